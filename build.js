@@ -23,7 +23,7 @@ const STEPS = {
   program: {
     run: ["esbuild.config.js"],
     from: [...SOURCE, "esbuild.config.js", "eager.js"],
-    gives: ["dist/chunks", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
+    gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
   },
   types: {
     run: [...TSC, ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" ")],

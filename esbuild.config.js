@@ -1,8 +1,19 @@
 // Bundles zz into dist/: the kernel, its own plugins, and each heavy library a chunk of its own, so that only what a run
 // needs is loaded, and all of it comes from the compile cache. zz.js is a stub: the cache must be on before anything loads.
-import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { basename } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
 import { build } from "esbuild";
 import { compileAtStart } from "./eager.js";
 
@@ -198,9 +209,28 @@ async function joinStart() {
   }
 }
 
+/**
+ * The grammars of other languages, compressed: 20 MB in their packages, 1.5 MB here. That takes ten seconds, so it is done
+ * once for what is installed.
+ */
+function packGrammars() {
+  const { resolve } = createRequire(import.meta.url);
+  const all = JSON.parse(readFileSync("plugins/symbols/languages/grammars.json", "utf8"));
+  const installed = statSync("node_modules/.package-lock.json", { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  mkdirSync("dist/grammars", { recursive: true });
+  for (const name of readdirSync("dist/grammars"))
+    if (!Object.hasOwn(all, name.replace(/\.wasm\.br$/, ""))) rmSync(`dist/grammars/${name}`);
+  for (const [name, from] of Object.entries(all)) {
+    const packed = `dist/grammars/${name}.wasm.br`;
+    if ((statSync(packed, { throwIfNoEntry: false })?.mtimeMs ?? 0) > installed) continue;
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 24 };
+    writeFileSync(packed, brotliCompressSync(readFileSync(resolve(from)), { params }));
+  }
+}
+
 // What of dist/ is made here; the types and the one file are not (build.js).
 for (const name of existsSync("dist") ? readdirSync("dist") : [])
-  if (!/^types$|\.mjs$/.test(name)) rmSync(`dist/${name}`, { recursive: true });
+  if (!/^types$|^grammars$|\.mjs$/.test(name)) rmSync(`dist/${name}`, { recursive: true });
 const names = readdirSync("plugins")
   .filter((name) => name.endsWith(".ts") || existsSync(`plugins/${name}/index.ts`))
   .map((name) => name.replace(/\.ts$/, ""))
@@ -253,6 +283,7 @@ writeFileSync("dist/plugins.json", JSON.stringify(names)); // what is zz's own, 
 const { resolve } = createRequire(import.meta.url);
 for (const name of ["web-tree-sitter", "tree-sitter-bash"])
   copyFileSync(resolve(`${name}/${name}.wasm`), `dist/${name}.wasm`);
+packGrammars();
 writeFileSync(
   "dist/zz.js",
   `#!/usr/bin/env node

@@ -1,8 +1,8 @@
 /**
  * zz: a terminal agent that you can read in one sitting.
  *
- * This file is the story: an instance is made, a turn goes round between the model and the tools, a single answer is
- * printed, and the command line says which of these happens. All it stands on lies in kernel/, floor under floor:
+ * This file is the story: an instance is created, a turn alternates between the model and the tools, a one-shot prints its
+ * answer, and the command line decides which of these happens. Everything it builds on is in kernel/, floor by floor:
  * docs/how-it-is-built.md draws them.
  *
  *    contract   what a plugin sees: read it as the manual     chat, sessions   a conversation, and how it is kept
@@ -11,8 +11,8 @@
  *    request    one reply, whole, tried again if need be      settings         read and merged from home and project
  *    tools      one call: validated, past the gate, run       cli, dialog      what the flags ask for, and who talks
  *
- * Beside it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (all that zz can do), plugins/repl (the
- * prompt). Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
+ * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (everything that zz can do), plugins/repl
+ * (the prompt). Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
  */
 
 import fs from "node:fs";
@@ -101,7 +101,7 @@ export type { Secret } from "./kernel/secrets.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
 
-/** Makes an instance: loads the plugins and returns all there is. Instances are independent. */
+/** Creates an instance and loads its plugins. Instances are independent. */
 export async function createZz(options: Options = {}, ready?: (core: Core) => void): Promise<Core> {
   const { io = processIo(), settings = {} } = options;
   const { home = homeFolder(io.env) } = options;
@@ -142,15 +142,15 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   return core;
 }
 
-/** What the steps of one turn share. */
+/** What the steps of a turn share. */
 interface Turn extends TurnContext {
   chat: LiveChat;
-  answer: Answer; // as far as it is known; its finish is "stop" until a limit ends the turn
-  started: number; // without the time that the person took
+  answer: Answer; // so far; its finish is "stop" until a limit ends the turn
+  started: number; // without the person's time
   show?: Show | undefined;
   system: string;
   limit: number; // of rounds
-  repeats: Map<string, number>; // by call and result: how many rounds in a row gave it
+  repeats: Map<string, number>; // by call and result: in how many rounds in a row it occurred
 }
 
 const ROUNDS = 30;
@@ -163,7 +163,7 @@ const REPORT = "Stop here: no more tools can be used now. Say what was done, wha
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
 type Ways = { images?: Image[]; show?: Show | undefined };
-/** How an answer is shown: once, whole, and only in the phase for it. */
+/** Shows an answer: once, whole, and only in the phase for it. */
 type Show = (text: string) => unknown;
 
 /** The turn loop: from the person's message to the answer. */
@@ -209,10 +209,10 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   return { core, chat, ctx, answer, started: performance.now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
 }
 
-/** One request, or a few: a text that the output limit cut is continued, at most twice. */
+/** One request, or up to three if the output limit cuts the text. */
 async function think(turn: Turn): Promise<Reply> {
   const { core, chat, answer } = turn;
-  const last = answer.finish !== "stop"; // a limit was reached: only a report is wanted
+  const last = answer.finish !== "stop"; // at a limit the model only reports
   const messages: Message[] = last ? [...chat.messages, { role: "user", text: REPORT }] : [...chat.messages];
   let whole: Reply | undefined;
   answer.rounds++;
@@ -243,7 +243,7 @@ async function think(turn: Turn): Promise<Reply> {
   }
 }
 
-/** Asks the model. When that fails, the person may say to try again, perhaps with another model. */
+/** Asks the model. If that fails, the person may choose to try again, perhaps with another model. */
 async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"]): Promise<Reply> {
   const { core, chat, system } = turn;
   for (;;) {
@@ -258,7 +258,7 @@ async function ask(turn: Turn, messages: Message[], tools: ChatRequest["tools"])
   }
 }
 
-/** Runs a round's calls: neighbours that only read side by side, all else one at a time, results in call order. */
+/** Runs a round's calls: those in a row that only read side by side, others one at a time; results in call order. */
 async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   const { core, chat, answer } = turn;
   enter(core, chat, "planning_tools");
@@ -290,7 +290,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   }
 }
 
-/** At a limit the person may say to go on; otherwise the next request is the last. */
+/** At a limit the person may choose to continue; otherwise the next request is the last. */
 async function checkLimits(turn: Turn): Promise<void> {
   const { core, answer, limit } = turn;
   const stops = async (why: string) => !(await core.goOn?.(why));
@@ -323,7 +323,7 @@ async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void>
   }
 }
 
-/** Ends a turn that failed or was stopped. What had come of an answer is shown and kept. */
+/** Ends a turn that failed or was stopped. What arrived of an answer is shown and kept. */
 async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   const { core, chat } = turn;
   const { aborted } = chat.stop.signal;
@@ -335,7 +335,7 @@ async function endFailedTurn(turn: Turn, error: Fault): Promise<Fault> {
   return failed;
 }
 
-/** Part of an answer, as a message that says so. Where stdout is a pipe, only whole answers go into it. */
+/** A partial answer, as a message that says so. A pipe on stdout only gets whole answers. */
 async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault["partial"]>): Promise<void> {
   const { core, chat, show } = turn;
   remember(core, chat, { role: "assistant", text, ...(thinking && { thinking }), cut: true, model: turn.answer.model });
@@ -346,7 +346,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
   await (async () => show(`${shown.trimEnd()}\n[unfinished: /continue goes on]`))().catch(() => {});
 }
 
-/** However a turn ended: what plugins keep is saved, and the next one may begin. */
+/** After any turn: saves what plugins keep and makes room for the next one. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
   rememberTold(core, chat);
   answer.ms = Math.round(performance.now() - (core.waited ?? 0) - started);
@@ -356,7 +356,7 @@ async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
   chat.stop = new AbortController();
 }
 
-/** A reply as it is kept: with who gave it, and what it cost. */
+/** A reply as it is saved: with its model and its cost. */
 function messageOf({ core, answer, started }: Turn, { text, thinking, calls, finish, usage, extra }: Reply): Message {
   if (thinking) answer.thinking = [answer.thinking, thinking].filter(Boolean).join("\n");
   const more = {
@@ -369,7 +369,7 @@ function messageOf({ core, answer, started }: Turn, { text, thinking, calls, fin
   return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - (core.waited ?? 0) - started) };
 }
 
-/** One answer and out. */
+/** One turn, its answer printed: the exit code. */
 async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format): Promise<number> {
   const { io, options } = core;
   const json = (value: object) => print(io, veiledJson(value));
@@ -386,7 +386,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   const place = { core, chat, ctx: context(core, chat) };
   if (!prompt.typed) chat.send(prompt.words);
   const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
-  const answer = answered ?? newTurn(core, chat).answer; // of a command that asked for no turn
+  const answer = answered ?? newTurn(core, chat).answer; // a command that led to no turn
   const { used, window, rendered = answer.text, ...told } = answer;
   const shown = { ...told, ...(options.rendered && { rendered }) };
   if (format === "json") await json(shown);
@@ -399,10 +399,10 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   return exitCode(answered);
 }
 
-/** zz as a program of its own. */
+/** zz as a program. */
 export const main = (argv: string[]): Promise<number> => runAsProcess(argv, run);
 
-/** The whole program, with its streams, environment and folder handed in: the exit code. */
+/** Runs the whole program with the given streams, environment and folder; returns the exit code. */
 export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped.", leave: () => {} }): Promise<number> {
   try {
     const code = await obeyFlags(argv, io, stop);
@@ -419,18 +419,18 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
       await print(io, lastWord(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
     return exit;
   } finally {
-    if (!io.console && stop.core) await closeInstance(stop.core); // the process goes on
+    if (!io.console && stop.core) await closeInstance(stop.core); // the process continues
   }
 }
 
-/** What the command line asks for. It is read twice: plugins bring flags of their own. */
+/** Does what the command line says. It is parsed twice, since plugins bring flags. */
 async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const at = scriptAt(argv);
   if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), io, stop);
   const early = parseFlags(argv, FLAGS);
   if (early.values.has("version")) return show(io, early, { text: `zz ${version()}`, data: { version: version() } });
   const lists = early.unknown.length > 0 || early.values.has("call");
-  const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will come of it
+  const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow
 
   const { core, cli } = await prepare(argv, early, io, stop);
   const added = valuesOf(core.flags);
@@ -444,7 +444,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
     const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");
     chat.past = one(cli, "session") ?? true;
-    const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 as well as --undo=2
+    const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 works like --undo=2
     if (cli.words.length && !flag.value?.endsWith(" [WORDS]"))
       throw usage(
         `Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${flag.value ? "one value. Quote it" : "no value. Leave it out"}.`,
@@ -462,7 +462,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const named = core.options.model || io.env.ZZ_MODEL;
   if (named && !core.options.baseUrl) {
     core.options.model = await withProvider(core, named);
-    providerNamed(core, core.options.model); // refused before a prompt is there
+    providerNamed(core, core.options.model); // refused before a prompt appears
   }
   const dialog = single ? undefined : dialogOf(core);
   if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
@@ -481,7 +481,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   }
 }
 
-/** An instance as the flags want it. They are read again once the plugins brought theirs. */
+/** Creates the instance that the flags describe, and parses them again with the plugins' flags. */
 async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript = false): Promise<{ core: Core; cli: Cli }> {
   if (early.values.has("no-color")) io.env.NO_COLOR = "1";
   if (early.values.has("cwd")) io.enter(folder(one(early, "cwd")!, "cwd", io.cwd()));
@@ -523,7 +523,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
     await importScript(script);
     await new Promise((idle) => process.once("beforeExit", idle)); // as under node: nothing is left to do
   } catch (error) {
-    const { name } = error as Error; // a sentence of zz's or of the script's own tells enough
+    const { name } = error as Error; // a sentence, of zz or of the script, needs no stack
     throw name === "Error" && !codeOf(error) ? error : fault(`Cannot run '${file}' (${whereFrom(error, script)}): ${reason(error)}`);
   } finally {
     handle.end();
@@ -537,7 +537,7 @@ const scriptNow = async (): Promise<Script> => {
   return (all[SCRIPT] ??= embed());
 };
 
-/** A handle for a program of one's own. */
+/** The handle for a program that imports zz. */
 export const embed = async (options: Embedding = {}): Promise<Embedded> =>
   (await import("./sdk/embed.ts")).embedWith({ createZz, run: runTurn }, options);
 
@@ -590,4 +590,4 @@ async function show(io: Io, cli: Cli, { text, data, failed }: Result): Promise<n
 }
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
-  void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited here: a script imports this very file
+  void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited: a script imports this very file

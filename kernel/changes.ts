@@ -1,4 +1,4 @@
-// What a conversation did to files, as its session keeps it, byte for byte.
+// What tools did to files in a conversation. The session keeps it, byte for byte.
 import path from "node:path";
 import { keepChange, keepLog } from "./chat.ts";
 import type { Held } from "./commit.ts";
@@ -12,7 +12,7 @@ import { shortName } from "./paths.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
 
-/** Folders around these files that one of the changes made: they go with the last file in them. */
+/** Removes the folders around these files that one of the changes created, once they are empty. */
 export function tidy(changes: Change[], files: string[]): void {
   const made = new Set(changes.flatMap((change) => change.made));
   unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
@@ -28,7 +28,7 @@ const MAX_DELTA_CHAIN = 20;
 
 export const actOf = (moves: Moves, back = false) => ({ moves, act: (again: boolean) => move(moves, again !== back) });
 
-/** Writes down, then makes: what was killed in between is seen by the hashes. */
+/** Records the changes first, then makes them: after a crash in between, the hashes show which were made. */
 export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = chat.log.filter(isChange);
@@ -71,7 +71,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     throw codeOf(error) ? fileFault("write", shortName(core.options, steps[0]!.file), error) : error;
   }
 
-  /** What could not be undone later is made only when the person says so. */
+  /** A change that could not be undone later is made only if the person agrees. */
   async function mayGoWithout({ message }: Error, made: number): Promise<void> {
     const name = shortName(core.options, steps[0]!.file);
     const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
@@ -82,7 +82,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
   }
 }
 
-/** Every change, with whether it is undone; and what a redo would take up again, the last first. */
+/** All changes, each with whether it is undone, and those that a redo would restore, latest first. */
 export function history(log: readonly Entry[]): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
   const changes: (Change & { undone: boolean })[] = [];
   let redo: number[][] = [];
@@ -92,14 +92,14 @@ export function history(log: readonly Entry[]): { changes: (Change & { undone: b
     if (isChange(entry)) changes.push({ ...entry, undone: false });
     if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
     else if (entry.type === "redone") redo = redo.slice(1);
-    else if (isChange(entry)) redo = []; // after a new change there is nothing to take up again
+    else if (isChange(entry)) redo = []; // a new change empties the redo list
   }
   return { changes, redo };
 }
 
 export const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
 
-/** A file's bytes before a change: from the nearest whole copy, through the changes since. */
+/** A file's bytes before a change: the nearest full copy, with the later changes applied to it. */
 export function bytesBefore(changes: readonly Change[], change: Change): Buffer {
   const chain: Change[] = [];
   let from = change;

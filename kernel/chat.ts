@@ -1,4 +1,4 @@
-// A conversation: opened, gone back in, and saved.
+// A conversation: opening it, going back in it, saving it.
 import fs from "node:fs";
 import path from "node:path";
 import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "./contract.ts";
@@ -11,7 +11,7 @@ import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
 import { shorten } from "./text.ts";
 
-/** Opens a conversation: a new one, or a session's, or a copy of what was saved. A new one is saved from its first message on. */
+/** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: saved.Session | Saved): LiveChat {
   const chat: LiveChat = {
     id: null,
@@ -47,7 +47,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
   return chat;
 }
 
-/** The conversation goes on as that session, or as a copy of it, or anew. */
+/** Continues that session, or a copy of it, or starts a new conversation. */
 function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
@@ -60,9 +60,9 @@ function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void
   if (own) return;
   for (const { type, id, parent, at, ...fields } of branch) if (REPLAYED.includes(type)) save(core, chat, type, fields);
 }
-const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // entries that make a conversation what it is
+const REPLAYED: Entry["type"][] = ["message", "prompt", "news", "compaction", "state"]; // a conversation is rebuilt from these
 
-/** Messages and plugins' states as a branch has them. */
+/** Rebuilds the messages and the plugins' states from a branch. */
 function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
   chat.messages = [];
   delete chat.prompt;
@@ -86,7 +86,7 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
   }
 }
 
-/** From there on. What came after it stays in the file, on a branch of its own. */
+/** Continues from an earlier entry. What came after that entry stays in the file, on a branch of its own. */
 function goBack(core: Core, chat: LiveChat, to: number | null, keep = false): void {
   if (chat.phase !== "idle") throw fault("Cannot go back while an answer is under way. Stop it first, with Ctrl+C.");
   if (to !== null && !chat.session?.entries.some(({ id }) => id === to))
@@ -142,21 +142,21 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
     remove(id) {
       const found = saved.findSession(home, id);
       if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
-      saved.openSession(home, found, warn).close(); // nobody else has it open
+      saved.openSession(home, found, warn).close(); // throws if another zz has it open
       fs.rmSync(saved.sessionFile(home, found));
       saved.keepTitle(home, found, "");
     },
   };
 }
 
-/** A single answer that failed: where nothing was answered and nothing done, lists leave it out until it goes on. */
+/** Marks a one-shot that failed before anything was answered or done: lists of sessions leave it out until it is continued. */
 export function markFailed(core: Core, chat: LiveChat): void {
   const { entries = [] } = chat.session ?? {};
   const isDone = entries.some((entry) => saved.isChange(entry) || entry.message?.role === "assistant");
   if (entries.length && !isDone) save(core, chat, "failed", {});
 }
 
-/** Into the history and onto the disk, before anything is done about it. */
+/** Adds a message to the history and saves it, before anything acts on it. */
 export function remember(core: Core, chat: LiveChat, message: Message): void {
   chat.messages.push(message);
   save(core, chat, "message", { message });
@@ -166,7 +166,7 @@ export function rememberTold(core: Core, chat: LiveChat): void {
   for (const text of chat.told.splice(0)) if (text.trim()) remember(core, chat, { role: "user", text, aside: true });
 }
 
-/** The system prompt from now on. One that is wholly new says all that was news. */
+/** Sets the system prompt. A fresh one already contains the updates, so they are dropped from the messages. */
 export function keepPrompt(core: Core, chat: LiveChat, layers: Part[]): void {
   takePrompt(chat, layers);
   save(core, chat, "prompt", { layers });
@@ -177,7 +177,7 @@ function takePrompt(chat: LiveChat, layers: Part[]): void {
   chat.prompt = layers;
 }
 
-/** What is new in the layers goes with the person's last message. */
+/** Attaches what changed in the layers to the person's last message. */
 export function keepUpdates(core: Core, chat: LiveChat, news: Record<string, string>): void {
   addUpdates(chat, news);
   save(core, chat, "news", { news });
@@ -189,7 +189,7 @@ function addUpdates(chat: LiveChat, news: Record<string, string>): void {
   if (message?.role === "user") chat.messages[i] = { ...message, news };
 }
 
-/** What the model does not see from now on. News that only stood there, it is told with the summary. */
+/** Removes messages from what the model sees. Layer updates that only stood there move to the summary. */
 function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): void {
   const messages = chat.messages.map((message, i) => (texts[i] === undefined ? message : shortened(message, texts[i])));
   const news = Object.assign({}, ...messages.slice(0, upTo).map((message) => (message as UserMeta).news));
@@ -198,7 +198,7 @@ function cut(chat: LiveChat, { upTo = 0, summary, texts = {} }: Compaction): voi
     { role: "assistant", text: "Understood. I go on from there." },
   ];
   chat.messages = [...(summary ? told : []), ...messages.slice(upTo)];
-  delete chat.prompt; // what changes it anyway is a time to make it anew
+  delete chat.prompt; // the request changes anyway, so the prompt is rebuilt too
   delete chat.used;
 }
 
@@ -216,13 +216,13 @@ function without(message: Message, field: "news" | "images"): Message {
   return rest as Message;
 }
 
-/** What plugins keep, where it changed. */
+/** Saves the plugins' states that changed. */
 export function keepStates(core: Core, chat: LiveChat): void {
-  if (!chat.session) return; // with the first message
+  if (!chat.session) return; // it is created with the first message
   for (const [plugin, state] of core.states) {
     try {
       const now = plainJson(state.live);
-      if (now !== state.saved) save(core, chat, "state", { plugin, value: JSON.parse(now) }); // it goes on changing
+      if (now !== state.saved) save(core, chat, "state", { plugin, value: JSON.parse(now) }); // a copy: the plugin goes on
       state.saved = now;
     } catch (error) {
       if (state.saved !== reason(error)) note(core, `Cannot keep the state of plugin '${plugin}': ${(state.saved = reason(error))}`);
@@ -242,7 +242,7 @@ export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields:
 const logged = (chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void =>
   void chat.log.push({ id: 0, parent: null, at: new Date().toISOString(), type, ...fields });
 
-/** What undoes a change, on the disk before the change is made. Throws a sentence where that cannot be. */
+/** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
 export function keepChange(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
   const { home, save: saves } = core.options;
   if (core.unsavable || (saves !== false && chat.id === ""))
@@ -258,14 +258,14 @@ export function keepChange(core: Core, chat: LiveChat, fields: Record<string, un
   logged(chat, "change", fields);
 }
 
-/** A session that could not even begin. */
+/** Drops a session whose first entry could not be saved. */
 function dropUnsaved(chat: LiveChat): void {
   chat.session?.close();
   delete chat.session;
   chat.id = null;
 }
 
-/** Where nothing can be saved, the talk goes on and says so. */
+/** Saves an entry. If that fails, the person is told, and the conversation continues unsaved. */
 export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && type !== "message" && type !== "change") return;
   try {
@@ -298,7 +298,7 @@ function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<st
   return { zz: 1, id: saved.newSessionId(at), at, root, model: chat.model, title };
 }
 
-/** Takes the last message of the person, and all that came of it, out of the conversation. */
+/** Removes the person's last message, and everything after it, from the conversation. */
 export function retractLastMessage(core: Core, chat: LiveChat): void {
   const entry = chat.session?.branch().findLast(({ message }) => message?.role === "user" && !message.aside);
   if (entry) goBack(core, chat, entry.parent);

@@ -1,4 +1,4 @@
-// The command line: what its flags, its words and stdin ask for.
+// The command line: what flags, words and stdin ask for.
 import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
@@ -30,15 +30,15 @@ export function start(core: Core, { id, model }: LiveChat, watched: boolean, sta
   return emit(core, "started", { session: id || null, model, root, live: watched && !quiet, stays });
 }
 
-/** Whether something of the project waits for a yes. Settings that anybody's project may have do not. */
+/** Whether the project brings something that needs trust. Settings that any project may set do not. */
 export const isUntrusted = ({ extras: brought, options: { sources } }: Core): boolean =>
   brought?.given === false && (brought.files.some((name) => !name.endsWith("/zz.config.json")) || Boolean(sources?.project?.left.length));
 
-/** The command that offers a way out. */
+/** The command that a plugin offers for choosing a model or for trust. */
 export const commandFor = ({ commands }: Core, what: "model" | "trust"): Command | undefined =>
   valuesOf(commands).find(({ offer }) => offer === what);
 
-/** Before the first turn: somebody says yes or no, or nobody is there, which means no. */
+/** Asks about trust before the first turn. Without a terminal the answer is no. */
 export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
   if (!isUntrusted(core)) return;
   const command = commandFor(core, "trust");
@@ -48,14 +48,14 @@ export async function settleTrust(core: Core, chat: LiveChat): Promise<void> {
   say(core.io, `Left out what this folder brings: ${what}. Look at it, then: zz --trust`);
 }
 
-/** Where no project is, zz says so once. */
+/** Notes once that the folder is not a project. */
 export function notePlace(core: Core): void {
   const { root, quiet } = core.options;
   const wide = quiet ? undefined : wideness(root);
   if (wide) note(core, `'${root}' is ${wide}, not a project: zz asks here before it reads, too. Name a project's folder with --cwd.`);
 }
 
-/** The person's words, what goes with them, and whether they typed the words: a slash is a command then, and an @ a file. */
+/** What the person asked and attached. `typed`: the words were typed, so that a slash is a command and an @ a file. */
 export type Prompt = { words: string; attached: (Image | string)[]; typed: boolean };
 
 export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } {
@@ -63,7 +63,7 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
   for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
     if (one(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
   const home = one(cli, "home") ? path.resolve(io.cwd(), one(cli, "home")!) : homeFolder(io.env);
-  const root = tryTo(() => fs.realpathSync(io.cwd())); // createZz() tells of a folder that is gone
+  const root = tryTo(() => fs.realpathSync(io.cwd())); // createZz() reports a folder that is gone
   const config = one(cli, "config") && path.resolve(io.cwd(), one(cli, "config")!);
   const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
   return {
@@ -94,37 +94,37 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
   }
 }
 
-/** `--provider NAME` says where `--model` is; alone, that its first one is meant. */
+/** `--provider NAME` says which provider `--model` belongs to; alone, it stands for that provider's first model. */
 function modelOfFlags(cli: Cli): string | undefined {
   const [model, provider] = [one(cli, "model"), one(cli, "provider")];
   if (!provider || model?.startsWith(`${provider}/`)) return model;
   return model ? `${provider}/${model}` : provider;
 }
 
-/** What a plugin's flag stands for, as if it stood on the line before the rest. */
+/** Reads the command line again, with the flags that a plugin's flag stands for in front. */
 export function prepend(core: Core, more: string[], argv: string[]): Cli {
   const cli = parseFlags([...more, ...argv], allFlags(core));
   const { model, system, options, tools } = optionsOf(cli, core.io);
   Object.assign(core.options, { model, system, options, tools });
-  core.prompts.stamps = ""; // --system is a layer
+  core.prompts.stamps = ""; // --system is a layer, so the prompts are loaded again
   loadPrompts(core);
   return cli;
 }
 
-/** Flags that nobody has. */
+/** Refuses unknown flags. */
 export function checkFlags(core: Core, cli: Cli): void {
   const [name] = cli.unknown;
   const near = name && name.length > 2 && nearest(name.replace(/^-+/, ""), new Set(allFlags(core).map((flag) => flag.name)));
   if (name) throw usage(`Unknown flag ${name}. ${near ? `Did you mean --${near}?` : "zz --help lists them."}`);
 }
 
-/** Tools that nobody has, once a flag may have brought some. */
+/** Refuses unknown tools, once plugins' flags may have added some. */
 export function checkTools(core: Core, cli: Cli): void {
   for (const name of all(cli, "tool"))
     if (!core.tools.has(name)) throw usage(`Cannot offer '${name}': ${unknown("tool", name, core.tools.keys())}`);
 }
 
-/** `--fork ID words`: the ID may also stand apart, where a session of that name is there. */
+/** `--fork ID words`: the ID may also be a word of its own, if a session has that name. */
 export function takeForkId({ options: { home } }: Core, cli: Cli): void {
   const [word = ""] = cli.words;
   if (cli.values.get("fork")?.at(-1) !== true || cli.values.has("session") || !sessionIds(home).includes(word)) return;
@@ -132,7 +132,7 @@ export function takeForkId({ options: { home } }: Core, cli: Cli): void {
   cli.words.shift();
 }
 
-/** What is asked: stdin where there are words as well, the files, and the words. */
+/** Puts the prompt together: piped text, attached files, and the words. */
 export async function promptOf(cli: Cli, data: string, io: Io): Promise<Prompt> {
   const words = cli.words.filter((word) => word !== "-").join(" ");
   const files = await Promise.all(all(cli, "file").map((name) => attachment(name, io.cwd())));
@@ -141,13 +141,13 @@ export async function promptOf(cli: Cli, data: string, io: Io): Promise<Prompt> 
   return { words: words || data.trimEnd(), attached, typed: Boolean(words) };
 }
 
-/** The conversation that the flags ask for; undefined when there is no model. */
+/** Opens the conversation that the flags ask for; undefined when there is no model. */
 export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> {
   const { home, root } = core.options;
   const warn = (text: string) => note(core, text);
   const named = one(cli, "fork") ?? one(cli, "session");
   const last = !named && (cli.values.has("continue") || cli.values.has("fork"));
-  const isTalk = (id: string) => tryTo(() => readSession(home, id).header.model) !== NO_ONE; // --call leaves one without a word
+  const isTalk = (id: string) => tryTo(() => readSession(home, id).header.model) !== NO_ONE; // --call saves sessions without a conversation
   const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
   const copy = cli.values.has("fork") || cli.values.has("no-session");
@@ -163,7 +163,7 @@ export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> 
     throw error;
   }
 
-  /** Where nothing can be written, the talk goes on unsaved. */
+  /** Where nothing can be written, the conversation continues unsaved. */
   function openOr(id: string): Session | undefined {
     try {
       return openSession(home, id, warn);
@@ -187,7 +187,7 @@ function number(flag: string, text: string): number {
   throw usage(`Cannot use --${flag} '${text}': it takes a whole number from 0.`);
 }
 
-/** `key=value`; the value is JSON where it parses as such, else text. */
+/** Splits `key=value`; the value is JSON if it parses, else text. */
 function pair(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw usage(`Cannot use -o ${text}: it takes a name and a value, as in -o temperature 0.`);
@@ -211,7 +211,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   }
 }
 
-/** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is named after 2 s and given up after 30 s
+/** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is reported after 2 s and given up after 30 s
  * (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts. */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
@@ -242,7 +242,7 @@ export function readStdin(cli: Cli, io: Io): () => Promise<string> {
 
 export type Format = "text" | "json" | "json-lines";
 
-/** What the shell gets: 3 beats 4, since an answer that a limit cut is the worse surprise. Undefined: a command asked for no answer. */
+/** The exit code. 3 wins over 4: a cut-off answer is the worse surprise. Undefined: a command that asked for no answer. */
 export function exitCode(answer: Answer | undefined): number {
   if (!answer) return 0;
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;

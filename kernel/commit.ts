@@ -1,4 +1,4 @@
-// Changes of files that a tool asked for: checked, shown, made all or none, and recorded.
+// Changes of files that a tool proposed: checked, shown, made all or none, and recorded.
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
@@ -14,12 +14,12 @@ import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
 import { clean, plural, tryTo } from "./text.ts";
 
-export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // what is to become of files, by real path
+export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // the new state of each file, by real path
 
-type Committed = { refusal?: string; said?: string; left?: string[] }; // left: of several, those that got a no
-/** What a command did on a copy: the model need not have seen those files. brief: the folders that are named in the place of files. */
+type Committed = { refusal?: string; said?: string; left?: string[] }; // left: the files that got a no
+/** What a command did on a copy; the model need not have read those files. brief: files that are shown as one folder. */
 type Effects = { about: string; brief: Map<string, string> };
-/** Shows what a tool would change, asks for what the gate did not let it write yet, and makes it. What it says is for the model. */
+/** Shows what a tool would change, asks for what the gate did not already allow, and makes it. `said` is for the model. */
 export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = [], effects?: Effects): Promise<Committed> {
   const { core, chat } = place;
   const known = (file: string) => (tool === ZZ || effects ? undefined : chat.seen.get(file)?.hash);
@@ -42,7 +42,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
       const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
       if (refusal) return { refusal };
       if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
-      if (key === "e" && !(await editAll())) continue; // the editor was left without saving: ask again
+      if (key === "e" && !(await editAll())) continue; // the editor was closed without saving: ask again
       if (key === "f") left.push(...(await askForEach(place, tool, parts, open, inFull)));
       for (const { file } of left) held.delete(file);
       if (!held.size) return { refusal: refusalsIn(left) };
@@ -59,7 +59,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
-  const unasked = held.size && !open.size && core.ask; // nobody has seen it yet
+  const unasked = held.size && !open.size && core.ask; // no question has shown it yet
   const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
@@ -78,7 +78,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     );
   }
 
-  /** Lets the person edit each proposed text. What was saved is what is written. Undefined: nothing was. */
+  /** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
   async function editAll(): Promise<boolean> {
     for (const [file, before, after] of editable()) {
       const proposed = after.bytes.toString("utf8");
@@ -92,14 +92,14 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   }
 }
 
-/** Held against the rules; what they leave open goes into `open`. A text: the sentence of a refusal. */
+/** Checks every file against the rules; what they leave open goes into `open`. Returns the sentence of a refusal. */
 type Judging = { granted: string[]; effects: Effects | undefined; open: Map<string, Open> };
 async function judgeAll({ core }: TurnContext, tool: string, held: Held, { granted, effects, open }: Judging): Promise<string | undefined> {
   for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
     (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
   )) {
     if (granted.includes(file)) continue;
-    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // judged by what it leads to
+    const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // then its target decides
     const one = new Map<string, Open>();
     const refusal = await judgeAndCollect(core, {
       tool,
@@ -119,7 +119,7 @@ async function judgeAll({ core }: TurnContext, tool: string, held: Held, { grant
 
 type Left = { file: string; refusal: string };
 const refusalsIn = (left: Left[]): string => [...new Set(left.map(({ refusal }) => refusal))].join("\n");
-type Parts = Map<string, Held>; // by the name that is asked for
+type Parts = Map<string, Held>; // by the name in the question
 function partsOf(held: Held, named: (file: string) => string, open: Map<string, Open>, { brief }: Effects): Parts {
   const parts: Parts = new Map();
   for (const [file, states] of held) {
@@ -129,7 +129,7 @@ function partsOf(held: Held, named: (file: string) => string, open: Map<string, 
   return parts;
 }
 
-/** A question for each. What gets a no stays as it is, and so does what cannot be made without it. */
+/** Asks about each part. What gets a no stays as it is, and so does what depends on it. */
 async function askForEach(place: TurnContext, tool: string, parts: Parts, open: Map<string, Open>, inFull: () => Held): Promise<Left[]> {
   const left: Left[] = [];
   const all = new Map([...parts.values()].flatMap((part) => [...part]));
@@ -147,7 +147,7 @@ async function askForEach(place: TurnContext, tool: string, parts: Parts, open: 
   return left.filter(({ file }, i) => left.findIndex((one) => one.file === file) === i);
 }
 
-/** Folders around a file that stays, which were to go; and what was to be made in a folder in its place. */
+/** What cannot happen if this file stays: removing the folders around it, or creating something inside what replaces it. */
 function goingWith(held: Held, file: string): string[] {
   const was = held.get(file)!.before;
   const isGone = (after: State) => !after || !isFolder(after);
@@ -160,7 +160,7 @@ function goingWith(held: Held, file: string): string[] {
 const isText = (state: State): boolean =>
   state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
 
-/** The same change to a file that is another by now; undefined when it does not apply there. */
+/** The same change applied to a file that has changed meanwhile; undefined if it does not apply there. */
 export async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
   if (!now || !before || !after || ![now, before, after].every((state) => isText(state) && !isFolder(state))) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
@@ -170,7 +170,7 @@ export async function rebase(now: State, before: State, after: State): Promise<{
   return merged === undefined || merged === false ? undefined : { before: now, after: { ...after, bytes: Buffer.from(merged) } };
 }
 
-/** A change that was made, as a question shows it. */
+/** Shows a change that was already made, the way a question would. */
 export function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
   const { path, tool, was, is, modes } = change;
   const old = was === null ? Buffer.alloc(0) : bytesBefore(all, change);
@@ -195,7 +195,7 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
 
 const octal = ({ mode }: NonNullable<State>): string => (mode & 0o7777).toString(8);
 
-/** What the texts do not show. */
+/** Notes on what a diff of the texts does not show. */
 function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
   const mode = (after ?? before)!.mode;
   const notes = [
@@ -213,7 +213,7 @@ async function patchOf({ path, before, after }: Difference): Promise<string> {
   const options = { timeout: DIFF_LIMIT };
   const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", "", options);
   const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
-  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // nearly all of it differs
+  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
   return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? whole();
 }
 const DIFF_LIMIT = 1_000; // ms

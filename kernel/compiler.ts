@@ -1,4 +1,4 @@
-// TypeScript that Node cannot run by leaving out its types (enums, JSX, decorators), compiled as it is loaded.
+// Compiles, while they load, TypeScript files that Node cannot run by erasing types: enums, JSX, decorators.
 import fs from "node:fs";
 import module from "node:module";
 import { fileURLToPath } from "node:url";
@@ -6,9 +6,9 @@ import { ts } from "ts-morph";
 
 const COMPILED = /\.([cm]?ts|tsx|jsx)$/;
 const COMMON = /\.cts$/; // CommonJS
-const INSTALLED = Symbol.for("zz.compiler"); // hooks hold for the whole process
+const INSTALLED = Symbol.for("zz.compiler"); // hooks stay for the whole process
 
-/** For the files that are asked for from now on, and wanted. A fault in them is told with its place, as by the compiler. */
+/** Compiles the files that `wants` accepts, from now on. A syntax error names its file and line. */
 export function installCompiler(wants: (url: string) => boolean): void {
   if (Object.hasOwn(globalThis, INSTALLED)) return;
   Object.defineProperty(globalThis, INSTALLED, { value: true });

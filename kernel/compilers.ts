@@ -1,4 +1,4 @@
-// The gate for compilers, which read wherever an import leads.
+// The gate for compilers, which read whatever an import leads to.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "./contract.ts";
 import type { Core } from "./core.ts";
@@ -11,14 +11,14 @@ const MAX_PATH_DEPTH = 1_000;
 const MODULES = `${path.sep}node_modules${path.sep}`;
 const TYPES = /\.d\.(?:[\w-]+\.)?[cm]?ts$/;
 
-/** Plain data, with no key in it. `module`: this one, as it is loaded there. */
+/** The rules as plain data without keys, for another thread. `module`: where that thread imports this file from. */
 export function compilerRules({ rules, options }: Pick<Core, "rules" | "options">, module: string): CompilerRules {
   const { root, home, allow, deny, settings } = options;
   const { projects, permissions } = settings;
   return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
 }
 
-/** `own`: the files and folders of zz itself, which may always be read. `near`: those of what is checked, which may be read though they lie
+/** `own`: files and folders of zz itself, which may always be read. `near`: those being checked, which may be read although they are
  * outside of the project, unless they are denied or hold secrets. */
 export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], near = [] } = {}): CompilerGate => {
   const options = where as Core["options"];
@@ -36,12 +36,12 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     },
     mayLookUp(file) {
       const why = whyNot(file, true);
-      if (why && isAround(file)) note(shown(file), why); // elsewhere it would tell what is there
+      if (why && isAround(file)) note(shown(file), why); // elsewhere, a note would reveal what exists
       return !why;
     },
     mayList,
     leadsOut(name, file) {
-      const isPackages = isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // no link on its way
+      const isPackages = isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // not through a link
       const why = isPackages ? undefined : whyNot(file, true);
       if (why) note(name, why);
     },
@@ -59,7 +59,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     return isInside(options.root, file) ? path.relative(options.root, file) : file;
   }
 
-  /** Undefined: it may be read. `lookUp`: only to find out where an import leads. */
+  /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
   function whyNot(file: string, lookUp: boolean): string | undefined {
     const key = `${lookUp ? "?" : ""}${file}`;
     if (!known.has(key)) known.set(key, weigh(file, lookUp));
@@ -78,7 +78,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     if (isTypes && isInstalled(real)) return undefined;
     return isInside(root, real) ? why || "has to be asked for" : "lies outside of the project";
   }
-  /** In a node_modules of the folders above what is checked: there a workspace keeps its packages. */
+  /** Whether it is in a node_modules of a folder above what is checked, where workspaces keep their packages. */
   function isInstalled(real: string): boolean {
     const at = real.indexOf(MODULES);
     return at >= 0 && anchors.some((one) => isInside(real.slice(0, at) || path.sep, one));
@@ -90,7 +90,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     const { verdict } = judge(core, "read", real);
     return verdict === "allow" || (verdict === "ask" && nearby.some((one) => isInside(one, real)));
   }
-  /** Whether it may be known that something is there, by its own name: it is in what is checked, or where packages are. */
+  /** Whether its existence may be revealed: it is part of what is checked, or of installed packages. */
   function isAround(file: string): boolean {
     return [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) || isInstalled(file);
   }

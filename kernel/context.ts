@@ -1,4 +1,4 @@
-// What a running tool, command or layer gets: ctx.
+// ctx: what a running tool, command or layer can reach.
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
@@ -85,7 +85,7 @@ function pluginsOf(core: Core): Plugins {
   };
 }
 
-/** Each part is made when it is looked at: a turn's layers ask for one or two. */
+/** Parts are created on first access: most layers use one or two. */
 function about(place: TurnContext): About {
   const { core, ctx } = place;
   const { home } = core.options;
@@ -129,7 +129,7 @@ function about(place: TurnContext): About {
 
 const nameOf = ({ name, override }: { name: string; override?: boolean }): string =>
   override ? `${name} (instead of the one of that name)` : name;
-/** Everything that a plugin owns. */
+/** Everything that a plugin registered. */
 function addedBy(core: Core, owner: string): Added[] {
   const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
   const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);

@@ -1,4 +1,4 @@
-// One instance of zz, and how its plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
+// One instance of zz, and how plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
 import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault } from "./faults.ts";
@@ -12,69 +12,69 @@ import { unknown } from "./text.ts";
 import type { Hashes } from "./trust.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** What an embedding program says to createZz(); main makes it from the flags. */
+/** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
   io?: contract.Io; // instead of the process's own
   root?: string;
   home?: string;
   settings?: contract.Settings;
-  sources?: Sources; // the files that the settings are from
+  sources?: Sources; // the files that the settings come from
   plugins?: string[]; // extra plugin files
-  own?: boolean; // false: leave out the plugins of the home
-  bare?: boolean; // leave out zz's own
-  config?: string; // the file of the settings
+  own?: boolean; // false: without the plugins of the home
+  bare?: boolean; // without zz's own plugins
+  config?: string; // the settings file
   model?: string;
   baseUrl?: string;
   key?: string;
-  options?: Record<string, unknown>; // for the provider
+  options?: Record<string, unknown>; // passed on to the provider
   system?: string; // instead of zz's own identity
-  tools?: string[] | false; // only these; none
+  tools?: string[] | false; // the only tools offered; false: none
   rounds?: number; // 0: no limit
   save?: boolean;
   raw?: boolean; // the answer as it came, without the render step
-  rendered?: boolean; // with JSON, also as it would be shown
+  rendered?: boolean; // with JSON, add the rendered text too
   usage?: boolean; // tokens, calls and time on stderr
   quiet?: boolean; // no notes on stderr
   prompt?: boolean; // false: never ask the person
   allow?: contract.Rules;
   deny?: contract.Rules; // beats allow
-  debug?: boolean; // errors show where they come from
-  given?: string[]; // flags that only a plugin may know
+  debug?: boolean; // errors show stack traces
+  given?: string[]; // unknown flags: a plugin may still define them
   dry?: boolean;
 }
 
-/** Everything there is of one instance; createZz() makes it. */
+/** Everything that belongs to one instance; createZz() makes it. */
 export interface Core extends Omit<contract.Person, "note"> {
   io: contract.Io;
   options: Options & { root: string; home: string; settings: contract.Settings };
   plugins: Loaded[];
-  extras?: ProjectExtras | undefined; // by the project
+  extras?: ProjectExtras | undefined; // what the project brings
   watchdog?: Watchdog; // while plugins load
-  prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the files that are in force
-  settingsStamps?: string; // of their files, as they are in force
+  prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the prompt files in force
+  settingsStamps?: string; // of the settings files in force
   refreshing?: Promise<unknown>; // one refresh at a time
   tools: Map<string, Owned<contract.Tool>>;
   commands: Map<string, Owned<contract.Command>>;
   providers: Map<string, Owned<contract.Provider>>;
   flags: Map<string, Owned<contract.Flag>>;
-  models: Map<string, contract.Model>; // what providers told of them
-  schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by their names
+  models: Map<string, contract.Model>; // as providers described them
+  schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by tool
   keys: Map<string, Owned<contract.Key>>;
   dialogs: Owned<contract.Dialog>[];
   layers: Owned<contract.Layer>[];
-  configs: Owned<Config>[]; // of the plugins
+  configs: Owned<Config>[]; // the plugins' settings
   observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
   wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
   states: Map<string, { live: object; saved: string; initial: string }>;
   events: contract.Zz["events"];
-  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model beside the conversation
-  ctx(): contract.Ctx; // of the conversation that was opened last
-  chat?: LiveChat; // that one
+  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
+  ctx(): contract.Ctx; // of the conversation opened last
+  chat?: LiveChat; // the conversation opened last
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
-  waited?: number; // ms that the person has taken: no call and no turn took them
-  unsavable?: true; // nothing can be saved, though it should be
+  waited?: number; // ms spent waiting for the person; they count for no call and no turn
+  unsavable?: true; // saving is wanted but impossible
   rules: contract.Rule[];
 }
 export type Owned<T> = { owner: string; value: T };
@@ -87,7 +87,7 @@ export function known(what: string, word: string, all: readonly string[]): void 
   if (!all.includes(word)) throw fault(unknown(what, word, all));
 }
 
-/** Tells everyone who asked. One that throws or hangs is named, and the turn goes on. */
+/** Tells all observers. One that throws or hangs is named, and the turn continues. */
 export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
@@ -104,13 +104,13 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   }
 }
 
-/** What is told of these is looked through here; of the others before, or there is nothing to veil. */
+/** These events are veiled here. The others were veiled before, or hold nothing to veil. */
 const VEILED_EVENTS = words<keyof Events>(
   "replied retried thought planned decided called progressed typed asked noted answered failed compacted",
 );
 export const note = (core: Core, text: string): void => void emit(core, "noted", { text });
 
-/** Runs a step through everything wrapped around it. A wrapper's own time is limited; what it waits for inside is not. */
+/** Runs a step through the wrappers around it. A wrapper's own time is limited, but not the time that it waits for inner steps. */
 export function around<K extends keyof Steps>(
   { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
   step: K,
@@ -136,7 +136,7 @@ export function around<K extends keyof Steps>(
   }
 }
 const UNCOUNTED = words<"ask">("ask pick edit terminal call command request");
-/** What somebody waits for in it, the person or another with a limit of its own, is not their own time. */
+/** Stops the clock of limits while one of these runs: the person's time, or that of a call with a limit of its own, does not count. */
 export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
   const waits = UNCOUNTED.flatMap((name) => {
     const { [name]: act } = ctx as Required<contract.Ctx>;
@@ -145,7 +145,7 @@ export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
   return Object.create(ctx, Object.fromEntries(waits));
 }
 
-/** Where a step is taken: in this instance, with what its plugins reach there. */
+/** Where a step runs: in which instance, and with which ctx. */
 export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
 export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
@@ -154,7 +154,7 @@ export function checkMove(from: Phase, to: Phase): void {
   if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);
 }
 
-/** What may be shown or run only then. */
+/** What may be shown or run only in that phase. */
 export function during({ phase }: LiveChat, ...only: Phase[]): void {
   if (!only.includes(phase)) throw fault(`Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`);
 }
@@ -170,32 +170,32 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation as the kernel holds it. */
 export interface LiveChat extends Writable<contract.Chat> {
   messages: contract.Message[];
-  prompt?: contract.Part[] | undefined; // as it was first sent
+  prompt?: contract.Part[] | undefined; // as first sent
   session?: Session;
-  queue: string[]; // what was sent, until its turn
-  told: string[]; // by plugins, until its place: before a request, or after the answer
-  attached: (contract.Image | string)[]; // for the person's next message
-  stop: AbortController; // of the turn under way
-  past?: string | true; // of a flag: the session whose changes it is about; true: the last one that changed anything
+  queue: string[]; // messages sent during a turn
+  told: string[]; // what plugins told the model: added before a request, or after the answer
+  attached: (contract.Image | string)[]; // attached to the person's next message
+  stop: AbortController; // of the current turn
+  past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
   turn: number;
-  log: contract.Entry[]; // what was changed on the disk, undone and redone
-  seen: Map<string, Seen>; // by real path, what the model was last shown or wrote there
+  log: contract.Entry[]; // changes, undos and redos
+  seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
 }
 
 export const TRIES = 3;
 export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
   void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
 
-export const NO_ONE = "none/none"; // a call without a model
-export const ZZ = "zz"; // who acts when it is no tool
+export const NO_ONE = "none/none"; // --call, without a model
+export const ZZ = "zz"; // acts when it is no tool
 
 export interface ProjectExtras extends contract.Trust {
   hashes: Hashes;
-  agreed: string[]; // where its settings may send things, said yes to by itself
-  stamps: Record<string, string>; // by name, when each file was looked at
+  agreed: string[]; // where its settings may send data, each approved on its own
+  stamps: Record<string, string>; // by file, its stamp when it was looked at
 }
 
-/** Whether a plugin's flag of that kind was given, by itself or by its variable. */
+/** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
 export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
   valuesOf(flags).some(
     (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),

@@ -1,4 +1,4 @@
-// What a dialog has of zz: a conversation that is being opened, and one way to obey what the person says in it.
+// What a dialog gets from zz: a conversation that opens in the background, and one way to obey a line.
 import fs from "node:fs";
 import path from "node:path";
 import { closeChat, openChat, retractLastMessage } from "./chat.ts";
@@ -17,10 +17,10 @@ import type { Stop } from "./process.ts";
 import { secret as markSecret, veil } from "./secrets.ts";
 import { cleanRendered, textOf, tryTo } from "./text.ts";
 
-type Opening = () => Promise<LiveChat | undefined>; // a conversation, once its model is chosen; undefined when there is none
-export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the dialog that was registered last
+type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
+export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered
 
-/** Somebody may sit at the terminal while a single answer is made: then they can be asked. */
+/** Lets a one-shot ask the person, if there is a terminal. */
 export function meetPerson(core: Core): void {
   const { stdin, stderr } = core.io;
   if (core.options.prompt === false || !stdin.isTTY || !stderr.isTTY) return;
@@ -28,7 +28,7 @@ export function meetPerson(core: Core): void {
   if (person) meet(core, person);
 }
 
-/** From now on this is how the person is reached. */
+/** Makes this the way to reach the person. */
 export function meet(core: Core, { ask, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn }: Person): void {
   Object.assign(core, Object.fromEntries(Object.entries({ terminal, tryAgain, goOn }).filter(([, act]) => act)));
   if (edit) core.edit = (text, name) => timed(core, edit(text, name));
@@ -37,7 +37,7 @@ export function meet(core: Core, { ask, secret = refuseSecret, pick, edit, termi
   if (ask) core.ask = (question, keys) => announce(core, ask, question, keys);
   core.secret = async (question) => {
     const said = await announce(core, secret, question);
-    if (said) markSecret(said); // shown nowhere from now on
+    if (said) markSecret(said); // from now on it is veiled
     return said;
   };
   if (pick) core.pick = (question, choices) => timed(core, pick(cleanRendered(veil(question)), choices));
@@ -49,25 +49,25 @@ async function announce(core: Core, ask: Ask, question: string, keys?: string): 
   return timed(core, ask(cleanRendered(veil(question)), keys));
 }
 
-/** The person's own time. */
+/** Counts the time until the person answers as theirs. */
 function timed<T>(core: Core, answer: Promise<T>): Promise<T> {
   const started = performance.now();
   return answer.finally(() => void (core.waited = (core.waited ?? 0) + performance.now() - started));
 }
 
-/** A dialog under way. */
+/** A running dialog. */
 interface Talk extends Setting {
   core: Core;
   chat?: LiveChat;
   opening?: Promise<Ctx>;
   person?: Person;
-  begins?: string | undefined; // the command to begin with
+  begins?: string | undefined; // the command to start with
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
 }
 type Setting = { open: Opening; first: Prompt; stop: Stop; run: RunTurn };
 
-/** Runs the dialog until the person leaves. Its first prompt shows while the model is still being chosen. */
+/** Runs the dialog until the person leaves. The first prompt shows while the model is still being chosen. */
 export async function converse(core: Core, dialog: Dialog, setting: Setting): Promise<number> {
   const plugins = watchPlugins(core, () => void (talk.busy || renewPlugins(talk)));
   const talk: Talk = { ...setting, core, busy: false, plugins };
@@ -86,7 +86,7 @@ function hostOf(talk: Talk): DialogHost {
     text: first.words,
     quiet: core.options.quiet === true,
     history: {
-      read: () => (isFile(past) ? textOf(past) : ""), // a device may never end
+      read: () => (isFile(past) ? textOf(past) : ""), // reading a device may never end
       update: (change) => (isFile(past) || !fs.existsSync(past)) && updatePrivate(past, change),
     },
     keys: core.keys,
@@ -134,7 +134,7 @@ async function begin(talk: Talk): Promise<Ctx> {
   return context(core, chat);
 }
 
-/** Not after the message that the command line gave: what is told of a failure is told, and the dialog goes on. */
+/** Obeys one line. A failure is reported, and the dialog continues. */
 async function obeyLine(talk: Talk, line: string, expand = (text: string) => text): Promise<void> {
   const { core, run } = talk;
   talk.busy = true;
@@ -153,7 +153,7 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
   }
 }
 
-/** A saved plugin is live before the next turn. */
+/** Reloads saved plugins before the next turn. */
 async function renewPlugins({ core, plugins }: Talk): Promise<void> {
   for (const { name, did, ms, why } of await refreshPlugins(core))
     note(core, why ?? `Plugin '${name}' ${did}${did === "unloaded" ? "" : ` in ${ms} ms`}.`);

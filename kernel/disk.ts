@@ -1,4 +1,4 @@
-// The disk: files written whole or not at all, opened where they were judged, private files of the home.
+// The disk: files written whole or not at all, opened exactly where they were judged, and private files of the home.
 import fs from "node:fs";
 import path from "node:path";
 import type { Fault } from "./contract.ts";
@@ -10,7 +10,7 @@ import { entriesOf, textOf, tryTo } from "./text.ts";
 export const MAX_READ_BYTES = 50 * 1024 * 1024;
 export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
 
-/** A file as it is: its mode with the type in it; a link's bytes are its target, a folder has none. Undefined: not there. */
+/** The state of a file: its mode with the type; the bytes of a link are its target, a folder has none. Undefined: it does not exist. */
 export type State = { bytes: Buffer; mode: number } | undefined;
 
 export const hashOf = (bytes: Uint8Array): string =>
@@ -35,7 +35,7 @@ export function stateOf(file: string): State {
   }
 }
 
-/** The same where a folder on the way may be a file or a link: nothing is there then. */
+/** The same, for a path whose parent may be a file or a link: then nothing is there. */
 export function standing(file: string): State {
   const folder = path.dirname(file);
   try {
@@ -47,10 +47,10 @@ export function standing(file: string): State {
 }
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
-const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // no link in all of the path
-export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO holds nobody up
+const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
+export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
-/** Opens just that path, which holds no link any more: one that was swapped in since it was judged leads nowhere. */
+/** Opens a path that was resolved before. A link that was swapped in since then is not followed. */
 export function openReal(file: string): number {
   const fd = fs.openSync(file, SAFELY);
   try {
@@ -62,16 +62,16 @@ export function openReal(file: string): number {
   }
 }
 
-/** What was opened is looked at, not what its name leads to by now. */
+/** Checks what was really opened, since the name may point elsewhere by now. */
 export function checkPlace(fd: number, file: string): void {
   if (O_NOFOLLOW_ANY) return;
   const place = placeOfOpen(fd);
-  const same = (one: string) => one.normalize().toLowerCase(); // on some disks
+  const same = (one: string) => one.normalize().toLowerCase(); // some disks ignore case
   if (place === undefined ? isStill(fd, file) : place === file || same(place) === same(file)) return;
   throw Object.assign(new Error(`'${file}' was swapped for a link`), { code: "ELOOP" });
 }
 
-/** Where the system tells no more: no link in its path, before and after a look at what lies there. */
+/** Where the system cannot tell what was opened: no link may be in the path, before or after. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
   const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
@@ -79,7 +79,7 @@ function isStill(fd: number, file: string): boolean {
   return isHere() && isHere() && followLinks(file) === file;
 }
 
-/** Where an open file lies, also when it was replaced meanwhile. Undefined: this system does not tell. */
+/** Where an open file is, even if it was replaced meanwhile. Undefined: this system cannot tell. */
 function placeOfOpen(fd: number): string | undefined {
   if (process.platform !== "linux") return undefined;
   const at = tryTo(() => fs.readlinkSync(`/proc/self/fd/${fd}`));
@@ -87,13 +87,13 @@ function placeOfOpen(fd: number): string | undefined {
 }
 const GONE = " (deleted)";
 
-/** Puts a file into a state, by a neighbour that takes its place: whole, or not at all. */
+/** Writes a file's new state next to it and renames it into place: whole, or not at all. */
 function put(file: string, state: State): void {
   const folder = path.dirname(file);
   for (const missing of missingFolders(folder)) fs.mkdirSync(missing);
   const name = path.basename(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  const handle = `/proc/self/fd/${fd}`; // the folder itself: nobody can swap it for a link meanwhile
+  const handle = `/proc/self/fd/${fd}`; // the folder by its handle: nobody can swap it for a link
   const real = tryTo(() => fs.readlinkSync(handle));
   const at = real === undefined ? folder : handle;
   try {
@@ -131,7 +131,7 @@ function replace(file: string, temporary: string, { bytes, mode }: NonNullable<S
         fs.closeSync(fd);
       }
     }
-    if (owner?.isDirectory()) fs.rmdirSync(file); // now that what takes its place is whole
+    if (owner?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
     fs.renameSync(temporary, file);
   } catch (error) {
     fs.rmSync(temporary, { force: true });
@@ -139,7 +139,7 @@ function replace(file: string, temporary: string, { bytes, mode }: NonNullable<S
   }
 }
 
-/** What a zz that was killed in the middle of a write left behind. */
+/** Removes what a killed zz left behind in the middle of a write. */
 function sweep(folder: string): void {
   for (const name of entriesOf(folder)) {
     const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
@@ -169,12 +169,12 @@ export function putAll(steps: Step[]): void {
   }
 }
 
-/** Only those that are empty again. */
+/** Removes the folders that are empty again. */
 export const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-/** act: what is done instead, and back again. */
+/** act: used instead of writing, and to take it back. */
 export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined };
 
 export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
@@ -188,29 +188,29 @@ export function followLinks(file: string): string {
     const real = tryTo(() => fs.realpathSync.native(existing));
     const parent = path.dirname(existing);
     if (real !== undefined || parent === existing) return path.join(real ?? existing, ...missing);
-    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link that leads nowhere yet
+    const to = links++ < 40 ? tryTo(() => fs.readlinkSync(existing)) : undefined; // a link to something that does not exist yet
     if (to === undefined) missing.unshift(path.basename(existing));
     existing = to === undefined ? parent : path.resolve(parent, to);
   }
 }
 
-/** One by one: mkdir's own `recursive` never returns under /proc, and calls a read-only disk a missing folder. */
+/** Makes folders one by one: mkdir's own `recursive` hangs under /proc, and reports a read-only disk as a missing folder. */
 export function makePrivate(folder: string): void {
   if (!fs.existsSync(folder)) {
     if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
     try {
       fs.mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error; // another zz made it just now
+      if (codeOf(error) !== "EEXIST") throw error; // another zz has just made it
     }
   } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
-/** When a process started ("" if there is none), to tell it from a later one of the same number. */
+/** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
 export function startOf(pid: number): string {
   if (process.platform === "linux") {
     const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
-    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie waits to be reaped; it holds nothing
+    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie holds nothing any more
   }
   try {
     return process.kill(pid, 0) ? "alive" : "";
@@ -219,7 +219,7 @@ export function startOf(pid: number): string {
   }
 }
 
-/** The person's alone. */
+/** Only the person may read it. */
 export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));

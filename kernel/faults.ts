@@ -6,19 +6,19 @@ import errors from "./errors.json" with { type: "json" };
 export const fault = (message: string, more: Partial<Fault> = {}): Fault => Object.assign(new Error(message), more);
 export const usage = (message: string): Fault => fault(message, { exit: 2 }); // wrong usage: the program ends with exit code 2
 
-/** What kind of error it is, for programs: as its exit code says, and where a failure comes from. */
+/** The kind of an error, for programs: from its exit code, or from what failed. */
 export const kindOf = ({ exit = 1, kind }: Partial<Fault>): string =>
   exit === 1 ? (kind ?? "failed") : (["usage", "limit", "refused"][exit - 2] ?? "stopped");
 
-/** Whatever was thrown, as an error of which more can be said. */
+/** Turns whatever was thrown into an Error that can carry more fields. */
 export function asFault(thrown: unknown, nothing = "It threw, and did not say what."): Fault {
   if (thrown instanceof Error && Object.isExtensible(thrown)) return thrown;
   const said = (thrown as Partial<Error> | undefined)?.message ?? thrown ?? nothing;
   return fault(typeof said === "string" ? said : inspect(said));
 }
 
-/** The code of a system error: ENOENT and so on; "" for other errors. */
+/** The code of a system error, such as ENOENT; "" for other errors. */
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";
 
-/** Why the disk refused and what to do next; "" for an error that is not of the disk. */
+/** Why the disk refused and what to do next; "" for an error that is not from the disk. */
 export const errnoSentence = (error: unknown): string => (errors.disk as Record<string, string>)[codeOf(error)] ?? "";

@@ -1,4 +1,4 @@
-// ctx.files: the only way to the disk for tools, and the files of a project: those that git does not ignore.
+// ctx.files: the tools' only way to the disk, and the list of a project's files that git does not ignore.
 import fs from "node:fs";
 import path from "node:path";
 import { didOf, history } from "./changes.ts";
@@ -30,8 +30,8 @@ import { joined, movedNow, showLines } from "./seen.ts";
 import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
-/** What one call may reach. `granted`: what the gate let it have by name; `held`: where its changes wait; `reads`: where the hashes of what
- * it reads by name go, unless it says which lines it shows. */
+/** What one call may reach. `granted`: what the gate allowed by name; `held`: its pending changes; `reads`: the hashes of whole files that
+ * it read, unless it reports which lines it shows. */
 type Reach = { tool: string; granted?: string[]; held?: Held | undefined; reads?: Map<string, string>; changes?: boolean };
 type Hand = TurnContext & Reach & { granted: string[]; changes: boolean };
 
@@ -84,7 +84,7 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
   };
 }
 
-/** Commands and flags are the person's; a tool acts for the model. */
+/** Commands and flags act for the person; a tool acts for the model. */
 function forPerson(hand: Hand, verb: string): TurnContext {
   if (hand.tool === ZZ) return hand;
   throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
@@ -98,7 +98,7 @@ function inside({ core, granted }: Hand, name: string): string {
   return file;
 }
 
-/** The path itself, not what it links to. */
+/** The path itself, with a link at its end not followed. */
 function ownPath({ core }: Hand, name: string): string {
   const whole = placeOf(core.options, name);
   return path.join(realPath(core.options, path.dirname(whole)), path.basename(whole));
@@ -110,13 +110,13 @@ function now({ held }: Hand, file: string): State {
   return state;
 }
 
-/** Not held: a command has no say in whether it is asked for, whatever came of it. */
+/** Changes that a command made on a copy: always shown and asked for, at once. */
 async function apply(hand: Hand, states: FileState[], about: string): ReturnType<Files["apply"]> {
   const into: Held = new Map();
   const brief = new Map<string, string>();
   for (const { path: name, bytes, mode = FILE | 0o644, brief: folder, moves: given } of states) {
     const file = placeOf(hand.core.options, name);
-    const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // in place of a link
+    const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // it replaces a link
     if (!isInside(hand.core.options.root, file) || (ownPath(hand, name) !== file && !isMade()))
       throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
     const after = bytes && { bytes: Buffer.from(bytes), mode };
@@ -128,7 +128,7 @@ async function apply(hand: Hand, states: FileState[], about: string): ReturnType
   return commit(hand, hand.tool, into, [], { about, brief });
 }
 
-/** Many files are told, and recorded, as one that says how many they are. */
+/** Many files that are shown and recorded as one entry with their number. */
 function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; after: State } {
   const isGone = rows.every(([, , is]) => !is);
   return {
@@ -138,7 +138,7 @@ function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; aft
 }
 
 type Becoming = [file: string, become: (before: State) => State];
-/** Holds the changes of a tool until it returns; a command's are asked for and made at once. */
+/** Holds a tool's changes until it returns; a command's are asked for and made at once. */
 async function change(hand: Hand, verb: string, name: string, steps: Becoming[]): Promise<void> {
   const { tool, held, changes } = hand;
   if (!changes) throw fault(`Cannot ${verb} '${name}': '${tool}' does not say that it changes files. Add changes: true to it.`);
@@ -161,7 +161,7 @@ async function read(hand: Hand, name: string): Promise<FileRead> {
   const { core, chat, granted, held, reads } = hand;
   const refuse = (why: string) => fault(`Cannot read '${name}': ${why}`);
   const file = inside(hand, name);
-  const { verdict, why } = judge(core, "read", file, file); // again, since a search comes upon files that nobody named
+  const { verdict, why } = judge(core, "read", file, file); // judged again: a search finds files that no need named
   if (verdict === "deny") throw refuse(`it is denied ${why}.`);
   if (verdict === "ask" && !granted.includes(file)) throw refuse("it requires read access. Name the file itself, and it is asked for.");
   const waiting = held?.get(file);
@@ -184,7 +184,7 @@ async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Bu
     if (!stat.isFile()) throw refuse("it is not a regular file. Choose another.");
     if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
   };
-  check(await fs.promises.lstat(file)); // a device is not even opened
+  check(await fs.promises.lstat(file)); // devices are refused before they are opened
   const handle = await fs.promises.open(file, SAFELY);
   try {
     check(await handle.stat());
@@ -202,17 +202,17 @@ async function list(hand: Hand, under = "."): Promise<string[]> {
   const stat = fs.statSync(folder, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) throw fault(`Cannot list '${under}': ${stat ? "it is a file. Read it" : "no such folder. Check the path"}.`);
   const prefix = folder === root ? "" : `${path.relative(root, folder)}/`;
-  // Where the .gitignore files begin, if git does not know.
+  // Where to start reading .gitignore files if git cannot help.
   const top = isInside(root, folder) ? root : (holderOf(options, folder)?.folder ?? folder);
   const known = await listByGit(root, folder);
-  // Foreign: the folder is not of the repository around it, which ignores it.
+  // Foreign: the folder is in a repository that ignores it.
   const isForeign = known && !known.length && (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
   const found = known && !isForeign ? known : await listByWalk(root, top, folder);
   const names = found.map((file) => prefix + file);
   return names.filter((file) => !NEVER_LISTED.test(file)).sort();
 }
 
-/** A text as the file has it: its byte order mark, its line ends and its last newline stay. */
+/** A text that keeps the file's byte order mark, line ends and final newline. */
 function adapt(text: string, before: State): Buffer {
   const old = before?.bytes.toString("utf8") ?? "";
   if (!before || !old || !before.bytes.equals(Buffer.from(old))) return Buffer.from(text);
@@ -230,17 +230,17 @@ function adapt(text: string, before: State): Buffer {
 const NEVER_LISTED = /(^|\/)(node_modules|\.git)(\/|$)/;
 const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__pycache__", "target"];
 
-/** What git tracks, and what it would if asked; so for every repository in it. Undefined: git does not look here. */
+/** What git tracks or would track, in nested repositories too. Undefined: git may not be asked here. */
 async function listByGit(root: string, folder: string): Promise<string[] | undefined> {
   const git = gitOf(root);
   const { why, reads } = await git.check(folder).catch(() => ({ why: "git gives no answer", reads: [] }));
-  if (why || reads.length) return undefined; // nobody is asked for a list of files: without git there is one as well
+  if (why || reads.length) return undefined; // listing works without git, so no question is asked
   const out = await git.say(["ls-files", "-coz", "--exclude-standard", "--deduplicate"], folder);
   if (out === undefined) return undefined;
-  const folders = new Map<string, Map<string, fs.Dirent>>(); // a look at each folder is half the work of one at each file
+  const folders = new Map<string, Map<string, fs.Dirent>>(); // listing folders costs half of a stat for every file
   const found: string[] = [];
   for (const name of out.split("\0")) {
-    const entry = name ? entryOf(name.replace(/\/$/, "")) : undefined; // tracked ones may be gone
+    const entry = name ? entryOf(name.replace(/\/$/, "")) : undefined; // tracked files may be missing
     const file = `${folder}/${name}`;
     if (entry?.isFile() || entry?.isSymbolicLink()) found.push(name);
     else if (entry?.isDirectory() && fs.existsSync(path.join(file, ".git")))
@@ -257,13 +257,13 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
   }
 }
 
-/** Where there is no git: every folder's .gitignore holds below it, and the last rule that says anything wins. */
+/** Without git: a folder's .gitignore applies below it, and the last rule that matches wins. */
 async function listByWalk(root: string, top: string, under: string): Promise<string[]> {
   const [{ default: ignore }, { setImmediate }] = await Promise.all([import("ignore"), import("node:timers/promises")]);
   const wanted = under === top ? "" : `${path.relative(top, under)}/`;
-  const isWide = wideness(root) !== undefined; // there may be hundreds of repositories: none of them is asked
+  const isWide = wideness(root) !== undefined; // there may be hundreds of repositories: none is asked
   const found: string[] = [];
-  let rest = performance.now() + 30; // reading folders at a stretch is three times as fast as waiting for each
+  let rest = performance.now() + 30; // reading in blocks of 30 ms is three times as fast as awaiting each folder
   await walk("", []);
   return found.map((name) => name.slice(wanted.length));
 
@@ -289,7 +289,7 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
   }
 }
 
-/** The lines of a .gitignore that are worth a regular expression: those with many stars can take for ever. */
+/** The rules of a .gitignore that are safe as regular expressions: many stars could take forever. */
 function rulesIn(text: string): string[] {
   let starred = 0;
   const stars = (line: string) => Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));

@@ -6,18 +6,18 @@ import { usage } from "./faults.ts";
 import flags from "./flags.json" with { type: "json" };
 
 const { unlisted, ...listed } = flags;
-/** The kernel's own: rows of flags.json, by group. */
+/** The kernel's own flags: the rows of flags.json, by group. */
 export const FLAGS = Object.entries<Flag[]>(listed).flatMap(([group, rows]) => rows.map((row): Flag => ({ group, ...row })));
-/** As other tools call them: taken, and told nowhere. */
+/** Names from other tools: accepted, but not listed. */
 export const UNLISTED: (Flag & { as?: string })[] = unlisted;
 
 export const allFlags = (core: Core): Flag[] => [...FLAGS, ...valuesOf(core.flags)];
 
 const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
-/** What was typed; `unknown` are the flags that nobody has. */
+/** The parsed command line; `unknown` holds the flags that no table has. */
 export type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
 
-/** Splits the command line by a table of flags. Whether an unknown flag is an error is known once the plugins are there. */
+/** Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag an error. */
 export function parseFlags(argv: string[], flags: Flag[]): Cli {
   flags = [...flags, ...UNLISTED];
   const byName = new Map(flags.map((flag) => [flag.name, flag]));
@@ -42,7 +42,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
   function isFlag(value: string): boolean {
     return value.startsWith("--") && byName.has(value.slice(2));
   }
-  /** -o KEY VALUE is one option of two words; parseArgs knows only one. */
+  /** -o KEY VALUE is one option with two words, which parseArgs cannot express. */
   function pairs(args: string[]): string[] {
     const out: string[] = [];
     for (let i = 0; i < args.length; i++) {
@@ -60,7 +60,7 @@ export function parseFlags(argv: string[], flags: Flag[]): Cli {
 export const all = (cli: Cli, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
 export const one = (cli: Cli, name: string): string | undefined => all(cli, name).at(-1);
 
-/** Where `--run` stands: what follows it is the script's own. */
+/** Where `--run` is: everything after the script belongs to the script. */
 export const scriptAt = (argv: string[]): number => {
   const at = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
   return argv[at] === "--" ? -1 : at;

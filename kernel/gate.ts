@@ -1,4 +1,4 @@
-// The gate: what a call needs is judged, and the person is asked for what the rules leave open.
+// The gate: judges what a call needs, and asks the person about what the rules leave open.
 import { type Call, type Effect, KINDS, type Kind, type Need, type Needs, type Rule, type Ruling, type Tool } from "./contract.ts";
 import { around, type Core, emit, type TurnContext, ZZ } from "./core.ts";
 import { until } from "./limits.ts";
@@ -10,14 +10,14 @@ import { clean, isInside } from "./text.ts";
 
 const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
 
-/** What the rules leave open. whole: no list may allow it; exact: its own name alone; anyway: a plugin wants the person asked each time. */
+/** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
-export type Granted = { [K in Kind]: string[] }; // what a call may touch, by what was judged: its names may lead elsewhere by now
+export type Granted = { [K in Kind]: string[] }; // what a call may touch: real targets, since names may lead elsewhere by now
 
-/** The person edited an argument at the question: it is judged again. */
+/** The person edited an argument at the question: the call is judged again. */
 export type Edited = { edited: string };
 
-/** Judges what a call needs and asks the person for what the rules leave open. A text: the sentence of a refusal. */
+/** Judges what a call needs and asks about what the rules leave open. Returns the sentence of a refusal as text. */
 export async function gate(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs): Promise<string | Granted | Edited> {
   const { core } = place;
   const open = new Map<string, Open>();
@@ -46,7 +46,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
   }
 }
 
-/** What a call does at most; without its needs, what the tool's calls do. A command that is known to only read is none that runs. */
+/** The most that a call can do; without needs, the most that any call of the tool can. A command known to only read counts as reading. */
 export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
   const acts = needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact);
   if (acts || kind === "run") return "run";
@@ -54,7 +54,7 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
   return kind ?? ((needs ? needs.net?.length : asks) ? "run" : "read");
 }
 
-/** What plugins say of it. The rules were held against it before, so what they pass on or allow changes nothing; a throw refuses. */
+/** What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper that throws refuses. */
 async function passRuling(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs, open: Map<string, Open>) {
   const { core, ctx } = place;
   const asked = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
@@ -74,7 +74,7 @@ async function passRuling(place: TurnContext, tool: Tool, args: Call["args"], ne
   return verdict === "ask" ? undefined : `Refused: ${said}${/[.!?]$/.test(said) ? "" : "."}`;
 }
 
-/** With the family of each command in place of its very words; undefined: none has one. */
+/** Rules that allow each command's family instead of its exact words; undefined if no command has one. */
 function familyRules(core: Core, tool: Tool, open: Open[]): Rule[] | undefined {
   const families = open.map(({ kind, name, whole }) => (kind === "run" && !whole ? tool.family?.(name) : undefined));
   if (!families.some(Boolean)) return undefined;
@@ -91,7 +91,7 @@ export async function judgeAndCollect(core: Core, { tool, kind, need, open, targ
   const { verdict, why } = judge(core, kind, need, target);
   if (verdict !== "ask") await emit(core, "decided", { tool, kind, name, allowed: verdict === "allow", why });
   else {
-    const anyway = why.startsWith(`${ASKED_FOR} by `); // by a rule: no answer ends that
+    const anyway = why.startsWith(`${ASKED_FOR} by `); // a rule demands the question, and no answer changes that
     const exact = anyway || (typeof need !== "string" && need.exact === true);
     const known = open.get(`${kind} ${name}`);
     const whole = anyway || (typeof need !== "string" && !PLUGIN.test(name));
@@ -100,7 +100,7 @@ export async function judgeAndCollect(core: Core, { tool, kind, need, open, targ
   return verdict === "deny" ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
 }
 
-/** What would allow it. What only its name allows, and a list cannot name, no flag allows. */
+/** The flags that would allow these needs. Needs that only an exact name allows, and no list can hold, have none. */
 const flagsOf = (open: Open[], all = false): string =>
   KINDS.flatMap((kind) => {
     const own = open.filter((one) => one.kind === kind);
@@ -112,11 +112,11 @@ const flagsOf = (open: Open[], all = false): string =>
 
 export const oneLine = (text: string): string => clean(text).replaceAll("\n", "␊");
 
-/** What stands above as a whole is named again by its ends. */
+/** Shortens what the question already shows in full. */
 const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
-const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // nobody reads more than that before saying yes
+const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads before agreeing
 function tooLongToShow(text: string): string | undefined {
   if (text.length > MAX_QUESTION_CHARS) return `${text.length} characters`;
   if (text.length <= MAX_QUESTION_LINES) return undefined;
@@ -124,9 +124,9 @@ function tooLongToShow(text: string): string | undefined {
   return lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 }
 
-type Keys = Record<string, string>; // what each does
+type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Puts it to the person; nobody there means no. `more` are keys beyond yes, no and always. */
+/** Asks the person; without a terminal the answer is no. `more` are keys besides yes, no and always. */
 export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
@@ -150,7 +150,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
   const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
-    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // by now
+    const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // allowed meanwhile
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
     const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
@@ -174,7 +174,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   }
 
   function allow(): string {
-    const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // in capitals: what Enter takes
+    const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // the capital is the default
     return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
   }
 
@@ -196,7 +196,7 @@ function lasting(rules: Rule[]): string {
   return `always ${[...new Set(names)].join(", ")}, this session`;
 }
 
-/** Writing in the project is one permission; all else goes by its name. */
+/** The rule that "always" adds: for edits the whole project, for everything else its exact name. */
 function always({ options }: Core, { kind, name }: Open): Rule {
   const target = kind === "write" ? realPath(options, name) : "";
   const { root } = options;
@@ -206,7 +206,7 @@ function always({ options }: Core, { kind, name }: Open): Rule {
 const needOf = ({ name, why, whole, exact }: Open): Need => (whole ? { name, verdict: "ask", why, ...(exact && { exact }) } : name);
 const NOT_BY_ALL = "is asked for even where all is allowed, and there is no terminal to ask on:";
 
-/** Calls that run side by side ask one after the other. */
+/** Calls that run at the same time ask one after the other. */
 function inTurn<T>(core: Core, act: () => Promise<T>): Promise<T> {
   const acted = Promise.resolve(core.asking).then(act);
   core.asking = acted.catch(() => {});

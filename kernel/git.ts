@@ -1,5 +1,5 @@
-// Git, asked so that nothing runs, and nothing of elsewhere is shown, that a repository chose. Nothing here reads a file of git's: what its
-// settings are and where it looks, git says itself.
+// Git, asked in such a way that a repository can neither start programs nor reveal files elsewhere. Nothing here parses git's own files:
+// git itself reports its settings and where it looks.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -12,9 +12,9 @@ import { isInside, tryTo } from "./text.ts";
 
 const PATIENCE = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
-const MAX_SUBMODULE_DEPTH = 10; // submodules in submodules
+const MAX_SUBMODULE_DEPTH = 10; // levels
 
-/** Switched off whatever a repository says: hooks, the file watcher, what pages, draws, signs, and enters submodules. */
+/** Switched off whatever the repository says: hooks, the file watcher, pagers, colours, signatures, entering submodules. */
 const QUIET = [
   ...["safe.bareRepository=explicit", "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotePath=false"],
   ...["core.pager=cat", "log.showSignature=false", "color.ui=false", "color.status=false"],
@@ -22,38 +22,38 @@ const QUIET = [
 ];
 const settings = (all: string[]): string[] => ["--no-pager", ...all.flatMap((one) => ["-c", one])];
 
-/** Nothing is fetched, by any program that a remote names, written, or waited for. */
+/** Nothing is fetched, written or waited for, whichever helper a remote names. */
 const NO_HELPERS = {
   ...{ GIT_NO_LAZY_FETCH: "1", GIT_ALLOW_PROTOCOL: "none", GIT_OPTIONAL_LOCKS: "0", GIT_TERMINAL_PROMPT: "0" },
   ...{ GIT_ASKPASS: "true", SSH_ASKPASS: "true" },
 };
 const IN_ENGLISH = { LC_ALL: "C.UTF-8", LANGUAGE: "" };
-/** What git around zz, such as a hook, would tell it: it is about another repository, or writes somewhere. */
+/** Variables that a surrounding git (a hook, say) sets: they point to another repository or to files to write. */
 const MOVES = new RegExp(
   `^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE|PREFIX|CONFIG
   |EXTERNAL_DIFF|DIFF_OPTS|ATTR_SOURCE|SHALLOW_FILE|GRAFT_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|QUARANTINE_PATH
   |(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|TRACE\\w*)$`.replace(/\s+/g, ""),
 );
 
-/** A repository above the home of the person is nobody's that they know of. */
+/** Repositories above the person's home are not searched for. */
 const ceiling = (): string => path.dirname(followLinks(os.homedir()));
 
-/** Of a command, or of zz's own questions. */
+/** The environment of a command, or of zz's own questions. */
 function environment(command?: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const kept = Object.entries(command ?? process.env).filter(([name]) => !MOVES.test(name));
   const own = command ? NO_HELPERS : { ...NO_HELPERS, ...IN_ENGLISH };
   return { ...Object.fromEntries(kept), ...own, GIT_CEILING_DIRECTORIES: ceiling() };
 }
 
-/** The settings of a repository that nothing is run by, nothing else read by, and nothing else shown by; `*` is any. All others, those of
- * later versions of git among them, make zz ask. Of a person's own, in their home, all count. */
+/** Settings of a repository that start no program and reveal no other file; `*` is any. All others make zz ask, also those that later
+ * versions of git will bring. The person's own settings, in their home, all count as harmless. */
 const HARMLESS: Record<string, string | string[]> = harmless;
-/** Harmless with such a value only. */
+/** Harmless only with such a value. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^submodule\..*\.update$/s, /^(checkout|rebase|merge|none)$/],
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
-/** What zz's own questions switch off, each by its name: see QUIET, and plugins/git for the filters. */
+/** Switched off by name in zz's own questions: see QUIET, and plugins/git for the filters. */
 const OFF = /^(core\.(fsmonitor|hookspath|pager)|log\.showsignature|filter\..*\.(clean|smudge|process|required))$/s;
 const PERSONS = new Set(["system", "global", "command"]);
 
@@ -67,13 +67,13 @@ function isHarmless({ scope, key, value }: Setting): boolean {
   return BY_VALUE.some(([which, fits]) => which.test(key) && fits.test(value));
 }
 
-/** Where a repository lies, as git finds it from a folder. */
+/** Where a repository is, as git finds it from a folder. */
 type Place = { dir: string; common: string; top: string; hooks: string; objects: string };
 type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
-type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // what is to be found out, question by question
+type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // yields one question to git at a time
 
-/** Git waits for ever for a file that never answers, also when zz is gone: what still runs then is stopped. */
+/** Git can hang on a file that never answers, even after zz has ended: what still runs at exit is stopped. */
 const running = new Set<() => void>();
 function begun(kill: () => void): void {
   if (!running.size && !process.listeners("exit").includes(stopAll)) process.once("exit", stopAll);
@@ -83,7 +83,7 @@ const stopAll = (): void => {
   for (const kill of running) kill();
 };
 
-/** Git for a project: on ctx for tools and commands. */
+/** Git for a project: ctx.git of tools and commands. */
 export function gitOf(root: string): Git {
   const { find, start } = programs(root);
   const quiet = settings(QUIET);
@@ -97,7 +97,7 @@ export function gitOf(root: string): Git {
       if (!find("git")) return { reads: [] };
       const asking = inspect({ root, folder, command });
       const how = { before: command ? asIs : quiet, env: environment(command), stop };
-      const early = fs.existsSync(path.join(folder, ".git")) ? answer(SETTINGS, folder, how) : undefined; // while it looks where it is
+      const early = fs.existsSync(path.join(folder, ".git")) ? answer(SETTINGS, folder, how) : undefined; // at the same time
       early?.catch(() => {});
       const reply = (args: readonly string[], at: string) => (args === SETTINGS && at === folder && early) || answer(args, at, how);
       let next = asking.next();
@@ -110,7 +110,7 @@ export function gitOf(root: string): Git {
     },
   };
 
-  /** Rejects when the signal says stop: all that git started is stopped as well. */
+  /** Rejects when the signal aborts; everything that git started is stopped as well. */
   function answer(args: readonly string[], cwd: string, { before, env, stop }: How): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     if (stop.aborted) return Promise.reject(stop.reason);
@@ -137,7 +137,7 @@ export function gitOf(root: string): Git {
 
     function kill(): void {
       const alone = process.platform === "win32" || !child.pid;
-      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL"))); // it may be gone
+      tryTo(() => (alone ? child.kill("SIGKILL") : process.kill(-child.pid!, "SIGKILL"))); // it may have ended
     }
   }
 }
@@ -145,7 +145,7 @@ export function gitOf(root: string): Git {
 interface Look {
   root: string;
   folder: string;
-  command?: NodeJS.ProcessEnv | undefined; // of a command that starts git by itself: then nothing is switched off
+  command?: NodeJS.ProcessEnv | undefined; // the environment of a command that runs git itself: then nothing is switched off
   depth?: number;
 }
 const NAMES = "git would run or read what the repository's own";
@@ -155,7 +155,7 @@ function* inspect(look: Look): Asking<GitDoubt> {
   if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return { reads: [] };
   const found = yield* placeOf(folder);
   if (typeof found === "string") {
-    // Zz itself asks git in the same way, and so hears the same.
+    // zz asks git the same way, and gets the same error.
     if (!command || /not a git repository/.test(found)) return { reads: [] };
     return { why: `git cannot use the repository: ${found}`, reads: [] };
   }
@@ -174,11 +174,11 @@ function* inspect(look: Look): Asking<GitDoubt> {
   return { ...inner, reads: [...reads, ...inner.reads], top };
 }
 
-/** The folders outside of the project whose contents git would show, unless they are those of this very project. */
+/** Folders outside of the project whose contents git would show, except those that belong to this very project. */
 function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Asking<string[]> {
   const { dir, common, top, objects } = place;
   const own = [root, ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : [])];
-  // A repository that names this folder as its working tree, as a submodule's does; or as one of them: a linked worktree's.
+  // Its own are those of a submodule, whose repository names this folder as its working tree, and those of a linked worktree.
   if (pointed) own.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
     const { out = "" } = yield { args: ["worktree", "list", "--porcelain"], at: folder };
@@ -192,7 +192,7 @@ function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Ask
   return all.filter((at) => !own.some((one) => isInside(one, at)));
 }
 
-/** Submodules that git enters by itself, to look for changes. */
+/** Checks the submodules that git enters by itself to look for changes. */
 function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
   const { out = "" } = yield { args: ["ls-files", "-s", "-z", "--full-name", "--", ":/"], at: top };
   const reads: string[] = [];
@@ -207,7 +207,7 @@ function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
   return { reads };
 }
 
-/** A text: why git does not find one. */
+/** Where git finds a repository, or a text that says why it finds none. */
 function* placeOf(folder: string): Asking<Place | string> {
   const asks = ["--absolute-git-dir", "--git-common-dir", "--show-toplevel", "--git-path", "hooks", "--git-path", "objects"];
   const { out, err } = yield { args: ["rev-parse", ...asks], at: folder };
@@ -219,7 +219,7 @@ function* placeOf(folder: string): Asking<Place | string> {
 }
 
 const SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
-/** Undefined: nobody can tell. */
+/** Undefined if git cannot tell. */
 function* settingsOf(folder: string): Asking<Setting[] | undefined> {
   const { out } = yield { args: SETTINGS, at: folder };
   const fields = out?.split("\0").slice(0, -1);
@@ -232,15 +232,15 @@ function* settingsOf(folder: string): Asking<Setting[] | undefined> {
   });
 }
 
-/** Git shows a remote's address to whoever asks, with the password in it; a header for http is one. */
+/** Git prints a remote's address with the password in it, and headers for http hold tokens. */
 function learnSetting(key: string, value: string): void {
   learnData(value, key);
   for (const [name] of key.matchAll(/\b[a-z][\w+.-]*:\/\/\S+/g)) learnData(name); // url.<address>.insteadOf
   if (/\.extraheader$/.test(key)) for (const word of value.split(/[\s:]+/)) if (word.length >= MIN_HEADER_CHARS) learn(word);
 }
-const MIN_HEADER_CHARS = 16; // what is shorter may be a word
+const MIN_HEADER_CHARS = 16; // shorter ones may be ordinary words
 
-/** Links among a folder's entries, and where they lead; hooks are not shown. */
+/** Where the links among a folder's entries lead. Hooks are left out: they are never shown. */
 function linked(folder: string): string[] {
   const entries = fs.existsSync(folder) ? fs.readdirSync(folder, { withFileTypes: true }) : [];
   const links = entries.filter((entry) => entry.isSymbolicLink() && entry.name !== "hooks");

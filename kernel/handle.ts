@@ -1,4 +1,4 @@
-// The handle that a plugin gets: what it registers is its own, and goes with it.
+// The handle that a plugin gets. What it registers belongs to the plugin and goes away with it.
 import {
   type Awaitable,
   EVENTS,
@@ -28,7 +28,7 @@ import { compare, lazily } from "./text.ts";
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
-/** Field by field what may be registered; "!" marks what must be there. */
+/** The fields of what may be registered; "!" marks the required ones. */
 const SHAPES = {
   tool: "name! description! run! aliases also params needs changes preview render timeout override editable family kind describe",
   command: "name! description! run! usage examples group complete offer",
@@ -39,7 +39,7 @@ const SHAPES = {
   key: "name! description! press!",
 } as const;
 
-/** What a plugin adds, held until all of it is there. Undefined: it failed. */
+/** Runs a plugin's function. What it registers is held until the function has succeeded. Undefined: it failed. */
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   let start = performance.now();
   const stage = openStage(plugin);
@@ -66,18 +66,18 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
-  if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin); // of the first load nobody asks but a prompt
+  if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin); // at the first load, only a prompt will ask for them
   return plugin.failure ? undefined : stage;
 }
 
-/** A plugin written for an earlier zz may import what "zz" no longer has at run time. */
+/** Explains a failed import by a plugin written for an earlier zz, when "zz" exported more than types. */
 function reasonFor(error: unknown): string {
   const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
   if (!from) return reason(error);
   return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
 }
 
-/** In reverse, each for itself: one that throws or hangs does not keep the others. */
+/** Takes back all registrations, latest first. One that throws or hangs does not hold up the others. */
 export async function teardown(plugin: Loaded): Promise<string[]> {
   const failures: string[] = [];
   for (const undo of plugin.undo.splice(0).reverse())
@@ -93,7 +93,7 @@ export async function teardown(plugin: Loaded): Promise<string[]> {
   return failures;
 }
 
-/** Nothing of an instance stays where the process goes on after it. Gives what went wrong. */
+/** Unloads the plugins of an instance when the process goes on without it. Returns what went wrong. */
 export async function closeInstance(core: Core): Promise<string[]> {
   const failures: string[] = [];
   for (const plugin of core.plugins.splice(0).reverse()) failures.push(...(await teardown(plugin)));
@@ -101,7 +101,7 @@ export async function closeInstance(core: Core): Promise<string[]> {
   return failures;
 }
 
-/** A plugin's additions while it is set up. Once it is, they come into force together; later ones at once, until it is taken away. */
+/** Registrations made during set-up take effect together at its end; later ones at once, until the plugin is unloaded. */
 type Stage = { add(apply: () => unknown, undo: () => unknown): void; commit(): void; end(): void };
 
 function openStage(plugin: Loaded): Stage {
@@ -129,7 +129,7 @@ const ioOf = ({ io }: Core): PluginIo => {
   return Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
 };
 
-/** Whose additions they are. `unload`: made when it is asked for; most never ask. */
+/** The plugin that registers something. `unload` is created on first use, since few plugins need it. */
 interface Owner {
   core: Core;
   plugin: Loaded;
@@ -140,7 +140,7 @@ interface Owner {
   unload?: AbortController;
 }
 
-/** The verbs that one plugin has. Each remembers how to take back what it adds. */
+/** The `zz` object of one plugin. Each method remembers how to take back what it registers. */
 function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<any> {
   const { core, plugin } = own;
   const owner = plugin.name;
@@ -168,7 +168,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       if (Array.isArray(initial)) throw fault("zz.state() takes an object. Put the array into one: { list: [] }.");
       const initially = plainJson(initial);
       own.hasState = true;
-      const had = core.states.get(owner)?.live ?? {}; // it outlives a version of the plugin
+      const had = core.states.get(owner)?.live ?? {}; // the state survives a reload
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
       const value = { live, saved, initial: initially };
@@ -208,14 +208,14 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     wrap: (step, around, how, ...more: unknown[]) => {
       known("step", step, STEPS);
       const { order = "last", limit = HOOK_LIMIT } = hook("wrap", how, more[0]);
-      known("order", order, ["first", "last"]); // in the order of the alphabet as well
+      known("order", order, ["first", "last"]); // which is also alphabetical order
       const sort = () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
       many(own, core.wraps, { step, around, order, limit }, sort);
     },
   };
 }
 
-/** Plugins of before gave the order and the limit one after the other. */
+/** Older plugins pass the order and the limit as separate arguments. */
 function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Order; limit?: number } {
   const given: any = typeof how === "object" && how ? how : verb === "on" ? { limit: how } : { order: how ?? undefined, limit };
   for (const key of Object.keys(given)) known(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
@@ -223,7 +223,7 @@ function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Ord
   throw fault(`the limit of ${verb}() is '${given.limit}'. Give it in milliseconds: { limit: 30_000 }.`);
 }
 
-/** What there is one of by a name. */
+/** Registers what can exist once per name. */
 function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
   const { core, names } = own;
   const [owner, name] = [own.plugin.name, value.name];
@@ -246,7 +246,7 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, 
 }
 
 function entry<T>({ stage }: Owner, all: Map<string, T>, name: string, value: T): void {
-  let before: T | undefined; // what it stands instead of
+  let before: T | undefined; // what it replaces
   const undo = () => all.get(name) === value && (before ? all.set(name, before) : all.delete(name));
   stage.add(() => {
     before = all.get(name);
@@ -265,7 +265,7 @@ function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () =
   );
 }
 
-/** Refuses a field that nobody would ever read, and a field that is missing. */
+/** Refuses unknown fields and reports missing ones. */
 function shaped({ plugin }: Owner, kind: keyof typeof SHAPES, value: object): void {
   if (plugin.from === "zz") return;
   const fields = words(SHAPES[kind].replaceAll("!", ""));

@@ -1,5 +1,5 @@
-// Requests over node:http. The built-in fetch brings 33 ms of loading with it, half of what a whole one-shot takes. Here, and nowhere else,
-// the values of secrets take the places of their placeholders: in headers and addresses.
+// Requests over node:http. Loading the built-in fetch takes 33 ms, half of a whole one-shot. This file alone puts the values of secrets in
+// the place of their placeholders, in headers and addresses.
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "./contract.ts";
@@ -9,10 +9,10 @@ import { filled, KEY, learn, namesSecret, sealUrl, veil } from "./secrets.ts";
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
 const MAX_REDIRECTS = 5;
 const MB = 1024 * 1024;
-const MAX_TEXT_BYTES = 128 * MB; // of a text that is taken whole; packed, it may be a thousandth of that
-const MAX_JSON_BYTES = 32 * MB; // while it is read into values, nothing else happens
+const MAX_TEXT_BYTES = 128 * MB; // of a text that is read whole; packed, it may be a thousandth of that
+const MAX_JSON_BYTES = 32 * MB; // parsing blocks everything else
 
-/** What goes out, and how to speak of it: without the values that go with it, however short they are. */
+/** A request with its secrets filled in, and a function that hides them in messages, however short they are. */
 interface Outgoing {
   url: string;
   request: HttpRequest;
@@ -36,10 +36,10 @@ export function outgoing(given: string, request: HttpRequest = {}): Outgoing {
 }
 const MIN_HIDDEN_CHARS = 4;
 
-/** As fetch does it, for http and https: moved addresses are followed, packed bodies unpacked, a stale connection renewed. */
+/** Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept connection was closed. */
 export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request), 0);
 
-/** What a server sends one to is its own: placeholders mean nothing there. */
+/** A redirect's address comes from the server: placeholders in it mean nothing. */
 export async function follow({ url, request, hide }: Outgoing, moves = 0): Promise<HttpAnswer> {
   const { signal } = request;
   signal?.throwIfAborted();
@@ -48,7 +48,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
   if (!/^https?:$/.test(at.protocol)) throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
   const answer = await connect(at, request).catch((error: NodeJS.ErrnoException & { stale?: boolean }) => {
     if (!error.stale || signal?.aborted) throw error;
-    return connect(at, request); // the server had closed the connection that was kept
+    return connect(at, request); // the server had closed the kept connection
   });
   const status = answer.statusCode!;
   const to = [301, 302, 303, 307, 308].includes(status) && answer.headers.location;
@@ -57,7 +57,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
     if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it redirects without end.`);
-    // What was sent is not sent elsewhere unless the server says to: it would arrive as a GET without a body.
+    // A body is not sent on to another address unless the status says so: else the redirect is a GET without a body.
     if (!reads && status < 303) throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
     const next = moved.origin === at.origin ? kept : { ...kept, headers: harmless(kept.headers) };
@@ -84,13 +84,13 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
 }
 
 async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
-  const own = via && ({ lookup: await via(at), agent: false } as const); // no connection that another request made
+  const own = via && ({ lookup: await via(at), agent: false } as const); // a connection of its own
   const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };
     let answer: IncomingMessage | undefined;
     const sent = request(at, { method, headers: all, timeout: SILENCE_LIMIT_MS, ...own }, (given) => resolve((answer = given)));
-    const abort = () => void (answer?.complete || sent.destroy(signal!.reason)); // its connection may be another's by now
+    const abort = () => void (answer?.complete || sent.destroy(signal!.reason)); // by now the connection may serve another request
     signal?.addEventListener("abort", abort, { once: true });
     sent.on("close", () => signal?.removeEventListener("abort", abort));
     sent.on("upgrade", ({ statusCode }, socket) => {
@@ -105,7 +105,7 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
   });
 }
 
-/** Reading ends with the reason of an abort, whatever the socket says then. */
+/** When aborted, reading fails with the abort's reason, whatever the socket reports. */
 async function* pieces(body: Readable, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
   try {
     yield* body;
@@ -114,7 +114,7 @@ async function* pieces(body: Readable, signal?: AbortSignal): AsyncGenerator<Uin
   }
 }
 
-/** Nothing packed is asked for; some send it all the same. What is cut off is left to whoever reads it. */
+/** Unpacks a body: none is asked to be packed, but some servers do. A cut-off body is for the reader to notice. */
 function unpacked(answer: IncomingMessage): Readable {
   const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (packed === "identity") return answer;
@@ -129,6 +129,6 @@ function unpacked(answer: IncomingMessage): Readable {
   return unpack ? process.getBuiltinModule("node:stream").pipeline(answer, unpack(), () => {}) : answer;
 }
 
-/** What may go to another server: nothing that could be a key. */
+/** The headers that may go to another server: none that could hold a key. */
 const harmless = (headers: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => /^(accept|content-type|user-agent)/i.test(name)));

@@ -1,4 +1,4 @@
-// The imports of plugins: module hooks, versions, and whose file an error comes from.
+// How plugins are imported: module hooks, versions, and which plugin an error comes from.
 import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
@@ -13,15 +13,15 @@ import { stampOf, textOf } from "./text.ts";
 import type { trusts } from "./trust.ts";
 
 export interface Loaded extends PluginAt {
-  undo: (() => unknown)[]; // takes back what it added, last in first out
-  version: number; // how often it was loaded anew
-  stamps: Map<string, string>; // its own files, as they were when it was loaded
-  late?: boolean; // it used up its time
-  trusts?: Within["trusts"]; // a project's
+  undo: (() => unknown)[]; // takes back what it registered, latest first
+  version: number; // how often it was reloaded
+  stamps: Map<string, string>; // its files, as they were when it was loaded
+  late?: boolean; // it took too long to load
+  trusts?: Within["trusts"]; // of a project's plugin
 }
 type PluginAt = Omit<About["plugins"][number], "adds">;
 
-/** What `zz` and `zz/text` stand for in a plugin. */
+/** What `zz` and `zz/text` resolve to in a plugin. */
 const provided = (): Record<string, string> => ({
   zz: `${SELF_URL}/${BUILT ? "kernel.js" : "zz.ts"}`,
   "zz/text": `${SELF_URL}/${BUILT ? "text.js" : "sdk/text.ts"}`,
@@ -34,18 +34,18 @@ export function pluginAt(file: string, from: Loaded["from"]): Loaded {
   return { name, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
 }
 
-/** By the URL of each file that was imported for a plugin: the URL of that plugin, and how its files are taken in. */
+/** By the URL of each imported file: the URL of its plugin, and how the file is loaded. */
 type Trees = Map<string, Tree> & {
-  uses: Map<string, Set<string>>; // by each file's URL, what it imports
-  imported: Map<string, Pick<Loaded, "version" | "stamps">>; // by each plugin's file, the last import of it
-  versions: number; // given out so far
+  uses: Map<string, Set<string>>; // by the URL of a file, what it imports
+  imported: Map<string, Pick<Loaded, "version" | "stamps">>; // by the file of a plugin, its last import
+  versions: number; // handed out so far
 };
 type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
-type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // what it must keep to
-const TREES = Symbol.for("zz.trees"); // hooks hold for the whole process, however many instances it has
+type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // the folder that it may import from
+const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
-/** A plugin gets zz's own zod and typebox, wherever its file lies; the packages that it imports keep their own. What it imports of its own
- * files is noted, and belongs to the same version of it. */
+/** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for packages. Files that a plugin imports
+ * from its own files are noted, and belong to the same version of it. */
 export function providePackages(): void {
   if (Object.hasOwn(globalThis, TREES)) return;
   const trees = newTrees();
@@ -56,10 +56,10 @@ export function providePackages(): void {
       const lent = PROVIDED.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
       if (lent) return { url: provided()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
       const itself = trees.get(specifier);
-      const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS; and where it is, is known
+      const typed = itself && TYPED.test(specifier); // tsx would take it for CommonJS, and its place is known
       const found = typed ? { url: realUrl(specifier), shortCircuit: true } : next(specifier, context);
       if (itself?.within) assertTrusted(itself.within, found.url, specifier);
-      if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // a link led to it
+      if (itself && found.url !== specifier) uses(trees, specifier, found.url, itself); // it was reached through a link
       if (typed) return { ...found, format: "module-typescript" };
       const tree = trees.get(parentURL);
       if (!tree || found.url.startsWith("node:")) return found;
@@ -70,12 +70,12 @@ export function providePackages(): void {
       const version = new URL(plugin).search;
       const url = version && !foreign && !found.url.includes("?") ? found.url + version : found.url;
       if (within || !foreign) uses(trees, parentURL, url, tree);
-      const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn that nobody said so
+      const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn about a missing "type"
       return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
     },
   });
 }
-/** While plugins load, one that ends the process fails. A signal still ends it, and so does a program that embeds zz. */
+/** While plugins load, process.exit() throws. Signals, and a program that embeds zz, still end the process. */
 export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
   const { exit } = process;
   let isLoading = true;
@@ -92,15 +92,15 @@ export async function withoutExit<T>(act: () => Promise<T>): Promise<T> {
   });
 }
 
-/** With links followed, as Node does it: to ask Node takes a tenth of loading a plugin. */
+/** The real path, as Node finds it: asking Node takes a tenth of loading a plugin. */
 const realUrl = (url: string): string => pathToFileURL(fs.realpathSync.native(fileURLToPath(url))).href + new URL(url).search;
 const TYPED = /\.ts($|\?)|\/[^./]+$/;
-/** A file that several plugins import belongs to the last of them, and is used by all. */
+/** Records an import. A file that several plugins share belongs to the last one and is used by all. */
 function uses(trees: Trees, parent: string, url: string, tree: Tree): void {
   trees.set(url, tree);
   trees.uses.set(parent, (trees.uses.get(parent) ?? new Set()).add(url));
 }
-/** Refuses what nobody said yes to. */
+/** Refuses files that the person has not trusted. */
 function assertTrusted({ folder, trusts }: Within, url: string, specifier: string): void {
   if (!url.startsWith(folder)) throw fault(OUTSIDE.replace("%", () => specifier));
   const file = fileURLToPath(url);
@@ -110,28 +110,28 @@ function assertTrusted({ folder, trusts }: Within, url: string, specifier: strin
 const OUTSIDE = "it imports '%' from outside of .zz/plugins, which nobody trusted. Copy it there, or install it in the home";
 export const treesOf = (): Trees => (globalThis as unknown as { [TREES]?: Trees })[TREES] ?? newTrees();
 const newTrees = (): Trees => Object.assign(new Map<string, Tree>(), { uses: new Map(), imported: new Map(), versions: 0 });
-/** One that no import in this process has, of whatever instance: what two of them import would be the older one's. */
+/** A version that no other import in this process has: sharing one would return the older file. */
 export const newVersion = (): number => ++treesOf().versions;
 
 export const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
-/** What a plugin's file exports. */
+/** Imports a plugin's file. */
 export function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
   if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
   const plain = () => importTree(plugin, false).catch((error) => (isForCompiler(error) ? compiled(plugin) : Promise.reject(error)));
-  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin) : plain()) // Node would warn of what it cannot run
+  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin) : plain()) // Node would warn about a file that it cannot run
     .finally(() => {
       plugin.ms += performance.now() - start;
       if (plugin.from === "zz") return;
       treesOf().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
     });
-  imported.catch(() => {}); // load() tells of it, when it is its turn
+  imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
 }
 
-/** Node keeps what it imported: after a change, another instance in this process needs a version of its own. */
+/** Node caches imports: after a change, another instance in this process needs a version of its own. */
 function versionNow({ file }: Loaded): number {
   const before = treesOf().imported.get(file);
   const isUnchanged = [...(before?.stamps ?? [])].every(([file, stamp]) => stampOf(file) === stamp);
@@ -145,7 +145,7 @@ function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
   return import(url);
 }
 
-/** Enums, JSX, decorators: what Node cannot leave out of the text is compiled, by the compiler that ts-morph has. */
+/** Enums, JSX and decorators, which Node cannot erase, are compiled with ts-morph's compiler. */
 const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
 export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(error) || error?.message);
 
@@ -156,17 +156,17 @@ async function compiled(plugin: Loaded): Promise<any> {
   await readyCompiler();
   const own = urlOf(plugin);
   for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
-  plugin.version = newVersion(); // Node remembers what it could not load
+  plugin.version = newVersion(); // Node remembers the failed import
   return importTree(plugin, true);
 }
 
-/** A project's .zz/plugins: all that a yes to it is for. */
+/** A project's .zz/plugins, which trust covers as a whole. */
 function around({ file }: Loaded): string {
   const folder = file.slice(0, file.lastIndexOf(`${path.sep}.zz${path.sep}plugins${path.sep}`));
   return `${pathToFileURL(followLinks(path.join(folder, ".zz", "plugins"))).href}/`;
 }
 
-/** Its own files, as they are now. */
+/** The plugin's own files, as they are now. */
 export function stampsOf(plugin: Loaded): Map<string, string> {
   const own = urlOf(plugin);
   const trees = treesOf();
@@ -177,7 +177,7 @@ export function stampsOf(plugin: Loaded): Map<string, string> {
   return new Map([plugin.file, ...files].map((file) => [file, stampOf(file)]));
 }
 
-/** As a stack or a message tells the place: the first of its own files there, else of a package that it imports. */
+/** Where an error happened: the first of the plugin's files in the stack, else a package that it imports. */
 export function whereFrom(error: unknown, file: string, own?: Iterable<string>): string {
   const text = `${(error as Error)?.stack ?? ""}\n${reason(error)}`;
   const all = own ?? [...treesOf().keys()].map((url) => fileURLToPath(url));
@@ -200,7 +200,7 @@ function whereImported(text: string): string {
   return from && line ? `${from}:${line}` : from;
 }
 
-/** The name of the one whose file is the first that a stack tells of. */
+/** The plugin whose file comes first in a stack. */
 export function pluginAmong(stack: string): string | undefined {
   const files = [...treesOf()].flatMap(([url, { plugin, script }]) => (script ? [] : [{ url: url.replace(/\?.*/, ""), plugin }]));
   const tells = (line: string, url: string) => [`${url}:`, `${url}?`, `${fileURLToPath(url)}:`].some((at) => line.includes(at));
@@ -208,7 +208,7 @@ export function pluginAmong(stack: string): string | undefined {
   return found && pluginAt(fileURLToPath(found.plugin), "home").name;
 }
 
-/** A mistake in a plugin's code is told with whose it is, and where; a sentence is told as it is. */
+/** A bug in a plugin is reported with its name and place; a sentence is reported as it is. */
 export function explainError(error: unknown): string {
   const { name = "Error", stack = "" } = Object(error) as Error;
   const owner = name !== "Error" && pluginAmong(stack);

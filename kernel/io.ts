@@ -1,11 +1,11 @@
-// Where zz reads and writes: the process's own streams and environment, or those that a program or a test hands in.
+// Where zz reads and writes: the process's streams and environment, or those that a program or a test passes in.
 import type { Io } from "./contract.ts";
 import { fileFault } from "./disk.ts";
 import { codeOf } from "./faults.ts";
 import { veil } from "./secrets.ts";
 import { clean, cleanRendered } from "./text.ts";
 
-/** Those of this process. stdin is opened at the first look at it, which takes a while. */
+/** Those of this process. stdin opens at the first access, since that takes a while. */
 export const processIo = (): Io => ({
   get stdin() {
     return process.stdin;
@@ -18,10 +18,10 @@ export const processIo = (): Io => ({
   console,
 });
 
-/** To the person, on stderr; on a terminal lines end between words. */
+/** Writes to stderr, for the person; on a terminal lines are wrapped at words. */
 export const say = (io: Io, text: string): void => void io.stderr.write(`${wrapForTerminal(io, clean(veil(text)))}\n`);
 
-/** With lines that end between words, where it is a terminal. */
+/** Wraps at words if it is a terminal. */
 export function wrapForTerminal({ stderr }: Io, text: string): string {
   const width = stderr.isTTY ? (stderr.columns ?? 80) : Number.POSITIVE_INFINITY;
   const wrap = (line: string, at = line.length > width ? line.lastIndexOf(" ", width) : -1): string =>
@@ -30,10 +30,10 @@ export function wrapForTerminal({ stderr }: Io, text: string): string {
   return lines.join("\n");
 }
 
-/** An answer, as it was rendered: its colours and links stay. */
+/** Prints a rendered answer; its colours and links stay. */
 export const printAnswer = (io: Io, text: string): Promise<void> => print(io, text, cleanRendered);
 
-/** All of it on stdout, also when the other end is slow. A closed pipe is not an error: the reader has what it wanted. */
+/** Writes everything to stdout, however slow the reader is. A closed pipe is not an error: the reader has what it wanted. */
 export function print({ stdout }: Io, text: string, tidy = clean): Promise<void> {
   const shown = stdout.isTTY ? tidy(veil(text)) : veil(text);
   return new Promise((done, failed) =>

@@ -8,11 +8,11 @@ export function within<T>(promise: Promise<T>, ms: number, late: string): Promis
 }
 
 export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
-/** A signal that aborts after so many ms. `putOff` begins again; while `wait` waits for something it stands still; `lift` ends it. */
+/** A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a promise is pending, `lift` ends it. */
 export function deadline(ms: number, late: Fault): Deadline {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  let holds = 0; // whatever it waits for; and the end
+  let holds = 0; // pending waits, and the end
   const putOff = (more = 0) => {
     holds += more;
     clearTimeout(timer);
@@ -26,7 +26,7 @@ export function deadline(ms: number, late: Fault): Deadline {
   return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
-/** The promise, or the signal's reason, whichever comes first: for code that does not heed the signal itself. */
+/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. */
 export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
@@ -36,7 +36,7 @@ export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   });
 }
 
-/** As until(), but what is stopped has a moment to end in its own way; then it is left behind. */
+/** Like until(), but gives stopped code a moment to end by itself; then it is left behind. */
 export function orLeave<T>(signal: AbortSignal, promise: Promise<T>, left: () => Fault): Promise<T> {
   const { promise: gone, reject } = Promise.withResolvers<T>();
   let timer: NodeJS.Timeout | undefined;

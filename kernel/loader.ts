@@ -1,4 +1,4 @@
-// Plugins are found, loaded, loaded again when their files change, and unloaded.
+// Finds, loads, reloads and unloads plugins.
 import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Reloaded } from "./contract.ts";
@@ -14,7 +14,7 @@ import { renewSettings } from "./settings.ts";
 import { byName, entriesOf, stampOf, textOf, tryTo } from "./text.ts";
 import { isTrusted, projectExtras, trusts } from "./trust.ts";
 
-/** Imported all at once, what was never seen to load one by one; then set up in their order. */
+/** Imports all plugins at once, those that never loaded before one by one, and sets them up in order. */
 export async function loadPlugins(core: Core): Promise<void> {
   const own = await bundle(core);
   const all = findPlugins(core, own);
@@ -23,11 +23,11 @@ export async function loadPlugins(core: Core): Promise<void> {
   for (const plugin of found) leaveStuck(core, plugin, known[plugin.file]);
   const wanted = found.filter(({ disabled, failure }) => !disabled && !failure);
   const others = wanted.filter(({ from }) => from !== "zz");
-  if (others.length || !BUILT) providePackages(); // from source zz's own import "zz/text" too
+  if (others.length || !BUILT) providePackages(); // from source, zz's own plugins import "zz/text" too
   const strange = others.filter((plugin) => !isKnown(known, plugin));
   const imports = new Map<Loaded, Awaitable<any>>();
   for (const plugin of wanted) if (!strange.includes(plugin)) imports.set(plugin, startImport(plugin, own));
-  if (strange.length) await Promise.allSettled(imports.values()); // what is ended takes all along that waits behind it
+  if (strange.length) await Promise.allSettled(imports.values()); // ending one import ends all that wait behind it
   for (const plugin of found) {
     core.plugins.push(plugin);
     if (strange.includes(plugin)) await guarded(core, plugin, () => load(core, plugin, startImport(plugin, own)));
@@ -37,7 +37,7 @@ export async function loadPlugins(core: Core): Promise<void> {
   keepKnown(core, news);
 }
 
-/** First zz's own: one of their flags may leave out all others, so that none of them runs. Gives those that are still to be loaded. */
+/** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
 async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknown>): Promise<Loaded[]> {
   if (!BUILT) providePackages();
   for (const plugin of all) {
@@ -48,11 +48,11 @@ async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknow
   return isGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
 }
 
-/** The built zz has its own plugins in one file: to import each by itself takes a tenth of a start. */
+/** The built zz has its plugins in one file: importing each by itself takes a tenth of a start. */
 const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
   BUILT && !options.bare ? (await import(`${SELF_URL}/plugins.js`)).default : {};
 
-/** All there is; the settings say which of them to leave out. */
+/** All plugins; the settings say which are disabled. */
 function findPlugins(core: Core, bundled: object): Loaded[] {
   const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
   const own = core.options.bare || BUILT ? named : zzsIn(path.join(SELF, "plugins"));
@@ -62,13 +62,13 @@ function findPlugins(core: Core, bundled: object): Loaded[] {
   return found;
 }
 
-/** A checkout is its own home: what was not there when it was built is the person's. */
+/** A checkout is its own home: plugins that were not part of the build are the person's. */
 function zzsIn(folder: string): Loaded[] {
   const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE, "dist", "plugins.json"))) as string[]);
   return pluginsIn(folder, "zz").filter(({ name }) => built?.includes(name) ?? true);
 }
 
-/** The person's own: those of the home, of a project that they trust, and those that were named. */
+/** The person's plugins: those of the home, of a trusted project, and those named by flags. */
 function othersBesides(core: Core, found: Loaded[]): Loaded[] {
   const { root } = core.options;
   const home = path.join(core.options.home, "plugins");
@@ -77,17 +77,17 @@ function othersBesides(core: Core, found: Loaded[]): Loaded[] {
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
     if (fs.existsSync(at)) return [pluginAt(at, "flag")];
-    if (core.plugins.length) return []; // it was there
+    if (core.plugins.length) return []; // it existed
     throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
   const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) }))];
-  const isNamed = ({ name, file }: Loaded) => named.some((one) => one.name === name && one.file !== file); // --plugin goes before it
+  const isNamed = ({ name, file }: Loaded) => named.some((one) => one.name === name && one.file !== file); // --plugin wins
   const rest = named.filter(({ file }, at) => ![...all, ...named.slice(0, at)].some((one) => one.file === file));
   return [...all.filter((one) => !isNamed(one)), ...rest.sort(byName)];
 }
 
-/** A plugin is a file, or a folder with an index, or with a package.json that names its file. */
+/** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
 function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
   return entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
@@ -101,7 +101,7 @@ function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
     .sort(byName);
 }
 
-/** By the key "zz" of a package.json; with the keyword zz-plugin also as Node would find it. plugins/install finds it so too. */
+/** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. plugins/install agrees. */
 function named(folder: string): string | undefined {
   const { zz, keywords, exports, main } = Object(tryTo(() => JSON.parse(textOf(path.join(folder, "package.json")))));
   const pick = (way: any): unknown => (Object(way) === way ? pick(way["."] ?? way.import ?? way.default) : way);
@@ -109,7 +109,7 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-type Known = Record<string, Record<string, string>>; // by each plugin's file its own, as they were; as "" the seconds that were not enough
+type Known = Record<string, Record<string, string>>; // by plugin file, the stamps of its files; under "" the seconds that were too few
 const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
 const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
 
@@ -118,7 +118,7 @@ function isKnown(known: Known, { file }: Loaded): boolean {
   return stamps.length > 0 && stamps.every(([file, stamp]) => stampOf(file) === stamp);
 }
 
-/** What used up its time once would do so at every start. */
+/** Leaves out a plugin that used up its time before: it would do so at every start. */
 function leaveStuck(core: Core, plugin: Loaded, known: unknown): void {
   const { "": seconds, ...stamps } = Object(known) as Known[string];
   if (plugin.disabled || !(Number(seconds) >= loadLimit(core)) || !isKnown({ [plugin.file]: stamps }, plugin)) return;
@@ -128,14 +128,14 @@ function leaveStuck(core: Core, plugin: Loaded, known: unknown): void {
 }
 
 function keepKnown(core: Core, plugins: Loaded[]): void {
-  if (!plugins.length || !fs.existsSync(core.options.home)) return; // it is not made for that, nor made again where it was just removed
+  if (!plugins.length || !fs.existsSync(core.options.home)) return; // the home is not created for this, nor again after it was removed
   const stamps = (one: Loaded) => Object.fromEntries(one.late ? [...one.stamps, ["", `${loadLimit(core)}`]] : stampsOf(one));
   const seen = plugins.flatMap((plugin) => (plugin.failure && !plugin.late ? [] : [[plugin.file, stamps(plugin)] as const]));
   const kept = () => Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
   tryTo(() => updatePrivate(knownFile(core), () => JSON.stringify(Object.fromEntries([...kept(), ...seen]))));
 }
 
-/** Loads it under the eyes of another thread: an endless loop is ended, and the others load all the same. */
+/** Loads a plugin while another thread watches: an endless loop is ended, and the other plugins still load. */
 async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
   const { watchdog } = await import("./watchdog.ts");
   core.watchdog ??= watchdog(loadLimit(core) * 1_000, () => delete core.watchdog);
@@ -153,10 +153,10 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
   }
 }
 
-/** Sets one plugin up. If that fails, what it had added is taken back, and the failure is a sentence that names it. */
+/** Sets one plugin up. On failure its registrations are taken back, and a sentence names the plugin. */
 const load = async (core: Core, plugin: Loaded, imported: Awaitable<any>) => (await setUp(core, plugin, imported))?.commit();
 
-/** Plugins whose files changed, came or went since; `again`: those that failed, too. One call after the other. */
+/** Reloads plugins whose files changed, came or went; `again`: also those that failed. One refresh at a time. */
 export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
   const done = Promise.resolve(core.refreshing).then(() => refresh(core, again));
   core.refreshing = done.catch(() => {});
@@ -187,7 +187,7 @@ async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   return done;
 }
 
-/** What a project brings counts as long as the person said yes to it. What was loaded goes on as it is. False: it does not count. */
+/** Whether what a project brings is still trusted. What was loaded before stays loaded. */
 function rescan(core: Core): boolean {
   const before = core.extras;
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
@@ -200,7 +200,7 @@ function rescan(core: Core): boolean {
 const isFrozen = ({ extras: brought }: Core, { from }: Loaded): boolean =>
   from === "project" && brought?.given === false && brought.changed !== undefined;
 
-/** By the settings. */
+/** Enables or disables plugins as the settings say. */
 async function switched(core: Core): Promise<Reloaded[]> {
   const { disabled = [] } = core.options.settings;
   const done: Reloaded[] = [];
@@ -246,9 +246,9 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
   }
 }
 
-const SETTLE_MS = 40; // ms without another change: editors write a file in several steps
+const SETTLE_MS = 40; // ms without another change: editors save in several steps
 
-/** Tells when a file of a plugin was saved. What it misses is found before the next line. */
+/** Watches the plugins' files. A missed change is found before the next line. */
 export function watchPlugins(core: Core, saved: () => void): { aim(): void; close(): void } {
   const watched = new Map<string, fs.FSWatcher>();
   for (const plugin of core.plugins) if (plugin.from !== "zz" && !plugin.stamps.size) plugin.stamps = stampsOf(plugin);
@@ -264,7 +264,7 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
     for (const folder of folders) if (!watched.has(folder) && fs.existsSync(folder)) watch(folder);
   }
   function watch(folder: string): void {
-    const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // there may be too many already
+    const watcher = tryTo(() => fs.watch(folder, { persistent: false }, hear)); // the system may have no watchers left
     watcher?.on("error", () => stop(folder, watcher));
     if (watcher) watched.set(folder, watcher);
   }

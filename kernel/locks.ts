@@ -1,11 +1,11 @@
-// One writer at a time, with a lock that a dead process does not keep.
+// One writer at a time, by a lock that a dead process does not keep.
 import fs from "node:fs";
 import path from "node:path";
 import { makePrivate, startOf, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { textOf, tryTo } from "./text.ts";
 
-/** One writer at a time. The lock names its process by number and start time, so that a dead one does not keep it. */
+/** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
 export function lock(file: string, cannot: string, remedy = "Try again"): () => void {
   const mine = `${process.pid} ${startOf(process.pid)}`;
   const temporary = `${file}.${process.pid}`;
@@ -13,7 +13,7 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
-        fs.linkSync(temporary, file); // all at once: nobody ever sees an empty lock
+        fs.linkSync(temporary, file); // in one step: nobody sees an empty lock
         return () => fs.rmSync(file, { force: true });
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
@@ -21,13 +21,13 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
       const theirs = textOf(file);
       const [pid, start] = theirs.split(" ");
       if (start && startOf(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
-      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // given back meanwhile: the next one's must not be taken for it
+      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // released meanwhile: do not mistake the next one for it
       let mayBreak: (() => void) | undefined;
       try {
-        mayBreak = lock(`${file}.break`, cannot); // only one at a time may take a dead one's lock away
+        mayBreak = lock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
         if (textOf(file) === theirs && fs.existsSync(file)) fs.rmSync(file, { force: true });
       } catch (error) {
-        if (codeOf(error)) throw error; // else someone else is at it; look again
+        if (codeOf(error)) throw error; // another process is breaking it: look again
       } finally {
         mayBreak?.();
       }
@@ -37,7 +37,7 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
   }
 }
 
-/** Acts while no other zz does so on that file. Others wait their turn: each takes a few ms. */
+/** Runs `act` while no other zz does so for that file. Others wait their turn of a few ms. */
 export function locked<T>(file: string, act: () => T): T {
   makePrivate(path.dirname(file));
   for (let until = performance.now() + PATIENCE, holder = ""; ; ) {
@@ -46,7 +46,7 @@ export function locked<T>(file: string, act: () => T): T {
       release = lock(`${file}.lock`, `Cannot change '${file}'`);
     } catch (error) {
       const now = textOf(`${file}.lock`);
-      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // it is somebody else's turn
+      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // the lock has changed hands
       if (codeOf(error) || performance.now() > until) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
       continue;
@@ -58,9 +58,9 @@ export function locked<T>(file: string, act: () => T): T {
     }
   }
 }
-const PATIENCE = 10_000; // ms for one of those that come before
+const PATIENCE = 10_000; // ms to wait for each holder
 
-/** Reads, changes and writes a file of the home: nothing that another zz wrote meanwhile is lost. */
+/** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
 export function updatePrivate(file: string, change: (text: string) => string): void {
   const real = tryTo(() => fs.realpathSync(file)) ?? file;
   locked(real, () => writePrivate(real, change(textOf(real))));

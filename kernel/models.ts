@@ -1,4 +1,4 @@
-// Choosing a model, and what is known of it.
+// Choosing a model, and what is known about it.
 import type { Endpoint, Model, Provider, Saved } from "./contract.ts";
 import { type Core, type LiveChat, NO_ONE, valuesOf } from "./core.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -24,7 +24,7 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   return { models: (await Promise.all(lists)).flat(), failures };
 }
 
-/** Those of plugins, and the person's own, each like one of them. */
+/** The plugins' providers, and the person's own, each modelled on one of them. */
 export function allProviders(core: Core): Map<string, Provider> {
   const all = new Map(valuesOf(core.providers).map((one) => [one.name, one]));
   for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
@@ -35,10 +35,10 @@ export function allProviders(core: Core): Map<string, Provider> {
 }
 const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
 
-/** What the person says of providers, without what a project does. */
+/** The person's provider settings, without the project's. */
 const ownSettings = ({ options: { sources, settings } }: Core) => (sources?.home ?? settings).providers ?? {};
 
-/** The provider that a model's name names; the first slash splits. */
+/** The provider in a model's name, which is the part before the first slash. */
 export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const all = allProviders(core);
@@ -56,23 +56,23 @@ export function endpointOf(core: Core, provider: string): Endpoint {
   const { url: _, key: __, kept: ___, key_command: command, ...more } = ownSettings(core)[provider] ?? {};
   const from = allProviders(core).get(provider);
   const meant = core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
-  const isMeant = meant === provider; // else the flags speak of another, whose key is nobody else's
+  const isMeant = meant === provider; // else the flags are for another provider
   const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
   const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
   const key = (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command)) || set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
-  const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // another name for it
+  const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
   return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
 }
 
-const commandKeys = new Map<string, Secret>(); // by the command: it runs once, when its key is first written anywhere
+const commandKeys = new Map<string, Secret>(); // by command: it runs once, when its key is first needed
 function commandKey({ options, io }: Core, provider: string, command: string): Secret {
   const known = commandKeys.get(command) ?? new Secret(() => fetchKey(options.home, io.env, provider, command));
   commandKeys.set(command, known);
   return known;
 }
 
-/** Its first line. It gets no stdin and no terminal, so that it cannot ask, and may take ten seconds. */
+/** Runs the command and returns its first line. Without stdin and terminal it cannot ask; it has ten seconds. */
 function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string): string {
   const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
   const how = {
@@ -85,7 +85,7 @@ function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, comman
     stdio: ["ignore", "pipe", "ignore"],
   };
   const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
-  if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // what it started too
+  if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT") throw refuse("it took longer than 10 s, or waits for somebody to answer");
   if (error || status !== 0) throw refuse(error ? reason(error) : `it ended with exit code ${status}`);
   const lines = stdout.toString().trimEnd().split("\n");
@@ -95,11 +95,9 @@ function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, comman
     throw refuse("what it printed is not a key, which is one word in one line");
   return key;
 }
-const MAX_KEY_LINES = 20; // of what it prints: more is a file of something else
+const MAX_KEY_LINES = 20; // lines that it prints; more would be a file of something else
 
-/** Which model to talk to: --model, ZZ_MODEL, the session's, the settings', a provider whose key is set, a local server that answers within
- * 300 ms. Undefined when there is none. */
-/** As the person named it. */
+/** The model that the person named, if any. */
 export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, io } = core;
   const { model, baseUrl, settings } = options;
@@ -110,7 +108,7 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
 
 const isProvider = (core: Core, name: string): boolean => core.providers.has(name) || Boolean(ownSettings(core)[name]?.like);
 
-/** A model's name alone, as in `gpt-4o`, or a part of it: with its provider, where just one offers it. */
+/** Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model fits. */
 export async function withProvider(core: Core, given: string): Promise<string> {
   if (given.includes("/") || isProvider(core, given)) return given;
   const { models } = await listModels(core, true);
@@ -120,6 +118,8 @@ export async function withProvider(core: Core, given: string): Promise<string> {
   return fits.length === 1 ? fits[0]!.id : given;
 }
 
+/** The model to use: --model, ZZ_MODEL, the session's, the settings', that of a provider with a key, or of a local server that answers in
+ * 300 ms. Undefined if there is none. */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
   const wanted = wantedModel(core, earlier);
@@ -127,7 +127,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
-  const signal = AbortSignal.timeout(LOCAL_LIMIT); // for the first word of a server; then it may take its time
+  const signal = AbortSignal.timeout(LOCAL_LIMIT); // until the first byte; after that a server may take its time
   const offers = [...allProviders(core).values()].map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
   const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
@@ -135,10 +135,10 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   return undefined;
 }
 
-/** Of an address that was given without a name. */
+/** The provider for an address without a name. */
 const defaultProvider = (core: Core): string | undefined => valuesOf(core.providers).find(({ role }) => role === "default")?.name;
 
-/** Where no other answers. */
+/** The model to use when no other answers. */
 export async function fallbackModel(core: Core): Promise<string> {
   const fallback = valuesOf(core.providers).find(({ role }) => role === "fallback");
   if (!fallback) throw usage(NO_MODEL);
@@ -166,7 +166,7 @@ export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   if (window && chat.model === model) chat.window = window;
 }
 
-/** What the provider says of the model; of its window also what the person says. One that does not answer leaves it unknown. */
+/** What the provider says about a model; for its window the person's setting counts as well. Undefined if nobody knows. */
 export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
   const known = core.models.get(model);
   if (known) return known;
@@ -185,6 +185,6 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   return told;
 }
 
-/** The model that a session used last. */
+/** The last model that a session used. */
 export const modelOf = ({ header, branch }: Saved): string =>
   String(branch().findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");

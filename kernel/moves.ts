@@ -1,4 +1,4 @@
-// Many files at once, moved and not copied: what a command made on a copy, and nobody reads. What stood there is kept for undo.
+// Moves many files instead of copying them: those that a command made on a copy and that no question shows. The old ones are kept for undo.
 import fs from "node:fs";
 import path from "node:path";
 import type { Move } from "./contract.ts";
@@ -7,10 +7,10 @@ import { FOLDER, LINK, makePrivate, TYPE, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
-/** A file by a look at it; null: not there. */
+/** What a look at a file shows; null: it does not exist. */
 type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
 type Row = [name: string, was: Look, is: Look];
-/** from: where each lies until it is first moved. Names are bytes, as latin1. */
+/** from: where each file waits until it is moved. Names are bytes, as latin1. */
 export type Moves = { root: string; rows: Row[]; from?: (string | undefined)[]; kept?: string };
 
 const raw = (name: string): Buffer => Buffer.from(name, "latin1");
@@ -19,7 +19,7 @@ const isSame = (one: Look, two: Look): boolean =>
   one && two ? one[0] === two[0] && one[1] === two[1] && Math.abs(one[2] - two[2]) < 1 : one === two;
 
 function lookAt(file: Buffer): Look {
-  const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // a folder on the way may be a file
+  const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // its folder may be a file
   if (!stat) return null;
   return stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino];
 }
@@ -35,7 +35,7 @@ export function plan(root: string, moves: readonly Move[]): Moves {
 export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
 const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
 
-/** What is neither as it was nor as it is to be. known: what others make of it before. */
+/** Files that are neither in their old nor in their new state. known: states that earlier moves will have made. */
 export function changedSince({ root, rows }: Moves, back: boolean, known = new Map<string, Look>()): string[] {
   return rows.flatMap(([name, was, is]) => {
     const now = known.has(name) ? known.get(name)! : lookAt(placeOf(root, name));
@@ -45,7 +45,7 @@ export function changedSince({ root, rows }: Moves, back: boolean, known = new M
   });
 }
 
-/** Moves each into its place, or back. Whatever the moment it is killed at: each is as it was or as it is to be. */
+/** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
 export function move({ root, rows, from, kept = "" }: Moves, back: boolean): void {
   const folders = openFolders(root);
   const late: [name: string, mode: number][] = [];
@@ -54,7 +54,7 @@ export function move({ root, rows, from, kept = "" }: Moves, back: boolean): voi
       const i = back ? rows.length - 1 - n : n;
       const [name, was, is] = rows[i]!;
       const [to, old, next] = [back ? was : is, ...(back ? ["new", "old"] : ["old", "new"])] as [Look, string, string];
-      if (!to && !lookAt(placeOf(root, name))) continue; // nor may its folder be there
+      if (!to && !lookAt(placeOf(root, name))) continue; // its folder may be gone, too
       const here = folders.at(name);
       const now = lookAt(here);
       const source = !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${next}/${i}`);
@@ -64,7 +64,7 @@ export function move({ root, rows, from, kept = "" }: Moves, back: boolean): voi
       if (to && isFolder(to)) {
         if (!isFolder(now)) fs.mkdirSync(here);
         if (to[0] & 0o200) fs.chmodSync(here, to[0] & 0o7777);
-        else late.push([name, to[0]]); // more is to come into it
+        else late.push([name, to[0]]); // files are still to come into it
       } else if (to) take(source, here);
     }
     for (const [name, mode] of late.reverse()) fs.chmodSync(folders.at(name), mode & 0o7777);
@@ -73,13 +73,13 @@ export function move({ root, rows, from, kept = "" }: Moves, back: boolean): voi
   }
 }
 
-/** It was not moved yet. Two files may look alike: packers give all of them one time. */
+/** Whether it has yet to be moved. Two files may look alike: package managers give all files one time. */
 function isWaiting(source: Buffer, now: Look): boolean {
   const look = lookAt(source);
   return look !== null && !(now && now[3] === look[3] && isSame(now, look));
 }
 
-/** The folder around a file, held open: nobody can swap it for a link meanwhile. */
+/** Holds the folder of a file open, so that nobody can swap it for a link. */
 function openFolders(root: string) {
   const top = Buffer.from(root).toString("latin1");
   let [open, fd, mode] = ["", -1, 0];
@@ -105,9 +105,9 @@ function openFolders(root: string) {
     },
   };
 }
-const O_PATH = 0o10000000; // Linux alone has copies
+const O_PATH = 0o10000000; // only Linux has copies
 
-/** On the way back, what somebody put into it since stays. */
+/** On the way back, files that somebody added to the folder stay. */
 function removeFolder(here: Buffer, isTolerant: boolean): void {
   try {
     fs.rmdirSync(here);
@@ -116,13 +116,13 @@ function removeFolder(here: Buffer, isTolerant: boolean): void {
   }
 }
 
-/** linked: something else takes its place in one step. */
+/** linked: a replacement will take its place in one step. */
 function keep(here: Buffer, at: Buffer, linked: boolean): void {
   if (!linked) return void take(here, at);
   const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
   if (link()) return;
-  fs.rmSync(at, { force: true }); // it was killed in between
-  if (!link()) copy(here, at); // another disk, or somebody else's file
+  fs.rmSync(at, { force: true }); // left over from an interrupted run
+  if (!link()) copy(here, at); // another disk, or another owner's file
 }
 
 function take(from: Buffer, to: Buffer): void {
@@ -135,7 +135,7 @@ function take(from: Buffer, to: Buffer): void {
   }
 }
 
-/** To another disk: whole, or not at all. */
+/** Copies to another disk: whole, or not at all. */
 function copy(from: Buffer, to: Buffer): void {
   const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(`.zz-${process.pid}-${newId()}.tmp`)]);
   const { mode, atimeMs, mtimeMs, ...stat } = fs.lstatSync(from);
@@ -161,7 +161,7 @@ function copy(from: Buffer, to: Buffer): void {
 const KEPT_MS = 30 * 86_400_000;
 const keptIn = (sessions: string): string => path.join(sessions, "moved");
 
-/** Writes down what is to be moved, before anything is. It is found again by the name that this gives. */
+/** Records what will be moved before anything is. Returns the name by which it is found again. */
 export function keepMoves(sessions: string, moves: Moves): string {
   const name = newId();
   moves.kept = path.join(keptIn(sessions), name);
@@ -170,7 +170,7 @@ export function keepMoves(sessions: string, moves: Moves): string {
   return name;
 }
 
-/** Whose it is. Without a session, or when that is gone, it goes as well. */
+/** Marks whose they are. Kept files go when their session is gone, or after some time. */
 export function markMoves({ kept = "" }: Moves, session: string): void {
   writePrivate(path.join(kept, "session"), session || "none");
   const sessions = path.dirname(path.dirname(kept));

@@ -1,13 +1,13 @@
-// What the person is told while a turn runs, and what plugins print by themselves.
+// What stderr says while a turn runs, and what plugins print on their own.
 import type { Answer } from "./contract.ts";
 import { type Core, TRIES, watch } from "./core.ts";
 import { pluginAmong } from "./imports.ts";
 import { say, wrapForTerminal } from "./io.ts";
 import { plural } from "./text.ts";
 
-/** Notes go to stderr. What else a person sees while a turn runs is for plugins/terminal. */
+/** Notes go to stderr. Everything else that a person sees during a turn comes from plugins/terminal. */
 export function follow(core: Core): void {
-  let live = false; // then plugins/terminal tells of every call
+  let live = false; // then plugins/terminal shows every call
   watch(core, "started", (fact) => void (live = fact.live));
   watch(core, "called", ({ call, result }) => void (result.refused && !live && say(core.io, `${call.name}: ${result.text}`)));
   if (core.options.quiet) return;
@@ -17,13 +17,13 @@ export function follow(core: Core): void {
   );
 }
 
-/** What plugins print by themselves goes to stderr, each line under their name: stdout is for the answer, or a script's own. */
+/** Sends what plugins print to stderr, each line with the plugin's name: stdout is for the answer, or for a script. */
 export function catchConsole(core: Core, isScript: boolean): void {
   if (!core.io.console) return;
   const all = core.io.console as unknown as Record<string, any>;
   const own = { ...all };
   const stdout: any = { write: tell };
-  let caught: Record<string, any> | undefined; // made at the first word
+  let caught: Record<string, any> | undefined; // created at the first output
   let owner: string | undefined;
   for (const name of Object.keys(all))
     if (typeof all[name] === "function" && name !== "Console")
@@ -41,11 +41,11 @@ export function catchConsole(core: Core, isScript: boolean): void {
   }
 }
 
-/** Tokens are left out where the server did not tell. */
+/** Tokens are left out if the server did not report them. */
 export function statistics({ model, usage: { input, output, cached }, calls, ms }: Answer): string {
   const tokens = input || output ? [`${input} tokens in${cached ? ` (${cached} cached)` : ""}, ${output} out`] : [];
   return [model, ...tokens, plural(calls.length, "call"), `${(ms / 1000).toFixed(1)} s`].join(" · ");
 }
 
-/** Also while a line is being typed. */
+/** Works while a line is being typed, too. */
 const show = (core: Core, text: string): void => (core.showNote ? core.showNote(text) : say(core.io, text));

@@ -1,4 +1,4 @@
-// A line that a person typed, wherever they typed it: a command, or the next message.
+// One way to obey a line, wherever it was typed: as a command, or as the next message.
 import { keepStates } from "./chat.ts";
 import type { Answer, Command } from "./contract.ts";
 import { around, type Core, type LiveChat, note, type TurnContext } from "./core.ts";
@@ -10,7 +10,7 @@ import { unknown } from "./text.ts";
 /** Runs one turn: the loop in zz.ts. `show` prints its answer. */
 export type RunTurn = (core: Core, chat: LiveChat, text: string, how?: { show?: (text: string) => unknown }) => Promise<Answer>;
 
-/** The line passes the wrappers; then it is a command, or the next message. Undefined: no turn was asked for. */
+/** Passes the line through its wrappers, then runs it as a command or a message. Undefined: it led to no turn. */
 export async function obey(place: TurnContext, typed: string, runTurn: (text: string) => Promise<Answer>): Promise<Answer | undefined> {
   const { core, chat } = place;
   const line = await around(place, "line", typed);
@@ -22,7 +22,7 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
   return sendQueued(core, chat, runTurn);
 }
 
-/** Each message as a turn of its own; what is sent meanwhile comes after it. The last one's answer. */
+/** Sends each queued message as a turn of its own, also those queued meanwhile. Returns the last answer. */
 export async function sendQueued(core: Core, chat: LiveChat, runTurn: (text: string) => Promise<Answer>): Promise<Answer | undefined> {
   let answer: Answer | undefined;
   try {
@@ -43,11 +43,11 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
     await orLeave(ctx.signal, (async () => command.run(rest, ctx))(), left);
   } finally {
     keepStates(core, chat);
-    ctx.progress(""); // what it showed of its progress goes
+    ctx.progress(""); // its progress line goes away
   }
 }
 
-/** Several lines are a message, as what is pasted is, unless they are for a template. */
+/** Several lines are a message, as a paste would be, unless they are for a template. */
 function commandIn(core: Core, line: string): { name: string; rest: string } {
   const found = parseCommand(line);
   const takes = !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES;

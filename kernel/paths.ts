@@ -1,4 +1,4 @@
-// Names to real paths: in this project and in others that the settings name.
+// Names to real paths, in this project and in others that the settings name.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -9,26 +9,26 @@ import { clean, isInside, tryTo } from "./text.ts";
 
 const MAX_PATH_DEPTH = 1_000;
 
-/** Absolute, with links followed as far as the path exists: what a path really names. */
+/** The absolute path that a name really stands for: links are followed as far as the path exists. */
 export function realPath(where: Where, name: string): string {
   if (name.includes("\0")) throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
   if (name.split("/").length > MAX_PATH_DEPTH) throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
   return followLinks(placeOf(where, name));
 }
 
-/** Another folder that the settings name. The project itself has no id. */
+/** Another project that the settings name. The current project has no id. */
 type Project = { id: string; folder: string; rights: "read" | "write" };
 const PROJECT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]+$/; // a single letter is a drive on Windows
 const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
 
 export function projectsOf({ settings: { projects = {} } }: Where): Project[] {
-  checkProjects(projects); // also what was set since
+  checkProjects(projects); // settings may have changed since
   return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
     return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
   });
 }
 
-/** A right that is misspelt must not be taken for another. */
+/** Refuses a misspelt right, instead of taking it for another. */
 function checkProjects(given: unknown): void {
   const refuse = (what: string, why: string) => usage(`Cannot use ${what} in the settings: ${why}. Fix it.`);
   const isMap = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -43,7 +43,7 @@ function checkProjects(given: unknown): void {
   }
 }
 
-/** What a name stands for, links not followed. `id:path` lies in another project, unless a file here is called so. */
+/** The path of a name, without following links. `id:path` is in another project, unless a file here has that name. */
 export function placeOf(where: Where, name: string): string {
   const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
   const other = id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
@@ -51,13 +51,13 @@ export function placeOf(where: Where, name: string): string {
   return other && !isHere ? path.join(other.folder, name.slice(other.id.length + 1)) : path.resolve(where.root, name);
 }
 
-/** The innermost of all projects that a file lies in, this one included. */
+/** The innermost project that a file belongs to, the current one included. */
 export function holderOf(where: Where, file: string): Project | undefined {
   const here: Project = { id: "", folder: where.root, rights: "write" };
   return [here, ...projectsOf(where)].filter(({ folder }) => isInside(folder, file)).sort((a, b) => b.folder.length - a.folder.length)[0];
 }
 
-/** The shortest name by which a file is found again. */
+/** The shortest name for a file. */
 export function shortName(where: Where, file: string): string {
   const { root } = where;
   const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (holderOf(where, file) ?? {});

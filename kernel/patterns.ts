@@ -1,12 +1,12 @@
-// What the name of a rule stands for, with `*`, `**` and `?`. By hand: a regular expression made of it could run for ever.
+// Patterns in the names of rules: `*`, `**` and `?`. Written by hand, since a regular expression made from one could run forever.
 import type { Kind } from "./contract.ts";
 
 export const isPattern = (name: string): boolean => /[*?]/.test(name);
 
-/** Without the difference of letters, as disks that do not tell them apart take a name. */
+/** Folds a name as disks do that ignore case. */
 export const anyCase = (name: string): string => name.normalize("NFC").toLowerCase();
 
-/** `*` any letters, `?` one. */
+/** `*` matches any characters, `?` one. */
 export function fitsText(pattern: string, text: string): boolean {
   if (!isPattern(pattern)) return pattern === text;
   return fitsLetters(lettersOf(pattern), text);
@@ -15,8 +15,8 @@ const fitsLetters = (letters: string[], text: string): boolean => fits(letters, 
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
-/** A path below the folder where the pattern begins, both with `/`: `*` and `?` within a name, `**` for any folders, also none. It covers
- * what lies in what it fits. */
+/** A path below the folder where the pattern starts: `*` and `?` within a name, `**` for any number of folders. It also covers what is
+ * inside of a folder that matches. */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
   return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);
@@ -28,13 +28,13 @@ const isAny = (segment: Segment): boolean => segment === undefined;
 const fitsSegment = (segment: Segment, name: string): boolean =>
   "text" in segment! ? segment.text === name : fitsLetters(segment!.letters, name);
 
-/** A command by its words: `*` alone is one word, `**` any words, also none; what follows is covered. */
+/** A command by its words: `*` is one word, `**` any number; further words are covered. */
 export function fitsWords(pattern: string, command: string): boolean {
   const [asked, words] = [pattern, command].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
   return fits([...asked, "**"], words, (word) => word === "**", fitsText);
 }
 
-/** A host, with or without a port: `*` any letters, dots too; without a port it stands for all of them. */
+/** A host, with or without a port: `*` matches any characters, dots included; without a port it covers all ports. */
 export function fitsHost(pattern: string, host: string): boolean {
   const [asked, given] = [hostOf(pattern), hostOf(host)];
   return fitsText(asked.name, given.name) && (!asked.port || fitsText(asked.port, given.port));
@@ -46,7 +46,7 @@ function hostOf(text: string): { name: string; port: string } {
   return { name: name.replace(/\.$/, ""), port };
 }
 
-/** Greedy from star to star: when a piece does not fit, the last star takes one more. No earlier one ever needs to. */
+/** Greedy from star to star: when a piece does not match, the last star takes one more character. Earlier stars never need to. */
 function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: (part: P, item: I) => boolean): boolean {
   let [at, star, mark] = [0, -1, 0];
   for (let i = 0; i < items.length; ) {
@@ -59,7 +59,7 @@ function fits<P, I>(pattern: P[], items: I[], isStar: (one: P) => boolean, one: 
   return at === pattern.length;
 }
 
-/** Why a rule of that kind and name could never match anything; undefined: it could. `exists`: a file of just that name. */
+/** Why a rule of that kind and name could never match; undefined if it could. `exists`: a file has exactly that name. */
 export function neverMatches(kind: Kind, name: string, exists: (name: string) => boolean): string | undefined {
   if (typeof name !== "string") return "it is not a text";
   if (!name.trim()) return "it names nothing";
@@ -79,7 +79,7 @@ function wrongHost(name: string): string | undefined {
   return undefined;
 }
 
-const MAX_PATH_CHARS = 4_096; // that a system takes
+const MAX_PATH_CHARS = 4_096; // that systems accept
 
 function wrongPath(name: string): string | undefined {
   if (name !== name.trim()) return "it begins or ends with a blank. Leave that out";

@@ -12,7 +12,7 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { clean } from "./text.ts";
 
-/** The module that makes the gate of a compiler, also in another thread or process. */
+/** The module that builds the gate for compilers, also in another thread or process. */
 const COMPILERS = `${SELF_URL}/${BUILT ? "compilers.js" : "kernel/compilers.ts"}`;
 
 export function permissions({ rules, options }: Core): Permissions {
@@ -39,7 +39,7 @@ export function permissions({ rules, options }: Core): Permissions {
     },
   };
 
-  /** Of what the file holds now: another zz may have added to it. */
+  /** Adds to what the file holds now: another zz may have changed it. */
   function keep(change: (own: Rule[]) => Rule[]): void {
     const { home, root } = options;
     updatePrivate(keptFile(home), () => {
@@ -51,7 +51,7 @@ export function permissions({ rules, options }: Core): Permissions {
 const isSame = (one: Rule, two: Rule): boolean =>
   (["verdict", "kind", "name", "exact", "but"] as const).every((key) => `${one[key]}` === `${two[key]}`);
 
-/** What a denial of that name would cover, for what is not judged call by call, such as a sandbox. Links are not followed. */
+/** What a denial would cover, for whoever cannot judge call by call, such as the sandbox. Links are not followed. */
 function matcherOf(where: Where, kind: Kind, name: string): (asked: string) => boolean {
   if (kind !== "read" && kind !== "write") return (asked) => fitsName(kind, anyCase(name), anyCase(asked));
   const fits = denialOf(where, name);

@@ -1,4 +1,4 @@
-// What is no ordinary project, and what runs by itself some day: where reading and writing are let go less far.
+// Places that are not an ordinary project, and files that run by themselves some day: less is allowed there without asking.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -6,7 +6,7 @@ import runs from "./run-by-themselves.json" with { type: "json" };
 import { folded } from "./secret-files.ts";
 import { isInside, tryTo } from "./text.ts";
 
-/** Where accounts live that somebody logs in with: this one's, by either of its names, and those of the others. */
+/** Where accounts are: this one's, by both of its names, and everybody else's. */
 function homes(): string[] {
   const own = [os.homedir(), tryTo(() => os.userInfo().homedir) ?? ""];
   const rows = tryTo(() => fs.readFileSync("/etc/passwd", "utf8"))?.split("\n") ?? [];
@@ -18,14 +18,14 @@ function homes(): string[] {
   return [...new Set(all.flatMap((home) => [home, tryTo(() => fs.realpathSync(home)) ?? home]))];
 }
 let known: { key: string; homes: string[] } | undefined;
-/** Looked up once, unless HOME changes. */
+/** Computed once, unless HOME changes. */
 function homesOf(): string[] {
   const key = os.homedir();
   if (known?.key !== key) known = { key, homes: homes() };
   return known.homes;
 }
 
-/** Why a folder is no ordinary project; undefined: it is one. */
+/** Why a folder is not an ordinary project; undefined if it is one. */
 export function wideness(root: string): string | undefined {
   if (path.dirname(root) === root) return "the whole disk";
   if (homesOf().includes(root)) return "a home directory";
@@ -33,17 +33,17 @@ export function wideness(root: string): string | undefined {
   return undefined;
 }
 
-/** The home, and the name in it, of a file behind a dot there, where programs keep what they go by; or in a Mac's Library. */
+/** The home and the name in it, for a file behind a dot in a home, where programs keep their settings, or in a Mac's Library. */
 export function behindDot(file: string): { home: string; name: string } | undefined {
   const names = homesOf().map((home) => ({ home, name: isInside(home, file) ? path.relative(home, file) : "" }));
   return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
-/** What runs by itself, wherever it lies: git's own files and hooks, zz's, an editor's tasks, other agents' programs. */
+/** What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other agents' programs. */
 const RUN_BY_THEMSELVES = new RegExp(`(^|/)(${runs.anywhere.join("|")})`);
-/** And in a home, by the name in it. */
+/** The same in a home, by the name in it. */
 const RUNS_AT_HOME = new RegExp(`^(${runs.home.join("|")})`);
-/** And in the system. */
+/** The same in the system. */
 const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
 export function runsByItself(file: string): boolean {

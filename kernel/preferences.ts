@@ -1,4 +1,4 @@
-// ctx.settings: settings listed and set; and those that count for nothing, by name.
+// ctx.settings: lists and sets settings, and names those that have no effect.
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "./contract.ts";
 import { type Core, note } from "./core.ts";
@@ -43,7 +43,7 @@ function from(key: string, home: object = {}, project: object = {}): Pick<Settin
   return said.length ? { from: said as Setting["from"] } : {};
 }
 
-/** That there is a key may be told, and nothing of it. */
+/** Only whether there is a key may be shown. */
 function withoutKeys(providers: Settings["providers"] = {}): Record<string, unknown> {
   const all = Object.entries(providers).map(([name, one]) => {
     if (!isObject(one)) return [name, one];
@@ -92,7 +92,7 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   note(core, `What the project says goes before it: ${name} is ${short(JSON.stringify(theirs))} in '${next.project!.file}'.`);
 }
 
-/** Into what the file holds now: somebody may have changed it meanwhile. */
+/** Writes into what the file holds now: it may have changed meanwhile. */
 function write(core: Core, file: string, keys: string[], value: unknown): void {
   let $schema: unknown;
   updatePrivate(file, (text) => {
@@ -105,7 +105,7 @@ function write(core: Core, file: string, keys: string[], value: unknown): void {
   if ($schema === `./${SCHEMA}`) writePrivate(path.join(path.dirname(file), SCHEMA), JSON.stringify(schemaOf(core), null, 2));
 }
 
-/** A copy with the value there, or without it. */
+/** A copy with the value set, or removed. */
 function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
   if (key === undefined) return value;
   const { [key]: old, ...rest } = (typeof from === "object" ? from : {}) as Record<string, unknown>;
@@ -118,7 +118,7 @@ function unlike(before: unknown, value: unknown): string | undefined {
   return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
 }
 
-/** One JSON Schema of all there is to set, for editors. */
+/** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
   const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
   const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
@@ -139,7 +139,7 @@ function amongWords(values: unknown[], value: unknown): string {
   return near === undefined ? among : `${among} Did you mean ${JSON.stringify(near)}?`;
 }
 
-/** Settings that count for nothing stay as they are, and are named; first the home's. */
+/** Names the settings that have no effect, the home's first. They stay as they are. */
 export function unknownSettings(core: Core): string[] {
   const { home, project } = sourcesOf(core.options);
   let all: Sections | undefined;
@@ -156,7 +156,7 @@ export function unknownSettings(core: Core): string[] {
     ...project.sends.map(redirectNote(project.file)),
   ];
 
-  /** What a project may not say goes to `left`. */
+  /** Settings that the project may not set go to `left`. */
   function strange(given: Settings, where: string, left: string[]): string[] {
     return Object.keys(given).flatMap((name) => {
       const isPartial = core.options.own === false || core.plugins.some(({ disabled, failure }) => disabled || failure) || mayCome(core);
@@ -165,7 +165,7 @@ export function unknownSettings(core: Core): string[] {
       all ??= sectionsOf(core);
       const section = all.get(name);
       const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
-      const isNobodys = isOff || core.options.own === false || (where && mayCome(core)); // its plugin may come yet
+      const isNobodys = isOff || core.options.own === false || (where && mayCome(core)); // its plugin may be loaded later
       if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
       if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));
@@ -174,12 +174,12 @@ export function unknownSettings(core: Core): string[] {
   }
 }
 const MAX_NOTES = 5;
-/** Plugins of the project that nobody said yes to. */
+/** Whether the project has plugins that are not trusted. */
 const mayCome = ({ extras: brought }: Core): boolean =>
   brought?.given === false && brought.files.some((name) => name.startsWith(".zz/plugins/"));
 
 type Sections = Map<string, { shape: Shape; owners: Config[] }>;
-/** What the plugins may be told, by name. The name of zz's own that take nothing is nobody's, and the kernel's go before. */
+/** The plugins' settings, by section. zz's own plugins without settings own none, and the kernel's names come first. */
 function sectionsOf({ configs, plugins }: Core): Sections {
   const all: Sections = new Map();
   for (const { owner, value } of configs) {

@@ -1,5 +1,5 @@
-// zz as a program of its own: signals, the exit code, the console, and what others see of its command line. All that this process shares
-// with the rest of the world is touched here.
+// zz as a process: signals, the exit code, the console, and what others see of its command line. Everything that a process shares with
+// the outside is touched here.
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";
@@ -10,15 +10,15 @@ import { processIo, say } from "./io.ts";
 import { isVeiled, KEY, learn, reason, sealUrl, veil, veiledJson } from "./secrets.ts";
 import { PACKAGE } from "./self.ts";
 
-/** How a run ends before its time: `leave` is what whoever works at it says should happen then. */
+/** How a run ends early: `leave` does what is needed wherever zz is at that moment. */
 export interface Stop {
-  code?: number; // it was stopped, with this exit code
+  code?: number; // the exit code, once it was stopped
   why: string;
-  core?: Core; // what was opened
+  core?: Core; // the instance, once it is open
   leave(code: number): unknown;
-  showStray?(text: string): void; // a dialog goes on after a fault outside of any turn
+  showStray?(text: string): void; // a dialog survives a fault outside of any turn
 }
-type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>; // the whole program, as zz.ts has it
+type Run = (argv: string[], io: Io, stop: Stop) => Promise<number>; // zz.ts has the whole program
 
 export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const io = processIo();
@@ -29,12 +29,12 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   const stop: Stop = { why: "Stopped.", leave: leaveAtOnce };
   let running = true;
   for (const stream of [process.stdout, process.stderr])
-    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not know
+    if (stream.isTTY && !stream.columns) Object.assign(stream, { columns: 80, rows: 24 }); // a terminal that does not report its size
   process.on("SIGINT", () => end(130));
   process.on("SIGTERM", () => end(143));
   process.on("SIGHUP", () => end(129)); // the window was closed
   process.stdout.on("error", (error) => {
-    if (codeOf(error) !== "EPIPE") return; // print() says it
+    if (codeOf(error) !== "EPIPE") return; // print() reports others
     stop.code ??= 0; // the reader has what it wanted
     stop.leave(0);
   });
@@ -56,7 +56,7 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
 
   function end(code: number): void {
     if (stop.code !== undefined) leaveAtOnce(stop.code);
-    if (stop.leave(code) === false) return; // a dialog: Ctrl+C does not end it
+    if (stop.leave(code) === false) return; // Ctrl+C does not end a dialog
     stop.code = code;
   }
   function leaveAtOnce(code: number): void {
@@ -66,7 +66,7 @@ export async function runAsProcess(argv: string[], run: Run): Promise<number> {
   }
 }
 
-/** What a program reads that asked for JSON. */
+/** The last line for a program that asked for JSON. */
 export const lastWord = (message: string, exit: number, kind = kindOf({ exit })): string =>
   `${veiledJson({ type: "error", kind, message, exit })}\n`;
 
@@ -81,7 +81,7 @@ function isTooOld(io: Io): boolean {
   return true;
 }
 
-/** Before anything else is read: nobody who looks at what zz was started with sees the key, and nothing that is written shows it. */
+/** Hides the key before anything else is read: from the list of processes, and from everything that is written. */
 function hideKey(argv: string[]): void {
   const flags = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   const given = (name: string) =>
@@ -94,7 +94,7 @@ function hideKey(argv: string[]): void {
     for (const [i, arg] of process.argv.entries())
       if (arg === whole || arg.endsWith(`=${whole}`)) process.argv[i] = arg.slice(0, arg.length - whole.length) + instead;
   if ([...shown].some(([whole, instead]) => whole !== instead)) process.title = "zz"; // what `ps` shows
-  if (scriptAt(argv) >= 0) return; // a script's output is its own
+  if (scriptAt(argv) >= 0) return; // a script's output is not veiled
   for (const stream of [process.stdout, process.stderr]) {
     const write = stream.write.bind(stream) as (...given: any[]) => boolean;
     const veiled = (piece: unknown) => (typeof piece === "string" && isVeiled(piece) ? veil(piece) : piece);

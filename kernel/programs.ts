@@ -1,4 +1,4 @@
-// Other programs: found and started here alone, so that none of them is one that the project brings.
+// Other programs: found and started only here, so that none of them comes from the project.
 import type { ChildProcess, ForkOptions, SpawnOptions, SpawnSyncOptions, SpawnSyncReturns } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -10,13 +10,13 @@ import { fault } from "./faults.ts";
 import { isInside, tryTo } from "./text.ts";
 
 const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
-/** Where the system keeps its own, and what those are links to. */
+/** Where the system keeps its programs, and where links there lead. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
 const SYSTEM_FILES = ["/usr", "/bin", "/sbin", "/opt", "/etc/alternatives", "/nix/store", "/System", "/Library"];
-const MARKS = [".git", "package.json", ".zz"]; // what marks the folders above a project as a part of it: a repository, a workspace
+const MARKS = [".git", "package.json", ".zz"]; // marks a folder above the project as part of it: a repository, a workspace
 
-/** The folders that count as the project's for programs: it itself, and above it all that are a repository or a workspace. A home is no
- * workspace: what the person installed lies in it. */
+/** The folders whose programs count as the project's: the project, and those above it that are a repository or a workspace. A home is not a
+ * workspace: it holds what the person installed. */
 function projectFolders(root: string): string[] {
   const found = [root];
   const home = followLinks(os.homedir());
@@ -25,10 +25,10 @@ function projectFolders(root: string): string[] {
   return found;
 }
 
-/** Whether it holds the system's folders or the person's own: then what the system keeps is not the project's all the same. */
+/** Whether it contains the system's folders or the person's home: those are not the project's even then. */
 const holdsSystem = (root: string): boolean => ["/usr", followLinks(os.homedir())].some((at) => isInside(root, at));
 
-/** Says of a file, or of a folder of programs, whether the project could have brought it: links are followed. */
+/** Tells of a file, or a folder of programs, whether the project could have brought it. Links are followed. */
 function judgeOf(root: string): (file: string) => boolean {
   const folders = projectFolders(root);
   const whole = holdsSystem(root);
@@ -36,14 +36,14 @@ function judgeOf(root: string): (file: string) => boolean {
     if (file.split(path.sep).includes("node_modules")) return true;
     const real = followLinks(file);
     if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file)))) return false;
-    // Where npm installs for all, its programs are links into a node_modules: that one is not above the project.
+    // What npm installs globally links into a node_modules of its own, which is not above the project.
     const [holder, inModules] = real.split(/[\\/]node_modules(?=[\\/]|$)/, 2);
     if (inModules !== undefined && isInside(holder || path.sep, root)) return true;
     return [file, real].some((one) => folders.some((at) => isInside(at, one)));
   };
 }
 
-/** PATH without the folders that the project could put something into. */
+/** PATH without folders that the project can write to. */
 export function safePath(root: string, given = process.env.PATH ?? ""): string {
   const isProjects = judgeOf(root);
   const isSafe = (folder: string) => {
@@ -54,7 +54,7 @@ export function safePath(root: string, given = process.env.PATH ?? ""): string {
   return given.split(path.delimiter).filter(isSafe).join(path.delimiter);
 }
 
-/** A program's absolute path; undefined where there is none but the project's own. */
+/** A program's absolute path; undefined if only the project has one. */
 export function findProgram(name: string, root: string, given = process.env.PATH ?? ""): string | undefined {
   if (name === process.execPath) return name;
   if (!name || name.includes("\0") || (!path.isAbsolute(name) && /[\\/]/.test(name))) return undefined;
@@ -71,7 +71,7 @@ export function findProgram(name: string, root: string, given = process.env.PATH
 
 const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;
 
-const starters = () => process.getBuiltinModule("node:child_process"); // not before one is needed
+const starters = () => process.getBuiltinModule("node:child_process"); // computed on first use
 
 /** Programs, as a project's plugins and tools may start them. */
 export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Programs {

@@ -11,9 +11,9 @@ import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf, unknown 
 import { isTrusted } from "./trust.ts";
 
 const LAYER_BUDGET = 2_000;
-const MAX_WINDOW_SHARE = 8; // a layer takes at most this part of the window
+const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill
 
-/** Those that are there now, instead of those that were; unless nothing has changed. */
+/** Loads prompt files again if any of them changed. */
 export function loadPrompts(core: Core): void {
   const { prompts, layers, commands } = core;
   const files = promptFiles(core);
@@ -27,7 +27,7 @@ export function loadPrompts(core: Core): void {
   addTemplates(core, read);
 }
 
-/** Markdown in prompts/ whose front matter names a slot is a layer. */
+/** A Markdown file in prompts/ whose front matter names a slot is a layer. */
 function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   const { system } = core.options;
   const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
@@ -38,7 +38,7 @@ function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
   return layers.map((value) => ({ owner: "", value }));
 }
 
-/** zz's own, then the home's, then the project's where the person trusts it. */
+/** zz's own folder, the home's, and the project's if it is trusted. */
 function promptFiles(core: Core): string[] {
   const { home, root } = core.options;
   const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
@@ -48,14 +48,14 @@ function promptFiles(core: Core): string[] {
 }
 
 type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
-/** Of two that are called alike the nearer one. */
+/** On a name clash the nearer file wins. */
 function readPrompts(files: string[]): PromptFile[] {
   const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
   const all = read.map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
   return [...new Map(all.map((one) => [one.name, one])).values()];
 }
 
-/** Markdown in prompts/ whose front matter describes it, but names no slot, is a command that sends it. The home's go before zz's. */
+/** A Markdown file in prompts/ with a description but no slot is a command that sends it. The home's win over zz's. */
 function addTemplates(core: Core, prompts: PromptFile[]): void {
   for (const { file, name, head, body } of prompts) {
     const { slot, description, usage, example } = head;
@@ -71,8 +71,8 @@ function addTemplates(core: Core, prompts: PromptFile[]): void {
 }
 export const TEMPLATES = "templates";
 
-/** `$1` to `$9` are its words, `$@` is all of them, `$lang` is what was said as lang=german, `${1:-else}` says what stands there otherwise.
- * Words that no place takes come last. `$$lang` is no place. */
+/** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german, `${1:-else}` has a default.
+ * Unused words are appended. `$$lang` is left as it is. */
 export function fillTemplate(body: string, rest: string, given: Record<string, string> = {}, command = ""): string {
   const places = new Set([...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))));
   const named = new Map(Object.entries(given));
@@ -100,14 +100,14 @@ export function fillTemplate(body: string, rest: string, given: Record<string, s
 }
 const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
 
-/** `---`, lines of `key: value`, `---`, then the body. */
+/** Splits a file into its front matter (`---`, lines of `key: value`, `---`) and its body. */
 export function frontMatter(text: string): { head: Record<string, string>; body: string } {
   const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
   const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
   return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
 }
 
-/** Layers as they are now, in the order of their slots. */
+/** The current text of all layers, in the order of their slots. */
 async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
   const { system } = core.options;
@@ -116,7 +116,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
     const { owner, value } = layer;
     const { name, slot } = value;
-    if (system !== undefined && slot === "identity" && owner) continue; // the person said who it is
+    if (system !== undefined && slot === "identity" && owner) continue; // --system replaces the identity
     const body = await render(layer);
     if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : block(titleOf(name), body) });
   }
@@ -136,7 +136,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
   }
 }
 
-/** The system prompt as it was first sent, what was told since, and what is news. */
+/** The system prompt as first sent, the updates sent since, and what changed since then. */
 export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
   const { prompt: first, messages } = place.chat;
   const now = await layersNow(place);
@@ -160,7 +160,7 @@ export const partOf = (key: string, text: string): Part => {
 const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
 const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
 
-/** Briefs the model for the turn whose message came last. What it is told is kept: the next requests begin alike. */
+/** Prepares the prompt for a turn. What changed is attached to the message and kept, so that later requests begin the same way. */
 export async function sendUpdates(place: TurnContext): Promise<string> {
   const { core, chat } = place;
   const { prompt, news } = await composePrompt(place);

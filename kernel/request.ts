@@ -1,4 +1,4 @@
-// One request to a model: sent, tried again, and received whole.
+// One request to a model: sent, retried, and received whole.
 import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
@@ -11,17 +11,17 @@ import { CHARS_PER_TOKEN } from "./text.ts";
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCE_LIMIT_SECONDS = 300; // seconds
 
-/** Through what is wrapped around a request, then to the provider that its model names. */
+/** Passes the request through its wrappers, then to the provider of its model. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
   const { core } = place;
   const { name } = providerNamed(core, asked.model);
   const options = { ...core.options.settings.options, ...core.options.options };
   const usual = endpointOf(core, name);
-  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // a wrapper's
+  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // set by a wrapper
   return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
 }
 
-/** Again at most twice when what went wrong may pass. Nothing of it has been shown yet. */
+/** Tries up to twice more if the failure may pass. Nothing has been shown yet. */
 async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
   const provider = providerNamed(core, model);
@@ -33,7 +33,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
     endpoint,
   };
   const told = veilData(request);
-  let partial: Fault["partial"]; // the most that came in any of the tries
+  let partial: Fault["partial"]; // the longest that any try received
   for (let tried = 1; ; tried++) {
     try {
       await emit(core, "requested", told);
@@ -58,7 +58,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   }
 }
 
-/** One answer of the provider, whole. The silence in it is limited, not its length. */
+/** Receives one reply, whole. Silence is limited, not length. */
 async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
   const started = performance.now();
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
@@ -67,7 +67,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const silence = deadline(seconds * 1000, fault(late, { kind: "network" }));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
-  let telling: NodeJS.Immediate | undefined; // once for all that came at once
+  let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
   const secret = secretFinder();
   try {
     const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
@@ -99,18 +99,18 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   }
 }
 
-/** What must be sent back goes only to the provider that it is from. */
+/** Extras are sent back only to the provider that they came from. */
 function ownExtras(message: Message, provider: string): Message {
   if (message.role !== "assistant" || message.model?.startsWith(`${provider}/`)) return message;
   const { extra: _, calls, ...rest } = message;
   return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
 }
 
-/** What every provider accepts: each call has exactly one result, straight after it and in call order; results without a call are gone;
- * neighbours of one role are merged; nothing is empty. Run before every request. */
+/** Makes the history acceptable to every provider: each call has one result right after it, in order; results without a call go away;
+ * messages of one role in a row are merged; nothing is empty. Runs before every request. */
 export function repair(history: readonly Message[]): Message[] {
   const fixed: Message[] = [];
-  let open = new Map<string, number>(); // where in `fixed` the results of the last calls belong
+  let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
   for (const given of history) {
     const message = withUpdates(given);
     if (message.role === "tool") {
@@ -131,7 +131,7 @@ export function repair(history: readonly Message[]): Message[] {
   return fixed;
 }
 
-/** What is new in the layers stands before the words that it goes with. */
+/** Puts layer updates in front of the words that they came with. */
 function withUpdates(message: Message): Message {
   if (message.role !== "user" || !message.news) return message;
   const { news, ...rest } = message;

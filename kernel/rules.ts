@@ -1,4 +1,4 @@
-// What may be touched: the rules of flags, settings and answers, and the verdict on a need.
+// What may be touched: rules from flags, settings and answers, and the verdict on a need.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -13,7 +13,7 @@ import { credentials, holdsSecret } from "./secret-files.ts";
 import { PACKAGE } from "./self.ts";
 import { clean, isInside, textOf, tryTo } from "./text.ts";
 
-export type Where = Core["options"]; // where paths are looked for: the project, zz's home, and what the settings name
+export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind): Rule[] => {
@@ -23,7 +23,7 @@ const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {
     return Array.isArray(given) ? [{ verdict: "deny", kind, but: given, why: `only ${given.join(", ")}`, from }] : [];
   });
 
-/** From the flags, the settings, and what was kept for this folder; answers are added as they come. */
+/** The rules of flags and settings, and those kept for this folder. Answers are added as they come. */
 export function firstRules(where: Where): Rule[] {
   const { root, home, allow, deny, settings } = where;
   const said = [
@@ -34,7 +34,7 @@ export function firstRules(where: Where): Rule[] {
   return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
 }
 
-/** A rule that looks in force and never matches is worse than none. */
+/** Refuses a rule that could never match: it looks in force, and is not. */
 function checkRule(where: Where, { verdict, kind, name, but, from }: Rule): void {
   for (const one of but ?? [name ?? []].flat()) {
     const why = whyNever(where, kind, one);
@@ -47,7 +47,7 @@ function checkRule(where: Where, { verdict, kind, name, but, from }: Rule): void
 export const whyNever = (where: Where, kind: Kind, name: string): string | undefined =>
   neverMatches(kind, name, (one) => tryTo(() => fs.lstatSync(placeOf(where, one))) !== undefined);
 
-/** What may only be read, as rules too: the sandbox holds commands to them. Not where something in it may be written. */
+/** Read-only projects as rules, for the sandbox. Not if something inside may be written. */
 function readOnly(where: Where): Rule[] {
   const others = projectsOf(where);
   const writable = [where.root, ...others.flatMap(({ rights, folder }) => (rights === "write" ? [folder] : []))];
@@ -62,13 +62,13 @@ export function keptRules(home: string): Record<string, Rule[]> {
   return Object.fromEntries(kept.map(([root, rules]) => [root, Array.isArray(rules) ? rules.filter(isRule) : []]));
 }
 
-/** A project that is to be read is not written. Deny wins, then ask, then allow, then what the tool says of its need, then: reading the
- * projects is allowed, all else is asked. */
+/** The verdict on a need. Deny wins, then ask, then allow, then what the tool says about its need; else reading projects is allowed and
+ * everything else asked for. A project that is only to be read is not written. */
 export function judge(
   { rules, options }: Pick<Core, "rules" | "options">,
   kind: Kind,
   need: Need,
-  target = targetOf(options, kind, nameOf(need)), // what it leads to by now may be another
+  target = targetOf(options, kind, nameOf(need)), // by now it may lead elsewhere
 ) {
   const { name, verdict, why, exact: byName = false } = typeof need === "string" ? { name: need, verdict: undefined, why: "" } : need;
   const asked = { ...askedFor(options, kind, name, target), byName };
@@ -85,7 +85,7 @@ export function judge(
   return kind === "read" ? judgeRead(options, asked, led) : { verdict: "ask" as const, why: led };
 }
 
-/** What no rule speaks of: a project is read unasked, but for what may hold secrets. */
+/** Without a rule: reading a project is allowed, except for what may hold secrets. */
 function judgeRead(where: Where, { named, target }: Asked, led: string): { verdict: "allow" | "ask"; why: string } {
   const { root } = where;
   const isHere = isInside(root, target);
@@ -97,7 +97,7 @@ function judgeRead(where: Where, { named, target }: Asked, led: string): { verdi
   return { verdict: "allow", why: other ? `reading project '${other.id}'` : "reading the project" };
 }
 
-/** A folder shows names alone: one that is called so may be a package of code, such as src/secrets. */
+/** Listing a folder shows names only, and its name alone means little: src/secrets may be code. */
 function isSecret(file: string): boolean {
   if (holdsSecret(file)) return !isFolder(file) || holdsSecret(path.join(file, "x"));
   const at = behindDot(file);
@@ -105,13 +105,13 @@ function isSecret(file: string): boolean {
 }
 const isFolder = (file: string): boolean => tryTo(() => fs.statSync(file))?.isDirectory() === true;
 
-/** What a call needs, as rules are held against it. Of a path: as it is named, and where that leads. */
+/** A need, as rules are compared with it: for a path, its name and where that leads. */
 interface Asked {
   kind: Kind;
   named: string;
   target: string;
   guard?: "itself" | "folder" | undefined;
-  byName?: boolean; // no rule for all of a kind covers it
+  byName?: boolean; // no rule for the whole kind covers it
 }
 
 function askedFor(where: Where, kind: Kind, name: string, target = targetOf(where, kind, name)): Asked {
@@ -119,8 +119,8 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
   return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
 }
 
-/** Writing outside of the project is allowed by name alone; and so, unless all is allowed, is what has a guard, and what becomes a part of
- * zz: it would run outside of the sandbox that commands run in. */
+/** Writing outside of the project is allowed by name only, and so, unless everything is allowed, are guarded files and what becomes a part
+ * of zz: it would run outside of the sandbox. */
 function covers(where: Where, { name, but = [], verdict, exact = false, from: by }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict !== "allow";
@@ -138,7 +138,7 @@ function covers(where: Where, { name, but = [], verdict, exact = false, from: by
   }
   const place = placeOfRule(where, name);
   const own = realPath(where, place);
-  // A link in a project does not carry a rule for its name out of it.
+  // A link in a project does not extend a rule beyond it.
   const from = isDenial ? undefined : holderOf(where, place);
   if (from && from.id !== holderOf(where, own)?.id) return false;
   if (own === target || exactly || exact) return own === target;
@@ -150,13 +150,13 @@ function covers(where: Where, { name, but = [], verdict, exact = false, from: by
 export const ASKED_FOR = "asked for";
 const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
-/** By any of a path's names, in either case: nobody should have to know how a disk tells names apart. */
+/** By any name of a path, ignoring case: nobody should need to know how a disk compares names. */
 function denies(where: Where, name: string, { named, target }: Asked): boolean {
   const fits = denialOf(where, name);
   return fits(named) || (target !== named && fits(target));
 }
 
-/** What a denial covers, of paths as they are named: as it stands, or as a pattern. */
+/** Whether a denial covers a path by its names, literally or as a pattern. */
 export function denialOf(where: Where, name: string): (file: string) => boolean {
   const place = placeOfRule(where, name);
   const own = [...new Set([place, realPath(where, place)])].map(anyCase);
@@ -171,7 +171,7 @@ export function denialOf(where: Where, name: string): (file: string) => boolean 
   };
 }
 
-/** What stands before the first `*` or `?` is looked up as any path is; the rest is held against the names below that. */
+/** The part before the first `*` or `?` is resolved like any path; the rest is matched against the names below. */
 function allows(where: Where, name: string, { target }: Asked): boolean {
   const { base, rest } = beginOf(where, name);
   const real = followLinks(base);
@@ -179,7 +179,7 @@ function allows(where: Where, name: string, { target }: Asked): boolean {
   return isInside(real, target) && pathPattern(rest)(target.slice(real.length));
 }
 
-/** A pattern that names no folder fits in every folder of its project; a denial of it everywhere. */
+/** A pattern without a folder matches in every folder of its project; a denial by it matches everywhere. */
 function beginOf(where: Where, name: string): { base: string; rest: string; isLoose: boolean } {
   const bare = name.replace(/\/+$/, "");
   const whole = placeOfRule(where, bare);
@@ -191,13 +191,13 @@ function beginOf(where: Where, name: string): { base: string; rest: string; isLo
   return { base, rest: isLoose ? `**/${inner}` : whole.slice(base.length), isLoose: isLoose && !isOther };
 }
 
-/** What a rule's name stands for as a path: `~` is the home, unless a file here is called so. */
+/** The path that a rule's name stands for: `~` is the home, unless a file here has that name. */
 export function placeOfRule(where: Where, name: string): string {
   const isTilde = /^~(\/|$)/.test(name) && tryTo(() => fs.lstatSync(path.join(where.root, "~"))) === undefined;
   return placeOf(where, isTilde ? os.homedir() + name.slice(1) : name);
 }
 
-/** Commands by their words, hosts with or without a port, variables by their letters. */
+/** Commands are compared by words, hosts with or without a port, variables by their letters. */
 export function fitsName(kind: Kind, name: string, target: string): boolean {
   if (name === target) return true;
   if (kind === "run") return target.startsWith(`${name} `) || (isPattern(name) && fitsWords(name, target));
@@ -206,10 +206,10 @@ export function fitsName(kind: Kind, name: string, target: string): boolean {
 
 export const PLUGIN = /^plugin [\w-]+$/;
 
-/** --allow-all, or every --allow-KIND without a list. */
+/** Whether everything is allowed: --allow-all, or every --allow-KIND without a list. */
 const isAll = ({ allow }: Where): boolean => KINDS.every((kind) => allow?.[kind] === true);
 
-/** What a rule for all of the project, or for a folder around a home, does not cover: it or its folder must be named. */
+/** What a rule for the whole project, or for a folder around a home, does not cover: it must be named, or its folder. */
 export function guardOf(where: Where, kind: "read" | "write", file: string): "itself" | "folder" | undefined {
   const { home, root } = where;
   const isOwn = (names: string[]) => names.some((name) => isInside(leadsTo(path.join(home, name)), file));
@@ -218,7 +218,7 @@ export function guardOf(where: Where, kind: "read" | "write", file: string): "it
   if (isWrite && isOwn(TOLD_TO_MODEL)) return "folder";
   return behindDot(file) && (!isInside(root, file) || wideness(root)) ? "folder" : undefined;
 }
-/** Looked up once where thousands of files are judged at a stretch. */
+/** Cached, since thousands of files may be judged in a row. */
 function leadsTo(place: string): string {
   if (!led.size) setImmediate(() => led.clear());
   if (!led.has(place)) led.set(place, followLinks(place));
@@ -226,13 +226,13 @@ function leadsTo(place: string): string {
 }
 const led = new Map<string, string>();
 
-/** What zz itself goes by: a tool that could write it could allow itself anything. A checkout's plugins are its code. */
+/** What zz itself is controlled by: a tool that could write it could allow itself anything. A checkout's plugins are zz's code. */
 const OWN_STATE = [
   ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
   ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
 ];
 const CODE = ["plugins", "prompts"];
-const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // what the model is told from then on
+const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // the model would read it
 
 export const targetOf = (options: Where, kind: Kind, name: string): string =>
   kind === "read" || kind === "write" ? realPath(options, name) : name;
@@ -241,7 +241,7 @@ export const nameOf = (need: Need): string => (typeof need === "string" ? need :
 const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };
 const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
   from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
-/** As it would be typed. What a list cannot hold needs the flag without one. */
+/** The flag as it would be typed. Names that a list cannot hold need the flag without a list. */
 export function flagOf(verdict: Rule["verdict"], kind: Kind, names: string[]): string {
   const flag = `--${verdict}-${kind}`;
   const list = names.join(",");

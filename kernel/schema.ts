@@ -3,7 +3,7 @@ import type { Schema, SchemaIssue, StandardSchema, Tool } from "./contract.ts";
 import { fault } from "./faults.ts";
 import { tryTo } from "./text.ts";
 
-/** The JSON Schema that a tool's parameters stand for. */
+/** The JSON Schema of a tool's parameters. */
 export function toJsonSchema(params: Schema | undefined): Record<string, unknown> {
   if (params && "~standard" in params) {
     const convert = (params as StandardSchema)["~standard"].jsonSchema;
@@ -25,11 +25,11 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   const properties = Object.fromEntries(Object.entries(given).map(property));
   return { type: "object", properties, ...(params && { required }) };
 }
-const SCHEMA_WORD = /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // also typebox's
+const SCHEMA_WORD = /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // typebox schemas too
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
 const SHORTHAND_WORDS = "Use string, number, integer or boolean, with [] and ? as needed.";
 
-/** The same for a tool: its arguments are an object, or either of several. */
+/** The same for a tool, whose arguments must be an object or one of several. */
 export function parametersOf({ name, params }: Pick<Tool, "name" | "params">): Record<string, unknown> {
   const schema = /^(object|undefined|function)$/.test(typeof params) && !Array.isArray(params) ? toJsonSchema(params) : {};
   if (takesObject(schema)) return { type: "object", ...schema };
@@ -38,7 +38,7 @@ export function parametersOf({ name, params }: Pick<Tool, "name" | "params">): R
 const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): boolean =>
   type === "object" || Boolean(properties ?? $ref ?? [anyOf, oneOf, allOf].find((all) => all?.every(takesObject)));
 
-/** The value as a schema lets it through, or what is wrong with it, in the schema's own words. */
+/** The value as the schema returns it, or what is wrong with it, in the schema's words. */
 export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
   const naming = (message: string, path: readonly unknown[]) => {
@@ -60,14 +60,14 @@ export async function check(schema: Schema | undefined, given: unknown): Promise
   return { wrong: [...new Set(errors.map(told))].join("; ") };
 }
 
-/** The words that a schema allows at a place, where it names them. */
+/** The values that a schema lists at a place, if it does. */
 function wordsAt(schema: any, path: readonly unknown[]): string[] | undefined {
   const at = path.reduce<any>((inner, key) => inner?.properties?.[key as string] ?? inner?.items, schema);
   const values: unknown[] = at?.enum ?? (at?.anyOf ?? at?.oneOf)?.map((one: any) => one.const) ?? [];
   return values.length && !values.includes(undefined) ? values.map(String) : undefined;
 }
 
-/** What a schema says stands where nothing was said. */
+/** Fills in the defaults of a schema. */
 function withDefaults({ default: otherwise, properties = {}, items }: any, given: unknown): any {
   const value = given === undefined ? structuredClone(otherwise) : given;
   if (Array.isArray(value)) return items ? value.map((one) => withDefaults(items, one)) : value;

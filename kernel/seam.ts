@@ -1,6 +1,6 @@
-// Two halves of an answer that the output limit cut, as one.
+// Joins an answer that the output limit cut with its continuation.
 
-/** The two texts as one, without what the second repeats of the first's end: a long stretch, or whole words. `10` and `00` are 1000. */
+/** Joins two texts without what the second repeats of the first: a long stretch, or whole words. `10` and `00` make 1000. */
 export function joinHalves(one: string, two: string): string {
   for (const length of overlaps(one.slice(-MAX_OVERLAP_CHARS), two.slice(0, MAX_OVERLAP_CHARS))) {
     const apart = !/[\p{L}\p{N}]/u.test((one.at(-length - 1) ?? "") + (two[length] ?? ""));
@@ -10,9 +10,9 @@ export function joinHalves(one: string, two: string): string {
 }
 const MAX_OVERLAP_CHARS = 100_000;
 
-/** How much of the end of one the other begins with, the longest first, down to two: by the failure function of Knuth, Morris and Pratt. */
+/** The lengths by which the end of one is the beginning of the other, longest first, down to two: by Knuth, Morris and Pratt. */
 function* overlaps(one: string, two: string): Generator<number> {
-  const fails = new Int32Array(two.length + 1); // of each beginning, the longest shorter one that it ends with
+  const fails = new Int32Array(two.length + 1); // for each beginning, the longest shorter one that it also ends with
   for (let i = 1, at = 0; i < two.length; i++) {
     while (at > 0 && two[i] !== two[at]) at = fails[at]!;
     if (two[i] === two[at]) at++;

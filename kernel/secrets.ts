@@ -3,7 +3,7 @@ import path from "node:path";
 import { asFault } from "./faults.ts";
 import { textOf, tryTo } from "./text.ts";
 
-/** An error's own words, without a stack, and without the two lines that tsx puts around a syntax error. */
+/** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
 export const reason = (error: unknown): string =>
   veil(asFault(error).message)
     .split(/\n {4}at |\nRequire stack:/)[0]!
@@ -12,16 +12,16 @@ export const reason = (error: unknown): string =>
 export const KEY = "[key]";
 
 const TOKEN = "zzkey_";
-const TOKENS = /zzkey_[0-9a-f]{32}/g; // what tokenFor() makes
-const values = new Map<string, { value: string; inUrl: string }>(); // what each placeholder stands for: as it is, and as it stands in a URL
-const tokens = new Map<string, string>(); // the other way round
-/** What must not be shown, in each form that it may take, and what is shown instead. `loose`: in logs alone. */
+const TOKENS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
+const values = new Map<string, { value: string; inUrl: string }>(); // by placeholder: the value, and how it is written in a URL
+const tokens = new Map<string, string>(); // by value
+/** What must not be shown, in every form that it may take, and what is shown instead. `loose`: veiled in logs only. */
 const known = new Map<string, { instead: string; loose: boolean }>();
-let firm: RegExp | undefined; // made of them when it is asked for
+let firm: RegExp | undefined; // built on demand
 let all: RegExp | undefined;
 let longest = 0;
 
-/** A value that nothing shows. As a text it is a placeholder, legal in a header and in a URL, new in each process. */
+/** A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in each process. */
 export class Secret {
   constructor(value: string | (() => string)) {
     held.set(this, value);
@@ -36,7 +36,7 @@ export class Secret {
     return KEY;
   }
 }
-const held = new WeakMap<Secret, string | (() => string)>(); // no object of zz's leads to a value; a function: not fetched yet
+const held = new WeakMap<Secret, string | (() => string)>(); // kept apart, so that no object leads to a value; a function: fetched later
 function valueIn(one: Secret): string {
   const value = held.get(one)!;
   if (typeof value === "string") return value;
@@ -46,7 +46,7 @@ function valueIn(one: Secret): string {
   return fetched;
 }
 
-/** The value itself: for who keeps it. */
+/** The value itself, for code that stores it. */
 export const reveal = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
 
 export function secret(value: string, instead = KEY): Secret {
@@ -62,7 +62,7 @@ function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed()
   return token;
 }
 
-/** From the system where it has a file of them: loading Node's crypto for 16 bytes takes 5 ms of every answer. */
+/** Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every answer 5 ms. */
 function unguessable(bytes = Buffer.alloc(16)): string {
   const file = tryTo(() => fs.openSync("/dev/urandom", "r"));
   const count = file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
@@ -70,7 +70,7 @@ function unguessable(bytes = Buffer.alloc(16)): string {
   return (count === bytes.length ? bytes : process.getBuiltinModule("node:crypto").randomBytes(bytes.length)).toString("hex");
 }
 
-/** With the values in place of the placeholders; `used` gets them. For kernel/http.ts alone. */
+/** Replaces placeholders by values, and adds these to `used`. For kernel/http.ts only. */
 export function filled(text: string, where: "header" | "url", used: Set<string>): string {
   if (!text.includes(TOKEN)) return text;
   return text.replace(TOKENS, (token) => {
@@ -81,26 +81,26 @@ export function filled(text: string, where: "header" | "url", used: Set<string>)
   });
 }
 
-// What is known
+// Known secrets
 
-const MIN_SECRET_CHARS = 8; // what is shorter stands in any text
-const MIN_VARIABLE_CHARS = 6; // of those that the person keeps for commands
-const MIN_LINE_CHARS = 16; // of a value of several lines
-/** What people write where a server wants no key. */
+const MIN_SECRET_CHARS = 8; // shorter ones occur in any text
+const MIN_VARIABLE_CHARS = 6; // of the variables that the person keeps for commands
+const MIN_LINE_CHARS = 16; // of a line in a value with several
+/** What people enter for servers that need no key. */
 const DUMMY = new RegExp(
   "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
     "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
     "|not-?(needed|required|used)|unused|development|production)$",
   "i",
 );
-/** Words, and addresses without a password or a question: files are full of them. A long word is no word. */
+/** Words, and addresses without a password or query, which any file may contain. A long word may be a key. */
 const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
 
-/** From now on this text is shown nowhere, nor as it stands in JSON, in a URL, or in base64. */
+/** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
 export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
   const value = given.trim();
   if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
-  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is no secret
+  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is not a secret
   const loose = value.length < least || PLAIN.test(value);
   if (loose && value.length < MIN_VARIABLE_CHARS) return;
   add(value, instead, loose);
@@ -120,21 +120,21 @@ function add(value: string, instead: string, loose: boolean): void {
   firm = all = undefined;
 }
 
-/** A pattern of them, the longest first: one may begin as another. */
+/** A pattern of all known secrets, longest first, since one may begin with another. */
 function patternOf(withLoose: boolean): RegExp {
   const forms = [...known].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
   const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
 }
 
-/** The text without what must not be shown. With `instead`, which stands for each then, short and plain values go as well. */
+/** Replaces known secrets in a text. With `instead`, which then replaces each, short and plain values go as well. */
 export function veil(text: string, instead?: string): string {
   if (!known.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
   return text.replace(pattern, (found) => instead ?? known.get(found)?.instead ?? KEY);
 }
 
-/** Of a text that comes in pieces: whether any so far would be veiled. To look at the whole each time would take quadratic time. */
+/** For text that arrives in pieces: whether a secret has occurred so far. Searching the whole text each time would be quadratic. */
 export function secretFinder(): (piece: string) => boolean {
   let [end, found] = ["", false];
   return (piece) => {
@@ -149,7 +149,7 @@ export function isVeiled(text: string): boolean {
   return text.search(firm) >= 0;
 }
 
-/** Every text in plain data; the same object where there is nothing to veil. */
+/** Veils every text in plain data; returns the same object if there is nothing to veil. */
 export function veilData<T>(data: T, depth = 0): T {
   if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
   if (!data || typeof data !== "object" || depth > 100 || (!known.size && !values.size)) return data;
@@ -160,12 +160,12 @@ export function veilData<T>(data: T, depth = 0): T {
   return (Array.isArray(data) ? entries.map(([, one]) => one) : Object.fromEntries(entries)) as T;
 }
 
-/** As JSON.stringify, for what is printed and saved. */
+/** JSON.stringify for what is printed and saved. */
 export function veiledJson(data: unknown, space?: number): string {
   const text = JSON.stringify(data, null, space);
   if (text === undefined || !isVeiled(text)) return text;
   const shown = JSON.stringify(data, (_, one) => (typeof one === "string" ? veil(one) : one), space);
-  return isVeiled(shown) ? veil(shown) : shown; // a name of a field, or what only the whole spells out
+  return isVeiled(shown) ? veil(shown) : shown; // a secret in a key, or across several values
 }
 
 // By name
@@ -174,12 +174,12 @@ const NAME =
   /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
 const CAMEL = /[a-z](Key|Token|Pat)$/;
 
-export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether what is called so is a secret
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether something with this name is a secret
 
 /** What keys of well-known services look like. */
 const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
 
-/** All texts in plain data that are secrets by the name of their field, or by what they look like; and what is in addresses. */
+/** Learns all texts in plain data that are secrets by their key or by their look, and those in addresses. */
 export function learnData(data: unknown, name = "", depth = 0): void {
   if (typeof data === "string") {
     if (namesSecret(name) || LOOKS.test(data)) learn(data);
@@ -188,7 +188,7 @@ export function learnData(data: unknown, name = "", depth = 0): void {
     for (const [key, one] of Object.entries(data)) learnData(one, Array.isArray(data) ? name : key, depth + 1);
 }
 
-/** Settings as they may be shown: what is a secret by its name is one. */
+/** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
 export function sealed(name: string, value: unknown): unknown {
   if (typeof value === "string" && value) return namesSecret(name) ? secret(value) : sealAny(value);
   if (!value || typeof value !== "object" || value instanceof Secret) return value;
@@ -196,12 +196,12 @@ export function sealed(name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
 }
 
-/** What the environment holds: by the names of variables, and by what their values look like. */
+/** Learns the secrets in the environment, by the variables' names and by the values' look. */
 export function learnEnvironment(env: NodeJS.ProcessEnv): void {
   for (const [name, value = ""] of Object.entries(env)) learnData(value, name);
 }
 
-/** What the home keeps apart: keys of providers, and variables for commands. */
+/** Learns what the home keeps: keys of providers, and variables for commands. */
 export function learnHome(home: string): void {
   const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
   for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
@@ -212,17 +212,17 @@ export function learnHome(home: string): void {
 const ASKS = "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
 const QUERY = new RegExp(String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`, "gi");
 const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
-const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address may lack its scheme
-const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password may hold what no address may: then all up to the last @ is taken for it
-const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // stands where a password would, when the user's name is the secret
+const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address without a scheme
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password with characters that no address may have: all up to the last @
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // in place of a password, if the user's name is the secret
 
-/** The address with placeholders for who asks, and for what is a key in its question. */
+/** The address with placeholders for its user and password, and for keys in its query. */
 export function sealUrl(url: string): string {
   if (!/[@=]/.test(url)) return url;
   return sealText(url, USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null));
 }
 
-/** The same of a text that may be anything. */
+/** The same for a text of any kind. */
 const sealAny = (text: string): string => (/[@=]/.test(text) ? sealText(text, USER.exec(text)) : text);
 
 function sealText(text: string, found: RegExpExecArray | null): string {

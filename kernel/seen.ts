@@ -1,20 +1,20 @@
-// What the model was shown of files, line by line, and where those lines went with zz's own changes.
+// Which lines of files the model was shown, and where zz's own changes have moved them.
 import type { Moved, Span } from "./contract.ts";
 import type { LiveChat } from "./core.ts";
 import { hashOf, hashOfState, type State } from "./disk.ts";
 
-/** Of one file. */
+/** What it saw of one file. */
 export interface Seen {
-  hash: string; // of the text whose lines these are
-  lines: Span[]; // that were shown, by their numbers in that text
-  round?: object | undefined; // in which `moved` happened
-  moved: Moved[]; // what the model cannot know when it makes the calls of that round
+  hash: string; // of the text that has these lines
+  lines: Span[]; // shown lines, by their numbers in that text
+  round?: object | undefined; // the reply in which `moved` happened
+  moved: Moved[]; // what the model could not know when it made the calls of that round
 }
 
 const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
 
-/** The reply whose calls are run: what they do, it does not know. Undefined between rounds. */
+/** The reply whose calls are running; their effects are unknown to it. Undefined between rounds. */
 const roundOf = ({ phase, messages }: LiveChat): object | undefined =>
   phase === "executing_tools" ? messages.findLast(({ role }) => role === "assistant") : undefined;
 
@@ -28,7 +28,7 @@ export function showLines(chat: LiveChat, file: string, hash: string, lines: Spa
   else if (lines.length) chat.seen.set(file, { hash, lines: [...lines], round, moved: round ? [EVERYTHING] : [] });
 }
 
-/** After zz changed files: what the model knows of each, and where the lines are now. */
+/** After zz changed files: what the model still knows of each, and where its lines are now. */
 export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>): void {
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
@@ -55,7 +55,7 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: State;
 
 const linesOf = ({ bytes }: NonNullable<State>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
 
-/** The lines that were replaced: where several would do, since lines are alike, all of them. */
+/** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
 function moveOf(before: string[], after: string[]): Moved | undefined {
   const [n, m] = [before.length, after.length];
   const least = Math.min(n, m);
@@ -66,7 +66,7 @@ function moveOf(before: string[], after: string[]): Moved | undefined {
   return { from: Math.min(head, least - tail) + 1, to: Math.max(n - tail, head + n - least), by: m - n };
 }
 
-/** What is left of a span before and after the lines that were replaced, as it is numbered then. */
+/** What is left of a span before and after the replaced lines, with the new numbers. */
 function around([start, end]: Span, { from, to, by }: Moved): Span[] {
   const parts: Span[] = [
     [start, Math.min(end, from - 1)],
@@ -75,7 +75,7 @@ function around([start, end]: Span, { from, to, by }: Moved): Span[] {
   return parts.filter(([first, last]) => first <= last);
 }
 
-/** Sorted, without gaps between neighbours. */
+/** Sorts spans and joins neighbours. */
 export function joined(lines: Span[]): Span[] {
   const all: Span[] = [];
   for (const [from, to] of [...lines].sort(([one], [other]) => one - other)) {

@@ -1,18 +1,18 @@
-// Where zz itself lies, and where the person's home is.
+// Where zz itself is installed, and where the person's home is.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { textOf } from "./text.ts";
 
-/** The folder of zz.ts, or of what was built from it: this file lies one below, or in it. */
+/** The folder of zz.ts, or of the build: this file is in it or one level below. */
 const above = /\/(kernel|chunks)\/[^/]*$/.test(import.meta.url) ? ".." : ".";
 export const SELF = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
 export const SELF_URL = pathToFileURL(SELF).href;
 export const BUILT = path.basename(SELF) === "dist";
 export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
 
-/** A checkout is its own home; an installed zz keeps the person's things in ~/.zz. */
+/** A checkout is its own home; an installed zz uses ~/.zz. */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
   if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);
   return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");

@@ -10,23 +10,23 @@ import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
 import { clean, compare, entriesOf, textOf, tryTo } from "./text.ts";
 
-/** An entry of a session: one file, from what it was to what it is. Hashes tell whether it still is; null: not there. */
+/** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
 export interface Change extends Entry {
   type: "change";
-  change: number; // from 1
-  group: number; // the first change of its call
+  change: number; // its number, from 1
+  group: number; // the number of the first change in its call
   turn: number;
   tool: string;
   path: string; // absolute
   was: string | null;
   is: string | null;
   modes: [before: number, after: number];
-  base?: Content; // all of it before, where no earlier entry tells
-  place: number; // where `put` took the place of `cut` bytes
+  base?: Content; // the full old content, unless an earlier entry has it
+  place: number; // `put` replaces `cut` bytes there
   cut: number;
   put: Content;
-  made: string[]; // folders
-  moves?: string; // of many files that are told as one: where they are kept
+  made: string[]; // folders that it created
+  moves?: string; // of many files shown as one: where they are kept
 }
 export type Content = { text: string } | { base64: string };
 
@@ -35,13 +35,13 @@ export const isChange = (entry: Entry): entry is Change =>
 
 type Row = Header | Entry;
 export interface Session extends Saved {
-  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when it returns
-  sync(): Promise<void>; // also past a power cut
+  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
+  sync(): Promise<void>; // safe from a power cut, too
   close(): void;
 }
 
-/** A lowdb adapter that appends: `write` puts down only the lines that it has not yet written, so that an append costs the same at entry 10
- * and at entry 100,000. `read` cuts off a torn last line (a crash) and says so. */
+/** A lowdb adapter that appends: `write` adds only new lines, so an append costs the same at entry 10 and at entry 100,000. `read` drops
+ * a torn last line (after a crash) and reports it. */
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
@@ -67,7 +67,7 @@ function jsonLines(file: string, warn: (text: string) => void) {
         fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
         if (end === 0) fs.rmSync(file);
-        else fs.ftruncateSync(fd, end); // a full disk leaves no half line behind
+        else fs.ftruncateSync(fd, end); // a full disk must not leave half a line
         lines.length = written;
         throw error;
       }
@@ -77,12 +77,12 @@ function jsonLines(file: string, warn: (text: string) => void) {
     close: () => fd < 0 || fs.closeSync(fd),
   };
 }
-/** Without secrets, as far as it was not there before. */
+/** Veils entries that are new. */
 const asSaved = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
 
 export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
 
-/** The header and all entries; `end` is where the last whole line ends, `spoilt` counts the lines that are neither. */
+/** Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are neither header nor entry. */
 function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
   const lines: Row[] = [];
   let [end, spoilt, newer] = [0, 0, false];
@@ -99,11 +99,11 @@ function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]];
   throw fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
 }
 
-const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // what a later zz wrote
+const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // written by a newer zz
 const isHeader = (line: unknown): line is Header =>
   (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
 
-/** Whether a message from a file can be sent: what others wrote there is passed over. */
+/** Whether a message from a file can be sent; others are ignored. */
 export function isMessage(value: unknown): value is Message {
   const message = value as Message & { calls?: unknown };
   if (typeof message?.text !== "string") return false;
@@ -115,7 +115,7 @@ export function isMessage(value: unknown): value is Message {
 export const sessionsFolder = (home: string): string => path.join(home, "sessions");
 export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
 
-/** Opens a session for writing; with a header, makes it. */
+/** Opens a session for writing; given a header, creates it. */
 export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
@@ -137,7 +137,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, close });
 }
 
-/** Where nothing is saved, the tree is in memory alone. */
+/** A session in memory, where nothing is saved. */
 export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
   const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
   return sessionOf(header, nowhere, { sync: async () => {}, close: () => {} });
@@ -153,7 +153,7 @@ function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync
     append(type, fields, parent) {
       const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
       const under = parent === undefined ? last.id || null : parent;
-      const own = type === "change" ? fields : veilData(fields); // a file is put back as it was, to the byte
+      const own = type === "change" ? fields : veilData(fields); // undo restores files to the byte
       db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...own });
       db.write();
     },
@@ -161,14 +161,14 @@ function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync
   };
 }
 
-/** No lock, and nothing repaired. */
+/** Reads a session without a lock or repairs. */
 export function readSession(home: string, id: string): Saved {
   const file = sessionFile(home, id);
   const [header, ...entries] = parseLines(fs.readFileSync(file), file).lines;
   return { header, entries, branch: () => branchOf(entries) };
 }
 
-/** From the root to the last entry. An entry whose parent was lost hangs on the one before it. */
+/** The entries from the root to the last one. An entry whose parent is lost follows the one before it. */
 function branchOf(entries: Entry[]): Entry[] {
   const places = new Map(entries.map((entry, i) => [entry.id, i]));
   const branch: Entry[] = [];
@@ -183,7 +183,7 @@ function branchOf(entries: Entry[]): Entry[] {
 export const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
-/** Every session's header, newest first, by its file's first line alone. */
+/** All sessions' headers, newest first, by the first line of each file. */
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
@@ -198,7 +198,7 @@ export function listSessions(home: string): Listed[] {
     .sort((a, b) => compare(b.id, a.id));
 }
 
-/** By its last line: a single answer that failed, and that nobody went on with. */
+/** Whether the last line marks a failed one-shot that nobody continued. */
 function endsFailed(file: string, buffer: Buffer): boolean {
   return (
     tryTo(() => {
@@ -212,7 +212,7 @@ function endsFailed(file: string, buffer: Buffer): boolean {
 }
 const MAX_MARK_BYTES = 100;
 
-/** New names of sessions. Each session's file holds its own as well; here they are found without reading it. */
+/** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
 function titlesOf(home: string): Record<string, string> {
   const titles = Object.entries((tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {});
@@ -226,21 +226,21 @@ export function keepTitle(home: string, id: string, title: string): void {
   });
 }
 
-/** By the file's own name, whatever the header says of it. */
+/** The id comes from the file's name, whatever the header says. */
 function headerOf(file: string, buffer?: Buffer): Header | undefined {
   const header = startOf(file, buffer);
   return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
 }
 function startOf(file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown {
   return tryTo(() => {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO holds nobody up
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
     const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
     fs.closeSync(fd);
     return JSON.parse(buffer.toString("utf8", 0, size).split("\n", 1)[0]!);
   });
 }
 
-/** The session of this folder that was used last, and fits. Files that cannot be read are named and passed over. */
+/** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
 export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
@@ -254,7 +254,7 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
   return undefined;
 }
 
-/** The one session whose id starts so. */
+/** The one session whose id starts like that. */
 export function findSession(home: string, start: string): string {
   const ids = sessionIds(home);
   const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));

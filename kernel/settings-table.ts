@@ -1,4 +1,4 @@
-// The table of settings that zz itself has.
+// The table of zz's own settings.
 import { KINDS, type Settings } from "./contract.ts";
 import type { Shape } from "./shape.ts";
 
@@ -21,10 +21,10 @@ export const ENDPOINT = {
   },
 };
 
-/** What a project's file may say of a setting: all of it, or what this gives; nothing unless it is named. */
+/** What a project may set here: everything, or what this function returns; nothing unless it is given. */
 type Say = true | ((given: any, own: Settings) => unknown);
 
-/** The kernel's own: what they are checked by, what /config tells of them, and what an editor is told. The others are the plugins'. */
+/** zz's own settings: how they are checked, what /config and editors say about them. All others belong to plugins. */
 export const SETTINGS: Record<string, Shape & { description: string; project?: Say }> = {
   $schema: { ...TEXT, description: "the schema that an editor completes from", project: true },
   model: {
@@ -65,7 +65,7 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
   budget: { anyOf: [AMOUNT, { type: "object" }], description: "dollars that a conversation may cost before zz asks" },
   options: { type: "object", description: "for the provider, such as { temperature: 0 }" },
   providers: { type: "object", additionalProperties: ENDPOINT, description: "where each provider is: { name: { url } }" },
-  projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate is strict about it
+  projects: { description: 'other folders: { id: { path, rights: "read" or "write", about } }' }, // the gate checks it
   permissions: {
     type: "object",
     properties: { allow: RULES, ask: RULES, deny: RULES, only: RULES },
@@ -74,17 +74,17 @@ export const SETTINGS: Record<string, Shape & { description: string; project?: S
     project: (given: object) => only(given, (key) => /^(deny|ask|only)$/.test(key)),
   },
 };
-export const OPEN = ["options"]; // what is in it is for others to know
+export const OPEN = ["options"]; // plugins know what is in it
 export const isOwn = (name: string): boolean => Object.hasOwn(SETTINGS, name);
 
-/** A project may choose among the models of a provider that the person chose; with another, its files would go elsewhere. */
+/** A project may choose among the models of the person's provider; with any other, its files would go elsewhere. */
 export function isKnown(model: unknown, { model: chosen, models }: Settings): boolean {
   const provider = (name: unknown) => String(name).split("/")[0];
   const own = [chosen, ...Object.values(models ?? {})].filter((name) => name !== undefined);
   return own.some((name) => provider(name) === provider(model));
 }
 
-/** A project lowers a limit of the person's, where 0 is none; not so far that nothing could be done. */
+/** A project may lower a limit (0: no limit), but not so far that nothing could be done. */
 const within = (given: number, most: number): number | undefined => (given >= 1 && (most === 0 || given <= most) ? given : undefined);
 
 export function only(given: object, fit: (key: string, value: unknown) => boolean): Record<string, unknown> {

@@ -13,7 +13,7 @@ import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
 import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
 import { isInside, stampOf, textOf, tryTo } from "./text.ts";
 
-/** What a trusted project's settings would change of where the person's words and files go: that is asked for by itself. */
+/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
 export type Send = { setting: string; from: string; to: string };
 
 function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: string })[] {
@@ -37,14 +37,14 @@ function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: s
 const ELSEWHERE = /:\/\/|url|uri|host|endpoint|proxy|header|api[_-]?key|token$/i;
 export const agreement = ({ setting, to }: Send): string => `${setting} ${to}`;
 
-/** A plugin's settings: where they stand, what they are unless somebody says otherwise, what they may be, and who says otherwise. */
+/** A plugin's settings: their section, values, defaults and schema, and who set them. */
 export interface Config {
   section: string;
   live: Record<string, unknown>;
   defaults: Record<string, unknown>;
   schema?: Schema;
-  project?: true | string[]; // which of them a project's file may say
-  home?: Record<string, unknown>; // as far as it counts, as the next
+  project?: true | string[]; // the names that a project may set
+  home?: Record<string, unknown>; // what the home and the project set, as far as it counts
   theirs?: Record<string, unknown>;
 }
 
@@ -53,21 +53,21 @@ export interface Sources {
   home: Settings;
   project?: Project;
 }
-/** What a project's file says, without what the kernel does not take from it. */
+/** The project's settings, without what it may not set. */
 interface Project {
   file: string;
   settings: Settings;
-  left: string[]; // names of what it may not say
+  left: string[]; // names that it may not set
   faults: string[];
-  trusted: boolean; // then it may say all, but for
-  agreed: string[]; // where its settings send things: only to what was said yes to by itself
-  sends: Send[]; // what was not
+  trusted: boolean; // then it may set everything except `sends`
+  agreed: string[]; // where its settings may send data, each approved on its own
+  sends: Send[]; // those not approved
 }
 
 export const NAME = "zz.config.json";
 const MAX_PROJECT_FILE_BYTES = 100_000; // bytes of a project's file
 
-/** Of the home, and of the project at `root`, wherever the process stands. */
+/** Reads the settings of the home and of the project at `root`. */
 type From = { home: string; root: string | undefined; config?: string | undefined; brought?: Yes | false | undefined };
 type Yes = { given: boolean; agreed: string[] };
 
@@ -95,7 +95,7 @@ function ownSettings(file: string, named: string | undefined): Settings {
   return parsed;
 }
 
-/** What JSON.parse says, without what stands there: it may be a key. */
+/** What JSON.parse reports, without the text around the error, which may hold a key. */
 const whereNot = (error: unknown): string => reason(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
 export const wrongOwn = (given: Settings): string | undefined =>
@@ -103,7 +103,7 @@ export const wrongOwn = (given: Settings): string | undefined =>
     .filter(([name]) => Object.hasOwn(given, name))
     .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];
 
-/** Nobody has to trust a folder to look at it: its file stops nothing, whatever it is. Undefined: there is none, or it is the home's. */
+/** Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or they are the home's. */
 function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Project | undefined {
   const file = path.join(root, ".zz", NAME);
   const project: Project = { file, settings: {}, left: [], faults: [], trusted: yes.given, agreed: yes.agreed, sends: [] };
@@ -129,7 +129,7 @@ function projectSettings(root: string, homes: string[], own: Settings, yes: Yes)
   }
 }
 
-/** Of what the project says, what may count; the plugins' sections are judged when the plugins are there. */
+/** What counts of a project's settings. Plugins' sections are checked once the plugins are loaded. */
 function allowedProjectSettings(project: Project, given: Record<string, unknown>, own: Settings): Project {
   const taken = Object.entries(given).flatMap(([name, value]) => (isOwn(name) ? taking(name, value) : [[name, value]]));
   return { ...project, settings: Object.fromEntries(taken) };
@@ -154,7 +154,7 @@ function allowedProjectSettings(project: Project, given: Record<string, unknown>
     return part === undefined || wrong ? [] : [[name, part]];
   }
 
-  /** Where things go, only with a yes of its own. */
+  /** Leaves out what would send data elsewhere without approval. */
   function withoutSends(name: string, value: unknown): unknown {
     const sends = sendsOf(name, value, own).filter((send) => !project.agreed.includes(agreement(send)));
     project.sends.push(...sends.map(({ setting, from, to }) => ({ setting, from, to })));
@@ -163,7 +163,7 @@ function allowedProjectSettings(project: Project, given: Record<string, unknown>
   }
 }
 
-/** The project's over the home's. What either denies is denied, and what either asks for is asked for; it lifts no `only` of the home's. */
+/** The project's settings over the home's. Denials and questions of both apply, and the project cannot lift an `only` of the home's. */
 export function inForce(home: string, { home: own, project }: Sources): Settings {
   const both = merge(own, project && only(project.settings, isOwn)) as Settings;
   const [mine, theirs] = [own.permissions, project?.settings.permissions];
@@ -178,7 +178,7 @@ function mergeModes(mine: Rules, theirs: Rules): Rules {
   return Object.fromEntries(both.map(([kind, all]) => [kind, all.includes(true) || [...new Set(all)]]));
 }
 
-/** Objects are merged, everything else is replaced. */
+/** Merges objects; everything else is replaced. */
 export function merge(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;
   if (!isObject(under) || !isObject(over)) return over;
@@ -186,7 +186,7 @@ export function merge(under: unknown, over: unknown): unknown {
   return { ...under, ...over, ...Object.fromEntries(inBoth.map((key) => [key, merge(under[key], over[key])])) };
 }
 
-export const keysFile = (home: string): string => path.join(home, "keys.json"); // keys lie apart, so that settings can be shown and shared
+export const keysFile = (home: string): string => path.join(home, "keys.json"); // apart, so that settings can be shown and shared
 
 function withKeys(home: string, given: Settings): Settings {
   const kept = (tryTo(() => JSON.parse(textOf(keysFile(home)))) ?? {}) as Record<string, string>;
@@ -202,7 +202,7 @@ function withKeys(home: string, given: Settings): Settings {
 
 export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources => sources;
 
-/** The defaults, over them what the person set, and over that what the project may; what its schema refuses is left out. */
+/** A plugin's settings: the defaults, over them the person's, over those the project's, as far as it may and the schema accepts them. */
 export function configOf({ options, io }: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
   const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
@@ -219,7 +219,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
   const theirs = given && (all || may.length) ? (lowered(only(given, counts)) as Record<string, unknown>) : undefined;
   return !schema || (!mine && !theirs) || passes(schema) ? filled(config, mine, theirs) : checked(schema);
 
-  /** A number of a project's is a limit that it may lower, until the person trusts it. */
+  /** Until it is trusted, a project may only lower numbers, since they are limits. */
   function lowered(value: unknown, under: unknown = both, at = section): unknown {
     if (project!.trusted || !isObject(value)) return value;
     const fit = (key: string, one: unknown) => {
@@ -233,7 +233,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
     return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
   }
 
-  /** Without a library, where that is enough. */
+  /** Checks without a library, if the schema is simple enough. */
   function passes(schema: Schema): boolean {
     const shape = "~standard" in schema ? undefined : toJsonSchema(schema);
     return isPlain(shape) && !wrongIn(shape, both, section) && !wrongIn(shape, merge(both, theirs), section);
@@ -246,7 +246,7 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
   }
 }
 
-/** What a schema takes of it, key by key: one that is wrong leaves the others in force. Unknown names are told of with all others. */
+/** The keys of a section that its schema accepts: one that is wrong does not affect the others. Unknown names are reported elsewhere. */
 async function fitting(schema: Schema, config: Config, given: object, under: unknown, tell: (fault: string) => void, where = "") {
   const wrongWith = (more: object) => wrongSection(schema, merge(under, more));
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
@@ -266,7 +266,7 @@ async function fitting(schema: Schema, config: Config, given: object, under: unk
   return undefined;
 }
 
-/** Does what may change settings, and tells plugins which are otherwise now. */
+/** Runs what may change settings, then tells plugins which ones changed. */
 export async function configure(core: Core, act: () => Promise<void>): Promise<void> {
   const all = ({ settings, sources }: Core["options"]) => Object.entries({ ...sources?.project?.settings, ...settings });
   const told = () => new Map(all(core.options).map(([name, value]) => [name, JSON.stringify(value)]));
@@ -276,7 +276,7 @@ export async function configure(core: Core, act: () => Promise<void>): Promise<v
   if (names.length) await emit(core, "configured", { names: names.sort() });
 }
 
-/** After the person said yes or no to what the project brings (its settings count in full, or no longer), or edited a file. */
+/** Reads everything again, after a change of trust or of a file. */
 export const rereadSettings = (core: Core): Promise<void> =>
   configure(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
@@ -285,7 +285,7 @@ export const rereadSettings = (core: Core): Promise<void> =>
     rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
   });
 
-/** Where a file changed since. What cannot be used is told, and what was before goes on. */
+/** Reads the settings again if a file changed. If one cannot be used, that is reported and the old ones stay. */
 export async function renewSettings(core: Core): Promise<void> {
   const { home, root, config = path.join(home, NAME), sources } = core.options;
   const before = core.settingsStamps;
@@ -301,7 +301,7 @@ export function filled(config: Config, home: Config["home"], theirs: Config["the
   return Object.assign(config, { home, theirs });
 }
 
-/** Also of what is no object: a plugin is told of a text's letters, and refuses them. */
+/** Also merges what is not an object, so that the plugin's schema can refuse it. */
 export function sectionOf(given: Settings, section: string): Record<string, unknown> | undefined {
   return Object.hasOwn(given, section) ? { ...(given[section] as object) } : undefined;
 }
@@ -311,7 +311,7 @@ export async function wrongSection(schema: Schema, given: unknown): Promise<stri
   return wrong && wrong + misspelt(tryTo(() => toJsonSchema(schema)) ?? {}, given);
 }
 
-/** A plugin's settings in JSON Schema, with what is known of them from their defaults. */
+/** A plugin's settings as JSON Schema, completed from its defaults. */
 export function shapeOf({ defaults, schema }: Config): Shape {
   const told: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
   const shape = (key: string, value: unknown) => told.properties?.[key] ?? { type: Array.isArray(value) ? "array" : typeof value };

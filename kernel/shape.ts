@@ -1,9 +1,9 @@
-// What the settings must be: the part of JSON Schema that zz checks by itself, for a library takes longer to load than zz to start.
+// Checks settings against the part of JSON Schema that they need: a library would take longer to load than zz takes to start.
 import { words } from "./contract.ts";
 import { fault } from "./faults.ts";
 import { nearest } from "./text.ts";
 
-/** A schema as far as it can be checked here. */
+/** A schema, as far as it is checked here. */
 export interface Shape {
   type?: string;
   const?: unknown;
@@ -27,17 +27,17 @@ const KEYWORDS = words<keyof Shape>(
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** As JSON; what would not come back from it as it went in is refused. */
+/** A value as JSON; refuses what JSON cannot represent. */
 export function plainJson(state: object): string {
   return JSON.stringify(state, function (this: any, key, value) {
-    const raw = this[key]; // a Date is a text by now
+    const raw = this[key]; // a Date is already text here
     const type = typeof raw === "object" ? (raw?.constructor?.name ?? "Object") : typeof raw;
     if (/^(Object|Array|string|number|boolean|undefined)$/.test(type)) return value;
     throw fault(`zz.state() keeps plain JSON, and '${key}' is a ${type}. Use an object or an array.`);
   });
 }
 
-/** Each type: what it is called, and what is of it. */
+/** Each type: its name in messages, and its test. */
 const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = {
   string: ["a string", (value) => typeof value === "string"],
   number: ["a number", (value) => typeof value === "number"],
@@ -47,7 +47,7 @@ const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = 
   array: ["an array", Array.isArray],
 };
 
-/** Whether nothing in it is beyond what is checked here. */
+/** Whether a schema uses nothing beyond what is checked here. */
 export function isPlain(shape: unknown): shape is Shape {
   if (!isObject(shape)) return false;
   const { type = "string", anyOf = [], items = [], properties = {}, additionalProperties: others } = shape as Shape;
@@ -58,7 +58,7 @@ export function isPlain(shape: unknown): shape is Shape {
   );
 }
 
-/** The first thing in a value that is not as it must be, as a sentence without its full stop. */
+/** The first thing that is wrong in a value, as a sentence without its full stop. */
 export function wrongIn(shape: Shape, value: unknown, at: string): string | undefined {
   if (!fits(shape, value)) return `"${at}" must be ${must(shape)}${nearTo(shape, value)}`;
   if (!isObject(value)) return undefined;
@@ -74,7 +74,7 @@ export function wrongIn(shape: Shape, value: unknown, at: string): string | unde
   return undefined;
 }
 
-/** As far as one sees without looking into an object. */
+/** Checks without looking into objects. */
 export function fits(shape: Shape, value: unknown): boolean {
   const { type, anyOf, items, minLength = 0, minimum = -Infinity, exclusiveMinimum = -Infinity } = shape;
   const { maximum = Number.POSITIVE_INFINITY } = shape;
@@ -98,7 +98,7 @@ function must({ type = "", anyOf, enum: values, const: only, items, minimum, max
   return maximum === undefined ? words : `${words} from ${minimum ?? 0} to ${maximum}`;
 }
 
-/** What one may have meant. */
+/** The name that was probably meant. */
 export function instead(word: string, all: string[]): string {
   const near = nearest(short(word), all);
   return near === undefined ? `there are ${all.join(", ")}` : `nearest is "${near}"`;
@@ -109,10 +109,10 @@ function nearTo({ enum: values = [] }: Shape, value: unknown): string {
   return near === undefined ? "" : `; nearest to "${short(value as string)}" is "${near}"`;
 }
 
-/** A name as it is shown and compared: whoever wrote it may have written a book. */
+/** A name, shortened for messages: a file may contain very long ones. */
 export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
 
-/** For each word in a value that none of its schema's words is: the nearest of them. */
+/** For each word in a value that its schema does not know: the nearest one that it knows. */
 export function misspelt(shape: Shape, value: unknown): string {
   if (shape.enum) return shape.enum.includes(value) ? "" : nearTo(shape, value);
   const { properties = {}, additionalProperties, items } = shape;

@@ -6,9 +6,9 @@ import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
-type See = (text: string, thinking: string, thought: string) => void; // so far, and what was thought since
-/** Drains one provider stream into a whole reply. Servers differ in all that matters here: in indexes, ids, names that are resent, pieces
- * of arguments, finish reasons that contradict what came. Throws when it was cut off or carried an error; what had come is `partial`. */
+type See = (text: string, thinking: string, thought: string) => void; // so far, and the thinking since the last call
+/** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names sent twice, pieces of arguments, finish
+ * reasons that contradict the content. Throws if it was cut off or carried an error; what had arrived is in `partial`. */
 export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
   let [text, thinking] = ["", ""];
   let finish: Finish | undefined;
@@ -61,12 +61,12 @@ function isDelta(delta: any): boolean {
   return count > 0;
 }
 const MAX_REPLY_CHARS = 64 * 1024 * 1024;
-const CHARS_PER_DELTA = 32; // what an empty delta counts: they must not come without end either
-const MAX_CALLS = 128; // that run; what comes after them is named to the model
-const MAX_NAME_CHARS = 200; // characters of a tool's name
+const CHARS_PER_DELTA = 32; // what an empty delta counts as, so that endless ones stop too
+const MAX_CALLS = 128; // that run; the model is told which ones did not
+const MAX_NAME_CHARS = 200; // of a tool's name
 const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
-const MAX_ARGS_CHARS = 4 * 1024 * 1024; // characters of one call's arguments
-const MAX_PARSED_CHARS = 8 * 1024 * 1024; // characters that are parsed to see whether a call's arguments are whole
+const MAX_ARGS_CHARS = 4 * 1024 * 1024; // of one call's arguments
+const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's arguments are complete
 const charsOf = (one: unknown): number => (typeof one === "string" ? one.length : 0);
 const extraSize = (one: unknown): number => (one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one)));
 function sizeOf(delta: Delta): number {
@@ -75,7 +75,7 @@ function sizeOf(delta: Delta): number {
   return call ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra) : size;
 }
 
-/** A server's own numbers, if they are some. */
+/** A server's token counts, if they are numbers. */
 function counted({ input, output, cached, written }: Partial<Usage>): Usage {
   const number = (value: unknown) => (Number.isFinite(value) ? (value as number) : 0);
   const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
@@ -88,14 +88,14 @@ interface Draft {
   id: string;
   name: string;
   args: string;
-  last: string; // their last letter: to look for it in them would copy all of them each time
+  last: string; // the last character: looking for it in `args` would copy them each time
   extra?: unknown;
-  wrong?: string; // why it cannot run, whatever else comes
-  parsed: number; // characters, to see whether the arguments are whole
+  wrong?: string; // why it cannot run
+  parsed: number; // characters parsed so far to see whether the arguments are complete
 }
-type Unrun = { count: number; names: Set<string> }; // calls that came after the most that run
+type Unrun = { count: number; names: Set<string> }; // calls beyond the limit
 
-/** Puts a piece of a call where it belongs: by index, else by id, else at the last call. */
+/** Adds a piece to its call: by index, else by id, else to the last call. */
 function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   const index = piece.index ?? undefined;
   const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
@@ -110,7 +110,7 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
     drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
   }
   draft.id ||= id;
-  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // resent whole by some gateways: never append
+  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // some gateways send it again: never append
   if (name.length > MAX_NAME_CHARS)
     draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
   if (wrong) draft.wrong = wrong;
@@ -133,13 +133,13 @@ function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
   }
 }
 
-/** Arguments come as text, or as what it stands for. */
+/** Arguments may come as text or as JSON values. */
 function textOfArgs(args: unknown): { args: string; wrong?: string } {
   if (typeof args === "string" || !args) return { args: (args as string) || "" };
   return isDeep(args, MAX_JSON_DEPTH) ? { args: "", wrong: TOO_DEEP } : { args: JSON.stringify(args) ?? "" };
 }
 
-/** Asked again with each piece: it looks at the end first, and in all at so much and no more. */
+/** Asked for every piece: checks the last character first, and parses only up to a limit. */
 function isDraftWhole(draft: Draft): boolean {
   if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.last)) return false;
   draft.parsed += draft.args.length;
@@ -165,7 +165,7 @@ function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
   return call;
 }
 
-/** Nothing is {}. A string is parsed once more. Of several values in a row, equal ones or an empty first one give the one meant. */
+/** Parses arguments. Nothing is {}; a JSON string is parsed again; repeated objects count once, and a leading {} is dropped. */
 function parseArguments(text: string): { args: Record<string, unknown> } | { wrong: string } {
   if (!text.trim()) return { args: {} };
   let value: unknown;
@@ -189,7 +189,7 @@ function isDeep(value: unknown, left: number): boolean {
   return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
 }
 
-/** `{…}{…}` taken apart; undefined unless all of it is objects. */
+/** Splits `{…}{…}`; undefined unless everything is objects. */
 function jsonValues(text: string): string[] | undefined {
   const values: string[] = [];
   let [depth, start] = [0, 0];
@@ -214,7 +214,7 @@ function finishOf(word: string): Finish | undefined {
   return "stop";
 }
 
-/** Thinking that came inside the text: `<think>…</think>` at its start, or all before a lone `</think>` that is not quoted code. */
+/** Separates thinking from text: `<think>…</think>` at the start, or everything before a lone `</think>` that is not in code. */
 export function splitThinking(text: string): { text: string; thinking: string } {
   let rest = text;
   const thoughts: string[] = [];
@@ -233,13 +233,13 @@ export function splitThinking(text: string): { text: string; thinking: string } 
   return { text: rest, thinking: thoughts.filter(Boolean).join("\n") };
 }
 
-/** Whether what follows this text stands in a code fence or in inline code. */
+/** Whether a text ends inside of a code fence or inline code. */
 function isQuoted(before: string): boolean {
   const line = before.slice(before.lastIndexOf("\n") + 1);
   return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
 }
 
-/** What goes wrong on the way and answers that are no 2xx become sentences in the server's own words, a provider's with a hint. */
+/** Sends a request. Network errors and refusals become sentences in the server's own words, with a hint if it is a provider's. */
 export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
   if (core.options.dry) {
     const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
@@ -257,11 +257,11 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
     throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check, hide);
   });
   if (response.ok) return response;
-  const said = await beginning(response); // some servers repeat the key in it
+  const said = await beginning(response); // some servers repeat the key
   throw answerFault(`${host} answered ${response.status}`, said, response, isModels, hide);
 }
 
-/** Enough of an error to read it; a server may send it without end. */
+/** The beginning of an error body, which may be endless. */
 async function beginning({ body }: HttpAnswer): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -270,7 +270,7 @@ async function beginning({ body }: HttpAnswer): Promise<string> {
       text += decoder.decode(bytes, { stream: true });
       if (text.length > MAX_ERROR_BYTES) break;
     }
-  } catch {} // cut off: what came will do
+  } catch {} // what arrived is enough
   return text;
 }
 
@@ -285,7 +285,7 @@ function networkFault(error: unknown, where: string, check: string, hide: (text:
   return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
 }
 
-/** A server's refusal. Its body has one of a dozen shapes (a string, a list, flat, nested); a web page is one too. */
+/** A server's refusal as a sentence. Bodies come in a dozen shapes: a string, a list, flat, nested, a web page. */
 function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true, hide = veil): Fault {
   const parsed: any = [typeof body === "string" ? jsonOrText(body) : body].flat()[0];
   const inner = parsed?.error ?? parsed?.detail ?? parsed;
@@ -293,13 +293,13 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
   const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
   const message = (inner?.message === undefined ? inner : inner.message) ?? "";
   const said = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
-  const upstream = inner?.metadata?.raw; // what the server behind a gateway said
+  const upstream = inner?.metadata?.raw; // from the server behind a gateway
   const all = [said, ...(upstream ? [upstream] : [])].map((one) => hide(spoken(one)));
   const words = all.join(": ").trim().slice(0, 600);
   const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
   const code = [inner?.code, inner?.type, inner?.status, parsed?.code].filter((one) => typeof one === "string").join(" ");
   const details = spoken(inner?.details ?? "");
-  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000; // Google names it here
+  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000; // where Google puts it
   const lasting = delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
   const forGood = lasting.test(`${code} ${words} ${delay >= 0 ? details : ""}`);
   const transient =
@@ -324,7 +324,7 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
 const CHECK_KEY = " Check the key: --key, or the provider's variable.";
 const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
 
-/** In ms; NaN when the server names no time. */
+/** In ms; NaN if the server names no time. */
 function retryAfter(headers?: HttpAnswer["headers"]): number {
   const ms = Number(headers?.get("retry-after-ms") ?? Number.NaN);
   if (ms >= 0) return ms;

@@ -1,4 +1,4 @@
-// The small words of the language here: about texts, names and files that are read whole. Plugins have them as "zz/text".
+// Small functions about texts, names and files. Plugins get most of them as "zz/text".
 import fs from "node:fs";
 import path from "node:path";
 import { distance } from "fastest-levenshtein";
@@ -9,7 +9,7 @@ export const byName = (a: { name: string }, b: { name: string }): number => comp
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
-export const CHARS_PER_TOKEN = 4; // about
+export const CHARS_PER_TOKEN = 4; // roughly
 
 /** The head and the tail of a text that is too long, with a marker between. */
 export function shorten(text: string, maxChars: number): string {
@@ -19,7 +19,7 @@ export function shorten(text: string, maxChars: number): string {
   return `${text.slice(0, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
 }
 
-/** What the function returns, or undefined when it throws. */
+/** What the function returns, or undefined if it throws. */
 export function tryTo<T>(act: () => T): T | undefined {
   try {
     return act();
@@ -28,7 +28,7 @@ export function tryTo<T>(act: () => T): T | undefined {
   }
 }
 
-/** An object whose fields are made when they are looked at. */
+/** An object whose fields are computed on first access. */
 export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] }): T {
   const made = Object.entries(fields).map(([name, get]) => [name, { get: get as () => unknown, enumerable: true }]);
   return Object.defineProperties({}, Object.fromEntries(made)) as T;
@@ -42,55 +42,55 @@ export function jsonOrText(text: string): unknown {
   }
 }
 
-/** The text of a file, or "" when it cannot be read. */
+/** The text of a file, or "" if it cannot be read. */
 export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, { encoding: "utf8", flag: WITHOUT_WAITING })) ?? "";
-const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO holds nobody up
-/** The names in a folder; none when it cannot be read. */
+const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
+/** The names in a folder; none if it cannot be read. */
 export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 
-/** Changes whenever the file does; "" when it is not there. */
+/** Changes whenever the file does; "" if it does not exist. */
 export function stampOf(file: string): string {
   const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
   return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
 }
 
-/** Whether a path is that folder or lies in it. Both are absolute, with links followed. */
+/** Whether a path is that folder or inside of it. Both are absolute and without links. */
 export const isInside = (folder: string, file: string): boolean =>
   file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
 const UNSEEN = String.raw`\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}`;
 const UNSAFE = new RegExp(String.raw`[\x00-\x08\x0b-\x1f\x7f-\x9f${UNSEEN}]`, "gu");
 
-/** Text that a terminal can only show, never obey: control bytes become visible signs. */
+/** Text that a terminal shows and never obeys: control bytes become visible. */
 export function clean(text: string): string {
-  if (!/[^\n\x20-\x7e]/.test(text)) return text; // most texts, in a tenth of the time
+  if (!/[^\n\x20-\x7e]/.test(text)) return text; // ten times as fast for most texts
   return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
 
-/** The same for an answer that was rendered: its colours and links stay. The model's own text was cleaned before. */
+/** The same for rendered text, whose colours and links stay. The model's own text was cleaned before. */
 export function cleanRendered(text: string): string {
-  if (!UNSAFE_BUT_PAINT.test(text)) return text; // nearly all texts, in a tenth of the time
+  if (!UNSAFE_BUT_PAINT.test(text)) return text; // ten times as fast for most texts
   return text.replace(/\r\n/g, "\n").replace(PAINT_OR_UNSAFE, (found) => (/^\x1b./.test(found) ? found : clean(found)));
 }
 const PAINT = "\\x1b\\[[\\d;]*m|\\x1b\\]8;;[!-~]*\\x1b\\\\";
 const PAINT_OR_UNSAFE = new RegExp(`${PAINT}|${UNSAFE.source}`, "gu");
-/** The second half of what ends a link is by itself a sequence that ends nothing. */
+/** The second half of a link's terminator is a sequence without an end by itself. */
 const UNSAFE_BUT_PAINT = new RegExp(`\r\n|(?!${PAINT}|\\x1b\\\\)${UNSAFE.source}`, "u");
 
-/** Why a name is not known: the name that was probably meant, or all there are. */
+/** Why a name is unknown: the name that was probably meant, or all names. */
 export function unknown(what: string, name: string, all: Iterable<string>, instead?: string): string {
   const names = [...all];
   const near = name.length > MAX_NAME_CHARS ? undefined : nearest(name, names);
   const shown = name.length > MAX_NAME_CHARS ? `${name.slice(0, MAX_NAME_CHARS)}…` : name;
   return `there is no ${what} '${shown}'. ${near ? `Did you mean '${near}'?` : (instead ?? `There are: ${names.join(", ")}.`)}`;
 }
-const MAX_NAME_CHARS = 100; // nobody means a known name by a longer one
+const MAX_NAME_CHARS = 100; // longer ones are not typos
 
-/** The known name that a misspelt one most likely stands for, by edit distance; fuse.js takes too long to load at each start. */
+/** The known name that a misspelt one most likely means, by edit distance; fuse.js takes too long to load at each start. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const meant = name.toLowerCase();
   const farFrom = (word: string) => (word.startsWith(meant) && meant.length > 1 ? 1 : distance(meant, word));
   const all = [...known].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
-  const [best] = all.sort((one, other) => one.far - other.far); // of two that are as near, the first
+  const [best] = all.sort((one, other) => one.far - other.far); // the first of equally near ones
   return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;
 }

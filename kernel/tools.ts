@@ -1,4 +1,4 @@
-// One call of a tool: find it, validate, pass the gate, run it, and commit what it changed.
+// One call of a tool: find it, validate, pass the gate, run it, commit its changes.
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
@@ -12,7 +12,7 @@ import { showLines } from "./seen.ts";
 import { isObject } from "./shape.ts";
 import { byName, tryTo, unknown } from "./text.ts";
 
-/** The arguments as the tool will see them; a sentence that says what is wrong with them, and what to do, is thrown. */
+/** The arguments as the tool will see them. Throws a sentence that says what is wrong with them and what to do. */
 export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {
   const { value, wrong } = await check(params, args);
   if (wrong) throw usage(`Cannot call '${name}': ${wrong}. ${remedy}`);
@@ -25,14 +25,14 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
   const tool = findTool(core, call.name);
   if (!tool || call.broken || tool.changes) return false;
   const asked = async () => tool.needs?.(normalizeArgs(tool, call.args), ctx) ?? {};
-  const needs = await until(ctx.signal, asked()).catch(() => undefined); // validation comes later
+  const needs = await until(ctx.signal, asked()).catch(() => undefined); // runCall() validates
   return needs !== undefined && Object.keys(needs).every((kind) => kind === "read");
 }
 
-/** One call: through what is wrapped around it, then validated, then past the gate, then run. Whatever goes wrong is a result. */
+/** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
 export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
-  const now = () => performance.now() - (core.waited ?? 0); // without the person's own time
+  const now = () => performance.now() - (core.waited ?? 0); // without the person's time
   const started = now();
   const run = async (call: Call) => withoutSecrets(await runTool(place, call));
   const given = await around(place, "call", call, run).catch((error): Result => {
@@ -50,14 +50,14 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   return result;
 }
 
-/** A call in its tool's own words; undefined: it has none for it. */
+/** A call in the words of its tool; undefined if the tool has none. */
 export function lineOf(core: Core, { name, args }: Pick<Call, "name" | "args">): string | undefined {
   const tool = findTool(core, name);
   const line: unknown = tool?.describe && tryTo(() => tool.describe!(normalizeArgs(tool, args)));
   return typeof line === "string" && line.trim() ? line : undefined;
 }
 
-/** What a tool gives is for the model, for plugins and for the session's file. */
+/** Checks a result, which goes to the model, to plugins and into the session. */
 function withoutSecrets(result: Result): Result {
   const { text, data } = result;
   return { ...result, text: veil(text), ...(data !== undefined && { data: veilData(data) }) };
@@ -94,7 +94,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   }
 }
 
-/** At the question the person may edit an argument: then it is judged, and asked for, again. */
+/** If the person edits an argument at the question, the call is judged and asked for again. */
 async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
   let [args, edited] = [deepFreeze(asked), ""];
   for (;;) {
@@ -107,7 +107,7 @@ async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
   }
 }
 
-/** What a tool needs is never guessed. */
+/** Refuses needs that are malformed, instead of guessing. */
 function assertNeeds(tool: Tool, needs: Needs): Needs {
   const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
   for (const [kind, list] of Object.entries(needs))
@@ -116,9 +116,9 @@ function assertNeeds(tool: Tool, needs: Needs): Needs {
   return needs;
 }
 
-/** Parameters as the tool knows them: a model may spell them its own way, and write numbers as text. */
+/** Renames and converts parameters as the tool expects them: models spell them differently, and write numbers as text. */
 export function normalizeArgs({ also = {}, params }: Tool, args: Call["args"]): Call["args"] {
-  if (!isObject(args)) return args; // validation tells
+  if (!isObject(args)) return args; // validation reports it
   const known = { ...args };
   const properties = propertiesOf(params);
   for (const name of new Set([...Object.keys(also), ...Object.keys(properties)])) {
@@ -137,7 +137,7 @@ const bare = (name: string): string => name.replace(/[-_]/g, "").toLowerCase();
 type Property = { type?: string; items?: { type?: string } };
 const propertiesOf = (params: Tool["params"]) => (toJsonSchema(params).properties ?? {}) as Record<string, Property>;
 
-/** "12" where a number is wanted, "true" where a boolean is, one text where there may be several. */
+/** Converts "12" to a number, "true" to a boolean, and a single text to a list, where the tool wants that. */
 function typed(value: unknown, { type, items }: Property = {}): unknown {
   if (typeof value !== "string") return value;
   if (type === "array" && items?.type === "string" && !/^\s*\[/.test(value)) return [value];
@@ -146,7 +146,7 @@ function typed(value: unknown, { type, items }: Property = {}): unknown {
   return type === "boolean" && /^(true|false)$/.test(text) ? text === "true" : value;
 }
 
-/** What nobody looks at is not left out in silence. */
+/** Names parameters that had no effect. */
 function withIgnored(result: Result, { name, params }: Tool, args: Call["args"]): Result {
   const { properties, additionalProperties } = toJsonSchema(params);
   const all = Object.keys(properties ?? {});
@@ -156,7 +156,7 @@ function withIgnored(result: Result, { name, params }: Tool, args: Call["args"])
   return { ...result, text: `${result.text}\n[Ignored: ${ignored.join(", ")}. '${name}' has no such parameter; ${known}.]` };
 }
 
-/** What was asked is what runs. */
+/** Frozen, so that what was asked for is what runs. */
 function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
   for (const inner of Object.values(value)) deepFreeze(inner);
@@ -169,14 +169,14 @@ export function toolNamed(core: Core, name: string): Tool {
   return tool;
 }
 
-/** By name or alias, also when the model wrapped the name in markup, a prefix or a suffix, or wrote it twice. Two that fit are none. */
+/** By name or alias, even in markup, with a prefix or suffix, or written twice. If two tools match, there is none. */
 export function findTool(core: Pick<Core, "tools">, given: string): Tool | undefined {
   if (given.length > MAX_TOOL_NAME_CHARS) return undefined;
   const [bare = ""] = given.split(/<\||[{(["<\n]/);
   const plain = bare.replace(/^[\s'`]+|[\s'`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "").replace(/:\d+$/, "");
   const half = cut.slice(0, cut.length / 2);
-  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase(); // readFile, read-file
+  const loose = (name: string) => name.replace(/[-._]/g, "").toLowerCase(); // readFile and read-file
   const names = [given, cut, cut.split(".").at(-1)!, ...(half + half === cut ? [half] : [])];
   const own = core.tools.get(given)?.value;
   if (own) return own;
@@ -188,9 +188,9 @@ export function findTool(core: Pick<Core, "tools">, given: string): Tool | undef
     }
   return undefined;
 }
-const MAX_TOOL_NAME_CHARS = 1_000; // with what the model put around it
+const MAX_TOOL_NAME_CHARS = 1_000; // with markup around it
 
-/** The tools that the model is told of, in a stable order. */
+/** The tools that the model is offered, in a stable order. */
 export function offered({ tools, schemas, options: { tools: only } }: Core): ChatRequest["tools"] {
   return valuesOf(tools)
     .filter(({ name }) => only !== false && (!only?.length || only.includes(name)))

@@ -1,5 +1,5 @@
-// What a folder brings of its own that could run or steer zz: plugins, prompts and settings in its .zz/, and the servers of its .mcp.json.
-// It counts once the person has said yes to just these bytes; trust.json of the home holds what they said yes to.
+// What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and the servers of its .mcp.json. It counts
+// only after the person has trusted exactly these bytes; trust.json in the home remembers them.
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, ProjectExtras } from "./core.ts";
@@ -8,7 +8,7 @@ import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { compare, entriesOf, textOf, tryTo } from "./text.ts";
 
-export type Hashes = Record<string, string>; // by name, from .zz/ on, the hash of each file
+export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
 
 type Where = { root: string; home: string };
 
@@ -16,7 +16,7 @@ const [MAX_FILES, MAX_BYTES] = [2_000, 20_000_000];
 const fileOf = (home: string): string => path.join(home, "trust.json");
 const kept = (home: string): Record<string, Hashes> => tryTo(() => JSON.parse(textOf(fileOf(home)))) ?? {};
 
-/** Undefined where there is nothing, and in the home itself. What has the same size and time as before is not read again. */
+/** Undefined if the project brings nothing, or is the home itself. Files with the same size and time as before are not read again. */
 export function projectExtras({ root, home }: Where, before?: ProjectExtras): ProjectExtras | undefined {
   const own = path.join(root, ".zz");
   if (tryTo(() => fs.realpathSync(own) === fs.realpathSync(home))) return undefined;
@@ -46,7 +46,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     const name = nameIn(root, at);
     if (UNSEEN.test(name)) throw fault(`the name ${JSON.stringify(name)} holds invisible characters`);
     if (stat?.isDirectory()) for (const entry of entriesOf(at).sort(compare)) look(path.join(at, entry));
-    if (!stat?.isFile()) return; // a link leads to what is looked at, or out of .zz/, where nothing is loaded from
+    if (!stat?.isFile()) return; // a link leads to a file that is hashed anyway, or out of .zz/, where nothing is loaded
     bytes += stat.size;
     if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
@@ -55,11 +55,11 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
   }
 }
 
-const TO = "to "; // no file of .zz/ begins so
+const TO = "to "; // no file name in .zz/ begins like this
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 const hashOf = (file: string): string => process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
 
-/** Whether a file of .zz/plugins, by its path from there, still is what was said yes to: it may be imported much later. */
+/** Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported much later. */
 export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
   let hashes: Hashes = {};
   return (name, file) => {
@@ -68,13 +68,13 @@ export function trusts(core: Pick<Core, "extras">): (name: string, file: string)
   };
 }
 
-/** Whether it was looked at, and said yes to: a link was not. */
+/** Whether it was hashed and trusted; a link never is. */
 export function isTrusted({ extras, options: { root } }: Pick<Core, "extras" | "options">, file: string): boolean {
   return extras?.given === true && extras.files.includes(nameIn(root, file));
 }
 const nameIn = (root: string, file: string): string => path.relative(root, file).replaceAll(path.sep, "/");
 
-/** A yes holds for what was looked at, not for what may lie there by now. */
+/** Trust holds for the bytes that were shown, not for what may be there by now. */
 export function keepTrust({ root, home }: Where, hashes: Hashes | undefined, agreed: string[] = []): void {
   if (hashes) hashes = { ...hashes, ...Object.fromEntries(agreed.map((to) => [TO + to, "yes"])) };
   try {

@@ -11,7 +11,7 @@ import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
 import { tryTo } from "./text.ts";
 
-/** Outside of a conversation: the session that was named, or the last one of this folder that changed anything. */
+/** For use outside of a conversation: the named session, or the last one of this folder with changes. */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { home, root } = core.options;
   const { past, model } = chat;
@@ -22,7 +22,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   return id ? Object.assign(chat, openChat(core, model, openSession(home, id, warn))) : chat;
 }
 
-/** What undo and redo go by: the conversation's changes, and whether they are taken back. */
+/** What undo and redo work on: the conversation's changes, and which of them are undone. */
 interface Way extends TurnContext {
   chat: LiveChat;
   changes: ReturnType<typeof history>["changes"];
@@ -30,7 +30,7 @@ interface Way extends TurnContext {
 }
 const named = ({ core }: Way, file: string): string => shortName(core.options, file);
 
-/** Takes changes back, or makes them again: all that are named, or none. */
+/** Undoes or redoes all of the given changes, or none. */
 export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
   const { core } = place;
   const chat = sessionWithChanges(place);
@@ -61,7 +61,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   return { text, data: paths.map((file) => named(way, file)) };
 }
 
-/** The last so many calls, one after the other; all of the last turn; or the last change of one file. */
+/** The last calls, one by one; the whole last turn; or the last change of one file. */
 function toUndo({ core, changes }: Way, what: string): number[][] {
   const open = changes.filter((change) => !change.undone);
   const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
@@ -75,19 +75,19 @@ function toUndo({ core, changes }: Way, what: string): number[][] {
   return [of((change) => change.path === file).slice(-1)];
 }
 
-/** What is to become of one file. A text: why nothing can. */
+/** The new state of one file, or a text that says why it cannot be changed back. */
 async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | string | undefined> {
   const { core, back } = way;
   const from = standing(file);
   let hash = hashOfState(from);
   const expected = own.every(({ was, is }) => {
     const [before, after] = back ? [is, was] : [was, is];
-    const fits = hash === before || hash === after; // the latter: it was killed before it could be made
+    const fits = hash === before || hash === after; // after: zz was killed before it could make the change
     hash = after;
     return fits;
   });
   const [first, last] = [own[0]!, own.at(-1)!];
-  const untouched = from?.mode === first.modes[back ? 1 : 0]; // a mode that somebody set since stays
+  const untouched = from?.mode === first.modes[back ? 1 : 0]; // keeps a mode that somebody has set since
   const mode = !from || untouched ? last.modes[back ? 0 : 1] : from.mode;
   const isGone = (back ? last.was : last.is) === null;
   const to = isGone ? undefined : { bytes: bytesOf(way, last)[back ? 0 : 1], mode };
@@ -113,7 +113,7 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   return { file, from: undefined, to: undefined, ...actOf(moves, back) };
 }
 
-/** The bytes of a file before a change, and after it. */
+/** The bytes of a file before and after a change. */
 function bytesOf({ changes }: Way, change: Change): [before: Buffer, after: Buffer] {
   const before = bytesBefore(changes, change);
   return [before, bytesAfter(before, change)];

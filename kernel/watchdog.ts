@@ -1,17 +1,17 @@
-// Ends an endless loop of a plugin that is being loaded. The thread that it holds cannot do that itself; another one can.
+// Ends an endless loop in a plugin that is being loaded. The looping thread cannot do that itself, but another one can.
 
-const IDLE = 2_000; // ms, after which it is let go: the next plugin may come soon
+const IDLE = 2_000; // ms until it is stopped: another plugin may be loaded soon
 
 export interface Watchdog {
-  watch(): AbortSignal; // aborts once this thread was stuck for so long; what held it was ended then
-  rest(): void; // nothing is to be watched for now
+  watch(): AbortSignal; // aborts once this thread was stuck for that long, and what blocked it was ended
+  rest(): void; // nothing to watch for now
   end(): Promise<unknown>;
 }
 
 export function watchdog(ms: number, gone: () => void): Watchdog {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   const bitten = new AbortController();
-  const beats = new Int32Array(new SharedArrayBuffer(12)); // how often this thread was heard of; how often it was ended; whether it rests
+  const beats = new Int32Array(new SharedArrayBuffer(12)); // how often this thread reported; how often it was ended; whether it rests
   const worker = new Worker(`(${watch})()`, { eval: true, workerData: { beats, ms }, execArgv: [], env: {} });
   worker.on("error", () => {}).unref();
   const beating = setInterval(beat, ms / 20);
@@ -46,7 +46,7 @@ export function watchdog(ms: number, gone: () => void): Watchdog {
   }
 }
 
-/** In the other thread, as text: nothing of this file is there. Waiting for an answer that is late would end what comes after it. */
+/** Runs in the other thread, from its source text. It must not wait for a late report: it would end whatever runs next. */
 function watch(): void {
   const { beats, ms } = process.getBuiltinModule("node:worker_threads").workerData;
   const { Session } = process.getBuiltinModule("node:inspector");

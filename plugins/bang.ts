@@ -80,8 +80,8 @@ function refusal(line: string): Error {
 }
 
 /**
- * The output of a command; empty if nothing was kept. Ctrl+C goes to the command: the terminal sends it, and zz ignores
- * it meanwhile.
+ * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the terminal sends it,
+ * and zz ignores it meanwhile.
  */
 async function run(words: string, whole: boolean, { root, signal, programs }: Ctx, kept: Variables): Promise<string> {
   const started = performance.now();
@@ -104,7 +104,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
       last = bytes.at(-1) ?? last;
     });
   const stop = () => void child.kill();
-  const ignore = () => {}; // Ctrl+\ is the command's too
+  const ignore = () => {}; // Ctrl+\ goes to the command too
   signal.addEventListener("abort", stop);
   process.on("SIGQUIT", ignore);
   try {
@@ -124,7 +124,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
   }
 }
 
-/** The shell itself is never the project's; the line finds its programs on the person's own PATH. */
+/** The shell is never one of the project's; the command finds its programs on the person's own PATH. */
 function shellFor(words: string): [program: string, args: string[]] {
   if (process.platform !== "win32") return [process.env.SHELL || "sh", ["-c", words]];
   return [process.env.ComSpec ?? "cmd.exe", ["/d", "/s", "/c", `"${words}"`]];
@@ -132,7 +132,7 @@ function shellFor(words: string): [program: string, args: string[]] {
 
 type Variables = Record<string, string>;
 
-/** What /env keeps for commands, { "NAME": "value" }. */
+/** The variables of /env, { "NAME": "value" }. It throws its own error: that of JSON.parse shows values. */
 function variables(home: string): Variables {
   const file = path.join(home, "env.json");
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
@@ -140,11 +140,11 @@ function variables(home: string): Variables {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`); // the error's own message would show values
+    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
   }
 }
 
-/** Replaces values with their names: they are for commands alone, even if a command prints them. */
+/** Replaces values with their names, since values are for commands alone, even if a command prints them. */
 function withoutValues(text: string, kept: Variables): string {
   const long = Object.entries(kept).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);

@@ -1,5 +1,5 @@
-// Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a menu below the line. The
-// menu of commands and @files opens by itself while one is typed.
+// Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a menu below the line.
+// The menu of commands and @files opens by itself while one is typed.
 import timers from "node:timers/promises";
 import type { Choice, Ctx, Line, Zz } from "zz";
 import { width } from "zz/text";
@@ -56,10 +56,10 @@ const isCommand = (text: string): boolean => /^\/[\w-]*$/.test(text);
 /** Whether the menu opens by itself for what is typed. */
 const opensMenu = ({ text, cursor }: Line): boolean =>
   cursor === text.length && (isCommand(text) || /(?:^|\s)@[^\s"]*$/.test(text));
-/** An earlier line that was gone back to stays one of the earlier lines. */
+/** Whether Down goes into the menu. On a line from the history it does not, so that it goes on to later lines. */
 const isOpen = (line: Line): boolean => opensMenu(line) && !line.history.includes(line.text);
 
-/** Shows what there is, and leaves the line alone. */
+/** Shows the choices without changing the line. */
 async function suggest(line: Line, ctx: Ctx): Promise<void> {
   const { text } = line;
   if (!opensMenu(line)) return;
@@ -107,7 +107,7 @@ async function find(before: string, ctx: Ctx): Promise<Found | undefined> {
   return choices.length ? { start: before.length - typed.length, typed, choices } : paths(before, ctx);
 }
 
-/** A path without an @, as in a command for the shell. Only what begins so: other words are not meant for paths. */
+/** A path without an @, as in a shell command. Only exact beginnings count, since most words are not paths. */
 async function paths(before: string, ctx: Ctx): Promise<Found | undefined> {
   const [word = ""] = /[^\s"'`(]+$/.exec(before) ?? [];
   const bare = word.replace(/^\.\//, "");
@@ -151,7 +151,7 @@ function commonStart(names: string[]): string {
   return common;
 }
 
-/** A window of rows around the chosen one. */
+/** The rows of the menu from `first` on, as many as it shows. */
 function menu(choices: Choice[], first: number): string {
   const shown = choices.slice(first, first + MENU_ROWS);
   const columns = Math.min(32, Math.max(...shown.map(({ name }) => width(name))));

@@ -62,8 +62,8 @@ function table(settings: Setting[]): string {
   const lines = rows.map(([name, value, about]) =>
     clip(`${cell(name, first)}  ${cell(value, second)}  ${room < 60 ? "" : about}`.trimEnd(), room),
   );
-  const theirs = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
-  return [...lines, `* changed${theirs}; /config NAME shows one.`].join("\n");
+  const projectLegend = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
+  return [...lines, `* changed${projectLegend}; /config NAME shows one.`].join("\n");
 }
 
 const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
@@ -108,7 +108,7 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   await ctx.settings.set(name, value);
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
   const now = find(ctx, name)?.value ?? within(ctx, name);
-  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // the typed value is not known as a secret yet
+  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // the new one may be a secret too
   if (before?.from?.includes("project"))
     return ctx.note(`Saved in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
   const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";

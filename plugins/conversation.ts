@@ -99,16 +99,14 @@ function back(rest: string, { chat, files, note }: Ctx): void {
   }
 }
 
-/** Files are not undone with the messages. */
+/** Says how many changes to files stay, since taking back messages does not undo them. */
 function stillChanged(branch: readonly Entry[], from: Entry, files: Ctx["files"]): string {
   const made = new Set(branch.slice(branch.indexOf(from)).map(({ change }) => change));
   const count = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
   return count ? ` ${plural(count, "change")} to files stay${count === 1 ? "s" : ""}: /undo takes back the last.` : "";
 }
 
-/**
- * Going back to a message of the person takes its consequences along, and what the model was told in the midst of them.
- */
+/** Where going back to the person's message leads: to the end of its turn, with the asides in the middle of it. */
 export function endOfTurn(entries: readonly Entry[], from: Entry): Entry {
   if (!isUserEntry(from)) return from;
   let end: Entry = from;
@@ -151,7 +149,7 @@ function tree(_: string, { chat, note }: Ctx): void {
   note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
 }
 
-/** What the model said there; an older zz kept what was unfinished as a draft. */
+/** What the model said in an entry. Older versions of zz kept an unfinished answer as a draft. */
 function answerIn({ type, message, text }: Entry): string {
   if (type === "draft" && text) return `(unfinished) ${shown(String(text))}`;
   if (message?.role !== "assistant" || !message.text) return "";
@@ -161,23 +159,23 @@ function answerIn({ type, message, text }: Entry): string {
 const MAX_INDENTS = 6;
 
 /**
- * One line for each of the person's messages, and one for what the model was told after it. A message without alternatives stays at its parent's depth, however long
- * the chain is. Of several alternatives the one in force (or else the latest) stays at that depth, and the others come
- * before it, indented.
+ * One line for each of the person's messages, and one for the asides after it. A message without alternatives stays at
+ * its parent's depth, however long the chain is. Of several alternatives the one in force (or else the latest) stays at
+ * that depth, and the others come before it, indented.
  */
 export function drawTree(entries: readonly Entry[], branch: readonly Entry[], columns: number): string[] {
   const inForce = new Set(branch.map(({ id }) => id));
   const owners = new Map<number, number>(); // by entry, the person's message that it belongs to; 0: none
   const next = new Map<number, UserEntry[]>();
   const answers = new Map<number, string>();
-  const told = new Map<number, string[]>();
+  const asides = new Map<number, string[]>();
   let before = 0;
   for (const entry of entries) {
     const above = entry.parent === null ? 0 : (owners.get(entry.parent) ?? before);
     before = isUserEntry(entry) ? entry.id : above;
     owners.set(entry.id, before);
     if (isUserEntry(entry)) next.set(above, [...(next.get(above) ?? []), entry]);
-    else if (isAside(entry)) told.set(above, [...(told.get(above) ?? []), shown(entry.message!.text)]);
+    else if (isAside(entry)) asides.set(above, [...(asides.get(above) ?? []), shown(entry.message!.text)]);
     else answers.set(above, answerIn(entry) || (answers.get(above) ?? ""));
   }
   const lines: string[] = [];
@@ -188,13 +186,13 @@ export function drawTree(entries: readonly Entry[], branch: readonly Entry[], co
     for (let level = alternatives; level.length; ) {
       const main = level.find(({ id }) => inForce.has(id)) ?? level.at(-1)!;
       for (const other of level) if (other !== main) walk([other], depth + 1);
-      lines.push(lineOf(main, depth), ...toldTo(main, depth));
+      lines.push(lineOf(main, depth), ...asidesOf(main, depth));
       level = next.get(main.id) ?? [];
     }
   }
 
-  function toldTo({ id }: UserEntry, depth: number): string[] {
-    const texts = told.get(id) ?? [];
+  function asidesOf({ id }: UserEntry, depth: number): string[] {
+    const texts = asides.get(id) ?? [];
     const more = texts.length > 1 ? ` (and ${texts.length - 1} more)` : "";
     const head = `${"  ".repeat(Math.min(depth, MAX_INDENTS))}    told: `;
     return texts

@@ -1,9 +1,9 @@
-// /cost: the cost of a conversation, by the prices in the settings or as a provider tells them, per million tokens. At the
+// /cost: the cost of a conversation, at the prices per million tokens in the settings or from a provider. At the
 // person's limit ("budget", in dollars) zz asks before it goes on.
 import type { Ctx, Entry, Usage, Zz } from "zz";
 import { sumUsage } from "zz/text";
 
-/** What no price is given for, of the tokens that went in, costs what the others do. */
+/** Per million tokens. Input tokens without a price of their own (cached, written) cost as much as the others. */
 type Prices = Record<string, Usage>;
 const price = { type: "number", minimum: 0 };
 export const settings = {
@@ -21,10 +21,10 @@ export const settings = {
 const EXAMPLE = '{"input": 0.15, "output": 0.6}';
 
 export default (zz: Zz<Prices>) => {
-  const granted = new Map<string | null, number>(); // budgets, by conversation: what was paid for stays paid after /back
-  const told: Prices = {};
+  const granted = new Map<string | null, number>(); // budgets allowed, by conversation; /back keeps them
+  const fromProviders: Prices = {};
   const asked = new Set<string>(); // models whose prices were looked for
-  const unpriced = new Set<string>(); // those of which the person was told that there is none
+  const unpriced = new Set<string>(); // models for which the person was told that no price is known
 
   zz.command({
     name: "cost",
@@ -59,24 +59,24 @@ export default (zz: Zz<Prices>) => {
     return next(request);
   });
 
-  /** What the person says goes before what a provider tells, who is asked once, where something has no price yet. */
+  /** Prices in the settings win over those of a provider, which is asked once for each model without a price. */
   async function pricesFor({ about, chat }: Ctx, next = chat.model): Promise<Prices> {
     const open = [next, ...spentOn(chat.tree().entries).keys()].filter(
       (model) => !zz.config[model] && !asked.has(model),
     );
     for (const model of open) asked.add(model);
-    const late = new Promise<undefined>((done) => setTimeout(() => done(undefined), PATIENCE).unref());
+    const late = new Promise<undefined>((done) => setTimeout(() => done(undefined), MAX_LIST_MS).unref());
     const found = open.length ? await Promise.race([about.models(true).catch(() => undefined), late]) : undefined;
-    for (const { id, price } of found?.models ?? []) if (price) told[id] = price;
-    return { ...told, ...zz.config };
+    for (const { id, price } of found?.models ?? []) if (price) fromProviders[id] = price;
+    return { ...fromProviders, ...zz.config };
   }
 };
-const PATIENCE = 3_000; // ms that a list of models may take
+const MAX_LIST_MS = 3_000; // for a provider to list its models
 
-/** An answer, or a request beside the conversation, such as a summary. */
+/** What an answer used, or a side request such as a summary. */
 type Spent = { model?: string; usage?: Usage };
 
-/** By model. Of all entries, since what was taken back was paid for too. */
+/** The usage by model, of all entries, since messages that were taken back were paid for too. */
 function spentOn(entries: readonly Entry[]): Map<string, Usage> {
   const spent = new Map<string, Usage>();
   for (const entry of entries) {
@@ -111,9 +111,9 @@ export function costs(entries: readonly Entry[], prices: Readonly<Prices>): stri
   );
 }
 
-/** Per million tokens. */
+/** The cost of the tokens, at prices per million. */
 function costOf({ input, output, cached = 0, written = 0 }: Usage, rate: Usage): number {
   const plain = Math.max(input - cached - written, 0);
-  const taken = plain * rate.input + cached * (rate.cached ?? rate.input) + written * (rate.written ?? rate.input);
-  return (taken + output * rate.output) / 1e6;
+  const inputCost = plain * rate.input + cached * (rate.cached ?? rate.input) + written * (rate.written ?? rate.input);
+  return (inputCost + output * rate.output) / 1e6;
 }

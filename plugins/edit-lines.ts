@@ -53,7 +53,7 @@ export default (zz: Zz) =>
 type Line = { text: string; end: string };
 const MAX_LINES_SHOWN = 40;
 
-/** By how much these lines moved since the model gave their numbers; undefined: they are not what they were. */
+/** How far other edits moved these lines since the model gave their numbers; undefined if one changed the lines. */
 function movedBy(moved: readonly Moved[], start: number, end: number): number | undefined {
   let by = 0;
   for (const move of moved) {
@@ -63,7 +63,7 @@ function movedBy(moved: readonly Moved[], start: number, end: number): number | 
   return by;
 }
 
-/** What stands now where this round's changes were, with a few lines around it. */
+/** The lines as they are now where this round's edits changed the file, with a few lines around them. */
 function linesNow({ moved, hash }: FileRead, lines: Line[], files: Ctx["files"], path: string): string {
   let [first, last] = [Number.POSITIVE_INFINITY, 0];
   for (const { from, to, by } of moved) {
@@ -81,7 +81,7 @@ function linesNow({ moved, hash }: FileRead, lines: Line[], files: Ctx["files"],
   ].join("\n");
 }
 
-/** To insert lines, one of those around the place is enough. */
+/** The first line that the model was not shown. To insert lines, one of those around the place is enough. */
 function firstUnread(shown: readonly Span[], from: number, to: number, length: number): number | undefined {
   const isShown = (line: number) => shown.some(([first, last]) => first <= line && line <= last);
   if (to >= from) return Array.from({ length: to - from + 1 }, (_, i) => from + i).find((line) => !isShown(line));
@@ -125,7 +125,7 @@ function mostOf(lines: Line[]): string | undefined {
   return ends.filter((end) => end === "\r\n").length * 2 > ends.length ? "\r\n" : "\n";
 }
 
-/** Where this round's other edits moved the lines, their new numbers are told too. */
+/** Names the edited lines; if this round's other edits moved them, with their new numbers too. */
 function resultText(path: string, start: number, end: number, by: number, count: number): string {
   const range = (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`);
   const moved = `, which this round's other edits had moved to ${range(start + by, end + by)},`;

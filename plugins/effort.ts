@@ -18,7 +18,7 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   let flag: Effort | undefined;
-  const state = zz.state({ level: "" as Effort | "" }); // as /effort said in this conversation
+  const state = zz.state({ level: "" as Effort | "" }); // set by /effort in this conversation
   const inForce = () => state.level || flag || zz.config.level;
 
   zz.flag({

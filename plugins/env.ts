@@ -66,7 +66,7 @@ export default (zz: Zz) => {
       tryTo(() => kept(ctx)); // the new value is a secret from now on
     },
   });
-  // A pasted value of several lines: the readline loop would take it for a message, and send it.
+  // Handles a pasted value of several lines here, since the prompt would send it as a message.
   zz.wrap(
     "line",
     async (line, next, ctx) => {
@@ -119,7 +119,7 @@ function addTools(zz: Zz): void {
   });
 }
 
-/** In the results of tools, and in everything that is sent to the model. */
+/** Hides values in the results of tools, and in everything that is sent to the model. */
 function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
   zz.wrap(
     "call",
@@ -129,22 +129,22 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
       const hiddenVariable = before && placeholderIn(args, before.all);
       if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
       const result = await next(call);
-      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // also if the call itself has just set it
+      const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // the call may have set one
       if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
       return pattern ? withoutValues(result, hide) : result;
     },
-    "first", // whoever looks at a result after this sees no value
+    "first", // so that nothing that handles the result later sees a value
   );
-  // Also in what arrives another way: a file that is mentioned or pinned, rules, a line of the person's own.
+  // Values also arrive in other ways: in a file that is mentioned or pinned, in rules, in what the person types.
   zz.wrap("request", async (request, next, ctx) => {
     const { pattern, hide } = tryTo(() => kept(ctx)) ?? NOTHING;
     if (!pattern) return next(request);
-    const all = (news: Record<string, string>) =>
+    const hideNews = (news: Record<string, string>) =>
       Object.fromEntries(Object.entries(news).map(([layer, text]) => [layer, hide(text)]));
     const messages = request.messages.map((one): Message => {
       if (one.role === "assistant") return one;
       const text = hide(one.text);
-      return one.role === "user" && one.news ? { ...one, text, news: all(one.news) } : { ...one, text };
+      return one.role === "user" && one.news ? { ...one, text, news: hideNews(one.news) } : { ...one, text };
     });
     return next({ ...request, system: hide(request.system), messages });
   });
@@ -154,7 +154,7 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
-/** Throws a sentence of its own, since that of JSON.parse would show values. */
+/** Throws its own error, since that of JSON.parse would show values. */
 function read(file: string): Map<string, string> {
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return new Map();
   try {
@@ -172,7 +172,7 @@ interface Kept {
 }
 const NOTHING: Kept = { all: new Map(), pattern: undefined, hide: (text) => text };
 
-/** Read again when the file has changed, since every turn and every call looks. */
+/** Reads the file again only when it has changed, since every turn and every call needs the variables. */
 function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
   let home: string | undefined;
   let [seen, kept] = ["", NOTHING];
@@ -201,7 +201,7 @@ function hiding(all: Variables, zz: Zz): Kept {
 const placeholder = (name: string): string => `[value of ${name}]`;
 const literal = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 
-/** For what a command printed and was kept: there even a plain word may be a value. */
+/** Whether a call reads the kept output of a command, in which even a plain word may be a value. */
 function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
   return (JSON.stringify(args) ?? "").includes(JSON.stringify(path.join(home, "outputs")).slice(1, -1));
 }
@@ -213,8 +213,8 @@ function hideAll(text: string, all: Variables): string {
 }
 
 /**
- * Replaces whole values, and each long line of one, since a tool may number lines. A path that exists is not secret.
- * What a command prints is hidden by the tool that runs it, plain or not.
+ * The texts to hide: a whole value, and each of its long lines, since a tool may number lines. An existing path is not
+ * secret. The tool that runs a command hides all values in its output, plain ones too.
  */
 function secretsIn(value: string): string[] {
   if (value.length < MIN_SECRET_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
@@ -236,7 +236,7 @@ function withoutValues(result: Result, hide: (text: string) => string): Result {
   }
 }
 
-/** The variable whose `[value of NAME]` is in a call: a file or a command would take that text for the value. */
+/** The variable whose `[value of NAME]` is in a call: a file or a command would get that text instead of the value. */
 function placeholderIn(args: unknown, all: Variables): string | undefined {
   if (!all.size) return undefined;
   const text = JSON.stringify(args) ?? "";
@@ -263,7 +263,7 @@ function keep(name: string, value: string | undefined, ctx: Ctx): void {
   }
 }
 
-/** Next steps if this very file cannot be written. */
+/** Next steps if env.json cannot be written. */
 const NEXT_STEPS: Record<string, string> = {
   EROFS: "the file system is read-only. --home names another place.",
   EISDIR: "it is a folder. Move it away.",
@@ -276,8 +276,8 @@ const NOT_KEPT = "it is not kept. /env list shows what is";
 const refuse = (verb: string, name: string, why: string): Error => new Error(`Cannot ${verb} '${name}': ${why}.`);
 
 /**
- * A list of variables that commands may see does not let the model set them, so the variable's name alone is not
- * enough.
+ * The need to set or delete a variable. A rule that lets commands see a variable must not let the model set it, so the
+ * need has more than the variable's name.
  */
 const asks = (what: string): Needs => ({
   env: [{ name: what, verdict: "ask", why: "it holds for every command from now on, in every project" }],
@@ -304,7 +304,7 @@ async function runCommand(rest: string, ctx: Ctx): Promise<void> {
   throw usage(`Cannot run '/env ${verb}': use /env set NAME [VALUE], /env unset NAME or /env list.`);
 }
 
-/** The value is the rest of the line, verbatim. */
+/** Sets a variable. The value is the rest of the line, verbatim. */
 async function set(given: string, ctx: Ctx): Promise<void> {
   const [, name = "", typed = ""] = /^([^\s=]*)[\s=]?(.*)$/s.exec(given) ?? [];
   if (!NAME.test(name)) throw usage(`Cannot set '${name}': ${NAMES}.`);
@@ -330,7 +330,7 @@ function unset(name: string, ctx: Ctx): void {
   ctx.note(`${name} is forgotten${process.env[name] === undefined ? "" : "; commands have what zz was started with"}.`);
 }
 
-/** Names, never values. */
+/** Lists the names of variables, never their values. */
 function list(ctx: Ctx): string {
   const file = fileOf(ctx);
   const rows = [...read(file).keys()].map((name): [string, string] => {
@@ -357,7 +357,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
   return names.filter((one) => one.startsWith(name)).map((one) => ({ name: `${verb} ${one}` }));
 }
 
-/** Undefined or empty: the person left the question. */
+/** Asks for a value without showing it. Returns undefined or an empty text if the person left the question. */
 async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
   const message = `Value of ${name}:`;
   if (!ctx.ask)

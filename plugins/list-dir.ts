@@ -41,7 +41,7 @@ function row(files: Ctx["files"], folder: string, name: string, count: number): 
   if (name.endsWith("/")) return `${shownName(name)} (${plural(count, "file")})`;
   const target = tryTo(() => readlinkSync(`${folder}/${name}`)); // undefined if it is not a link
   if (target !== undefined) return `${shownName(name)} -> ${shownName(target)}`;
-  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? ""); // one that cannot be read is named
+  return shownName(name) + (tryTo(() => aboutBinary(files.open(`${folder}/${name}`))) ?? ""); // unreadable: just a name
 }
 
 function aboutBinary(file: number): string {

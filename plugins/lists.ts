@@ -106,7 +106,7 @@ export default (zz: Zz) => {
 
 const availableColumns = (): number => terminalColumns() - 1;
 
-/** Without an argument the whole page, if it fits the terminal. */
+/** The help on a command or group; without an argument the whole page, if it fits the terminal. */
 function helpOn(given: string, about: About): string {
   const whole = page(about, availableColumns());
   const fits = whole.split("\n").length < (process.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
@@ -151,7 +151,7 @@ const section = (group: string, rows: Row[], room: number): string => [`${group}
 export const page = (about: Known, room: number): string =>
   [...sections(about)].map(([group, rows]) => section(group, rows, room)).join("\n");
 
-/** Only the names. */
+/** The page with names only, without what they do. */
 export function overview(about: Known, room: number): string {
   const all = [...sections(about)];
   const left = room < 60 ? 2 : Math.max(...all.map(([group]) => group.length)) + 2;
@@ -165,8 +165,8 @@ export function overview(about: Known, room: number): string {
 }
 
 /** Names, with texts next to them if there is room, otherwise below. */
-function columns(rows: Row[], room: number, beside = 27): string[] {
-  const left = room < 60 ? 0 : beside;
+function columns(rows: Row[], room: number, textColumn = 27): string[] {
+  const left = room < 60 ? 0 : textColumn;
   return rows.flatMap(([name, text]) => {
     const fits = left > 0 && name.length <= left - 4;
     const lines = wrapped(text, room - Math.max(left, 4)).map((line) => " ".repeat(Math.max(left, 4)) + line);
@@ -264,7 +264,7 @@ const whyOf = ({ name, file, outdated = "", failure = outdated }: Plugin): strin
   return why ? `${line ? `line ${line}: ` : ""}${why}` : failure;
 };
 
-/** tool lamp; command /lamp, /lamps; 2 wrappers */
+/** What a plugin adds, such as `tool lamp; command /lamp, /lamps`. */
 const added = ({ adds }: Plugin): string =>
   [...Map.groupBy(adds, ({ kind }) => kind)]
     .map(
@@ -298,7 +298,7 @@ const choices = (typed: string, { plugins }: About): Choice[] => {
   );
 };
 
-/** Saved in the settings, so that it lasts. */
+/** Switches a plugin on or off in the settings, so that it lasts. */
 async function switchPlugin(name: string, on: boolean, { about, settings, plugins, note }: Ctx): Promise<void> {
   const known = about.plugins.find((plugin) => plugin.name === name);
   if (!known) return note(`There is no plugin '${name}'. /plugins lists them.`);

@@ -1,4 +1,5 @@
-// @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF. Only what the person typed counts.
+// @path in a message attaches a file, @folder/ a listing, @picture.png an image, @paper.pdf a PDF. Only what the person
+// typed counts.
 import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { extname, resolve } from "node:path";
@@ -11,12 +12,9 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes the
 const MENTION = /(?<![\w\\@.+/-])@(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\[^\n]|[^\s\\"'@])(?:\\[^\n]|[^\s\\])*))/g;
 const ESCAPED = /(?<![\w\\@.+/-])\\(?=@)/g;
 
-/** A name that promises one of these: what it holds is told by its bytes. */
+/** Names that promise a picture, a PDF or sound; the bytes of the file decide what it really is. */
 const MEDIA = /\.(png|jpe?g|gif|webp|pdf|mp3|wav|flac|ogg|m4a|aac|aiff?)$/i;
-/**
- * Extensions for which a missing file is worth a note. Otherwise only those of the project's files: @app.route is not a
- * file.
- */
+/** Extensions for which a missing file gets a note, besides those of the project's files: @app.route is not a file. */
 const EXTENSIONS =
   /\.([cm]?[jt]sx?|json|md|txt|py|rs|go|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|ya?ml|toml|html?|s?css|sql|csv|xml|vue|svelte|log|png|jpe?g|gif|webp|pdf|mp3|wav)$/i;
 
@@ -87,7 +85,7 @@ function find(names: string[], root: string): Target | undefined {
       const at = path.replace(/^~(?=\/)/, homedir());
       const stat = statOf(resolve(root, at));
       const folder = stat?.isDirectory() ?? false;
-      if (!stat || (folder && !path.includes("/"))) continue; // a bare word that is also a folder's name may be a decorator
+      if (!stat || (folder && !path.includes("/"))) continue; // a bare word may be a decorator, not the folder
       const lines = from ? { start: Number(from), end: Number(to ?? from) } : {};
       return { path, at, file: realpathSync(resolve(root, at)), folder, ...lines };
     }
@@ -135,7 +133,7 @@ function mediaAt(file: string, open: Ctx["files"]["open"]): MediaFile {
   throw new Error(`it holds no ${what} of that kind. Check its extension.`);
 }
 
-/** Most words after an @ are not files but decorators, packages or names. */
+/** Notes that a file is missing, unless the word looks like a decorator, a package or a name, as most do. */
 async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   if (!/[./]/.test(name) || isPackage(name, ctx.root)) return;
   const files = await ctx.files.list().catch((): string[] => []);
@@ -147,7 +145,7 @@ async function noteMissing(name: string, ctx: Ctx): Promise<void> {
   ctx.note(`@${name} is not attached: no such file. ${near ? `Did you mean @${near.item}?` : "Check the path."}`);
 }
 
-/** Like a name of npm: @scope/name, without an extension, if the project has no such folder. */
+/** Whether it is a package of npm: @scope/name, without an extension, and the project has no such folder. */
 function isPackage(name: string, root: string): boolean {
   const [, scope] = /^([a-z\d~-][\w.~-]*)\/[a-z\d~-][\w.~-]*$/.exec(name) ?? [];
   return Boolean(scope) && !EXTENSIONS.test(name) && !statOf(resolve(root, scope!));

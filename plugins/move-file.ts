@@ -29,6 +29,6 @@ export default (zz: Zz) =>
 
 const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(file).isDirectory();
 
-/** One file under two spellings, on a disk that ignores case. */
+/** Whether both names are the same file, on a disk that ignores case. */
 const isSameFile = (one: string, other: string): boolean =>
   one.toLowerCase() === other.toLowerCase() && fs.existsSync(one) && fs.statSync(one).ino === fs.statSync(other).ino;

@@ -82,7 +82,7 @@ const FILLER = new Set(
 );
 
 export default (zz: Zz) => {
-  // Nobody reads the tools' descriptions here, so none is too many.
+  // No model reads the descriptions here, so all tools are offered.
   zz.wrap("offer", (tools, next, { chat }) => (chat.model.startsWith("offline/") ? tools : next(tools)), {
     order: "first",
   });
@@ -107,7 +107,7 @@ export default (zz: Zz) => {
   });
 };
 
-/** What the person said, without what zz tells a model before it, such as a map of the code. */
+/** What the person said, without what zz puts before it for a model, such as a map of the code. */
 function withoutNews(text: string): string {
   const rest = text.replace(/^--- (.+) ---\n[\s\S]*?\n--- END \1 ---(?:\n\n|$)/, "");
   return rest === text ? text : withoutNews(rest);
@@ -127,7 +127,7 @@ async function route(prompt: string, tools: ChatRequest["tools"]) {
   let intent = scored[0]?.score ? scored[0].intent : undefined;
   let misspelt = "";
   if (!intent) {
-    // Misspelt: the nearest word that is an intent by itself.
+    // The prompt may be misspelt: look for the nearest word that is an intent by itself.
     const single = new Fuse(
       rows.filter(({ words }) => words.length > 4 && !words.includes(" ")),
       { keys: ["words"], threshold: 0.25, includeScore: true },

@@ -49,7 +49,7 @@ export default (zz: Zz) =>
 const cannot = (name: string, why: string): Error => new Error(`Cannot open '${name}': ${why}`);
 const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** The file with its links followed. Throws unless somebody can look at it and it is safe to open. */
+/** The file with its links followed. Throws unless a person is there to look at it and it is safe to open. */
 function checkedFile(name: string, { root, files, ask }: Ctx): string {
   if (!ask)
     throw cannot(name, "there is no terminal, so nobody can look at it. Read it, or tell the person where it is.");
@@ -78,7 +78,7 @@ function startOf(file: string): string {
   return bytes.toString("latin1", 0, length);
 }
 
-/** Detached, so that the program outlives zz. If it soon ends with an exit code, it could not open the file. */
+/** Starts the program detached, so that it outlives zz. If it soon ends with an exit code, it could not open it. */
 function open(name: string, file: string, { programs }: Ctx): Promise<void> {
   if (!programs.find(OPENER)) throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
   const { promise, resolve, reject } = Promise.withResolvers<void>();

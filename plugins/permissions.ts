@@ -77,9 +77,9 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** edit.auto is /auto-apply on from the start, and whenever it changes; what is typed later goes before it. */
+/** Applies edit.auto as /auto-apply would, at the start and whenever it changes; a later /auto-apply wins. */
 function applySetting(zz: Zz<typeof defaults>): void {
-  let applied = false; // what was made of the setting last
+  let applied = false; // the setting's value when it was last applied
   const apply = (ctx: Ctx) => {
     if (applied === zz.config.auto) return;
     applied = zz.config.auto;
@@ -90,7 +90,7 @@ function applySetting(zz: Zz<typeof defaults>): void {
   zz.wrap(
     "call",
     (call, next, ctx) => {
-      // --call starts no conversation
+      // --call starts no conversation, so no event has applied it
       apply(ctx);
       return next(call);
     },
@@ -98,7 +98,7 @@ function applySetting(zz: Zz<typeof defaults>): void {
   );
 }
 
-/** WHAT may contain *, ** and ?; a name that could never match is refused when it is added. */
+/** Runs /permissions. WHAT may contain *, ** and ?; the kernel refuses a name that could never match. */
 function obey(rest: string, { permissions }: Ctx): string {
   const [word = "", what = "", ...more] = rest.split(/\s+/);
   const name = more.join(" ").replace(/^(["'])(.*)\1$/, "$2"); // quoted as for a shell
@@ -121,7 +121,7 @@ function obey(rest: string, { permissions }: Ctx): string {
   return table(permissions.rules);
 }
 
-/** Everything of that kind is denied but these, which are asked for as ever. */
+/** The rule that denies everything of that kind except these names, which are asked for as usual. */
 function onlyRule(kind: Kind, names: string[]): Rule {
   const but = kind === "run" ? [names.join(" ")] : names;
   return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from: "answer" };
@@ -162,7 +162,7 @@ function autoApply(rest: string, { permissions }: Ctx): string {
 
 const nameOf = ({ name, but }: Rule): string => name ?? (but ? `(all but ${but.join(", ")})` : "(all)");
 
-/** Deny wins, then ask, then allow; everything else is fixed. */
+/** The rules, numbered, and then those of zz, which are fixed. Deny wins, then ask, then allow. */
 function table(rules: readonly Rule[]): string {
   const rows = rules.map(
     (rule, i) =>

@@ -1,5 +1,5 @@
 // Who zz is: IDENTITY.md, SOUL.md and RELATIONS.md, from the project's .zz/, else from the home; and the tools with
-// which the model writes its own name and soul: shown whole, asked for, and undoable like any edit.
+// which the model writes its own name and soul: the person sees all of it and is asked, and /undo works as usual.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Zz } from "zz";
@@ -13,12 +13,12 @@ const LAYERS = [
 const MAX_NAME_CHARS = 64;
 const MAX_SOUL_CHARS = 8_000;
 const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
-const DIFF_LINES = 150; // that a diff always shows
+const DIFF_LINES = 150; // a diff with no more than these is always shown whole
 
 interface File {
-  name: string; // its name here
+  name: string; // as messages show it
   at: string;
-  own: boolean; // the project's
+  own: boolean; // whether it is the project's
 }
 
 export default (zz: Zz) => {
@@ -69,7 +69,7 @@ export default (zz: Zz) => {
       return `From now on you are as ${file.name} says.`;
     },
   });
-  // A long diff may be cut; here every line counts.
+  // A question cuts a long diff, but the person must see every line of a soul.
   zz.wrap("preview", async (input, next) => {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
@@ -78,14 +78,14 @@ export default (zz: Zz) => {
     return [about, ...whole].filter(Boolean).join("\n\n");
   });
 
-  /** Called every turn, so an unchanged file is not read again. A project's file is marked as such. */
+  /** The text of a layer. An unchanged file is not read again in each turn. A project's file is marked as such. */
   async function textOf({ name, at, own }: File, { files, permissions }: Ctx): Promise<string | undefined> {
     const stamp = stampOf(at);
     if (!stamp) return undefined;
     const last = known.get(at);
     const mayRead = !own || permissions.judge("read", name).verdict === "allow"; // a rule may deny it meanwhile
     if (last?.stamp === stamp && mayRead) return last.text;
-    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at); // by the gate: a link may lead out of the project
+    const bytes = own ? (await files.read(name)).bytes : fs.readFileSync(at); // a link may leave the project
     const text = textIn(name, bytes);
     const block = own && text ? `From ${name}, which this project brings:\n${text}` : text;
     known.set(at, { stamp, text: block });

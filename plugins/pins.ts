@@ -93,7 +93,7 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
 }
 
 /**
- * Its current text, or why there is none. What is shown of it counts as read, so that the model may edit it.
+ * A pinned file's current text, or why there is none. The lines shown count as read, so that the model may edit them.
  */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
   const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
@@ -116,13 +116,13 @@ function cut(text: string, most: number): string {
   return `${head}\n[… ${text.length - head.length - tail.length} characters left out; read the file for them …]\n${tail}`;
 }
 
-/** Not cut within a surrogate pair. */
+/** Both ends of a text, not cut within a surrogate pair. */
 const ends = (text: string, most: number): [head: string, tail: string] => [
   text.slice(0, Math.floor(most * 0.7)).replace(/[\ud800-\udbff]$/, ""),
   text.slice(-Math.floor(most * 0.2)).replace(/^[\udc00-\udfff]/, ""),
 ];
 
-/** The lines that are whole in what cut() leaves. */
+/** The lines that cut() leaves whole. */
 function linesLeft(text: string, most: number): Span[] {
   if (text.length <= most) return [[1, Number.POSITIVE_INFINITY]];
   const [head, tail] = ends(text, most).map((part) => part.split("\n").length - 1) as [number, number];
@@ -140,7 +140,7 @@ const nameOf = (file: string, root: string): string =>
 const namesIn = (rest: string): string[] =>
   [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare!).filter(Boolean);
 
-/** For the last word; those before it stay. */
+/** Choices for the last word; the words before it stay. */
 function choices(typed: string, names: string[]): Choice[] {
   const before = typed.slice(0, typed.length - /("[^"]*|\S*)$/.exec(typed)![0].length);
   return names.map((name) => ({ name: before + (/\s/.test(name) ? `"${name}"` : name) }));

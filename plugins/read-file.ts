@@ -76,13 +76,13 @@ function cutLine(line: string): string {
   return `${head}… [cut; the line has ${line.length} characters]`;
 }
 
-/** Recognised by its bytes, not by its name: a file named .png may contain text, such as a pointer of Git LFS. */
+/** The result for a picture. Its bytes decide, not its name: a .png may be text, such as a pointer of Git LFS. */
 function pictureResult(path: string, bytes: Buffer): Result | undefined {
   const { type, width, height, broken } = mediaOf(bytes) ?? {};
   if (!type?.startsWith("image/")) return undefined;
   if (bytes.length > MAX_PICTURE_BYTES)
     throw new Error(`Cannot read '${path}': ${bytes.length} bytes are too many for a picture (5 MB). Make it smaller.`);
-  // Servers refuse it, and with it every request that would follow.
+  // Servers refuse such a picture, and so would refuse every later request of the conversation.
   if (broken) throw new Error(`Cannot read '${path}': it begins as ${type}, but ${broken}. Choose another.`);
   const about = [`image ${basename(path)}`, `${width}×${height}`, `${bytes.length} bytes`];
   const data = { path, type, bytes: bytes.length, width, height };

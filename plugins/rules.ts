@@ -57,12 +57,12 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   if (why.length) parts.push(`[Left out: ${why.join(", ")}]`);
   return { top, text: parts.length ? [PREFACE, ...parts].join("\n") : "", stamps };
 
-  /** At most one file per folder, the first that is not empty. */
+  /** The rules of a folder: at most one file, the first that is not empty. */
   function ruleOf(folder: string, _: number, { length }: string[]) {
     for (const one of NAMES) {
-      const path_ = path.join(folder, one);
-      const found = look(path_);
-      const name = shown(path_);
+      const candidate = path.join(folder, one);
+      const found = look(candidate);
+      const name = shown(candidate);
       const text = typeof found === "string" ? found : textIn(found, Math.floor(MAX_RULES_CHARS / length), files.open);
       if (typeof found !== "string" && text !== undefined) {
         if (text) return [{ file: found.file, name, text }];
@@ -82,7 +82,7 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
     });
   }
 
-  /** The text, or why there is none. */
+  /** The text of a file that rules reference, or why it is left out. */
   function include(reference: string, from: string): { name: string; text: string } | string {
     if (path.isAbsolute(reference) || reference.startsWith("~")) return "an absolute path";
     const found = look(path.resolve(path.dirname(from), reference));
@@ -101,7 +101,7 @@ function render(top: string, { root, permissions, files }: Ctx): Rendered {
   }
 
   /**
-   * Only files inside the repository, with links followed; in the project, only those that may be read without asking.
+   * Accepts only files inside the repository, links followed, and of the project only what may be read without asking.
    */
   function look(file: string): Found | string {
     if (!isInside(top, file)) return OUTSIDE;
@@ -144,7 +144,7 @@ function textIn({ file, size }: Found, maxChars: number, open: Ctx["files"]["ope
       const whole = part(0, size);
       if (whole === undefined || whole.trim().length <= maxChars) return whole?.trim();
     }
-    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)]; // a character has at most four bytes
+    const [first, last] = [Math.floor(maxChars * 0.7), Math.floor(maxChars * 0.2)]; // at most 4 bytes a character
     const [head, tail] = [
       part(0, Math.min(size, first * 4)),
       part(Math.max(0, size - last * 4), Math.min(size, last * 4)),

@@ -70,7 +70,7 @@ export default (zz: Zz) => {
     });
 };
 
-/** With the last use, in the time of the world as the ids have it, the size, and the folder. */
+/** The list of --sessions: ids, the time of the last use (UTC, as in the ids), sizes, folders and titles. */
 function table(headers: Listed[]): Result {
   const rows = headers.map(({ id, used, bytes, root, title }) => [
     id,
@@ -84,12 +84,12 @@ function table(headers: Listed[]): Result {
   return { text: rows.map((row) => row.map(cell).join("  ")).join("\n"), data: headers };
 }
 
-const BYTES_PER_TOKEN = 5; // of a session's file, with all that it holds beside the words
-/** About how much there is in it: for that nobody reads them all. */
+const BYTES_PER_TOKEN = 5; // of a session's file, counting all that it holds besides the texts
+/** About how many tokens a session has, estimated from its file's size, since reading all sessions would take long. */
 function sizeOf(bytes: number): string {
   const tokens = bytes / BYTES_PER_TOKEN;
-  const few = tokens < 950 ? `${Math.max(1, Math.round(tokens / 100)) * 100}` : `${Math.round(tokens / 1_000)}k`;
-  return `~${few} tokens`.padStart(12);
+  const rounded = tokens < 950 ? `${Math.max(1, Math.round(tokens / 100)) * 100}` : `${Math.round(tokens / 1_000)}k`;
+  return `~${rounded} tokens`.padStart(12);
 }
 
 function complete(typed: string, { sessions, chat }: Ctx) {
@@ -127,7 +127,7 @@ function idOf(given: string, headers: readonly Header[]): string | undefined {
   return fits.find(({ id }) => id === given)?.id ?? (fits.length === 1 ? fits[0]!.id : undefined);
 }
 
-function found(given: string, { sessions }: Ctx): Listed {
+function sessionNamed(given: string, { sessions }: Ctx): Listed {
   const headers = sessions.list();
   const id = idOf(given, headers);
   if (id !== undefined) return headers.find((header) => header.id === id)!;
@@ -156,7 +156,7 @@ function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
   note(headers.length ? lines.join("\n") : "No conversation was saved yet.");
 }
 
-/** In a narrow terminal it shows less. */
+/** The row of a session. In a narrow terminal it shows less. */
 function lineOf(
   { id, used, bytes, title, model }: Listed,
   short: Map<string, string>,
@@ -254,7 +254,7 @@ function begin(_: string, { sessions, chat, note }: Ctx): void {
 
 async function load(given: string, ctx: Ctx): Promise<void> {
   const { sessions, chat, note } = ctx;
-  const header = given ? found(given, ctx) : await pick(ctx);
+  const header = given ? sessionNamed(given, ctx) : await pick(ctx);
   if (!header) return;
   if (header.id === chat.id) return note("That is this conversation.");
   sessions.open(header.id);
@@ -309,7 +309,7 @@ function rename(rest: string, ctx: Ctx): void {
 async function remove(given: string, ctx: Ctx): Promise<void> {
   const { ask, sessions, note } = ctx;
   if (!given) throw new Error("Cannot delete nothing: give an id, /sessions delete ID. /sessions lists them.");
-  const { id, title } = found(given, ctx);
+  const { id, title } = sessionNamed(given, ctx);
   if (!ask) throw new Error(`Cannot delete '${title}': there is no terminal to ask on. Do it at a terminal.`);
   if ((await ask(`Delete “${title}” of ${timeOf(sessions.read(id).header.at)} for good? [y/N] `, "yn")) !== "y")
     return note("It stays.");
@@ -370,7 +370,7 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
   }
 }
 
-/** Without what a list says of its file. */
+/** The header without what a list adds about its file. */
 const headerOf = ({ used, bytes, ...header }: Listed): Header => header;
 
 const expandHome = (name: string): string => name.replace(/^~(?=\/|$)/, process.env.HOME ?? "~");
@@ -418,7 +418,7 @@ function partOf(message: Message): string {
   return [`## zz${message.model ? ` (${message.model})` : ""}`, text, ...calls].filter(Boolean).join("\n\n");
 }
 
-/** In a code fence that the text itself does not close. */
+/** Puts a text in a code fence that the text itself does not close. */
 function fenced(text: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`{3,}/g), ([ticks]) => ticks.length));
   const fence = "`".repeat(longest + 1);

@@ -117,7 +117,7 @@ async function windowOf(ctx: Ctx): Promise<string> {
   return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
 }
 
-/** A conversation at a terminal knows it already; a one-shot has to ask for it. */
+/** The model's window. A conversation at a terminal knows it already; a one-shot has to ask for it. */
 async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
   if (chat.window) return chat.window;
   const late = new Promise<undefined>((resolve) => setTimeout(resolve, WINDOW_TIMEOUT, undefined).unref());
@@ -138,7 +138,7 @@ function minutes(ms: number): string {
   return all < 60 ? `${all} min` : `${Math.floor(all / 60)} h ${all % 60} min`;
 }
 
-/** Also by summaries and the like, and by what was taken back. */
+/** The tokens spent, including those of summaries and of messages that were taken back. */
 function spent(entries: readonly Entry[]): string {
   const made = entries.flatMap((entry): { usage?: Usage | undefined }[] => {
     if (entry.type === "spent") return [{ usage: entry.usage as Usage | undefined }];
@@ -219,7 +219,7 @@ export function groups(messages: readonly Message[]): Part[] {
   }));
 }
 
-/** The biggest first. */
+/** A row for each part, the biggest first. */
 export function chart(parts: Part[], whole: number, room: number): string[] {
   const most = Math.max(1, ...parts.map(({ tokens }) => tokens));
   const digits = String(most).length;

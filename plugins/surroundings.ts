@@ -1,4 +1,4 @@
-// Where the model runs, told once per session; and what it runs with, which may change from turn to turn.
+// Tells the model once per session where it runs, and in each turn what it runs with, if that has changed.
 import os from "node:os";
 import type { Ctx, Zz } from "zz";
 

@@ -1,5 +1,5 @@
-// Models by task, where the settings name one: `models.code` answers prompt files whose front matter says `task: code`, and
-// `models.title` gives a conversation its title after the first answer.
+// Models by task, if the settings name them: `models.code` answers prompt files whose front matter says `task: code`,
+// and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
 import { clip, oneLine } from "zz/text";
 
@@ -10,7 +10,7 @@ const SYSTEM =
 
 export default (zz: Zz) => {
   let model: string | undefined; // answers the turn under way
-  let stays = false; // a conversation, not a single answer
+  let stays = false; // whether it is a conversation, not a single answer
   zz.on("started", (fact) => void (stays = fact.stays));
   zz.wrap(
     "line",
@@ -41,7 +41,7 @@ function modelFor(task: string, { settings }: Ctx): string | undefined {
   return models?.[task];
 }
 
-/** After the first answer. What goes wrong leaves the title as it is: the beginning of the first message. */
+/** Gives a title after the first answer. If that fails, the title stays the beginning of the first message. */
 async function giveTitle(ctx: Ctx): Promise<void> {
   const { chat, sessions, progress } = ctx;
   const { id, messages } = chat;

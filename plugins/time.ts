@@ -1,9 +1,9 @@
-// The time: told when a conversation begins, and again when ten minutes have passed since.
+// Tells the model the time when a conversation begins, and again whenever ten minutes have passed.
 import type { Zz } from "zz";
 
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-const MAX_AGE = 10 * 60_000; // ms; until then the last time is good enough, and costs no tokens
+const MAX_AGE = 10 * 60_000; // ms; a time that is not older is good enough, and costs no tokens
 
 export default (zz: Zz) => {
   let last = { at: Number.NEGATIVE_INFINITY, text: "" };

@@ -1,6 +1,6 @@
-// Which tools the model is told of. All of them would fill a small window before the person's first word, so the
-// usual ones are described, as many as fit, and the others are named in a line: the model asks for them when it needs
-// them. What another than zz brought is always described.
+// Chooses the tools that are described to the model. All of them would fill a small window before the person's first
+// word, so as many of the usual ones are described as fit, and the others are named in a line: the model asks for them
+// when it needs them. Tools from plugins that are not zz's own are always described.
 import type { ChatRequest, Ctx, Zz } from "zz";
 import { tokensOf } from "zz/text";
 
@@ -29,8 +29,8 @@ const USUAL = [
 ];
 const MORE = "more_tools";
 
-/** Tokens for the tools, of a window of so many. With the system prompt's few hundred: 1,200 of 8,192, 2,500 of 32,768. */
-const [LEAST, MOST, SHARE, PROMPT] = [850, 2_100, 0.075, 350];
+/** Tokens for tools, by window. With the few hundred of the system prompt: 1,200 of 8,192, 2,500 of 32,768. */
+const [MIN_TOKENS, MAX_TOKENS, WINDOW_SHARE, PROMPT_TOKENS] = [850, 2_100, 0.075, 350];
 const SMALL_WINDOW = 8_000;
 
 type Tools = ChatRequest["tools"];
@@ -81,10 +81,10 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   for (const name of isSmall ? READ_AND_EDIT : USUAL) {
     const tool = others.find((one) => one.name === name);
     if (!tool || kept.has(name)) continue;
-    const taken = size + sizeOf([tool]);
-    if (!isSmall && taken > most - (most > ROOMY ? MORE_TOKENS : MORE_TOKENS / 2)) continue;
+    const newSize = size + sizeOf([tool]);
+    if (!isSmall && newSize > most - (most > ROOMY_TOKENS ? LIST_TOKENS : LIST_TOKENS / 2)) continue;
     kept.add(name);
-    size = taken;
+    size = newSize;
   }
   const hidden = others.filter(({ name }) => !kept.has(name));
   const more = all.find(({ name }) => name === MORE)!;
@@ -92,18 +92,18 @@ function chosen(all: Tools, window: number | undefined, { about }: Ctx, asked: s
   if (isSmall || !hidden.length) return described;
   return [
     ...described,
-    { ...more, description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY)}.` },
+    { ...more, description: `${more.description} There are ${listOf(hidden, owners, most > ROOMY_TOKENS)}.` },
   ];
 }
 
-const MORE_TOKENS = 220; // the list of those that are named only
-const ROOMY = 1_500; // tokens for tools, with which the list has all their names, not those of their groups alone
+const LIST_TOKENS = 220; // for the list of tools that are only named
+const ROOMY_TOKENS = 1_500; // tokens for tools; with more, the list names every tool, not only their groups
 
 const sizeOf = (tools: Tools): number => tokensOf(JSON.stringify(tools));
 const tokensFor = (window = Number.POSITIVE_INFINITY): number =>
-  Math.min(MOST, Math.max(LEAST, window * SHARE - PROMPT));
+  Math.min(MAX_TOKENS, Math.max(MIN_TOKENS, window * WINDOW_SHARE - PROMPT_TOKENS));
 
-/** `git (git_commit, git_log), open_file`: by the plugin that they come from. */
+/** The tools by the plugins that add them: `git (git_commit, git_log), open_file`. */
 function listOf(tools: Tools, owners: ReadonlyMap<string, string>, withNames: boolean): string {
   const groups = Map.groupBy(tools, ({ name }) => owners.get(name)!);
   return Array.from(groups, ([group, { length, ...own }]) => {

@@ -55,7 +55,7 @@ const describe = ({ setting, from, to }: Send): string => {
   return `${setting} would send what you say and your files to ${to}${host} instead of ${from}`;
 };
 
-/** To trust code is not to agree that the person's words are sent elsewhere. */
+/** Asks whether the project's settings may send things elsewhere, since trusting its code does not include that. */
 async function askWhere(ctx: Ctx): Promise<void> {
   const { sends = [] } = ctx.plugins.brought ?? {};
   if (!sends.length || !ctx.ask) return;
@@ -88,7 +88,7 @@ const SETTINGS = ".zz/zz.config.json";
 const MAX_SETTINGS = 12;
 const MAX_SETTING_COLUMNS = 70;
 
-/** What the project's settings would change, a row each. Where they would send things is asked for by itself. */
+/** What the project's settings would change, a row each. Where they would send things is a question of its own. */
 function settingsOf(root: string, { files }: Trust): string {
   if (!files.includes(SETTINGS)) return "";
   const rows = leavesOf(tryTo(() => JSON.parse(text(join(root, SETTINGS)))));

@@ -65,7 +65,7 @@ function undoable({ files }: Ctx): Choice[] {
   return open.length ? [whole, ...[...last].map(([name, description]) => ({ name, description })).reverse()] : [];
 }
 
-/** In colours, or page by page where it is longer than the screen. */
+/** Shows a change in colours, or page by page if it is longer than the screen. */
 async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promise<void> {
   const diff = await files.diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN).catch((error: Error) => {
     throw new Error(error.message.replace("NaN", `'${rest}'`));
@@ -77,7 +77,7 @@ async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promis
   const isShort = rows < (process.stderr.rows || 24) - 2;
   if (isShort && plain.split("\n").every((row) => width(row) <= columns)) zz.io.stderr.write(`${zz.veil(diff)}\n`);
   else if (isShort)
-    note(plain); // broken between words
+    note(plain); // wrapped between words
   else await ask(`${plain}\n── Enter goes back `, "q");
 }
 

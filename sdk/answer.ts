@@ -1,15 +1,15 @@
-// What a model's answer holds: blocks of code, and JSON that fits a schema.
+// What a model's answer contains: blocks of code, and JSON that fits a schema.
 import type { Schema } from "../kernel/contract.ts";
 import { check } from "../kernel/schema.ts";
 import { tryTo } from "../kernel/text.ts";
 
-/** A fenced block of Markdown: the first word after its fence, and its lines without what it is indented or quoted by. */
+/** A fenced block of Markdown: the first word after the fence, and its lines without indentation and quote marks. */
 export type CodeBlock = { language: string; text: string };
 
 const OPENS = /^((?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)$/;
 const CLOSES = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/;
 
-/** In order. A longer fence holds shorter ones, one of tildes holds those of backticks, and one that is never closed ends with the text. */
+/** All blocks in order. Longer fences may contain shorter ones, tildes backticks; an unclosed block ends with the text. */
 export function codeBlocks(text: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let open: { fence: string; indent: number; quotes: number; language: string; lines: string[] } | undefined;
@@ -44,10 +44,10 @@ function bare(line: string, { indent, quotes }: { indent: number; quotes: number
   return line.slice(at);
 }
 
-/** What came of looking for JSON: the value and the text that it stood in, or why there is none that fits. */
+/** The result of looking for JSON: its value and text, or why nothing fits. */
 export type JsonRead = { value?: any; json?: string; wrong?: string };
 
-/** The JSON in an answer that fits a schema: models put fences and words around it all the same. Of several the last that fits. */
+/** The last JSON value in an answer that fits a schema: models add fences and words anyway. */
 export async function readJson(text: string, schema: Schema): Promise<JsonRead> {
   let wrong: string | undefined;
   for (const candidates of [[text], codeBlocks(text).map((block) => block.text), values(text)])
@@ -61,9 +61,9 @@ export async function readJson(text: string, schema: Schema): Promise<JsonRead> 
   return { wrong: wrong ?? (text.trim() ? "it is not JSON" : "it is empty") };
 }
 
-const MAX_VALUES = 100; // of what looks like JSON in one answer
+const MAX_VALUES = 100; // candidates per answer
 
-/** Objects and lists that stand in a text, by their brackets; what is in strings does not count. */
+/** Objects and lists in a text, found by their brackets; brackets in strings do not count. */
 function values(text: string): string[] {
   const found: string[] = [];
   const opening = /[[{]/g;
@@ -72,7 +72,7 @@ function values(text: string): string[] {
     if (start === undefined) break;
     const end = endOf(text, start);
     const isCut = end < 0 && /^[[{]\s{0,20}["[{\d\]}-]/.test(text.slice(start, start + 30));
-    if (isCut) break; // what lies in it is not the answer
+    if (isCut) break; // what is inside of it is not the answer
     if (end < 0) continue;
     found.push(text.slice(start, end));
     opening.lastIndex = end;
@@ -80,7 +80,7 @@ function values(text: string): string[] {
   return found;
 }
 
-/** Where the bracket at a place is closed; -1: nowhere. */
+/** Where a bracket is closed; -1: nowhere. */
 function endOf(text: string, start: number): number {
   let depth = 0;
   let inString = false;

@@ -1,4 +1,4 @@
-// zz in a program of one's own: what it says instead of flags, and how it is closed.
+// zz inside of a program: the options that replace flags, and closing it.
 import path from "node:path";
 import { rootOf } from "../kernel/cli.ts";
 import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
@@ -13,13 +13,13 @@ import { settings } from "../kernel/settings.ts";
 import { projectExtras } from "../kernel/trust.ts";
 import { openScript, type Script } from "./script.ts";
 
-/** What a program says to embed() instead of flags: plugins may be functions, and it may answer questions and hear events itself. */
+/** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. */
 export type Embedding = Omit<Options, "plugins"> & { plugins?: (string | Plugin<any>)[]; ask?: Ask; on?: Hears };
 type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
-/** Closed, its plugins are unloaded and nothing of it stays: `await using zz = await embed()`. */
+/** Closing unloads the plugins and leaves nothing behind: `await using zz = await embed()`. */
 export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
-/** What zz.ts hands down. */
+/** What zz.ts passes in. */
 type Story = { createZz(options: Options): Promise<Core>; run: Parameters<typeof openScript>[2] };
 export async function embedWith({ createZz, run }: Story, { ask, on = {}, plugins = [], ...options }: Embedding): Promise<Embedded> {
   const { io = processIo() } = options;
@@ -34,7 +34,7 @@ export async function embedWith({ createZz, run }: Story, { ask, on = {}, plugin
   try {
     await takeOver();
   } catch (error) {
-    await close().catch(() => {}); // the first fault is the one to tell
+    await close().catch(() => {}); // the first error is the one to report
     throw error;
   }
   return Object.assign(script, { close, [Symbol.asyncDispose]: close });

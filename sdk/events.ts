@@ -2,9 +2,9 @@
 import type { Delta, HttpAnswer } from "../kernel/contract.ts";
 
 type ServerEvent = { event?: string; data: string };
-const MAX_EVENT_CHARS = 8 * 1024 * 1024; // of an event, or of a line that never ends
+const MAX_EVENT_CHARS = 8 * 1024 * 1024; // of an event, or of an endless line
 
-/** In their order, whatever pieces they come in. What is no event is passed over; the last one counts also without an empty line after it. */
+/** Yields events in order, however they were split. Other lines are ignored; the last event needs no empty line after it. */
 export const events = (answer: HttpAnswer): AsyncIterable<ServerEvent> => oneByOne(groups(answer));
 
 async function* groups({ body }: HttpAnswer): AsyncGenerator<ServerEvent[]> {
@@ -24,7 +24,7 @@ async function* groups({ body }: HttpAnswer): AsyncGenerator<ServerEvent[]> {
   yield come;
 }
 
-/** One after the other what comes in groups: to wait for each group takes far less than to wait for each thing in it. */
+/** Yields single items from groups: awaiting each group is much faster than awaiting each item. */
 export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIterator<T, undefined> {
   const source = groups[Symbol.asyncIterator]();
   let group: Iterator<T> | undefined;
@@ -49,7 +49,7 @@ export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIt
           group = more.value[Symbol.iterator]();
         }
       } catch (error) {
-        await leave(); // where they come from is to be closed
+        await leave(); // closes the source
         throw error;
       }
       left = true;
@@ -59,7 +59,7 @@ export function oneByOne<T>(groups: AsyncIterable<Iterable<T>>): AsyncIterableIt
   };
 }
 
-/** A provider's stream of what it reads in groups: what came at once of a text is one delta, however many pieces it had. */
+/** Turns groups of pieces into deltas: text that arrived together is one delta. */
 export const deltasOf = (groups: AsyncIterable<Iterable<Delta>>): AsyncIterableIterator<Delta, undefined> => oneByOne(joined(groups));
 
 async function* joined(groups: AsyncIterable<Iterable<Delta>>): AsyncGenerator<Iterable<Delta>> {
@@ -87,7 +87,7 @@ function* withTextsJoined(group: Iterable<Delta>): Generator<Delta> {
       }
     }
   } catch (error) {
-    if (run.length) yield taken(); // what came before it
+    if (run.length) yield taken(); // the text before it
     throw error;
   }
   if (run.length) yield taken();

@@ -1,7 +1,7 @@
-// What a file of pictures or sound is, by its own bytes: its name may say anything.
+// The type of a picture, PDF or sound, by its bytes: a file's name may say anything.
 import fs from "node:fs";
 
-/** broken: why it is not a whole one of its kind. */
+/** broken: why it is not a complete file of its type. */
 export type Media = { type: string; width?: number; height?: number; broken?: string };
 export type MediaFile = Media & { base64: string; bytes: number };
 
@@ -33,7 +33,7 @@ const CUT_OFF = "is cut off";
 
 const formatOf = (bytes: Buffer) => FORMATS.find(([, begins]) => begins.test(bytes.toString("latin1", 0, HEAD_BYTES)));
 
-/** An image, a PDF or a sound, by its bytes; undefined: none that is known. */
+/** An image, a PDF or a sound, by its bytes; undefined: unknown. */
 export function mediaOf(given: Uint8Array): Media | undefined {
   const bytes = Buffer.from(given.buffer, given.byteOffset, given.byteLength);
   const [type, , look] = formatOf(bytes) ?? [];
@@ -45,7 +45,7 @@ export function mediaOf(given: Uint8Array): Media | undefined {
   }
 }
 
-/** The same of bytes that are to be sent: throws why they cannot be. */
+/** The same for bytes to be sent: throws why they cannot be. */
 export function mediaIn(bytes: Uint8Array): MediaFile | undefined {
   const media = mediaOf(bytes);
   if (!media) return undefined;
@@ -54,7 +54,7 @@ export function mediaIn(bytes: Uint8Array): MediaFile | undefined {
   return { ...media, bytes: bytes.length, base64: Buffer.from(bytes).toString("base64") };
 }
 
-/** What an open file holds. What is too large is refused before it is read, and what grows meanwhile while it is. */
+/** Reads an open file. A file that is too large is refused before, one that grows meanwhile during reading. */
 export function readMedia(fd: number): MediaFile | undefined {
   const stat = fs.fstatSync(fd);
   if (stat.isDirectory()) throw new Error("it is a folder. Name a file.");
@@ -93,7 +93,7 @@ function png(bytes: Buffer): ReturnType<Look> {
   }
 }
 
-/** The size is in the first frame's header; each segment before that states its length. */
+/** The size is in the header of the first frame; every segment before it has a length. */
 function jpeg(bytes: Buffer): ReturnType<Look> {
   for (let at = 2; bytes.readUInt8(at) === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     while (bytes[at + 1] === 0xff) at++;
@@ -107,7 +107,7 @@ function jpeg(bytes: Buffer): ReturnType<Look> {
 function gif(bytes: Buffer): ReturnType<Look> {
   const [width, height] = [bytes.readUInt16LE(6), bytes.readUInt16LE(8)];
   const packed = bytes.readUInt8(10);
-  const first = bytes.readUInt8(13 + (packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0)); // after the colours
+  const first = bytes.readUInt8(13 + (packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0)); // after the colour table
   if (first !== 0x21 && first !== 0x2c) return { broken: "holds no picture" };
   return bytes.lastIndexOf(0x3b) > 13 ? { width, height } : { broken: CUT_OFF };
 }
@@ -126,11 +126,11 @@ function pdf(bytes: Buffer): ReturnType<Look> {
   return bytes.includes(" obj") ? {} : { broken: "holds no document" };
 }
 
-/** Without a tag before it, one frame must lead to the next. */
+/** Without a tag in front, one frame must lead to the next. */
 function mp3(bytes: Buffer): ReturnType<Look> {
   if (bytes.toString("latin1", 0, 3) === "ID3") return holding()(bytes);
   const [, flags, rates] = [bytes[0], bytes.readUInt8(1), bytes.readUInt8(2)];
-  const isOne = (flags & 8) !== 0; // MPEG 1; else 2, with half of both rates
+  const isOne = (flags & 8) !== 0; // MPEG 1; else 2, with half the rates
   const kilobits = (isOne ? KILOBITS_1 : KILOBITS_2)[rates >> 4];
   const hertz = HERTZ[(rates >> 2) & 3];
   if (!kilobits || !hertz) return { broken: "holds no sound" };
@@ -142,7 +142,7 @@ const KILOBITS_1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256,
 const KILOBITS_2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160];
 const HERTZ = [44_100, 48_000, 32_000];
 
-/** What has more than a header, and these parts. */
+/** Has more than a header, and these parts. */
 function holding(...parts: string[]): Look {
   return (bytes) => {
     if (bytes.length <= HEAD_BYTES / 2) return { broken: CUT_OFF };

@@ -1,4 +1,4 @@
-// Scripts and programs that ask through zz: one handle, on the same turn loop and behind the same gate.
+// zz for scripts and programs: one handle, with the same turn loop and the same gate.
 import { pathToFileURL } from "node:url";
 import { closeChat, openChat } from "../kernel/chat.ts";
 import { attachment, exitCode, start } from "../kernel/cli.ts";
@@ -14,12 +14,12 @@ import { unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
 import { readJson } from "./answer.ts";
 
-/** What scripts and programs have: `import { zz } from "zz"`. `zz --run` gives it the settings and permissions of its flags; a program of
- * your own gets what an empty command line would, and nobody is asked. */
+/** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and permissions of the flags; a program of
+ * your own gets those of an empty command line, and nothing can be asked. */
 export interface Script {
-  readonly args: readonly string[]; // what stood after the script
+  readonly args: readonly string[]; // the words after the script
   stdin(): Promise<string>; // all of it; empty at a terminal
-  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>; // one turn by itself
+  ask<const S extends Schema>(text: string, how: How<S> & { schema: S }): Promise<Infer<S>>; // a single turn
   ask(text: string, how?: How): Promise<string>;
   chat(how?: How): Promise<Talk>; // several turns
   call(tool: string, args?: object): Promise<Result>; // through the same gate as a model's calls
@@ -34,16 +34,16 @@ export interface How<S extends Schema = Schema> {
   schema?: S; // the answer is data that fits it
   model?: string;
   system?: string;
-  tools?: (string | Tool)[] | false; // only these, by name or made here; none
+  tools?: (string | Tool)[] | false; // only these, by name or defined here; false: none
   files?: string[]; // attached
   images?: Image[];
   signal?: AbortSignal;
 }
 
 const SIGNALS: Record<number, string> = { 129: "SIGHUP", 130: "SIGINT", 143: "SIGTERM" };
-const TRIES = 3; // for an answer that must fit a schema
+const TRIES = 3; // to get an answer that fits a schema
 
-/** `end` closes what is open and gives the exit code; `stop` ends whatever is under way. */
+/** `end` closes everything and returns the exit code; `stop` ends what is running. */
 interface OpenScript extends Script {
   end(): number;
   stop(exit: number): void;
@@ -55,7 +55,7 @@ interface Running {
   run: RunTurn;
   chats: Set<LiveChat>;
   code: number;
-  busy: number; // turns and calls under way
+  busy: number; // running turns and calls
 }
 
 export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
@@ -80,12 +80,12 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
     },
     end() {
       for (const chat of script.chats) close(script, chat);
-      return process.exitCode === undefined ? script.code : Number(process.exitCode); // what the script itself says goes before
+      return process.exitCode === undefined ? script.code : Number(process.exitCode); // the script's own exit code wins
     },
     stop(exit) {
       for (const chat of script.chats) chat.stop.abort();
-      const isItsOwn = process.listenerCount(SIGNALS[exit] ?? "") > 1; // zz listens as well
-      if (!script.busy && !isItsOwn) process.exit(exit); // nothing of zz's is there to end with it
+      const isItsOwn = process.listenerCount(SIGNALS[exit] ?? "") > 1; // zz has one listener itself
+      if (!script.busy && !isItsOwn) process.exit(exit); // zz has nothing to stop first
     },
   };
 }
@@ -114,7 +114,7 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
   own.namedProvider = model.split("/")[0]!;
   const chat = kept(script, openChat(own, model));
   await start(own, chat, false);
-  let last: Promise<unknown> = Promise.resolve(); // one turn after the other
+  let last: Promise<unknown> = Promise.resolve(); // one turn at a time
   const talk: Talk = {
     get id() {
       return chat.id;
@@ -161,7 +161,7 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
 
 const JSON_ALONE = "Answer with JSON alone, without a word or a fence around it, that fits this JSON Schema:";
 
-/** All of zz, but for what this conversation is to have otherwise. */
+/** The instance, with what this conversation has differently. */
 function coreFor(core: Core, { model, system, tools }: How): Core {
   const wanted = tools || [];
   const given = wanted.filter((tool) => typeof tool !== "string");
@@ -196,7 +196,7 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return text;
 }
 
-/** A person's own program, which imports zz as a plugin does. */
+/** For a program that imports zz as a plugin does. */
 export async function importScript(file: string): Promise<void> {
   providePackages();
   const plugin = pathToFileURL(file).href;
@@ -212,7 +212,7 @@ export async function importScript(file: string): Promise<void> {
   }
 }
 
-/** Nothing is left to do, and yet it waits: Node would end with a trace of zz's own. */
+/** Nothing is left to do, yet something is awaited: Node would end with a stack trace. */
 async function settled(imported: Promise<unknown>): Promise<void> {
   const { promise: idle, reject } = Promise.withResolvers<never>();
   const stuck = () => reject(fault("The script waits for something that can no longer happen: a promise in it is never settled."));

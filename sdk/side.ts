@@ -1,4 +1,4 @@
-// ctx.request(): a model asked beside the conversation, with tools if it is given some.
+// ctx.request(): asks a model outside of the conversation, with tools if it gets some.
 import { save } from "../kernel/chat.ts";
 import type { Call, Message, Reply, SideRequest } from "../kernel/contract.ts";
 import type { Core, LiveChat, TurnContext } from "../kernel/core.ts";
@@ -10,7 +10,7 @@ import { sumUsage } from "./text.ts";
 const ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";
 
-/** What it cost is kept; with tools, also an entry of its own: what was asked, which calls it made, and what it said. */
+/** Its cost is saved; with tools also an entry with the question, the calls, and the answer. */
 export async function sideRequest(place: TurnContext, asked: SideRequest): Promise<Reply> {
   const { core, chat, ctx } = place;
   const { task, system = "", model = core.options.settings.models?.[task] ?? chat.model, rounds = ROUNDS } = asked;
@@ -45,7 +45,7 @@ export async function sideRequest(place: TurnContext, asked: SideRequest): Promi
   }
 }
 
-/** What came of it so far. */
+/** What it came to so far. */
 interface Made {
   calls: (Pick<Call, "name" | "args"> & { failed?: boolean })[];
   usages: Reply["usage"][];
@@ -53,7 +53,7 @@ interface Made {
   reply?: Reply;
 }
 
-/** Without a reply it failed, or was stopped. */
+/** Without a reply: it failed or was stopped. */
 function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest, made: Made, model: string): void {
   const { reply, calls, usages, started } = made;
   const question = messages.findLast(({ role }) => role === "user")?.text ?? "";
@@ -62,15 +62,15 @@ function keepHelper({ core, chat }: TurnContext, { task, messages }: SideRequest
   save(core, chat, "helper", { task, model: by, question, calls, ...said, usage: sumUsage(usages), ms: Date.now() - started });
 }
 
-/** Those that it may use: of this run's own, by their names. A name that no tool has is refused. */
+/** The tools that it may use, among those of this run. An unknown name is refused. */
 function toolsFor(core: Core, given: string[]): ReturnType<typeof offered> {
   const names = given.map((name) => toolNamed(core, name).name);
   return offered(core).filter(({ name }) => names.includes(name));
 }
 
-/** It has seen of files what it read itself, and the conversation has not seen that. Its rounds are its own, too. */
+/** It has a record of its own of files that were read, and rounds of its own. */
 function withOwnView(chat: LiveChat, messages: Message[]): LiveChat {
-  if (!chat.session) return chat; // it would begin in the copy
+  if (!chat.session) return chat; // a new session would begin in the copy
   const view = { seen: new Map(), messages, phase: "executing_tools" };
   return Object.create(chat, Object.fromEntries(Object.entries(view).map(([name, value]) => [name, { value }])));
 }

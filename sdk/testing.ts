@@ -1,5 +1,5 @@
-// The test kit, `import { harness } from "zz/test"`: a plugin under the real loader, gate, files and turn loop, with a scripted
-// model, a temporary project, and a person who answers as told.
+// The test kit, `import { harness } from "zz/test"`: a plugin with the real loader, gate, files and turn loop, a scripted model, a
+// temporary project, and a person who answers as told.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -31,22 +31,22 @@ import { obey } from "../kernel/obey.ts";
 import { openSession } from "../kernel/sessions.ts";
 import { createZz, runTurn } from "../zz.ts";
 
-/** What is tested, and what it meets. */
+/** What is tested, and in which surroundings. */
 export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
-  plugins?: (string | URL | Plugin<any> | Inline)[]; // files, by path or file: URL, and functions
+  plugins?: (string | URL | Plugin<any> | Inline)[]; // files, by path or file: URL, or functions
   files?: Record<string, string | Uint8Array>; // the project's
   home?: Record<string, string | Uint8Array>; // the home's
-  script?: Step[]; // the model: each request takes the next step, and the last one stays
-  cassette?: string | URL; // what --record kept: every request is answered from it, and no other is sent; zz's own plugins are there then
-  model?: string; // provider/model: asked instead of the script, as when the cassette was recorded
-  answer?: "yes" | "no" | "nobody" | Ask; // what the person says; "no" unless it is said, "nobody": none is there
+  script?: Step[]; // the model: each request takes the next step; the last one stays
+  cassette?: string | URL; // recorded by --record: every request is answered from it, and zz's own plugins are loaded
+  model?: string; // provider/model, instead of the script: as when the cassette was recorded
+  answer?: "yes" | "no" | "nobody" | Ask; // what the person says, "no" by default; "nobody": there is no person
   own?: boolean; // zz's own plugins too
   live?: boolean; // as if at a terminal
 }
-/** A plugin that is no file: what its file would export. */
+/** A plugin without a file: what its file would export. */
 export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };
 
-/** What the model does next. A call that is the last step is made once a turn, and what came of it is the answer. */
+/** The model's next step. If the last step is a call, it is made once a turn, and its result is the answer. */
 export type Step = string | Move | ((request: ChatRequest) => Awaitable<string | Move>);
 export interface Move {
   text?: string;
@@ -56,24 +56,24 @@ export interface Move {
   finish?: Finish;
   usage?: Usage;
   fail?: string; // instead of an answer
-  status?: number; // of the failure; from 500 on it is tried again, as ever
+  status?: number; // its status; from 500 on it is retried
 }
 export type Asked = [tool: string, args?: unknown];
 
-/** What came of one line: the answer, what each of the model's calls gave, and what the person was told meanwhile. */
+/** What a line led to: the answer, the results of the model's calls, and what the person was told. */
 export type Said = Answer & { results: Result[]; notes: string[] };
 export type Happened = { [K in keyof Events]: { type: K } & Events[K] }[keyof Events];
 
 export interface Harness {
-  ask(line: string): Promise<Said>; // through the turn loop; a command is obeyed
+  ask(line: string): Promise<Said>; // through the turn loop; commands run, too
   command(line: string): Promise<string[]>; // what the person was told
   call(tool: string, args?: unknown): Promise<Result>; // as ctx.call(): through the same gate
-  read(name: string): string | undefined; // of the project; undefined: not there
+  read(name: string): string | undefined; // a file of the project; undefined: it does not exist
   write(name: string, content: string | Uint8Array): void;
   reload(): Promise<Reloaded[]>; // plugins whose files changed
-  restart(): Promise<void>; // the next process, in the same home, with the same conversation
+  restart(): Promise<void>; // like a new process with the same home and conversation
   stop(): void; // Ctrl+C
-  close(): Promise<void>; // nothing is left of it; throws what went wrong while the plugins were taken away
+  close(): Promise<void>; // removes everything; throws if a plugin's cleanup failed
   [Symbol.asyncDispose](): Promise<void>;
   readonly root: string;
   readonly home: string;
@@ -83,19 +83,19 @@ export interface Harness {
   readonly events: Happened[]; // all but `received`
   readonly plugin: About["plugins"][number]; // the first of the plugins
   readonly chat: Chat;
-  readonly ctx: Ctx; // as a command has it
+  readonly ctx: Ctx; // as a command gets it
   readonly core: Core;
 }
 
 const MODEL = "script/model";
 const RECORDED = EVENTS.filter((event) => event !== "received");
-const INLINE = Symbol.for("zz.inline"); // where the file that stands for a function finds it
+const INLINE = Symbol.for("zz.inline"); // where a function's file finds the function
 
-/** What a harness holds: the folders, what was recorded, and the instance of now. */
+/** The state of a harness: folders, recordings, and the current instance. */
 interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" | "notes" | "events"> {
   setup: Setup;
   base: string; // around the project and the home
-  inline: Map<string, Inline>; // by the file that stands for it
+  inline: Map<string, Inline>; // by the file that represents it
   files: string[]; // of the plugins
   provider: Provider;
   core: Core;
@@ -104,7 +104,7 @@ interface Kit extends Pick<Harness, "root" | "home" | "requests" | "questions" |
   underWay: Promise<unknown>;
 }
 
-/** Gives a test its zz. With the test's own context, or `await using`, it is closed when the test ends. */
+/** Gives a test its zz. With the test's context, or with `await using`, it is closed when the test ends. */
 export async function harness(setup: Setup = {}, test?: { after(done: () => Promise<void>): void }): Promise<Harness> {
   const kit = newKit(setup);
   const { root, home, requests, questions, notes, events, files } = kit;
@@ -117,7 +117,7 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     }
     await start(kit);
   } catch (error) {
-    await end().catch(() => {}); // the first fault is the one to tell
+    await end().catch(() => {}); // the first error is the one to report
     throw error;
   }
   test?.after(end);
@@ -155,11 +155,11 @@ function newKit(setup: Setup): Kit {
     ...{ requests, questions: [], notes: [], events: [], open: true, underWay: Promise.resolve() },
     files: (setup.plugins ?? []).map((given, i) => fileOf(given, i, base, inline)),
     provider: scripted(setup.script ?? [], requests),
-    ...({} as Pick<Kit, "core" | "chat">), // from start() on
+    ...({} as Pick<Kit, "core" | "chat">), // set by start()
   };
 }
 
-/** The file of a plugin. A function is given one, so that it is loaded as any other. */
+/** The file of a plugin. A function gets one, so that it is loaded like any other. */
 function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: string, inline: Kit["inline"]): string {
   if (given instanceof URL || /^file:/.test(String(given))) return fileURLToPath(given as URL);
   if (typeof given === "string") return path.resolve(given);
@@ -198,7 +198,7 @@ async function replay(core: Core, cassette: string | URL): Promise<void> {
   await flag.set(file, core.ctx());
 }
 
-/** Who answers as told: with a key, a line (also where it would be hidden), or the name of a choice; "yes" takes the first. */
+/** A person who answers as told: with a key, a line (hidden ones too), or the name of a choice; "yes" takes the first. */
 function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secret" | "pick"> {
   const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
@@ -231,11 +231,11 @@ async function ask(kit: Kit, line: string): Promise<Said> {
   return { ...answer, results: calls.flatMap(({ id }) => results.get(id) ?? []), notes: notes.slice(told) };
 }
 
-/** What zz does with a line that somebody typed. */
+/** Does what zz does with a typed line. */
 async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
   const place = { core, chat, ctx: context(core, chat) };
   const answered = obey(place, typed, (text) => runTurn(core, chat, text)).finally(() => {
-    if (chat.stop.signal.aborted) chat.stop = new AbortController(); // the command was stopped, not a turn
+    if (chat.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
   });
   return (await answered) ?? { ...NOTHING, session: chat.id };
 }
@@ -281,7 +281,7 @@ function lend(file: string, exports: Inline): void {
   put(file, `export const { default: plugin, defaults, settings } = ${own};\nexport default plugin;\n`);
 }
 
-/** A model that says what it was told to say. */
+/** A model that follows the script. */
 function scripted(script: Step[], requests: ChatRequest[]): Provider {
   let [taken, calls] = [0, 0];
   return { name: "script", models: async () => [{ id: "model", tools: true }], chat };

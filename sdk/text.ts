@@ -1,8 +1,8 @@
 import type { Usage } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 
-/** `import { plural, clip } from "zz/text"`: the words that zz itself uses, for plugins. They depend on nothing but Node, and on
- * string-width for what a terminal shows. */
+/** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
+ * terminals. */
 export { codeOf, errnoSentence, fault, usage } from "../kernel/faults.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export {
@@ -27,13 +27,13 @@ export { deltasOf } from "./events.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 
-/** All white space is one space. */
+/** Turns each run of white space into one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 
-/** About how many tokens a text is. */
+/** The approximate number of tokens in a text. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
 
-/** What several answers took. */
+/** The sum of several usages. */
 export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
   const sum: Usage = { input: 0, output: 0 };
   for (const one of all)
@@ -41,8 +41,8 @@ export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
   return sum;
 }
 
-/** What became of files whose names are not UTF-8, as a row of a result: in a list some bytes of such a name are replaced, and what it says
- * then is no file's name. */
+/** A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so that what it shows
+ * is not the name of a file. */
 export function notUtf8(root: string, names: readonly string[], became: string): string[] {
   const { lstatSync } = process.getBuiltinModule("node:fs");
   const lost = names.filter((name) => name.includes("\ufffd") && !lstatSync(`${root}/${name}`, { throwIfNoEntry: false }));

@@ -16,7 +16,7 @@ const MAX_LINES_EXAMINED = 50_000_000; // for one change; takes seconds
 let examined = 0; // lines, for the current change
 const READ_AGAIN = "Read the file and send the patch with the lines as they are.";
 
-/** In a repetitive file each hunk may fit thousands of places, and all of them have to be examined. */
+/** Limits the work: in a repetitive file each hunk may fit thousands of places, which all have to be examined. */
 function countExamined(lines: number): void {
   examined += lines;
   if (examined > MAX_LINES_EXAMINED)
@@ -26,8 +26,8 @@ function countExamined(lines: number): void {
 }
 
 /**
- * The file's text after the change, undefined if the change deletes the file. A change that was already made gives the
- * same text.
+ * The file's text after the change, undefined if the change deletes the file. If the change was already made, the text
+ * stays the same.
  */
 export function applyChange(before: string | undefined, change: FileChange): string | undefined {
   const { kind, path, hunks } = change;
@@ -147,7 +147,7 @@ function insertion(file: Row[], { anchors, atEnd, fresh }: Hunk, spans: Span[], 
   throw refuse(`${why}, so that its place is not known`, "Add the lines around it.");
 }
 
-/** From a line that an @@ names to the end of its block, judging by indentation. */
+/** A block: it begins with a line that an @@ names, and its indentation tells where it ends. */
 type Span = { from: number; to: number };
 
 function spansUnder(file: Row[], { anchors }: Hunk, refuse: Refuse): Span[] {
@@ -191,7 +191,7 @@ function preferInside(spans: Span[], found: number[], size: number): number[] {
   return within.length ? within : found.filter((at) => at + size > spans[0]!.from);
 }
 
-/** Both of two hunks may show a line as context, but not both may change it. */
+/** Throws if two hunks change the same line; both may show it as context. */
 function refuseOverlaps(places: Place[], path: string): void {
   for (const [i, one] of places.entries())
     for (let j = i + 1; j < places.length; j++) {
@@ -237,7 +237,7 @@ function rewrite(file: Row[], places: Place[]): string {
     for (const line of hunk.lines) {
       const row = file[at];
       if (line.sign === "+") {
-        // The line end of the line that it replaces, or of a neighbour.
+        // It gets the line end of the line that it replaces, or of a neighbour.
         const eol = replaced.shift()?.eol || file[at - 1]?.eol || row?.eol || usualEol;
         if (!added.has(at)) added.set(at, []);
         added.get(at)!.push(literal ? toRow(line) : { ...toRow(line), eol });
@@ -264,7 +264,7 @@ function hasEnds(file: Row[], { lines }: Hunk, at: number): boolean {
   return hasEvidence && old.every(({ eol }, i) => eol === file[at + i]!.eol);
 }
 
-/** As before, unless the patch adds or removes "\ No newline at end of file". */
+/** Whether the file ends in a newline: as before, unless the patch changes "\ No newline at end of file". */
 function endsInNewline(file: Row[], places: Place[]): boolean {
   for (const { hunk } of places) {
     const without = (other: string) => hunk.lines.some(({ sign, eol }) => sign !== other && !eol);

@@ -1,4 +1,4 @@
-// apply_patch: many edits in many files with one patch, all of them or none.
+// apply_patch: makes many edits in many files with one patch, all of them or none.
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { plural } from "zz/text";
@@ -34,7 +34,7 @@ export default (zz: Zz) =>
     },
   });
 
-/** An unreadable patch needs nothing here: run() reports what is wrong with it. */
+/** The files that the patch reads. None if the patch is unreadable, since run() reports what is wrong with it. */
 function pathsRead(patch: string): string[] {
   try {
     return [...new Set(parsePatch(patch).flatMap(({ kind, path }) => (kind === "add" ? [] : [path])))];
@@ -47,12 +47,12 @@ async function applyToFile(
   change: FileChange,
   files: Ctx["files"],
   existing: Map<string, boolean>,
-  isTalk: boolean,
+  inConversation: boolean,
 ): Promise<Applied> {
   const { kind, path, to, hunks } = change;
   const exists = (name: string) => existing.get(files.path(name)) ?? existsSync(files.path(name));
   const set = (name: string, is: boolean) => existing.set(files.path(name), is);
-  const mustBeRead = isTalk && !existing.has(files.path(path)); // or this patch wrote it
+  const mustBeRead = inConversation && !existing.has(files.path(path)); // unless this patch wrote it
   const text = async () => (hunks.length && kind !== "add" ? await textOf(path, files, mustBeRead) : "");
   const before = exists(path) ? await text() : undefined;
   if (before === undefined && kind !== "add") await refuseMissing(change, files);

@@ -258,7 +258,7 @@ function withoutPrefixes(old: string, newName: string): [string | undefined, str
   return old.startsWith("a/") && newName.startsWith("b/") ? [a, b] : [old, newName];
 }
 
-/** `a/x b/x`; if the two differ, other headers name them. */
+/** The name in `a/x b/x`; none if the two differ, since other headers name them then. */
 function nameOfBoth(both: string): { name?: string } {
   const middle = (both.length - 1) / 2;
   if (both[middle] !== " ") return {};
@@ -279,7 +279,7 @@ function nameIn(text: string): string {
   throw unusable("it leaves out the name of a file", "Name it.");
 }
 
-/** Git writes a byte that is not plain as \303. */
+/** Resolves git's escapes: it writes a byte outside of ASCII as \303. */
 function unescapeName(quoted: string): string {
   const bytes = quoted.split(/(\\(?:[0-7]{1,3}|.))/).map((part) => {
     if (!part.startsWith("\\")) return Buffer.from(part);
@@ -291,7 +291,7 @@ function unescapeName(quoted: string): string {
 
 // ── hunks, in both formats ──
 
-/** Headers that say nothing about the place. */
+/** Headers of hunks that say nothing about the hunk's place. */
 const WITHOUT_PLACE = /^(\.\.\.|…|@@(\s|$)|[-+,.\d\s]+$)/;
 
 /** The hunk that starts at lines[at], and where it ends. */
@@ -312,13 +312,13 @@ function readHunk(lines: string[], at: number, inDiff: boolean): [Hunk, number] 
   const [body, next] = (counts && byCount(lines, at, counts)) ?? byContent(lines, at, inDiff);
   for (const line of body) addLine(hunk, line);
   hunk.atEnd = hunk.lines.some(({ eol }) => !eol);
-  const names = hunk.lines.some(({ sign }) => sign !== "+");
-  if (start && names) hunk.start = start - 1;
-  if (start === 0 && !names) hunk.fresh = true;
+  const hasOldLines = hunk.lines.some(({ sign }) => sign !== "+");
+  if (start && hasOldLines) hunk.start = start - 1;
+  if (start === 0 && !hasOldLines) hunk.fresh = true;
   return [hunk, next];
 }
 
-/** As many lines as the header says, if what follows agrees: the only way to tell a removed `-- x` from a header. */
+/** Reads as many lines as the header says, if what follows agrees; this alone tells a removed `-- x` from a header. */
 function byCount(lines: string[], from: number, { ...left }: Counts): [string[], number] | undefined {
   let at = from;
   for (; left.old > 0 || left.new > 0; at++) {
@@ -337,7 +337,7 @@ function byCount(lines: string[], from: number, { ...left }: Counts): [string[],
   return [lines.slice(from, at), at];
 }
 
-/** Up to the first line that cannot belong to a hunk. Empty lines before it only separate it. */
+/** Reads up to the first line that cannot belong to a hunk, without the empty lines before that line. */
 function byContent(lines: string[], from: number, inDiff: boolean): [string[], number] {
   let next = from;
   while (next < lines.length && !ends(next)) next++;

@@ -1,5 +1,5 @@
-// --record FILE keeps what was asked and what came back, --replay FILE answers from it: prompts, plugins and scripts are
-// tried without a model, and a bug report can be run.
+// --record FILE keeps requests and what came back; --replay FILE answers from it, so that prompts, plugins and scripts
+// can be tried without a model, and a bug report can be run.
 import path from "node:path";
 import type { Zz } from "zz";
 import type { Player, Recorder } from "./tape.ts";
@@ -27,7 +27,7 @@ export default (zz: Zz) => {
     if (player) return player.answer(request);
     return recorder ? recorder.keep(request, next) : next(request);
   });
-  // Nothing is sent, so no key is needed; providers ask for one all the same.
+  // Nothing is sent, so no key is needed, but providers ask for one.
   zz.wrap("request", (request, next) => {
     const { endpoint } = request;
     return next(

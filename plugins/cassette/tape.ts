@@ -1,11 +1,11 @@
-// A cassette: lines of JSON, first what it is, then one for each request with what came back, in pieces as they came.
+// A cassette: lines of JSON. The first says what it is; each other has a request and what came back, piece by piece.
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { HttpAnswer, HttpRequest } from "zz";
 import { codeOf, oneLine, tryTo, usage } from "zz/text";
 
 type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
-/** One request, and what came: an answer, whole or cut off by an error, or an error alone. */
+/** One request, and what came back: an answer, whole or cut off by an error, or an error alone. */
 interface Exchange {
   asked: { method: string; url: string; body?: unknown };
   status?: number;
@@ -23,9 +23,9 @@ export interface Player {
 
 const FIRST = { zz: "cassette", version: 1 };
 const HEADERS = ["content-type", "retry-after", "retry-after-ms", "x-request-id"];
-const SHOWN = 60; // characters of what was asked, in a sentence
+const SHOWN = 60; // characters of a request, quoted in an error
 
-/** An earlier cassette there is replaced; any other file is not. */
+/** Records into a file. An earlier cassette is replaced; any other file is not. */
 export function record(file: string, veil: (text: string) => string): Recorder {
   const cannot = (why: string) => usage(`Cannot record into '${file}': ${why}`);
   if (existsSync(file) && !isCassette(file)) throw cannot("it exists and is not a cassette. Name another file.");
@@ -72,19 +72,19 @@ export function record(file: string, veil: (text: string) => string): Recorder {
       error = failed;
       throw failed;
     } finally {
-      write({ ...kept, pieces: hidden(pieces), ...(error !== undefined && { error: errorOf(error) }) });
+      write({ ...kept, pieces: veiledPieces(pieces), ...(error !== undefined && { error: errorOf(error) }) });
     }
   }
 
-  /** As they came, unless what must not be seen stands in them, perhaps across two. */
-  function hidden(pieces: Uint8Array[]): Exchange["pieces"] {
+  /** The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer, veiled. */
+  function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
     const whole = Buffer.concat(pieces).toString();
     const veiled = veil(whole);
     return veiled === whole ? pieces.map(textOrBytes) : [veiled];
   }
 }
 
-/** Refuses what was not recorded. Of several requests alike, each gets its own answer, in their order; the last one stays. */
+/** Refuses what was not recorded. Equal requests get their answers in the order recorded; the last answer repeats. */
 export function play(file: string, shown: string): Player {
   const exchanges = read(file, shown).map((exchange) => ({ exchange, key: keyOf(exchange.asked), played: 0 }));
   return {
@@ -92,15 +92,15 @@ export function play(file: string, shown: string): Player {
       const { signal, method = "GET", url } = request;
       signal?.throwIfAborted();
       const key = keyOf({ method, url, ...bodyOf(request) });
-      const fits = exchanges.filter((one) => one.key === key);
-      const found = fits.find(({ played }) => !played) ?? fits.at(-1);
-      if (!found)
+      const matching = exchanges.filter((one) => one.key === key);
+      const match = matching.find(({ played }) => !played) ?? matching.at(-1);
+      if (!match)
         throw usage(
           `Cannot replay '${shown}': nothing like this was recorded in it (${method} ${pathOf(url)}${lastWords(request)}). Record it again with --record.`,
         );
-      found.played++;
-      const { status = 200, headers = {}, pieces = [], error } = found.exchange;
-      if (error && !found.exchange.pieces) throw errorFrom(error);
+      match.played++;
+      const { status = 200, headers = {}, pieces = [], error } = match.exchange;
+      if (error && !match.exchange.pieces) throw errorFrom(error);
       const all = pieces.map((piece) =>
         typeof piece === "string" ? Buffer.from(piece) : Buffer.from(piece.base64, "base64"),
       );
@@ -144,11 +144,11 @@ function read(file: string, shown: string): Exchange[] {
 const isCassette = (file: string): boolean =>
   tryTo(() => JSON.parse(textIn(file).split("\n")[0]!).zz === FIRST.zz) ?? false;
 
-/** Of a file alone: a device may never end. */
+/** Reads only a regular file, since a device may never end. */
 function textIn(file: string): string {
   const stat = statSync(file);
   if (!stat.isFile())
-    throw Object.assign(new Error("not a file"), { code: stat.isDirectory() ? "EISDIR" : "it is no file" });
+    throw Object.assign(new Error("not a file"), { code: stat.isDirectory() ? "EISDIR" : "it is not a file" });
   return readFileSync(file, "utf8");
 }
 
@@ -159,8 +159,8 @@ const bodyOf = ({ body }: Request): { body?: unknown } => {
 };
 
 /**
- * What makes two requests the same: where they go, the model, and what was said, by whom, in their order. Not what zz
- * tells the model by itself (the time, the folder, the tools), which is never twice the same.
+ * What makes two requests the same: where they go, the model, and what was said, by whom, in which order. What zz
+ * itself tells the model (the time, the folder, the tools) does not count, since it is never the same twice.
  */
 function keyOf({ method, url, body }: Exchange["asked"]): string {
   const said = saidIn(body);
@@ -171,7 +171,7 @@ function keyOf({ method, url, body }: Exchange["asked"]): string {
 const pathOf = (url: string): string => tryTo(() => new URL(url).pathname) ?? url;
 const BLOCK = /--- ([A-Z][A-Z ]*) ---\n[\s\S]*?\n--- END \1 ---\n*/g;
 
-/** The persons' and the model's own words, in every provider's shape; undefined: it is no conversation. */
+/** The person's and the model's own words, in every provider's format; undefined if it is not a conversation. */
 function saidIn(body: unknown): string[] | undefined {
   const { messages, input, contents } = Object(body);
   const all = [messages, input, contents].find(Array.isArray);

@@ -59,6 +59,6 @@ export function version(): string {
     try {
       const { name, version } = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, up, "package.json"), "utf8"));
       if (name === "zz") return version;
-    } catch {} // further up
+    } catch {} // look further up
   return "unknown";
 }

@@ -1,5 +1,5 @@
-// An entry as a line of JSON, or as text to read. In text, everything that was said is indented: entries begin at the
-// left margin, so that nothing a model or a file says can look like one.
+// Writes an entry as a line of JSON, or as text to read. In the text, entries begin at the left margin and everything
+// that was said is indented, so that nothing from a model or a file can look like an entry.
 import { plural } from "zz/text";
 
 export type Entry = { at: string; turn: number; step: number; type: string; pid: number } & Record<string, unknown>;
@@ -121,7 +121,7 @@ function rows(fields: Record<string, unknown>): string[] {
   return Object.entries(fields).map(([name, value]) => `  ${name.padEnd(10)} ${shown(value)}`);
 }
 
-/** Text as it is, anything else as JSON. */
+/** Indents a text, or anything else as JSON. */
 function indented(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return `    ${text.replaceAll("\n", "\n    ")}`;

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { codeOf } from "zz/text";
 
-const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // so that opening a FIFO does not block
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // a FIFO must not block
 
 /** Like errnoSentence() of zz/text, but every next step is about where the log may be. */
 const REASONS: Record<string, string> = {

@@ -19,7 +19,7 @@ interface State {
   named: string; // the given file; empty for the home's
   restart: (() => void) | undefined; // set once observers are registered
   place: { file: string; home: string; ctx: Ctx } | undefined; // set with the first ctx
-  waiting: Entry[]; // entries until then
+  waiting: Entry[]; // entries written before that
   redact(value: unknown): unknown;
 }
 

@@ -40,7 +40,7 @@ const PATTERNS: [pattern: RegExp, instead: string][] = [
 ];
 const IMAGE = /data:(image\/[\w.+-]+);base64,([A-Za-z0-9+/=]{64,})/g;
 
-/** A function that returns a value as it may be logged. */
+/** Returns a function that makes a value safe to log. */
 export function redactor(zz: Zz): (value: unknown) => unknown {
   return (value) => redact(value, []);
 

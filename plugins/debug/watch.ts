@@ -22,7 +22,7 @@ interface Watch {
   inTurn: boolean;
   titled: boolean; // the log has a header already
   step: number;
-  open: Pending | undefined; // how the current step will have ended
+  open: Pending | undefined; // how the current step ends, as far as known
   total: Usage;
   attempts: WeakMap<ChatRequest, number>;
   sent: Map<string, Sent>; // by task
@@ -160,7 +160,7 @@ function messageAt(watch: Watch, message: Message, i: number): Record<string, un
   return { index: i + 1, ...describeMessage(message), ...(watch.written.has(message.text) && { above: true }) };
 }
 
-/** Section 1. Before any request it is a short one. */
+/** Writes section 1. Before any request it is shorter. */
 function putHeader(watch: Watch, request?: ChatRequest): void {
   if (watch.titled && !request) return;
   watch.titled = true;

@@ -1,6 +1,5 @@
-// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. What is
-// replaced is always the characters it names, or as many whole lines as it has: never what lies between two matched
-// lines.
+// Applies edits to a text. Each old_string is searched for literally first, then less and less strictly. It
+// replaces the characters of old_string or as many whole lines as that has, never what is between two matched lines.
 import {
   FOLDED,
   type How,
@@ -35,7 +34,7 @@ type Spot = Span & { edit: number; how: How; gone: boolean; ended: boolean };
 const MIN_CHARS_TO_RECOGNISE = 8; // non-blank; shorter texts match by chance
 const MAX_OLD_STRING_CHARS = 1_000_000;
 
-/** Applies every edit to the result of the ones before it. Throws a sentence for the model when one cannot be applied. */
+/** Applies each edit to the result of the earlier ones. Throws a sentence for the model if one cannot be applied. */
 export function applyEdits(text: string, edits: readonly Edit[]): { text: string; places: Place[] } {
   const bom = text.startsWith(BOM) ? BOM : "";
   const first = text.slice(bom.length);
@@ -80,7 +79,7 @@ function changesOf(body: string, edit: Edit, first: string): Change[] {
   throw new Error(notFound(file, edit, toLf(first).includes(toLf(old))));
 }
 
-/** The matches of each way to search, strictest first; all of them, if there are several. */
+/** Yields all the matches that each way to search finds, the strictest way first. */
 function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   yield matchAsIs(file, edit);
   const lines = linesOf(edit);
@@ -97,7 +96,7 @@ function* matchesByStrictness(file: File, edit: Edit): Generator<Match[]> {
   yield matchByNumbers(file, lines);
 }
 
-/** A match as a change. If the new text is there already, as after the same edit, the change keeps it. */
+/** Turns a match into a change. If the new text is already there, as after the same edit, the change keeps it. */
 function toChange(file: File, match: Match, { old_string: old, new_string: fresh, replace_all: all }: Edit) {
   const text = match.text();
   if (text === undefined) return undefined;
@@ -118,11 +117,11 @@ const unchanged = (file: File, span: Span): Change => ({
   how: "already",
 });
 
-/** Where a text is: exactly covering a span, or, without a span, in exactly one place if it is long enough. */
+/** Finds the place of a text that covers the span, or without a span its only place, if it is long enough. */
 function findPresent(file: File, wanted: string, over?: Span): Span | undefined {
   const text = toLf(wanted);
   if (!over && countNonBlank(text) < MIN_CHARS_TO_RECOGNISE) return undefined;
-  const whole = file.text.endsWith("\n") ? file.text : `${file.text}\n`; // the last line counts as one, with or without a newline
+  const whole = file.text.endsWith("\n") ? file.text : `${file.text}\n`; // the last line may lack its newline
   const found: number[] = [];
   const near = over ? whole.slice(0, over.from + text.length) : whole;
   let at = indexIn(near, text, over ? Math.max(0, over.to - text.length) : 0);

@@ -21,24 +21,24 @@ export function indented(file: File, { old }: Lines, at: number): Reindent {
     const owns = new Set(known.get(indent)?.map(([, own]) => own));
     const alike = like !== undefined && !isBlank(old[like]!) && indentOf(old[like]!) === indent;
     const own = owns.size === 1 ? [...owns][0] : alike ? indentOf(file.lines[at + like]!) : undefined;
-    const is = own ?? (owns.size ? undefined : rule?.(indent));
-    return is === undefined ? undefined : is + line.slice(indent.length);
+    const fresh = own ?? (owns.size ? undefined : rule?.(indent));
+    return fresh === undefined ? undefined : fresh + line.slice(indent.length);
   };
 }
 
-/** The same characters added, or removed, before every line. */
+/** The rule that adds the same characters before every line, or removes them; undefined if that does not fit. */
 export function shift(indents: IndentPairs): Indent | undefined {
   const [old, own] = indents[0]!;
   const more = own.endsWith(old) ? own.slice(0, own.length - old.length) : undefined;
   const less = old.endsWith(own) ? old.slice(0, old.length - own.length) : undefined;
   if (more !== undefined && indents.every(([old, own]) => own === more + old))
-    return (indent) => (new Set(more + indent).size > 1 ? undefined : more + indent); // never mix tabs and spaces where they were not mixed
+    return (indent) => (new Set(more + indent).size > 1 ? undefined : more + indent); // never mixes tabs and spaces
   if (less !== undefined && indents.every(([old, own]) => old === less + own))
     return (indent) => (indent.startsWith(less) ? indent.slice(less.length) : undefined);
   return undefined;
 }
 
-/** A fixed number of one character for each of the other: tabs for spaces, four spaces for two. */
+/** The rule that converts indentation at a fixed rate: tabs for spaces, four spaces for two. Undefined if none fits. */
 export function scale(indents: IndentPairs): Indent | undefined {
   const [from, to] = [blankCharOf(indents.map(([old]) => old)), blankCharOf(indents.map(([, own]) => own))];
   if (!from || !to) return undefined;

@@ -1,4 +1,4 @@
-// edit_file: old text becomes new text, in one or several places of a file; all of the edits are made or none.
+// edit_file: replaces old text with new text in one or several places of a file; makes all of the edits or none.
 import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
 import { plural } from "zz/text";
@@ -25,7 +25,7 @@ const EDIT = {
   new_string: { type: "string", description: "what it becomes; empty: it goes" },
   replace_all: { type: "boolean", description: "every place, not one" },
 };
-/** Each is described once: the model pays for every word. */
+/** Each parameter is described once, since every word of a description costs tokens. */
 const TERSE = Object.fromEntries(
   Object.entries(EDIT).map(([name, { type }]) => [name, { type, description: "as above" }]),
 );

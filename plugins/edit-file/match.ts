@@ -45,7 +45,7 @@ export function matchAsIs(file: File, { old_string: old, new_string: fresh, repl
   return exact.length && (!all || old.includes("\r\n")) ? exact : found;
 }
 
-/** Overlapping ones count separately, unless all are to be replaced. */
+/** The offsets of a text. Overlapping ones count separately, unless all are to be replaced (`apart`). */
 function occurrences(text: string, wanted: string, apart = false): number[] {
   const found: number[] = [];
   const step = apart ? wanted.length : 1;
@@ -55,8 +55,8 @@ function occurrences(text: string, wanted: string, apart = false): number[] {
 }
 
 /**
- * Both strings as whole lines. A final newline of old_string belongs to new_string's, or to the lines when they are
- * deleted.
+ * Both strings as lines. If old_string ends with a newline, both lose theirs; an empty new_string then has no lines,
+ * so the old ones are deleted.
  */
 export function linesOf({ old_string, new_string }: Edit): Lines {
   const [old, fresh] = [split(old_string), split(new_string)];
@@ -67,7 +67,7 @@ export function linesOf({ old_string, new_string }: Edit): Lines {
   return { old, fresh };
 }
 
-/** The lines without the blank ones that both strings begin or end with; none when there are no such lines. */
+/** Leaves out the blank lines that both strings begin or end with. Returns nothing if there are none. */
 export function withoutBlankEdges({ old, fresh }: Lines): Lines[] {
   if (old.every(isBlank) || fresh.every(isBlank)) return [];
   const head = Math.min(...[old, fresh].map((lines) => lines.findIndex((line) => !isBlank(line))));
@@ -148,7 +148,7 @@ function wholeLines(
   return { from, to, how, text: () => mergeLines(piecesOf(rawText(file, { from, to })), lines, file.end, reindent()) };
 }
 
-/** Lines copied together with read_file's line numbers: they match only at those numbers. */
+/** Matches lines that were copied with the line numbers of read_file, and only at those numbers. */
 export function matchByNumbers(file: File, { old, fresh }: Lines): Match[] {
   const at = Number(NUMBERED.exec(old[0]!)?.[1] ?? 0) - 1;
   const inOrder = old.every((line, i) => Number(NUMBERED.exec(line)?.[1]) === at + i + 1);
@@ -163,8 +163,8 @@ export const NUMBERED = /^ *(\d+)(?:\t|$)/;
 const withoutNumber = (line: string): string => line.replace(NUMBERED, "");
 
 /**
- * The edit with \\n and the like resolved. Undefined if nothing is escaped, or only one of the strings, which may be
- * intended.
+ * The edit with escapes such as \\n resolved. Undefined if old_string has none, or if only one of the strings is
+ * escaped, which may be intended.
  */
 export function unescaped(edit: Edit): Edit | undefined {
   const [old_string, new_string] = [plain(edit.old_string), plain(edit.new_string)];

@@ -23,7 +23,7 @@ export function withLineEndsOf(own: string, old: string, fresh: string, end: str
   return toLf(fresh).replaceAll("\n", () => [...ends][0] ?? end);
 }
 
-/** The new lines, where those that old_string has too keep the file's bytes. The last line end stays in the file. */
+/** The new lines; those that old_string also has keep the file's bytes. The last line end stays in the file. */
 export function mergeLines(own: Piece[], { old, fresh }: Lines, end: string, reindent: Reindent): string | undefined {
   const ends = own.map((piece) => piece.end).filter(Boolean);
   const usual = ends.length ? (ends.filter((one) => one === "\r\n").length * 2 > ends.length ? "\r\n" : "\n") : end;

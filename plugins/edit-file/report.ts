@@ -1,4 +1,4 @@
-// What the model is told when an old_string is not in exactly one place.
+// What messages tell the model when an old_string is not in exactly one place.
 import { HOW, linesOf, MAX_PLACES, type Match, NUMBERED, SPACED } from "./match.ts";
 import { countBelow, type Edit, type File } from "./text.ts";
 

@@ -73,7 +73,7 @@ const MAX_INDEX_OF_STEPS = 100_000_000; // comparisons of characters
 export const isBlank = (line: string): boolean => trimEnd(line) === "";
 export const indentOf = (line: string): string => /^[ \t]*/.exec(line)![0];
 
-/** Not a regular expression: that takes quadratic time on a long run of blanks inside a line. */
+/** Removes blanks at the end. A regular expression would take quadratic time on a long run of blanks inside a line. */
 export function trimEnd(line: string): string {
   let end = line.length;
   while (end > 0 && " \t\r".includes(line[end - 1]!)) end--;

@@ -21,7 +21,7 @@ export const SOFT = {
 };
 export interface AnswerClaims {
   claims: Claim[];
-  defines: Set<string>; // by the answer's own code
+  defines: Set<string>; // names that the answer's own code defines
   left: number; // claims beyond the maximum
 }
 
@@ -54,10 +54,10 @@ const PLACEHOLDER = /path\/to|\byour[-_]|\.\.\.|…|xxx|(?:^|\/)(?:foo|bar|baz|q
 const VARIABLE = /(?:^|\/)(?:[A-Z]|NAME|FILE|DIR|FOLDER|PATH|ID|TOPIC|PLUGIN)(?:[/.]|$)/;
 const LIBRARY =
   /^(?:node|next|nuxt|vue|express|three|d3|react|angular|ember|backbone|chart|alpine|socket|require|fuse|moment)\.js$/i;
-/** An object whose property looks like an extension, or a host: not a file. */
+/** Not a file: an object whose property looks like an extension, or a host. */
 const NOT_A_FILE =
   /^(?:res|req|response|request|console|ctx|data|body|this|self|window|document|event|e|el|err|error|process|math|os|fs)\.\w+$|^[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev)\//i;
-const AMBIGUOUS = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // in prose perhaps a host, property or library
+const AMBIGUOUS = /^\w+\.(?:sh|rs|c|h|go|r|env|lock|log|map|d|cs|pl)$|^[A-Z]\w*\.js$/; // a host, property or library?
 
 const KINDS =
   "functions?|methods?|class(?:es)?|interfaces?|types?|enums?|constants?|variables?|hooks?|components?|structs?|traits?|helpers?|decorators?|tools?";
@@ -92,7 +92,7 @@ const SHELL =
   /^\$ |^(?:npm|npx|pnpm|yarn|bun|node|tsx|git|gh|cd|ls|cat|rm|cp|mv|mkdir|touch|echo|curl|wget|docker|make|cargo|go|pip3?|python3?|grep|rg|sed|awk|find|sudo|apt(?:-get)?|brew|export|source|chmod|kill|ssh|tar|env|bash|sh|zz)\s|\s--?\w|\s[|&]{1,2}\s/;
 const CODE_SIGN = /[(){}[\]=;]|=>|::/;
 
-// Whether something is to be made, or missing.
+// Words that say that something is to be made, or is missing.
 const VERBS =
   "add|create|introduce|define|implement|write|generate|extract|rename|move|split|make|scaffold|build|inject";
 const CREATES = new RegExp(
@@ -113,7 +113,7 @@ const MISSING_BEFORE =
 const MISSING_AFTER =
   /^[*"')]*\s*(?:(?:file|function|folder|class|method|command|script|plugin|tool)\s+)?(?:(?:does|do|did|is|are|was|were)(?:\s+not|n[’']t)\s+(?:\w+\s+)?(?:exist|there|found|present|defined)|(?:is|was|are|were|has been)\s+(?:missing|gone|removed|deleted|dropped|nowhere|absent|renamed)|no longer\s+(?:exists?|there))/i;
 
-// Which file or line a quote belongs to.
+// Words that say which file or line a quote belongs to.
 const LINES = "lines?\\s+(?<line>\\d+)(?:\\s*(?:-|–|—|to|and|through)\\s*(?<end>\\d+))?";
 const LINE_AFTER = new RegExp(
   `^[*)\\]\`"']*[\\s,(–—:-]*(?:(?:at|on|from|in|see)\\s+)?(?<about>around |about |near |roughly |~)?${LINES}`,
@@ -135,7 +135,7 @@ type Prose = { fence?: undefined; text: string; lead: string };
 type Fence = { fence: string; text: string; lead: string }; // its info string and its content
 type Span = { from: number; to: number; claim: Claim };
 
-/** Each claim once; at most `max` of them. */
+/** The claims of an answer, each once, and at most `max` of them. */
 export function claimsIn(answer: string, max = 300): AnswerClaims {
   const all = new Map<string, Claim>();
   const defines = new Set<string>();
@@ -153,7 +153,7 @@ export function claimsIn(answer: string, max = 300): AnswerClaims {
   return { claims: claims.slice(0, max), defines, left: Math.max(0, claims.length - max) };
 }
 
-/** Paragraphs, list items, rows and fenced blocks. `lead` is the text just before a list or a block. */
+/** Splits an answer into paragraphs, list items, rows and fenced blocks. `lead` is what leads to a list or a block. */
 function unitsOf(markdown: string): (Prose | Fence)[] {
   const units: (Prose | Fence)[] = [];
   let [lines, isItem, lead, last] = [[] as string[], false, "", ""];
@@ -197,7 +197,7 @@ function unitsOf(markdown: string): (Prose | Fence)[] {
   }
 }
 
-/** Split between words, since later steps look at the whole piece for each name in it. */
+/** Splits a text between words, since later steps look at the whole piece for each name in it. */
 function pieces(text: string): string[] {
   if (text.length <= MAX_PARAGRAPH_CHARS) return [text];
   const at = text.lastIndexOf(" ", MAX_PARAGRAPH_CHARS) + 1 || MAX_PARAGRAPH_CHARS;
@@ -264,7 +264,7 @@ function inProse({ text, lead }: Prose): Claim[] {
 
 const blanked = (found: string): string => "\0".repeat(found.length);
 
-/** "src/a.ts:12: `foo`", also "src/a.ts (line 12): `foo`", but not "src/a.ts, `foo`": that is a list. */
+/** Links "src/a.ts:12: `foo`", also "src/a.ts (line 12): `foo`", but not "src/a.ts, `foo`", which is a list. */
 function afterPath(rest: string): string {
   return /^[\s*)\]]*[–—:(-]|^[\s*)\]]*(?:is|has|defines|declares)\b/.test(rest)
     ? rest.replace(/\b(?:has|defines|declares)\b/, "is")
@@ -323,7 +323,6 @@ function quoteIn(code: string): Claim | undefined {
 
 type Spot = { [name: string]: string };
 
-/** Whether it is a placeholder. */
 const isPlaceholder = (name: string): boolean => PLACEHOLDER.test(name) || VARIABLE.test(name);
 
 function isPath(name: string): boolean {

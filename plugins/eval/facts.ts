@@ -1,4 +1,4 @@
-// What is looked up about a project, once for all claims of an answer.
+// Looks up what is known about a project, once for all claims of an answer.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -13,7 +13,7 @@ export interface Facts {
   index: Map<string, Found[]>; // definitions, by the requested symbol
   elsewhere: Awaited<ReturnType<typeof findElsewhere>>;
   scripts: Map<string, string>; // of package.json, with its file
-  defines: Set<string>; // by the answer's own code
+  defines: Set<string>; // names that the answer's own code defines
 }
 
 export async function gatherFacts({ claims, defines }: AnswerClaims, ctx: Ctx): Promise<Facts> {
@@ -155,7 +155,7 @@ async function findElsewhere(claims: Claim[], texts: Texts, ctx: Ctx) {
 
 type Package = { file: string; scripts: Record<string, string>; needs: string[] };
 
-/** The top-level one first. */
+/** The packages of the project, the top-level one first. */
 async function packagesOf(texts: Texts, { files, permissions }: Ctx): Promise<Package[]> {
   const names = texts.names
     .filter((name) => path.posix.basename(name) === "package.json")

@@ -49,8 +49,8 @@ async function spotVerdict(
     const message = `${where}it has ${plural(lines.length, "line")}${real ? `; \`${symbol}\` is at ${at(real)}` : ""}`;
     return about && line - ROUGH_LINES < lines.length ? ["good", message] : ["bad", message];
   }
-  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol))); // if not, the claim about the symbol reports it
-  if (symbol && known) return symbolAt(facts, symbol, file, text, line, end, about);
+  const known = symbol && (placeInCode(facts.texts, lastOf(symbol)) || placeInProse(facts.texts, lastOf(symbol)));
+  if (symbol && known) return symbolAt(facts, symbol, file, text, line, end, about); // else its own claim reports it
   return ["good", line ? `${where}\`${lines[line - 1]!.trim().slice(0, 100)}\`` : here || "it is there"];
 }
 

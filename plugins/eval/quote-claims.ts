@@ -9,7 +9,7 @@ export function quoteVerdict(facts: Facts, claim: Claim): Verdict {
     : lineVerdict(facts, claim);
 }
 
-/** A block that is claimed to be in a file; dots mark omissions. */
+/** The verdict on a block that is claimed to be in a file; dots in it mark omissions. */
 function blockVerdict(facts: Facts, claim: Claim): Verdict {
   const [file] = locate(facts, claim.path!).files;
   const text = file && compactedTexts(facts.texts).get(file);
@@ -23,7 +23,7 @@ function blockVerdict(facts: Facts, claim: Claim): Verdict {
   const near = nearestLine(facts, missing[0]!, [file!], MAX_DIFFERENCE_SURE);
   const message = `\`${missing[0]!.slice(0, 80)}\` is not in it${near ? `; nearest: ${near}` : ""}`;
   if (claim.sure) return ["bad", message];
-  return missing.length < quoted.length / 3 ? ["open", message] : undefined; // otherwise the answer probably proposes it
+  return missing.length < quoted.length / 3 ? ["open", message] : undefined; // else probably a proposal
 }
 
 function lineVerdict(facts: Facts, claim: Claim): Verdict {
@@ -73,7 +73,7 @@ function nearestLine(facts: Facts, row: string, files: readonly string[], maxDif
 function placeOfLine(facts: Facts, file: string, line: number): string {
   return `${at({ path: file, line })} \`${linesOf(facts.texts.byName.get(file)!)[line - 1]!.trim().slice(0, 80)}\``;
 }
-const [MAX_DIFFERENCE_SURE, MAX_DIFFERENCE_UNSURE] = [0.3, 0.15]; // share of a quote's characters that may differ: sure quotes, unsure ones
+const [MAX_DIFFERENCE_SURE, MAX_DIFFERENCE_UNSURE] = [0.3, 0.15]; // share of a quote's characters that may differ
 const MAX_COMPARED_CHARS = 160; // of a quoted line
 const MAX_PLACES = 300;
 const OMISSION = /^(?:\W*(?:\.\.\.|…)|(?:\/\/|#|\/\*).*(?:\.\.\.|…))/;

@@ -42,12 +42,12 @@ export function symbolVerdict(facts: Facts, claim: Claim): Verdict {
   return externalVerdict(facts, claim, last) ?? unknownVerdict(facts, claim, "nowhere in the project");
 }
 
-/** The place of `ctx.note` if `Ctx` has a member `note`. */
+/** The place of a member such as `ctx.note`, if the type `Ctx` has a member `note`. */
 function memberPlace(facts: Facts, name: string): Place | undefined {
   return facts.index.get(capital(name))?.[0];
 }
 
-/** The verdict on `Session.open` if it is nowhere written literally. */
+/** The verdict on a member such as `Session.open` that is nowhere written literally. */
 function memberVerdict(facts: Facts, claim: Claim, root: string, last: string): Verdict {
   const [owner] = facts.index.get(root) ?? [];
   if (owner && CLOSED.test(owner.kind) && !/\bextends\b/.test(owner.signature)) {
@@ -89,7 +89,7 @@ function unknownVerdict(facts: Facts, claim: Claim, message: string, guess = tru
   return doubt && !claim.weak ? ["open", doubt] : missing(claim, whole);
 }
 
-/** Where `chat.messages` is written literally. */
+/** Where a member such as `chat.messages` is written literally. */
 function placeOfLiteral(facts: Facts, name: string, prose = false): Place | undefined {
   const dotted = escaped(name).replaceAll("\\.", "(?:\\??\\.|::|#|->)");
   return literalPlace(facts.texts, new RegExp(`(?<![\\w$])${dotted}(?![\\w$])`), lastOf(name), prose);

@@ -16,7 +16,7 @@ const BINARY =
 const DEFINES =
   /\b(?:function\*?|class|interface|type|enum|const|let|var|def|fn|func|struct|trait|module|record|object|val|namespace)\s+([A-Za-z_$][\w$]*)|^[ \t]+(?:(?:async|static|public|private|protected|readonly|get|set)\s+)*([A-Za-z_$][\w$]*)\s*\([^()\n]*\)[^;\n]*\{[ \t]*$/gm;
 const REGISTERED = /\bname:\s*["']([\w-]+)["']/g; // a tool, a command, an event
-const [MAX_DISTANCE, MAX_RELATED_DISTANCE] = [0.34, 0.42]; // the greatest distance of a similar name, and of one that has a word in common
+const [MAX_DISTANCE, MAX_RELATED_DISTANCE] = [0.34, 0.42]; // of a similar name; of one that shares a word
 
 export interface Place {
   path: string;
@@ -36,7 +36,7 @@ export interface Texts {
 }
 type Words = Map<string, readonly [name: string, at: number]>;
 
-/** `first` chooses files that are read before all others. */
+/** Reads the project's texts; `first` chooses files that are read before all others. */
 export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]): Promise<Texts> {
   const names = await ctx.files.list();
   const wanted = new Set(first(names));
@@ -164,7 +164,7 @@ function best(all: string[], score: (other: string) => number): string | undefin
   return found;
 }
 
-/** Without insignificant white space, except line breaks. */
+/** The text without insignificant white space, except line breaks. */
 export const compacted = (text: string): string =>
   text
     .replace(/\r/g, "")

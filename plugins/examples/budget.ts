@@ -2,7 +2,7 @@
 // the step "request" and of what answers cost.
 import type { Entry, Usage, Zz } from "zz";
 
-export const defaults = { tokens: 1_000_000, cached: 0.1 }; // a share; what a token from the provider's cache counts
+export const defaults = { tokens: 1_000_000, cached: 0.1 }; // tokens in a share; how much a token from the cache counts
 export const settings = {
   schema: {
     type: "object",
@@ -14,7 +14,7 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  const granted = new Map<string | null, number>(); // shares, by conversation: what was paid for stays paid after /back
+  const granted = new Map<string | null, number>(); // shares allowed, by conversation; /back keeps them
 
   zz.wrap("request", async (request, next, { chat, ask }) => {
     const spent = spentIn(chat.tree().entries, zz.config.cached);
@@ -29,7 +29,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** Of all entries: summaries and helpers cost something, too, and so did what was taken back. */
+/** The tokens of all entries: summaries, helpers and messages that were taken back cost something, too. */
 function spentIn(entries: readonly Entry[], cachedCounts: number): number {
   const usages = entries.map((entry): Usage | undefined => {
     if (entry.type === "spent") return entry.usage as Usage | undefined;

@@ -68,8 +68,8 @@ function parse(file: string, text: string): Row[] {
 }
 
 /**
- * CSV with the most frequent separator of its first line: a comma, a semicolon or a tab. Quotes may contain these, and
- * line ends.
+ * CSV with the most frequent separator of its first line: a comma, a semicolon or a tab. Quoted values may contain
+ * these and line ends.
  */
 function table(text: string): Row[] {
   const head = text.replace(/"[^"]*"/g, "").split(/[\r\n]/, 1)[0]!;
@@ -93,7 +93,7 @@ function table(text: string): Row[] {
 
 // Filtering
 
-/** The column that a text begins with; in JSON, a nested one by a dot. */
+/** The column that a text begins with; in JSON, dots lead to nested ones. */
 function columnIn(names: string[], text: string): { name: string; rest: string } {
   const begins = (name: string) => text.toLowerCase().startsWith(name.toLowerCase());
   const ends = (name: string) => /^(\W|$)/.test(text.slice(name.length));
@@ -132,7 +132,7 @@ function testOf(names: string[], text: string): Test {
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === "";
 
-/** As numbers if both are. */
+/** Compares two values as numbers if both are numbers, otherwise as texts. */
 function compare(a: unknown, b: unknown): number {
   const [one, two] = [numberOf(a), numberOf(b)];
   if (!Number.isNaN(one) && !Number.isNaN(two)) return one - two;
@@ -140,7 +140,7 @@ function compare(a: unknown, b: unknown): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** 1,5 is a number too; 1,500 is ambiguous, and so is not. */
+/** Reads 1,5 as a number too, but not 1,500, which is ambiguous. */
 function numberOf(value: unknown): number {
   if (typeof value !== "string") return typeof value === "number" ? value : Number.NaN;
   const text = value.trim().replace(/^(-?\d+),(\d\d?)$/, "$1.$2");
@@ -165,12 +165,12 @@ function project(names: string[], rows: Row[], select: string[], group: string[]
   const groups = Map.groupBy(rows, (row) => JSON.stringify(by.map((name) => valueIn(row, name) ?? null)));
   if (!by.length && !rows.length) groups.set("[]", []);
   const counted = sums.length ? sums : [sumOf([], "count", true)!];
-  const made = [...groups].map(([key, its]) => {
+  const grouped = [...groups].map(([key, its]) => {
     const values: unknown[] = JSON.parse(key);
     const own = by.map((name, i) => [name, values[i]] as const);
     return Object.fromEntries([...own, ...counted.map(({ label, of }) => [label, of(its)] as const)]);
   });
-  return sortRows(made, sort, [...by, ...counted.map(({ label }) => label)]);
+  return sortRows(grouped, sort, [...by, ...counted.map(({ label }) => label)]);
 }
 
 /** "count", "sum price" or "sum(price)"; without a group, a column of that name takes precedence. */
@@ -189,8 +189,8 @@ function sumOf(names: string[], text: string, grouped: boolean): Sum | undefined
     const numbers = values.map(numberOf).filter((number) => !Number.isNaN(number));
     const sum = numbers.reduce((sum, number) => sum + number, 0);
     const invalid = values.length - numbers.length;
-    const made = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
-    const rounded = made === null ? null : Number(made.toPrecision(12)); // 0.1 + 0.2
+    const result = kind === "sum" ? sum : numbers.length ? sum / numbers.length : null;
+    const rounded = result === null ? null : Number(result.toPrecision(12)); // hides the error of 0.1 + 0.2
     return invalid ? `${rounded} (${invalid} of ${values.length} are not numbers)` : rounded;
   }
 }
@@ -200,12 +200,12 @@ function sortRows(rows: Row[], sort: string, names: string[]): Row[] {
   const keys = sort.split(",").flatMap((text) => {
     if (!text.trim()) return [];
     const { name, rest } = columnIn(names, text.trim());
-    return { name, turn: /^desc/i.test(rest) ? -1 : 1 };
+    return { name, direction: /^desc/i.test(rest) ? -1 : 1 };
   });
   return rows.toSorted((a, b) => {
-    for (const { name, turn } of keys) {
+    for (const { name, direction } of keys) {
       const [one, two] = [valueIn(a, name), valueIn(b, name)];
-      const order = Number(isEmpty(one)) - Number(isEmpty(two)) || turn * compare(one, two);
+      const order = Number(isEmpty(one)) - Number(isEmpty(two)) || direction * compare(one, two);
       if (order) return order;
     }
     return 0;

@@ -2,7 +2,7 @@
 // chat.tell() and of a tool that is called by an event.
 import type { Zz } from "zz";
 
-export const defaults = { command: "", files: "\\.[cm]?[jt]sx?$" }; // such as "npx biome check"; which files, by their names
+export const defaults = { command: "", files: "\\.[cm]?[jt]sx?$" }; // such as "npx biome check"; which names
 export const settings = {
   schema: {
     type: "object",

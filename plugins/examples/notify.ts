@@ -6,7 +6,7 @@ export const defaults = {
   after: 20, // seconds that make a turn long
   by: "auto", // or one of: terminal, desktop, bell, command, off
   command: [] as string[], // a program and its words; $1 is the title and $2 the text
-  words: true, // what the answer or the question begins with
+  words: true, // whether to show how the answer or the question begins
 };
 export const settings = {
   schema: {
@@ -22,7 +22,7 @@ export const settings = {
 
 const MAX_CHARS = 200;
 
-/** Terminals that show a notification, and by which of two sequences. Inside tmux none reliably receives it. */
+/** Terminals that show notifications, and which of two sequences they need. Inside tmux none reliably receives it. */
 const TERMINALS: [variable: string, is: RegExp, osc: 9 | 777][] = [
   ["TERM_PROGRAM", /^(iTerm\.app|WezTerm|ghostty)$/, 9],
   ["KITTY_WINDOW_ID", /./, 9],
@@ -42,15 +42,15 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
-  let isAttended = false; // somebody is at a prompt: not with a pipe, nor in a one-shot
+  let isAttended = false; // the person is at a prompt: not with a pipe, nor in a one-shot
   let [busy, asked] = [false, false];
   let lastActive = 0; // when the person was last active
-  let waits: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   const isLong = () => performance.now() - lastActive >= config.after * 1000;
 
   zz.on("started", (fact) => void (isAttended = fact.live && fact.stays));
   zz.on("phase", ({ from, to }) => {
-    clearTimeout(waits);
+    clearTimeout(timer);
     busy = to !== "idle";
     if (from === "idle") lastActive = performance.now();
   });
@@ -58,21 +58,21 @@ export default (zz: Zz<typeof defaults>) => {
     if (!busy) return; // the person has just been active
     asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
-    clearTimeout(waits);
-    waits = setTimeout(
+    clearTimeout(timer);
+    timer = setTimeout(
       () => void notify("zz is waiting for you", text).catch(() => {}),
       isLong() ? 0 : config.after * 1000,
     ).unref();
   });
   zz.on("decided", () => {
-    clearTimeout(waits);
+    clearTimeout(timer);
     if (asked) lastActive = performance.now();
     asked = false;
   });
-  zz.on("called", () => clearTimeout(waits));
+  zz.on("called", () => clearTimeout(timer));
   zz.on("answered", ({ text }) => (isLong() ? notify("zz has answered", text) : undefined));
   zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? notify("zz has failed", message) : undefined));
-  zz.defer(() => clearTimeout(waits));
+  zz.defer(() => clearTimeout(timer));
 
   async function notify(title: string, words: string): Promise<void> {
     const text = config.words ? printable(words) : "";
@@ -100,7 +100,7 @@ const isDesktop = ({ SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessE
 const fill = (word: string, title: string, text: string): string =>
   word.replace(/\$([12])/g, (_, which) => (which === "1" ? title : text));
 
-/** Without anything that a terminal or a desktop would obey. */
+/** The text without anything that a terminal or a desktop would obey. */
 function printable(words: string): string {
   const text = words.replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\s]+/gu, " ").trim();
   const letters = [...text.slice(0, 2 * MAX_CHARS + 2)];
@@ -115,7 +115,7 @@ function showOnTerminal(title: string, text: string): boolean {
   return stderr.write(`\x1b]${osc};${body}\x07`) || true;
 }
 
-/** Waits until it runs, not until it has ended. */
+/** Starts a program and waits until it runs, not until it has ended. */
 async function start(programs: Programs, [program = "", ...words]: string[]): Promise<void> {
   if (!program) throw new Error("there is no command to notify by. Set notify.command, or notify.by.");
   const child = programs.start(program, words, { stdio: "ignore", detached: true });

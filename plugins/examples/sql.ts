@@ -66,7 +66,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** SQLite keeps it from writing; this keeps it from other files (ATTACH, VACUUM INTO), and explains what is allowed. */
+/** SQLite prevents writing; this prevents the use of other files (ATTACH, VACUUM INTO) and says what is allowed. */
 function checkReads(sql: string): void {
   const withoutText = sql.replace(/--[^\n]*|\/\*.*?(\*\/|$)|(['"`])(?:(?!\2).|\2\2)*\2/gs, (text) =>
     /^['"`]/.test(text) ? "x" : " ",
@@ -83,8 +83,8 @@ function checkReads(sql: string): void {
 }
 
 /**
- * Even a reader would create files next to a database with a write-ahead log that nobody has open: immutable prevents
- * that.
+ * Even a reader would create files next to a database with a write-ahead log that no program has open; `immutable`
+ * prevents that.
  */
 function urlOf(path: string): string {
   const head = Buffer.alloc(20);
@@ -96,12 +96,12 @@ function urlOf(path: string): string {
   return url.href;
 }
 
-/** In a separate process: nothing else stops a runaway query. It gets no variables, and so no secrets. */
+/** Runs a query in a separate process, since nothing else stops a runaway one. It gets no variables, so no secrets. */
 async function ask(job: Job, programs: Programs, signal: AbortSignal): Promise<Found> {
   const how = { signal, timeout: Math.ceil(job.seconds * 1000), killSignal: "SIGKILL", env: {} } as const;
   const output = await new Promise<string>((resolve, reject) => {
     const tooLate = new Error(`it took longer than ${job.seconds} s`);
-    const args = ["--no-warnings", "-e", `(${look})()`];
+    const args = ["--no-warnings", "-e", `(${runQuery})()`];
     const child = programs.start(process.execPath, args, { ...how, stdio: ["pipe", "pipe", "ignore"] });
     let out = "";
     child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
@@ -116,8 +116,8 @@ async function ask(job: Job, programs: Programs, signal: AbortSignal): Promise<F
   return found;
 }
 
-/** Runs in that process, as text: it cannot refer to anything around it. */
-function look(): void {
+/** Runs in that process. It is passed as text, so it cannot refer to anything around it. */
+function runQuery(): void {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   const { readFileSync, writeFileSync } = process.getBuiltinModule("node:fs");
   const { url, sql, params, rows: most, characters }: Job = JSON.parse(readFileSync(0, "utf8"));

@@ -6,7 +6,7 @@ type Todo = { text: string; done: boolean };
 const MAX_STEPS = 50;
 
 export default (zz: Zz) => {
-  const kept = zz.state({ todos: [] as Todo[] }); // of this conversation: it survives a restart, and goes back and forks with it
+  const kept = zz.state({ todos: [] as Todo[] }); // per conversation: it survives a restart, follows /back and /fork
 
   zz.tool({
     name: "todo",

@@ -71,8 +71,8 @@ export default (zz: Zz<typeof defaults>) => {
   async function forecast({ latitude, longitude }: Place, signal: AbortSignal): Promise<Forecast> {
     const key = `${latitude} ${longitude}`;
     for (const [key, { at }] of known) if (Date.now() - at >= config.minutes * 60_000) known.delete(key);
-    const had = known.get(key);
-    if (had) return had.forecast;
+    const cached = known.get(key);
+    if (cached) return cached.forecast;
     const imperial = config.units === "imperial" && { temperature_unit: "fahrenheit", wind_speed_unit: "mph" };
     const wanted = { current: "temperature_2m,weather_code,wind_speed_10m", daily: DAILY.join(), timezone: "auto" };
     const asked = { latitude, longitude, ...wanted, forecast_days: DAYS, ...imperial };
@@ -100,13 +100,13 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
-/** The place that is meant; if that is unclear, the model has to say. */
+/** The place that the model means. If that is unclear, it throws, and the model has to say. */
 function choose(city: string, found: Place[]): Place {
-  const even = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
-  const [name = "", ...hints] = city.split(",").map(even);
-  const words = (place: Place) => [place.admin1, place.country, place.country_code].map((word) => even(word ?? ""));
+  const plain = (text: string) => text.normalize("NFD").replace(/\p{M}/gu, "").trim().toLowerCase();
+  const [name = "", ...hints] = city.split(",").map(plain);
+  const words = (place: Place) => [place.admin1, place.country, place.country_code].map((word) => plain(word ?? ""));
   const fits = found.filter((place) => hints.every((hint) => words(place).includes(hint)));
-  const same = fits.filter((place) => even(place.name) === name);
+  const same = fits.filter((place) => plain(place.name) === name);
   const [first, second] = (same.length ? same : fits).toSorted((a, b) => (b.population ?? 0) - (a.population ?? 0));
   if (!first)
     throw new Error(`Cannot find '${city}'. ${found.length ? `There is: ${list(found)}.` : "Check how it is spelt."}`);

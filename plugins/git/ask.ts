@@ -33,13 +33,13 @@ export interface AskOptions {
 export interface Repository {
   git(args: string[], how?: AskOptions): Promise<Answer>;
   fromProject(name: string): string; // for a path relative to the top of the repository
-  hideValues(text: string): string; // those that /env keeps: a hook may have printed them
+  hideValues(text: string): string; // hides the values that /env keeps: a hook may have printed them
   filters: string[]; // the names of content filters that were switched off
 }
 
 type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
 
-/** The repository that the project is in. All questions to it must be answered within the seconds. */
+/** The repository that the project is in. Git must answer all questions to it within that many seconds together. */
 export async function repository(ctx: RunContext, seconds: number): Promise<Repository> {
   const {
     root,
@@ -74,8 +74,8 @@ export async function repository(ctx: RunContext, seconds: number): Promise<Repo
   };
 
   /**
-   * Status and diff put a file whose date changed through its clean filter, which may be any program. Without it the
-   * file is compared as it is.
+   * The content filters to switch off: status and diff would run the clean filter of each file whose date changed, and
+   * that may be any program. Without its filter a file is compared as it is on the disk.
    */
   async function filterNames(): Promise<string[]> {
     const found = await ask([...quiet], ["config", "-z", "--name-only", "--get-regexp", "^filter\\."], {
@@ -134,7 +134,7 @@ export function ownPath(name: string, { root, files }: Pick<Ctx, "root" | "files
   return path.relative(root, real).replaceAll(path.sep, "/") || ".";
 }
 
-/** Without a terminal, so that nothing can wait for a passphrase there; stopping it stops everything it started. */
+/** Runs git without a terminal, so that nothing can wait for a passphrase. Stopping git stops all that it started. */
 function runGit(
   args: string[],
   { ctx, env, stops, input, cut }: AskOptions & { ctx: RunContext; env: NodeJS.ProcessEnv; stops: AbortSignal[] },
@@ -179,16 +179,16 @@ function runGit(
   }
 }
 
-/** For what the person allowed: with their hooks, and for the repository that they were shown. */
+/** The environment for a commit that the person allowed: with their hooks, in the repository that they were shown. */
 function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, GIT_TERMINAL_PROMPT: "0", ...more };
   for (const name of ["LITERAL", "GLOB", "NOGLOB", "ICASE"]) delete env[`GIT_${name}_PATHSPECS`];
   for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"]) delete env[`GIT_${name}`];
-  delete env.GPG_TTY; // a terminal by name, to ask for a passphrase on
+  delete env.GPG_TTY; // it names a terminal to ask for a passphrase on
   return env;
 }
 
-/** What /env keeps for commands, { "NAME": "value" }, such as hooks. */
+/** The variables of /env, { "NAME": "value" }, for hooks. It throws its own error: that of JSON.parse shows values. */
 function variables(home: string): Record<string, string> {
   const file = path.join(home, "env.json");
   if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
@@ -196,11 +196,11 @@ function variables(home: string): Record<string, string> {
     const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
     return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
   } catch {
-    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`); // the error's own message would show values
+    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`);
   }
 }
 
-/** Replaces values with their names. */
+/** Replaces the values of variables with their names. */
 function withoutValues(text: string, own: Record<string, string>): string {
   const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
   const first = long.sort(([, one], [, two]) => two.length - one.length);

@@ -1,4 +1,4 @@
-// git_commit: what it will do, shown with the question, and the commit itself.
+// git_commit: shows with the question what it will do, and makes the commit.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
@@ -16,7 +16,7 @@ export interface Plan {
   fresh: string[]; // those that git does not track yet
   only: string[]; // the pathspecs of the requested files; empty: what is staged
   stat: string;
-  runs: string[]; // programs of the person's own that a commit runs
+  runs: string[]; // the person's own programs that the commit runs
 }
 
 const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
@@ -33,11 +33,11 @@ export async function plan({ message, files: asked = [] }: Args, repo: Repositor
   if (!chosen.files.length && !(await merges(repo, ctx)))
     throw refuse(`nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`);
   const only = names.map(literal);
-  const on = /^No commits yet on (.*)$/.exec(branch);
-  const against = asked.length ? (on ? undefined : ["HEAD"]) : ["--cached"];
+  const unborn = /^No commits yet on (.*)$/.exec(branch);
+  const against = asked.length ? (unborn ? undefined : ["HEAD"]) : ["--cached"];
   const stat = against && (await repo.git([...DIFF, "--no-relative", "--stat=100", ...against, "--", ...only])).out;
   return {
-    branch: on?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
+    branch: unborn?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
     ...chosen,
     only,
     stat: stat?.trimEnd() ?? "",
@@ -80,21 +80,21 @@ async function merges({ git }: Repository, { root }: Ctx): Promise<boolean> {
   return fs.existsSync(path.resolve(root, out.trimEnd()));
 }
 
-/** The existing hooks, and programs in the configuration. Git is asked with the options of the commit. */
+/** The hooks and configured programs that the commit would run. Git is asked for them with the commit's own options. */
 async function programs({ git }: Repository, { root }: Ctx): Promise<string[]> {
   const { out: folder } = await git(["rev-parse", "--git-path", "hooks"], { own: true });
   const names = [...HOOKS, "post-commit"].filter((name) => isProgram(path.resolve(root, folder.trimEnd(), name)));
   const keys = "^(filter\\..*\\.(clean|process)|hook\\..*\\.command|commit\\.gpgsign)$";
   const { out } = await git(["config", "-z", "--get-regexp", keys], { own: true });
-  const set = out.split("\0").filter(Boolean);
-  const signs = set.findLast((one) => one.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
+  const configured = out.split("\0").filter(Boolean);
+  const signing = configured.findLast((one) => one.startsWith("commit.gpgsign"))?.split("\n")[1] ?? "false";
   return [
     ...names.map((name) => `the hook ${name}`),
-    ...set.flatMap((one) => {
+    ...configured.flatMap((one) => {
       const [, kind, name] = /^(filter|hook)\.(.*)\.[^.]*\n./s.exec(one) ?? [];
       return kind === undefined ? [] : [`the ${kind} '${name}'`];
     }),
-    ...(/^(false|no|off|0|)$/i.test(signs) ? [] : ["the program that signs"]),
+    ...(/^(false|no|off|0|)$/i.test(signing) ? [] : ["the program that signs"]),
   ];
 }
 
@@ -122,7 +122,7 @@ export function describe({ message }: Args, { branch, files, stat, runs }: Plan)
   ].join("\n");
 }
 
-/** The commit itself is up to git; what we had to stage for it is unstaged again if it refuses. */
+/** Lets git commit. If git refuses, what zz staged for the commit is unstaged again. */
 export async function carryOut(
   { message }: Args,
   { branch, fresh, only }: Plan,

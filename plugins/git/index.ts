@@ -1,4 +1,4 @@
-// git_status, git_diff, git_log: what git knows, read-only. git_commit: asked for, with everything that it will do.
+// git_status, git_diff and git_log only read. For git_commit the person is asked, and shown everything it will do.
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
 import { capped, check, DIFF, needsOf, ownPath, pathspec, type Repository, repository } from "./ask.ts";
@@ -19,7 +19,7 @@ export const settings = {
   },
 };
 
-const SPARE_MS = 10_000; // that zz waits longer than we do, so that our own error is the one that is read
+const SPARE_MS = 10_000; // zz waits this much longer than this plugin, so that the plugin's own error is reported
 const PATH = ["file", "file_path", "filepath"]; // what models call it
 
 type GitZz = Zz<typeof defaults>;
@@ -80,7 +80,7 @@ function addDiff(zz: GitZz): void {
       const names = named.out.split("\0").filter(Boolean);
       const hidden = names.filter((name) => name !== ownPath(path, ctx) && !isShown(name, ctx));
       const shown = names.filter((name) => !hidden.includes(name));
-      if (!names.length) return { text: await nothing(repo, where, staged, ref), data: { files: [], hidden, cut: 0 } };
+      if (!names.length) return { text: await whyEmpty(repo, where, staged, ref), data: { files: [], hidden, cut: 0 } };
       const without = hidden.map((name) => `:(exclude,literal)${name}`);
       const { out, lost } = shown.length
         ? await repo.git([...DIFF, ...what, "--", where, ...without], { cut: true })
@@ -178,12 +178,12 @@ async function needsToLook(what: string, path: string, ctx: Ctx, seconds: number
   return { read: [path, ...read], ...others };
 }
 
-/** The gate knows which files may be read; a diff is another way to read them. */
+/** Whether a diff may show the file: only if the gate would let the model read it without asking. */
 function isShown(name: string, { permissions }: Ctx): boolean {
   return permissions.judge("read", name).verdict === "allow";
 }
 
-/** Resolved to commit hashes, so that nothing can be an option, a path or a single file's content. */
+/** Resolves `ref` to commit hashes, so that it cannot be an option, a path or a single file's content. */
 async function commits({ git }: Repository, ref: string): Promise<string> {
   const refuse = (why: string) => new Error(`Cannot compare with '${ref}': ${why}.`);
   if (ref.startsWith("-")) throw refuse("it begins with a dash. Name a commit, a branch or a tag");
@@ -204,8 +204,8 @@ async function hasCommits({ git }: Repository): Promise<boolean> {
   return (await git(["rev-parse", "--verify", "--quiet", "HEAD"], { codes: [0, 1, 128] })).code === 0;
 }
 
-/** Explains an empty diff, and where the changes are that were perhaps meant. */
-async function nothing(repo: Repository, where: string, staged: boolean, ref?: string): Promise<string> {
+/** Explains why a diff is empty, and says where the changes are that the model may have meant. */
+async function whyEmpty(repo: Repository, where: string, staged: boolean, ref?: string): Promise<string> {
   if (ref !== undefined) return "No changes.";
   const { files } = await branchAndFiles(repo, [where]);
   const has = (fits: (state: string) => boolean) => files.filter(({ state }) => fits(state)).length;
@@ -222,7 +222,7 @@ async function nothing(repo: Repository, where: string, staged: boolean, ref?: s
   return others.length ? `${which} (${others.join("; ")}).` : "No changes.";
 }
 
-/** A note if a filter that did not run may make the difference. */
+/** A note on files that may only look changed, because their content filter did not run. */
 async function unfiltered({ git, filters }: Repository, names: string[]): Promise<string[]> {
   if (!filters.length || !names.length) return [];
   const input = names.map((name) => `${name}\0`).join("");

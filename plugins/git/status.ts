@@ -24,7 +24,7 @@ export async function branchAndFiles(
   }
 }
 
-/** One line, whatever a name contains. */
+/** A file's row: one line, even if a name contains line breaks. */
 export function row({ state, path, from }: File): string {
   const plain = (name: string) => (/[\x00-\x1f\x7f]/.test(name) ? JSON.stringify(name) : name);
   return `${state} ${from === undefined ? "" : `${plain(from)} -> `}${plain(path)}`;

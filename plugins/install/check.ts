@@ -1,4 +1,4 @@
-// Whether a staged plugin loads: tried in another zz process, where a crash does no harm.
+// Checks whether a staged plugin loads, in another zz process, where a crash does no harm.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
@@ -47,7 +47,7 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
   if (broken) throw fault(`it conflicts with what is installed: ${own(broken.failure!)}. Nothing was changed`);
 }
 
-/** Plugins may have printed something before. */
+/** The list that zz printed last; plugins may have printed something before it. */
 function listIn(text: string): Listed[] | undefined {
   for (const line of text.trim().split("\n").reverse())
     try {

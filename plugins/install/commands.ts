@@ -1,4 +1,4 @@
-// Installing, restoring, updating, removing: what was fetched is shown and asked for, tried, then put in place.
+// Installs, restores, updates and removes plugins: each is fetched, shown and asked for, tried, then put in place.
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
@@ -27,7 +27,7 @@ import {
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
 
-/** Fetched and read, but not confirmed yet. */
+/** A plugin that was fetched and read, but not confirmed yet. */
 interface Candidate extends Fetched {
   spec: Spec;
   about: About;
@@ -58,13 +58,13 @@ export async function install(given: string | undefined, ctx: Ctx): Promise<Resu
   const spec = specOf(given, ctx.root);
   return staged("install", given.trim(), ctx, async (stages) => {
     const stage = stages.open();
-    const found = await fetchCandidate(spec, stage, ctx);
-    const { old, name, integrity } = found;
-    checkName(found, ctx);
+    const candidate = await fetchCandidate(spec, stage, ctx);
+    const { old, name, integrity } = candidate;
+    checkName(candidate, ctx);
     if (old && old.integrity === integrity && isWhole(ctx, old))
       return { text: `${called(name, old)} is installed already.`, data: dataOf(name, old) };
-    await confirmCandidates(ctx, "install", [found]);
-    return place(found, stage, ctx);
+    await confirmCandidates(ctx, "install", [candidate]);
+    return place(candidate, stage, ctx);
   });
 }
 
@@ -80,22 +80,22 @@ async function fetchCandidate(
   assertAllowed(ctx, "write", pluginsOf(home));
   if (spec.kind === "npm") await assertRegistryAllowed(ctx);
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const found = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE_FOLDER }, pinned);
-  const about = aboutOf(found.contents, found.base, found.single);
+  const fetched = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE_FOLDER }, pinned);
+  const about = aboutOf(fetched.contents, fetched.base, fetched.single);
   const name = as ?? about.name;
-  if (about.typeless) found.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
+  if (about.typeless) fetched.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
-  return { ...found, spec, about, name, look: lookAt(found.contents), ...(old && { old }) };
+  return { ...fetched, spec, about, name, look: lookAt(fetched.contents), ...(old && { old }) };
 }
 
-/** Refuses what the gate denies before anything happens; what it would ask about is part of the one question. */
+/** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
 function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
   const { verdict, why } = ctx.permissions.judge(kind, name);
   if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
 }
 
-/** The host of the registry matters only if some hosts are denied. */
+/** Checks the host of the registry, which matters only if rules deny hosts. */
 async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
   const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
   if (!denied.length) return;
@@ -115,21 +115,21 @@ function checkName({ name, old }: Candidate, { about }: Ctx): void {
     );
 }
 
-/** Whether all of its files are as they were installed. */
+/** Whether all of a plugin's files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
   const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
   return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
 }
 
 /**
- * Moves it from the stage to its place, once it loads. `exact`: the entry of the lock file, to restore it byte by byte.
+ * Moves a plugin from the stage to its place, once it loads. `exact`: its entry in the lock file, to restore each byte.
  */
-async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
+async function place(candidate: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
   const { home } = ctx.about;
-  const { name, single, contents, about, spec, source, integrity, version, commit, old } = found;
+  const { name, single, contents, about, spec, source, integrity, version, commit, old } = candidate;
   const top = single ? about.entry.replace(/^.*(?=\.[cm]?[jt]s$)/, name) : name;
   write(stage, top, contents, single);
-  const scripts = await dependenciesOf(found, path.join(stage.plugins, top), ctx, exact);
+  const scripts = await dependenciesOf(candidate, path.join(stage.plugins, top), ctx, exact);
   const has = [...contents.keys(), ...(scripts ? ["package-lock.json"] : [])];
   const files = sumsOf(stage, single ? [top] : [...new Set(has)].map((file) => `${top}/${file}`));
   const entry: Entry = {
@@ -147,13 +147,13 @@ async function place(found: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): P
   const at = path.join(pluginsOf(home), top);
   const more = notRun ? `\nThese packages have install scripts, which were not run: ${notRun}.` : "";
   const text = `Installed ${called(name, entry)} in ${at}.${more}`;
-  return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...found.look } };
+  return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...candidate.look } };
 }
 
-/** For programs: without the list of all packages. */
+/** The entry as --json prints it: without the list of all packages. */
 const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
 
-/** Installs the packages it needs next to it. Undefined if it needs none. */
+/** Installs the packages that a plugin needs next to it. Undefined if it needs none. */
 async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
   if (!about.dependencies.length) return undefined;
   assertAllowed(ctx, "run", "npm install");
@@ -188,7 +188,7 @@ async function restore(ctx: Ctx): Promise<Result> {
     if (!lock.size) return { text: "No plugin was installed yet: there is nothing to restore.", data: [] };
     if (!missing.length)
       return { text: `Everything is as it was installed: ${[...lock.keys()].join(", ")}.`, data: [] };
-    const found: { candidate: Candidate; entry: Entry; stage: Stage }[] = [];
+    const pending: { candidate: Candidate; entry: Entry; stage: Stage }[] = [];
     for (const [name, entry] of missing) {
       const stage = stages.open();
       const { version, commit } = entry;
@@ -200,15 +200,15 @@ async function restore(ctx: Ctx): Promise<Result> {
           `what ${plain(entry.source)} gives is not what was installed (${candidate.integrity} instead of ${entry.integrity}). --update ${name} takes what there is now`,
         );
       });
-      found.push({ candidate, entry, stage });
+      pending.push({ candidate, entry, stage });
     }
     await confirmCandidates(
       ctx,
       "restore",
-      found.map(({ candidate }) => candidate),
+      pending.map(({ candidate }) => candidate),
     );
     const done: Result[] = [];
-    for (const { candidate, entry, stage } of found)
+    for (const { candidate, entry, stage } of pending)
       done.push(await withSentence("restore", candidate.name, ctx, () => place(candidate, stage, ctx, entry)));
     return { text: done.map(({ text }) => text).join("\n"), data: done.map(({ data }) => data) };
   });
@@ -239,11 +239,11 @@ export async function update(given: string | undefined, ctx: Ctx): Promise<Resul
 }
 
 async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Promise<Result> {
-  const found = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
-  if (found.integrity === entry.integrity && isWhole(ctx, entry))
+  const candidate = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
+  if (candidate.integrity === entry.integrity && isWhole(ctx, entry))
     return { text: `${called(name, entry)} is up to date.`, data: dataOf(name, entry) };
-  await confirmCandidates(ctx, "update", [found]);
-  return place(found, stage, ctx);
+  await confirmCandidates(ctx, "update", [candidate]);
+  return place(candidate, stage, ctx);
 }
 
 const notInstalled = (names: Iterable<string>): string => {
@@ -280,24 +280,24 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
 async function confirmCandidates(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
   const { home } = ctx.about;
   const names = all.map(({ name }) => `'${name}'`).join(", ");
-  const rows = all.flatMap((found) => [
-    ...(all.length > 1 ? [`── ${found.name}`] : []),
-    ...shown(found, home).map(([what, text]) => `${what.padEnd(10)}${text}`),
+  const rows = all.flatMap((candidate) => [
+    ...(all.length > 1 ? [`── ${candidate.name}`] : []),
+    ...shown(candidate, home).map(([what, text]) => `${what.padEnd(10)}${text}`),
   ]);
   const head = `${verb} puts ${names} into ${pluginsOf(home)}.`;
   const what = all.length > 1 ? "them" : "it";
   await confirm(ctx, [head, ...rows].join("\n"), `${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, RIGHTS);
 }
 
-function shown(found: Candidate, home: string): [string, string][] {
-  const { name, about, contents, look, source, commit, integrity, notes, old } = found;
+function shown(candidate: Candidate, home: string): [string, string][] {
+  const { name, about, contents, look, source, commit, integrity, notes, old } = candidate;
   const packages = about.dependencies.map(([one, range]) => `${plain(one, 80)} ${plain(range, 40)}`);
   const names = [...contents.keys()].map((file) => plain(file, 80));
   const rows: [string, string | undefined][] = [
-    ["plugin", [name, versionOf(found), about.description && `(${about.description})`].filter(Boolean).join(" ")],
+    ["plugin", [name, versionOf(candidate), about.description && `(${about.description})`].filter(Boolean).join(" ")],
     ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
     ["integrity", integrity],
-    ["license", found.single ? undefined : (about.license ?? "not named")],
+    ["license", candidate.single ? undefined : (about.license ?? "not named")],
     ["files", `${contents.size}, ${inUnits(sizeOf(contents))}: ${listed(names)}`],
     [
       "needs",
@@ -305,13 +305,13 @@ function shown(found: Candidate, home: string): [string, string][] {
     ],
     ["adds", look.adds.length ? listed(look.adds, 20) : "nothing that its text names"],
     ["reaches", look.reaches.length ? look.reaches.join("; ") : "nothing past zz that its text names"],
-    ["changes", old && changes(found, old, home)],
+    ["changes", old && changes(candidate, old, home)],
     ["note", notes.length ? notes.join(" ") : undefined],
   ];
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }
 
-/** The old version and the new one, and which files differ. */
+/** Describes an update: the old version and the new one, and which files differ. */
 function changes(
   { contents, single, name, about, version, commit, spec }: Candidate,
   old: Entry,

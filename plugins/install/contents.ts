@@ -1,4 +1,4 @@
-// The files of a plugin, their checksums and sizes, and making foreign text safe for a terminal.
+// The files of a plugin, their checksums and sizes; and makes foreign text safe for a terminal.
 import crypto from "node:crypto";
 
 /** A plugin as fetched: each file by its path, with forward slashes. */

@@ -13,7 +13,7 @@ import { untar } from "./tar.ts";
 export interface Fetched {
   contents: Contents;
   source: string; // described in words
-  base: string; // its name, unless its package.json has one
+  base: string; // the plugin's name, unless its package.json has one
   single: boolean; // a file, not a folder
   integrity: string;
   version?: string;
@@ -33,23 +33,23 @@ const HEADER_BYTES = 60e6; // of an archive, in addition to its files
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
 export async function fetchSpec(spec: Spec, context: FetchContext, pinned: Pinned = {}): Promise<Fetched> {
-  const found = await {
+  const fetched = await {
     npm: () => fromNpm(spec as never, context, pinned),
     git: () => fromGit(spec as never, context, pinned),
     path: () => fromPath((spec as { file: string }).file),
     example: () => fromExample((spec as { name: string }).name, context.home),
   }[spec.kind]();
-  const { single } = found;
-  if (single) return found;
-  const contents = new Map([...found.contents].sort(([a], [b]) => compare(a, b)));
-  found.contents = contents;
+  const { single } = fetched;
+  if (single) return fetched;
+  const contents = new Map([...fetched.contents].sort(([a], [b]) => compare(a, b)));
+  fetched.contents = contents;
   const bundled = [...contents.keys()].filter((name) => /(^|\/)(node_modules|\.git)\//.test(name));
   for (const name of bundled) contents.delete(name);
-  // It could tell npm where to get packages from, and which programs to run.
-  if (contents.delete(".npmrc")) found.notes.push("Its .npmrc is left out.");
-  if (contents.has(".gitmodules")) found.notes.push("Its submodules are not fetched.");
-  if (!found.integrity) found.integrity = sumOfAll(contents);
-  return found;
+  // An .npmrc could tell npm where to get packages from, and which programs to run.
+  if (contents.delete(".npmrc")) fetched.notes.push("Its .npmrc is left out.");
+  if (contents.has(".gitmodules")) fetched.notes.push("Its submodules are not fetched.");
+  if (!fetched.integrity) fetched.integrity = sumOfAll(contents);
+  return fetched;
 }
 
 // ── npm ──
@@ -113,7 +113,7 @@ function npmFault({ out, err, code }: ProgramResult): string {
   return `npm failed: ${plain(error.summary || line.replace(/^npm (error|ERR!) /, ""))}`;
 }
 
-/** Which package: it may be one that the plugin needs. */
+/** The package that npm did not find, which may be one that the plugin needs. */
 const missing = ({ detail }: Record<string, unknown>): string => {
   const name = /'([^']+)'/.exec(String(detail ?? ""))?.[1];
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
@@ -184,25 +184,25 @@ async function fromGit(
 
 function gitFault({ err, code }: ProgramResult, ref = ""): string {
   const line = err.split("\n").find((one) => /^(fatal|error|ERROR): /.test(one)) ?? err.trim().split("\n")[0];
-  const said = plain(line?.replace(/^(fatal|error|ERROR): /, "") || `exit code ${code}`).replace(/\.$/, "");
+  const message = plain(line?.replace(/^(fatal|error|ERROR): /, "") || `exit code ${code}`).replace(/\.$/, "");
   if (
     /could not read (Username|Password)|Authentication failed|terminal prompts disabled|Permission denied|Host key verification|returned error: 40[13]/i.test(
       err,
     )
   )
-    return `it is private, or is not there: git was asked to log in, and nothing was typed for it (${said}). Let git's credentials or an ssh agent know it`;
+    return `it is private, or is not there: git was asked to log in, and nothing was typed for it (${message}). Let git's credentials or an ssh agent know it`;
   if (/Could not resolve|Failed to connect|Couldn't connect|Connection (refused|timed out)|unreachable/i.test(err))
-    return `git cannot reach it (${said}). Check the network`;
+    return `git cannot reach it (${message}). Check the network`;
   if (/couldn't find remote ref/.test(err))
     return ref ? `it has no branch, tag or commit '${plain(ref)}'. Check what follows the #` : "it is empty";
   if (/not appear to be a git repository|repository .*not found|not found$/im.test(err))
-    return `there is no such repository (${said}). Check the URL`;
-  return `git failed: ${said}`;
+    return `there is no such repository (${message}). Check the URL`;
+  return `git failed: ${message}`;
 }
 
 // ── the disk ──
 
-/** The examples that come with zz: zz/NAME, and the path. */
+/** The examples that come with zz, as zz/NAME, and their paths. */
 export function examples(home: string): Map<string, string> {
   const folder = path.join(home, "plugins", "examples");
   const names = fs.existsSync(folder)

@@ -11,7 +11,7 @@ const EVENTS =
 const STEPS = "line request call preview render prompt";
 const UNNAMED = "of a name that is made as it runs";
 
-/** A module, however it is imported. */
+/** Matches the name of a module, however it is imported. */
 const moduleName = (names: string) => new RegExp(`["'\`](?:node:)?(?:${names})(?:/[\\w/]+)?["'\`]`);
 const REACHES: [what: string, signs: RegExp][] = [
   ["files, past zz (node:fs)", moduleName("fs")],

@@ -8,7 +8,7 @@ export interface About {
   version?: string;
   license?: string;
   description?: string;
-  typeless?: boolean; // Node has to guess whether its files are modules, and warns each time
+  typeless?: boolean; // Node must guess whether its files are modules, and warns each time
   manifest: Manifest;
   dependencies: [name: string, range: string][];
 }
@@ -52,7 +52,7 @@ function packageOf(contents: Contents): Record<string, unknown> | undefined {
   throw fault("its package.json is not a JSON object. Fix it");
 }
 
-/** As zz's loader finds it. */
+/** The entry file, found as zz's loader finds it. */
 function entryOf(declared: Record<string, unknown>, contents: Contents): string {
   const { zz, keywords, exports, main } = declared;
   const byKeyword = Array.isArray(keywords) && keywords.includes(KEYWORD);

@@ -1,5 +1,5 @@
-// Puts plugins in place: staged next to them, then renamed, so that a killed run leaves either the old or the new one.
-// Also the lock file.
+// Puts plugins in place: stages them next to the others, then renames them, so that a killed run leaves either the old
+// or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
 import { codeOf, compare, fault, tryTo } from "zz/text";
@@ -11,7 +11,7 @@ export interface Entry {
   source: string;
   version?: string;
   commit?: string;
-  integrity: string; // of what was fetched: npm's own checksum, or one over names and bytes
+  integrity: string; // the checksum of what was fetched: npm's own, or one over names and bytes
   entry: string;
   files: Record<string, string>; // by path, sha256
   dependencies?: { integrity: string; lock: object }; // the whole package-lock.json, to restore the same packages
@@ -109,7 +109,7 @@ export const existingName = (home: string, name: string): string | undefined =>
     (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
   );
 
-/** The paths of installed files that were changed since. */
+/** The paths of installed files that have changed since. */
 export function changedOf(home: string, { files }: Entry): string[] {
   const sum = (file: string) => tryTo(() => sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256"));
   return Object.entries(files).flatMap(([file, known]) => (sum(file) === known ? [] : [file]));
@@ -174,7 +174,7 @@ export function copyExtras(home: string, { plugins }: Stage, extras: string[]): 
 
 // ── putting in place ──
 
-/** `known`: its entry in the lock file when the person was asked. */
+/** `known`: the plugin's entry in the lock file when the person was asked. */
 export function putInPlace(
   home: string,
   stage: Stage,
@@ -195,7 +195,7 @@ export function putInPlace(
   });
 }
 
-/** After each step the next run could continue from there. */
+/** Carries out a plan; if it is killed after any step, the next run can continue from there. */
 function runPlan(home: string, folder: string): void {
   const { name, entry, target, old }: Plan = JSON.parse(fs.readFileSync(path.join(folder, PLAN), "utf8"));
   const [place, kept] = [pluginsOf(home), path.join(folder, "old")];
@@ -248,8 +248,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Allows one process at a time. `act` takes milliseconds, so an older mark was left behind, as was that of a dead
- * process.
+ * Runs `act` in one process at a time. `act` takes milliseconds, so an older mark was left behind, and so was a dead
+ * process's.
  */
 function withMutex<T>(home: string, act: () => T): T {
   const mutex = path.join(pluginsOf(home), MUTEX_FILE);

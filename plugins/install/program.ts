@@ -15,7 +15,7 @@ export interface RunOptions {
   maxBytes?: number; // of its output
 }
 
-/** Variables of a git hook or npm script that started zz: they are about something else. */
+/** Variables of a git hook or npm script that started zz: they would mislead the git or npm that zz starts. */
 const MISLEADING =
   /^(GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|PREFIX|EXTERNAL_DIFF)|npm_config_(local_prefix|prefix|json|dry_run|global|workspaces?)|npm_(package|lifecycle)_.*)$/;
 const NO_PROMPTS = {

@@ -1,4 +1,4 @@
-// What is to be installed, by the way it is written.
+// Reads what is to be installed: an npm package, a git URL, a path or an example, told apart by how it is written.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

@@ -1,11 +1,11 @@
 // Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out of the
-// archive, and this refuses it by name.
+// archive, while this refuses the archive and names the path.
 import { fault } from "zz/text";
 import { type Contents, MAX_BYTES, MAX_FILES, plain, safePath, TOO_LARGE, TOO_MANY } from "./contents.ts";
 
 const BLOCK = 512;
 
-/** `strip`: npm's archives have everything in one folder, whose name means nothing. */
+/** `strip`: leaves out the top folder, since npm's archives have everything in one, whose name means nothing. */
 export function untar(archive: Buffer, strip: boolean): Contents {
   const contents: Contents = new Map();
   const links = new Map<string, string>();
@@ -81,7 +81,7 @@ function textAt(from: Buffer, at: number, length: number): string {
   return field.subarray(0, end < 0 ? length : end).toString("utf8");
 }
 
-/** Octal; very large numbers are binary, marked by the first bit. */
+/** Reads a number: octal digits, or binary if it is very large, which the first bit marks. */
 function numberAt(head: Buffer, at: number, length: number): number {
   if (!(head[at]! & 0x80)) return Number.parseInt(textAt(head, at, length).trim() || "0", 8) || 0;
   let value = head[at]! & 0x7f;
@@ -90,14 +90,14 @@ function numberAt(head: Buffer, at: number, length: number): number {
   return value;
 }
 
-/** The checksum is computed with blanks in its own field. */
+/** Whether a header's checksum is right; it is computed with blanks in its own field. */
 function isWhole(head: Buffer): boolean {
   let sum = 0;
   for (let i = 0; i < BLOCK; i++) sum += i >= 148 && i < 156 ? 32 : head[i]!;
   return sum === numberAt(head, 148, 8);
 }
 
-/** Lines of `LENGTH KEY=VALUE`, where the length includes the whole line. */
+/** Reads lines of `LENGTH KEY=VALUE`, where the length includes the whole line. */
 function paxOf(data: Buffer): { path?: string; linkpath?: string } {
   const found: Record<string, string> = {};
   for (let at = 0; at < data.length; ) {

@@ -1,7 +1,7 @@
 // /js evaluates TypeScript, with access to the conversation: for looking at things, and for small calculations.
 import type { Ctx, Zz } from "zz";
 
-export const defaults = { seconds: 10 }; // without an await, so Ctrl+C could not stop it
+export const defaults = { seconds: 10 }; // for code without an await, which Ctrl+C cannot stop
 export const settings = {
   schema: {
     type: "object",
@@ -58,7 +58,7 @@ function evaluate(code: string, about: Record<string, unknown>, timeout: number)
 const stopped = ({ signal }: Ctx): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")), { once: true }));
 
-/** A function's body: the expression's value, or statements with a `return` of their own. */
+/** The body of a function that returns the expression's value, or of statements with a `return` of their own. */
 async function compiled(code: string): Promise<string> {
   const forms = [`return (${code}\n)`, code];
   for (const form of forms) if (parses(form)) return form;

@@ -16,7 +16,7 @@ export const settings = {
     },
   },
 };
-const MAX_PLACES = 10; // that recall gives
+const MAX_PLACES = 10; // in one result of recall
 const MAX_FILE_CHARS = 20_000; // of a file that recall gives whole
 const MAX_NOTE_CHARS = 2_000;
 const GUIDE =
@@ -86,9 +86,9 @@ const places = (ctx: Ctx): string =>
 /** Each tree's index, and what else it contains. */
 function overview(ctx: Ctx, tokens: number): string | undefined {
   const trees = tree.treesOf(ctx);
-  const promptTexts = trees.map(tree.promptFileOf);
-  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptTexts.filter(Boolean).length);
-  const texts = trees.map((one, i) => [promptText(one, promptTexts[i]), hint(one)].filter(Boolean).join("\n"));
+  const promptFiles = trees.map(tree.promptFileOf);
+  const room = (tokens * CHARS_PER_TOKEN) / Math.max(1, promptFiles.filter(Boolean).length);
+  const texts = trees.map((one, i) => [promptText(one, promptFiles[i]), hint(one)].filter(Boolean).join("\n"));
   const found = texts.filter(Boolean);
   return found.length ? [GUIDE, ...found].join("\n\n") : undefined;
 
@@ -96,7 +96,7 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
     if (!file) return "";
     const name = tree.placeOf(ctx.root, file);
     try {
-      const real = tree.realOf(file); // judged and read: a link may lead elsewhere by then
+      const real = tree.realOf(file); // both judged and read, since a link may change in between
       const why = tree.refusal(ctx, from, real ?? file);
       if (why) throw new Error(why);
       const { text, size } = tree.endsOf(real!, ctx.files.open);
@@ -121,7 +121,7 @@ function overview(ctx: Ctx, tokens: number): string | undefined {
 type Noted = { text: string; topic?: string | undefined; where?: string | undefined };
 type Target = { file: string; title: string; index?: string; name: string };
 
-/** Where a note goes: to its topic, or to today; into MEMORY.md if that is used instead of an index. */
+/** The file for a note: that of its topic, or of today; MEMORY.md if that is used instead of an index. */
 function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const refuse = (why: string) => new Error(`Cannot remember that: ${why}`);
   if (!text.trim()) throw refuse("it is empty. Say it in a sentence.");
@@ -137,8 +137,8 @@ function targetOf({ text, topic, where }: Noted, ctx: Ctx): Target {
   const slug = slugOf(known ? rest.join(" ") : (topic ?? ""));
   if (topic !== undefined && !slug) throw refuse(`'${topic}' is not a topic. Name it with letters.`);
   const name = slug ? `${known ? part : "topics"}/${slug}.md` : `daily/${today()}.md`;
-  const promptText = tree.promptFileOf({ from: "home", base, folder });
-  if (promptText?.endsWith("MEMORY.md")) return { file: promptText, title: "Memory", name: "MEMORY.md" };
+  const promptFile = tree.promptFileOf({ from: "home", base, folder });
+  if (promptFile?.endsWith("MEMORY.md")) return { file: promptFile, title: "Memory", name: "MEMORY.md" };
   const title = slug ? oneLine(known ? rest.join("/") : topic!) : today();
   return { file: path.join(folder, name), title, index: path.join(folder, tree.INDEX), name };
 }
@@ -168,7 +168,7 @@ async function remember({ text, topic, where }: Noted, ctx: Ctx): Promise<Result
   return { text: `Remembered in ${place}:${line}.`, data: { place, line } };
 }
 
-/** Undefined if it does not exist. */
+/** The text of a file of notes; undefined if the file does not exist. */
 async function noteText(file: string, { files }: Ctx): Promise<string | undefined> {
   if (!tree.lstat(file)) return undefined;
   const { text, bytes } = await files.read(file);
@@ -204,8 +204,8 @@ async function recall({ query }: { query: string }, ctx: Ctx): Promise<Result> {
 function around({ file, line }: Hit, pages: Page[], root: string): string {
   const { lines } = pages.find((page) => page.file === file)!;
   const from = Math.max(1, line - 1);
-  const beside = lines.slice(from - 1, line + 1).map((text, i) => ({ text, number: from + i }));
-  const rows = beside.filter(({ text, number }) => text.trim() || number === line);
+  const neighbours = lines.slice(from - 1, line + 1).map((text, i) => ({ text, number: from + i }));
+  const rows = neighbours.filter(({ text, number }) => text.trim() || number === line);
   return [
     `${tree.placeOf(root, file)}:${line}`,
     ...rows.map(({ text, number }) => `${number === line ? ">" : " "} ${number}\t${text}`),

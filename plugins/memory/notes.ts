@@ -3,7 +3,7 @@ import { plural } from "zz/text";
 
 const NOTE = /^- (\d{4}-\d\d-\d\d): (.*)$/;
 const MAX_INDEXED_CHARS = 120; // of a note in the index
-/** A line that zz wrote; one that a person wrote for the file stays as it is. */
+/** A line that zz wrote in the index. A line that the person wrote for a file is not changed. */
 export const MADE = /^- \[[^\]]*\]\(([^)]+)\): \d+ notes?, last \d{4}-\d\d-\d\d: /;
 
 export const linesOf = (text: string): string[] => text.replace(/^\ufeff/, "").split(/\r?\n/);
@@ -14,7 +14,7 @@ export function withNote(text: string | undefined, title: string, note: string):
   return `${before}\n${note}\n`;
 }
 
-/** The index with its line for that file updated, or removed if the file has no text any more. */
+/** The index with its line for the file updated, or removed if the file has no text left. */
 export function withIndexed(index: string | undefined, name: string, text: string | undefined): string {
   const lines = index?.trim() ? linesOf(index.trimEnd()) : ["# Memory", ""];
   const made = text === undefined ? undefined : lineFor(name, text);
@@ -36,7 +36,7 @@ function lineFor(name: string, text: string): string | undefined {
   return `- [${name.replace(/\.\w+$/, "")}](${name}): ${count}, last ${last.date}: ${said}`;
 }
 
-/** Whether nothing is left but headings. */
+/** Whether the text consists only of headings and blank lines. */
 export const isBare = (text: string): boolean => linesOf(text).every((line) => !line.trim() || line.startsWith("#"));
 
 /** The local date. Written by hand, since the first use of Intl costs 15 ms. */

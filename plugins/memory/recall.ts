@@ -12,7 +12,7 @@ export interface Hit {
 }
 export type Page = { file: string; lines: string[] };
 
-/** The files that can be read now; and the others, with why: deleted meanwhile, not text, too large, or denied. */
+/** The files that can be read now, and the others with the reason: just deleted, not text, too large, or denied. */
 export async function pagesOf(ctx: Ctx): Promise<{ pages: Page[]; left: LeftOut[] }> {
   const { files, left } = filesOf(ctx);
   const pages: Page[] = [];
@@ -51,18 +51,18 @@ export async function bySimilarity(pages: Page[], query: string, limit: number):
   return fuse.search({ $and: words.map((text) => ({ text })) }, { limit }).map(({ item }) => item);
 }
 
-/** Each word once, and at most so many: every line is searched for each of them. */
+/** The words of a query, each once and not too many, since every line is searched for each of them. */
 const wordsOf = (query: string): string[] =>
   [...new Set(query.slice(0, 2_000).match(/[\p{L}\p{N}]+/gu))].slice(0, MAX_WORDS);
 const MAX_WORDS = 50;
 
-/** Without headings, and without what the index repeats of the notes. */
+/** All lines except blank ones and those in which the index repeats notes. */
 const linesIn = (pages: Page[]): Hit[] =>
   pages.flatMap(({ file, lines }) =>
     lines.flatMap((text, i) => (!text.trim() || MADE.test(text) ? [] : [{ file, line: i + 1, text }])),
   );
 
-/** The file that is meant by its path, or by the end of it. */
+/** The file with this path, or the only one whose path ends with it. */
 export function pageNamed(pages: Page[], root: string, name: string): Page | undefined {
   const whole = path.resolve(root, name);
   const ends = pages.filter(({ file }) => file.endsWith(path.sep + path.normalize(name)));

@@ -16,14 +16,14 @@ export type LeftOut = { file: string; why: string };
 export const PARTS = ["core", "projects", "daily", "topics"];
 export const INDEX = "INDEX.md";
 export const MAX_FILE_BYTES = 1024 * 1024; // of a file that is searched
-const END_BYTES = 64 * 1024; // of a larger one, what is read of each end for the prompt
+const END_BYTES = 64 * 1024; // read of each end of a larger file, for the prompt
 const MAX_FILES = 1_000;
 
 export function treesOf({ root, about }: Pick<TreeContext, "root" | "about">): Tree[] {
   const tree = (from: From, base: string): Tree => ({ from, base, folder: path.join(base, "memory") });
   const trees = [tree("project", path.join(root, ".zz")), tree("home", about.home)];
   const [project, home] = trees.map(({ base }) => realOf(base));
-  return project && project === home ? trees.slice(1) : trees; // the folder that contains the home
+  return project && project === home ? trees.slice(1) : trees; // the project's .zz/ is the home
 }
 
 /** The file of a tree that is in the prompt: its index, or its only file. */
@@ -48,7 +48,7 @@ export function endsOf(file: string, open: Ctx["files"]["open"]): { text: string
   }
 }
 
-/** Every file of memory, and those that are left out, with why. */
+/** The files of memory that may be read, and those that are left out, with the reason. */
 export function filesOf(ctx: TreeContext): { files: string[]; left: LeftOut[] } {
   const [files, left]: [string[], LeftOut[]] = [[], []];
   for (const tree of treesOf(ctx)) {
@@ -74,7 +74,7 @@ export function refusal({ root, permissions }: TreeContext, from: From, file: st
   return verdict === "deny" ? "reading it is denied" : undefined;
 }
 
-/** For the gate: memory may be read. */
+/** The need to read a file of memory, which the gate allows unless a rule denies it. */
 export const allowed = (name: string) => ({ name, verdict: "allow" as const, why: "it is zz's memory" });
 
 function under(folder: string, depth = 0): string[] {
@@ -107,6 +107,6 @@ const REASONS: Record<string, string> = {
 };
 export const reason = (error: unknown): string => REASONS[codeOf(error)] ?? (error as Error).message.replace(/\.$/, "");
 
-/** As a place is written: relative inside the project. */
+/** The path of a file as messages show it: relative if it is inside the project. */
 export const placeOf = (root: string, file: string): string =>
   file.startsWith(root + path.sep) ? path.relative(root, file) : file;

@@ -1,4 +1,4 @@
-// How the project runs its tests: by its test script, its runner, or node itself.
+// Finds out how the project runs its tests: by its test script, its runner, or node itself.
 import fs from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import type { Ctx } from "zz";
@@ -41,7 +41,7 @@ const BEFORE_RUNNER = /^(npx|pnpx|bunx|npm|pnpm|yarn|bun|exec|x|cross-env|env|c8
 const WATCHES = /^(watch|dev|--watch(All)?)$/;
 /** Words of a script that select tests. */
 const PLACE = /[*?{]|[._-](test|spec)s?\.[cm]?[jt]sx?$|^(\.\/)?(tests?|specs?|__tests__|src)(\/|$)/;
-/** What `node --test` takes for a test. */
+/** The files that `node --test` runs as tests. */
 const NODE_TEST = /(^|\/)(test|test-[^/]*|[^/]*[._-]test)\.[cm]?[jt]s$|(^|\/)test\/.*\.[cm]?[jt]s$/;
 const MAX_FILES = 200;
 
@@ -72,7 +72,7 @@ export async function commandFor(wanted: Wanted, ctx: Ctx): Promise<Found> {
 const cannot = (why: string, next = "Use run_command with the project's own command."): Error =>
   new Error(`Cannot run tests: ${why}. ${next}`);
 
-/** The path relative to the project, never mistaken for an option. */
+/** The path relative to the project, written so that it cannot be mistaken for an option. */
 function placeOf(name: string, { root, files }: Ctx): string | undefined {
   const file = files.path(name);
   if (!fs.existsSync(file)) throw cannot(`there is no file or folder '${name}'`, "Check the path.");
@@ -151,14 +151,14 @@ async function withoutScript(own: Package, { root, files }: Ctx): Promise<Script
   return isThere ? { ...blank, runner: "node", program: ["node"], args: ["--test"] } : undefined;
 }
 
-/** The runner itself, with the options from the script. */
+/** The command that starts the runner itself, with the options from the script. */
 async function direct({ runner, settings, program, args }: Script, wanted: Wanted, ctx: Ctx): Promise<string> {
   const { path, filter } = wanted;
   const kept = args.filter((word) => !WATCHES.test(word) && word !== "run" && !(path && isPlace(word)));
   const places = path ? await placesFor(runner, path, ctx) : [];
   const named = filter ? [`${NAMED[runner]}=${pattern(filter)}`] : [];
   const start = program.length ? program : binary(runner, ctx.root);
-  const at = kept.indexOf("--test") + 1; // after the first file node takes no more options
+  const at = kept.indexOf("--test") + 1; // node accepts no options after the first file
   const words = runner === "vitest" ? ["run", ...named, ...kept] : kept.toSpliced(at, 0, ...named);
   return [...settings.map(setting), shellWords([...start, ...words, ...places])].join(" ");
 }
@@ -189,7 +189,7 @@ async function placesFor(runner: Runner, path: string, { root, files }: Ctx): Pr
   const tests = isFolder ? (await files.list(path)).filter((file) => NODE_TEST.test(file)) : [path];
   if (!tests.length) throw cannot(`there is no test file in '${path}'`, "Check the path.");
   if (tests.length > MAX_FILES) throw cannot(`'${path}' holds ${tests.length} test files`, "Choose a folder in it.");
-  return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node takes them for globs
+  return tests.map((file) => file.replace(/[*?[{}()!]/g, "[$&]")); // node reads names as globs
 }
 
 /** All runners take a regular expression. A text that does not match itself is taken literally. */

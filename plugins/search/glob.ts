@@ -1,4 +1,4 @@
-// glob: files by their names.
+// glob: finds files by their names.
 import { relative } from "node:path";
 import type { Zz } from "zz";
 import { notUtf8 } from "zz/text";
@@ -30,7 +30,7 @@ export const glob = (zz: Zz<any>) =>
       const rows = found.slice(0, MAX_PATHS).map(shownName);
       if (found.length > MAX_PATHS) rows.push(`[${found.length - MAX_PATHS} more; narrow the pattern or the path]`);
       rows.push(...notUtf8(root, found, "of these cannot be opened"));
-      return { text: rows.join("\n") || (await nothing()), data: found };
+      return { text: rows.join("\n") || (await noMatchText()), data: found };
 
       async function matching(one: string): Promise<string[]> {
         const fits = matcher(one);
@@ -43,8 +43,8 @@ export const glob = (zz: Zz<any>) =>
         return matched;
       }
 
-      /** The most frequent mistake is a pattern for one folder that was meant for all of them. */
-      async function nothing(): Promise<string> {
+      /** Suggests all folders, since most often a pattern for one folder was meant for all of them. */
+      async function noMatchText(): Promise<string> {
         const deeper = wanted.includes("/") ? 0 : (await matching(`**/${wanted}`)).length;
         return `No file matches '${pattern}'.${deeper ? ` '**/${pattern}' would match ${deeper}.` : ""}`;
       }

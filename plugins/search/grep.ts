@@ -13,7 +13,7 @@ const CHARS_BEFORE_HIT = 60; // in longer lines
 const MAX_QUERY_CHARS = 10_000;
 const BATCH_CHARS = 1 << 18; // searched at a time
 const MAX_NEAR_LINES = 20; // on each side of a hit
-const MAX_NEAR = 500; // with all hits together
+const MAX_NEAR = 500; // around all hits together
 const OUTPUTS = ["lines", "files", "count"];
 
 interface Args {
@@ -34,7 +34,7 @@ interface Search {
   isFolder: boolean;
   most: number; // hits to show
   around: [before: number, after: number]; // lines to show with each
-  near: number; // such lines so far
+  near: number; // how many of these lines there are so far
   found: { path: string; count: number }[]; // every file with hits
   hits: (Hit & { path: string; near: Line[] })[];
   stuck: string[]; // lines on which the regular expression takes too long
@@ -107,7 +107,7 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
   };
 }
 
-/** The test of names that glob stands for. Throws if the arguments cannot be searched for. */
+/** Checks the arguments, and returns the test of names that `glob` stands for. Throws if they cannot be used. */
 function checkedArgs({ query, glob, ...how }: Args): ((name: string) => boolean) | undefined {
   if (!query) throw new Error("Cannot search for nothing. Say what to find.");
   const { output = "lines", before = 0, after = 0, limit = 1 } = how;
@@ -161,7 +161,7 @@ async function searchFile(search: Search, where: string, path: string): Promise<
   const { root, files, signal } = search.ctx;
   signal.throwIfAborted();
   const bytes = Buffer.from((await files.read(path)).bytes);
-  files.shown(path, []); // but for the lines that are found
+  files.shown(path, []); // only the lines that are found count as shown, later
   if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
   const name = relative(root, where);
   await addToBatch(search, name, bytes);
@@ -209,10 +209,10 @@ function nearby(search: Search, text: string): (hit: Hit) => Line[] {
   };
 }
 
-/** How long a regular expression takes tells what is in a file, also when no hit is shown. */
+/** Whether to try a regular expression on a file: the time that it takes tells what the file contains. */
 const mayTry = ({ ctx }: Search, name: string): boolean => ctx.permissions.judge("read", name).verdict === "allow";
 
-/** A search finds files that nobody named, and some of them contain secrets. */
+/** Whether to show hits of a file: a search reaches files that the call does not name, some of them with secrets. */
 async function mayShow({ ctx: { permissions, files }, isFolder }: Search, name: string): Promise<boolean> {
   if (!isFolder || permissions.judge("read", name).verdict === "allow") return true;
   return files.read(name).then(
@@ -256,7 +256,7 @@ function rowsAround(hits: Search["hits"]): string[] {
   return rows;
 }
 
-/** Only which files hold it, or how often. */
+/** The result for the outputs `files` and `count`: which files have hits, or how many. */
 function filesResult(search: Search, args: Args, names: string[]) {
   const { found, stuck } = search;
   const shown = found.slice(0, search.most);

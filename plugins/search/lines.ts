@@ -1,4 +1,4 @@
-// What a hit is. Only this file decides that, with or without ripgrep, so that the answers are the same.
+// Decides what a hit is. Only this file does, with or without ripgrep, so that the results are the same.
 import { closeSync, fstatSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import vm from "node:vm";
@@ -7,7 +7,7 @@ import type { Ctx } from "zz";
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const BUFFER_BYTES = 1 << 17; // most files are smaller
 const BINARY_CHECK_BYTES = 8_192;
-const SLICE_MS = 30; // at a stretch, then everything else gets a turn: Ctrl+C, the live line
+const SLICE_MS = 30; // at a stretch, then everything else may run: Ctrl+C, the live line
 const LINE_MS = 100; // for one line, in this thread
 const LINE_APART_MS = 2_000; // for one line, in a separate thread
 const LINES_APART_MS = 10_000; // for all such lines
@@ -52,7 +52,7 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
 
 export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
-/** Lets everything else have a turn, when it is time. */
+/** Returns a function that lets everything else run whenever SLICE_MS have passed. */
 export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {
   let next = performance.now() + SLICE_MS;
   return () => {
@@ -91,7 +91,7 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
           at[i] = lines[i]!.search(pattern);
       };
       if (!within) work();
-      else if (!within(work) && i < lines.length) at[i] = await searchSlowLine(lines[i++]!); // or stopped at the very end
+      else if (!within(work) && i < lines.length) at[i] = await searchSlowLine(lines[i++]!); // all lines may be done
       await yieldIfDue();
     }
     let start = 0;
@@ -116,7 +116,7 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
   }
 }
 
-/** Searches in a thread that can be stopped at any time. -2: it was stopped. */
+/** Searches in a thread that can be stopped at any time. Returns -2 if it was stopped. */
 async function searchApart(pattern: RegExp, line: string, ms: number, signal: AbortSignal): Promise<number> {
   const { Worker } = await import("node:worker_threads");
   const code = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
@@ -137,7 +137,7 @@ async function searchApart(pattern: RegExp, line: string, ms: number, signal: Ab
   }
 }
 
-/** From hit to hit: ten times as fast as line by line. */
+/** Goes from hit to hit, which is ten times as fast as line by line. */
 function findExact(whole: string, query: string): Found {
   const text = whole.replace(BOM, "");
   const found: Found = { count: 0, hits: [], stuck: [] };

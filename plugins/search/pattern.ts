@@ -59,7 +59,7 @@ function tokens(part: string, brackets: boolean): Token[] {
   });
 }
 
-/** A literal character, also a star after a backslash. */
+/** Matches one literal character; a star after a backslash is one too. */
 const only = (char: string): Token => (char === "*" ? (other) => other === "*" : char);
 
 function oneOf(inner: string): Token {

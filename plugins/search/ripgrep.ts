@@ -1,8 +1,8 @@
-// Which files can contain a hit according to ripgrep. It may name too many but must not miss any: only lines.ts decides
-// what a hit is. Ripgrep walks the project while the lister asks git, twice at once: one names the files that match, one
-// those that it looks at. Files that it does not look at (it knows .gitignore, but not ignored files that git tracks) are
-// searched here. For 10,000 files the two take 60 ms; one that reports on every file (--count --include-zero) 100 ms,
-// since it asks the system about each part of each path that it prints.
+// Asks ripgrep which files can contain a hit. It may name too many but must not miss any: only lines.ts decides what a
+// hit is. While git lists the files, two ripgreps walk the project: one names the files that match, one those that it
+// looks at. zz itself searches the other files (ripgrep knows .gitignore, but not ignored files that git tracks). For
+// 10,000 files the two take 60 ms; a single one that reports on every file (--count --include-zero) takes 100 ms, since
+// it asks the system about each part of each path that it prints.
 import type { ChildProcess } from "node:child_process";
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -13,7 +13,7 @@ const WALK = "--no-config --no-messages --hidden --no-require-git --no-ignore-do
 const FILES = [...WALK, "--files", "--threads=1"]; // fast enough; the other one needs the cores
 const MATCHES = [...WALK, ..."--files-with-matches --encoding none --text --case-sensitive".split(" ")];
 const MAX_QUERY_CHARS = 1_000; // longer queries are rare
-/** Seldom part of a project and often large; if they are, their files are searched here. */
+/** Folders that are often large but seldom part of a project. If they are, zz searches their files itself. */
 const LEFT_OUT = ".git node_modules dist build .next coverage .venv __pycache__ target".split(" ");
 
 /** For each file that ripgrep searched, whether it can contain a hit. Empty if ripgrep is missing or cannot tell. */
@@ -38,15 +38,15 @@ export async function askRipgrep(
     output((fd) => start([...MATCHES, ...globs, ...what, ...below], fd)), // first, since it takes longest
     output((fd) => start([...FILES, ...globs, ...below], fd)),
   ]);
-  const can = new Map<string, boolean>();
-  if (matching?.code === 0 || matching?.code === 1) for (const name of all?.names ?? []) can.set(name, false);
-  for (const name of matching?.names ?? []) can.set(name, true);
-  return can;
+  const canMatch = new Map<string, boolean>();
+  if (matching?.code === 0 || matching?.code === 1) for (const name of all?.names ?? []) canMatch.set(name, false);
+  for (const name of matching?.names ?? []) canMatch.set(name, true);
+  return canMatch;
 }
 
 /**
- * The names that a program prints, and how it ended. Collected in an unlinked file: a pipe would wake this process again
- * and again.
+ * The names that a program prints, and its exit code. They are collected in an unlinked file, since a pipe would wake
+ * this process again and again.
  */
 async function output(start: (fd: number) => ChildProcess): Promise<{ names: string[]; code: number } | undefined> {
   const { tmpdir } = await import("node:os");
@@ -83,7 +83,7 @@ export function patternFor({ query, regex, ignoreCase }: Query): string[] | unde
   return pattern === undefined ? undefined : [...fold, "-e", pattern];
 }
 
-/** Whatever is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8. */
+/** Anything that is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8. */
 const ANY = "(?:(?-u:.){1,3})";
 const SPACE =
   "\\t\\x0b\\x0c\\r\\x20\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";

@@ -1,4 +1,4 @@
-// again: a command that needed more than its copy of the project gave it is offered to be run again, with that.
+// again: if a command failed on a copy of the project for want of hosts or .git, offers to run it again with them.
 import fs from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Result } from "zz";
@@ -6,7 +6,7 @@ import { unique } from "./judge/state.ts";
 
 type Call = { command: string; timeout_ms?: number };
 export type Lack = { hosts: string[] } | { direct: true };
-/** What runs now for the second time, and why: told with the question. */
+/** By command and hosts, why it is now run for the second time: shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
 
@@ -24,7 +24,7 @@ const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
 const IN_GIT =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
-/** What a failed command was refused, as far as its output tells. */
+/** What a failed command lacked on the copy (hosts, or .git), judging by its output. */
 export function lackOf(command: string, output: string, root: string): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
@@ -35,12 +35,12 @@ export function lackOf(command: string, output: string, root: string): Lack | un
 const [MAX_LINES, MAX_HOSTS] = [2_000, 5];
 
 function hostsIn(command: string, lines: string[]): string[] {
-  const told = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
-  if (!told.length) return [];
+  const unreachable = lines.filter((line) => line.length < 2_000 && UNREACHABLE.test(line));
+  if (!unreachable.length) return [];
   const all = (patterns: RegExp[], texts: string[]) =>
     texts.flatMap((text) => patterns.flatMap((one) => [...text.matchAll(one)].map(([, host]) => host!.toLowerCase())));
   const isHost = (host: string) => /^[a-z0-9]([\w.-]*[a-z0-9])?(:\d+)?$/.test(host) && /\./.test(host);
-  const named = unique(all([...HOSTS, URLS], told)).filter(isHost);
+  const named = unique(all([...HOSTS, URLS], unreachable)).filter(isHost);
   return (named.length ? named : unique(all([URLS], [command])).filter(isHost)).slice(0, MAX_HOSTS);
 }
 
@@ -48,7 +48,7 @@ const list = (hosts: string[]): string => hosts.map((host) => `'${host}'`).join(
 export const lackWords = (lack: Lack): string =>
   "hosts" in lack ? `tried to reach ${list(lack.hosts)}` : "needed .git, which it can only read there";
 
-/** One question; after a yes it is run again, and that is what counts. A text: for the model, where nothing was run. */
+/** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
 export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {
   const what = lackWords(lack);
   const how = "hosts" in lack ? `hosts: ${JSON.stringify(lack.hosts)}` : "direct: true";

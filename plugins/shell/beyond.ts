@@ -1,26 +1,26 @@
-// beyond: commands whose work a copy of the project cannot hold: they are asked for beforehand. All others run on it, since
-// nothing that they do there reaches anything else.
+// beyond: commands that do what a copy of the project cannot hold, so they are asked for beforehand. All others run on
+// the copy, where nothing that they do reaches anything else.
 import path from "node:path";
 import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/index.ts";
 
 const words = (text: string): Set<string> => new Set(text.split(" "));
 
-/** They reach other machines, services of this one, or what is the person's own. */
+/** Programs that reach other machines, services of this machine, or what belongs to the person. */
 const PROGRAMS = words(
   "curl wget ssh mosh scp sftp rsync nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
     "terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service " +
     "journalctl crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared",
 );
 
-/** They run until somebody ends them. */
+/** Programs that run until they are stopped. */
 const SERVERS = words(
   "watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx",
 );
 const SERVING = words("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler");
 const ENDS_BY_ITSELF = /^(build|optimize|lint|info|generate|check|routes|typegen|types|db:\S+|--version|-v|--help)$/;
 
-/** Of programs that also do other things, the words with which they go to the network or to the person's home. */
+/** Programs that reach the network or the person's home only with these subcommands. */
 const SUBCOMMANDS: Record<string, Set<string>> = {
   npm: words(
     "install i in add ci update up upgrade create publish login adduser audit outdated view info show search link",
@@ -38,23 +38,23 @@ const SUBCOMMANDS: Record<string, Set<string>> = {
   bundle: words("install update"),
   composer: words("install update require"),
 };
-/** A project names what it runs: by these names it is a server. */
+/** Programs that run the scripts of a project. A script is taken to be a server by its name, as in SERVER. */
 const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
 /** Whether any command of the line does what a copy cannot hold. */
 export function goesBeyond(line: readonly Simple[]): boolean {
-  const hasOwn = line.some(({ ends }) => ends === "background");
-  return line.some((one) => reaches(one, hasOwn) || (one.ends === undefined && staysUp(one)));
+  const hasBackground = line.some(({ ends }) => ends === "background");
+  return line.some((one) => reachesOut(one, hasBackground) || (one.ends === undefined && staysUp(one)));
 }
 
-/** What a line starts, it may talk to: each has a network of its own, with nothing else on it. */
-function reaches({ words: [program, ...rest], verdict, git }: Simple, hasOwn: boolean): boolean {
+/** A line may talk to what it started in the background: it has a network of its own, with nothing else on it. */
+function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBackground: boolean): boolean {
   if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
   const name = path.basename(program);
   if (/^git(-|$)/.test(name))
     return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
-  if (PROGRAMS.has(name)) return !(hasOwn && /^(curl|wget|nc|ncat)$/.test(name) && asksHere(rest));
+  if (PROGRAMS.has(name)) return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs
   if (first !== undefined && SUBCOMMANDS[name]?.has(first)) return true;
@@ -66,8 +66,8 @@ function reaches({ words: [program, ...rest], verdict, git }: Simple, hasOwn: bo
 const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:|\/|$)/;
 const isAddress = (word: string): boolean =>
   /:\/\/|^[\w.[\]-]+(:\d+)?(\/|$)/.test(word) && /[.:/]|^localhost/.test(word);
-/** Whether all that it names lies on this machine. */
-function asksHere(rest: readonly (string | undefined)[]): boolean {
+/** Whether all addresses among the arguments are on this machine. */
+function asksOnlyHere(rest: readonly (string | undefined)[]): boolean {
   const plain = rest.filter((word) => !word?.startsWith("-"));
   return (
     plain.some((word) => HERE.test(word ?? "")) && plain.every((word) => !isAddress(word ?? "://") || HERE.test(word!))

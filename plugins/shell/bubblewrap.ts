@@ -35,14 +35,14 @@ export function bubblewrap(limits: OpenLimits): string[] {
   ];
 }
 
-/** Who mounts an overlay is root among his own: the command is not. */
+/** Mounting an overlay takes root in a user namespace; the command itself runs as the person again. */
 const asMyself = (): string[] => ["--unshare-user", "--uid", `${process.getuid!()}`, "--gid", `${process.getgid!()}`];
 
 const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
 
 /**
- * Outer folders come before inner ones, which take precedence; on the same path, the mount that is listed later here.
+ * Outer folders come before inner ones, which take precedence; of two mounts on one path, the later one here wins.
  */
 function plan({
   root,
@@ -128,7 +128,7 @@ function foldersBetween(at: string, root: string): string[] {
   return isInside(root, folder) && folder !== root ? [...foldersBetween(folder, root), folder] : [];
 }
 
-/** Where devices are forbidden, /dev/null cannot be opened; a folder of mode 0 cannot be entered. */
+/** Covers a file with /dev/null, which cannot be opened where devices are forbidden, or a folder with one of mode 0. */
 function cover(at: string, holdsMore: boolean): Mount {
   if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
   return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], isReadonly: true };
@@ -139,7 +139,7 @@ function emptyCover(at: string): Mount {
   return { at, args: ["--tmpfs", at], isReadonly: true };
 }
 
-/** The same file under other names in the project: hard links. Searched for only if the file has more than one name. */
+/** A file's other names in the project (hard links), searched for only if the file has more than one name. */
 function hardLinks(at: string, root: string): string[] {
   const wanted = fs.lstatSync(at);
   if (!wanted.isFile() || wanted.nlink < 2) return [];

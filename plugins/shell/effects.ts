@@ -11,7 +11,7 @@ export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 export interface Effects {
   states: FileState[]; // in the order in which they can be made
   about: string[]; // for the question
-  raced: string[]; // what changed in the project while the command ran: yes takes that away
+  raced: string[]; // files that changed in the project while the command ran: approval overwrites them
   leftOut: string[]; // for the model: what could not be kept, and why
   dropped: string[]; // tools' own caches, thrown away
 }
@@ -20,7 +20,7 @@ const MAX_SHOWN_BYTES = 50 << 20; // of a file whose content is shown, and kept 
 const MAX_BYTES = 200 << 20;
 const MAX_FILES = 20_000;
 
-/** What tools write for themselves, and write again when it is gone. */
+/** Caches that tools write for themselves, and write again when they are gone. */
 const CACHE =
   /(^|\/)(node_modules\/\.(cache|vite|vite-temp)|\.pytest_cache|__pycache__|\.mypy_cache|\.ruff_cache|\.tox|\.nyc_output|\.parcel-cache|\.turbo|\.eslintcache|\.phpunit\.result\.cache|[^/]*\.tsbuildinfo)(\/|$)/;
 
@@ -31,51 +31,51 @@ interface Change {
   name: string;
   before: fs.Stats | undefined;
   after: fs.Stats | undefined;
-  isUsual?: boolean; // a folder that comes with what is in it
+  isUsual?: boolean; // a new folder with the usual mode: it is made along with its contents
 }
 const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const utf8 = (name: string): string => raw(name).toString();
 const isUtf8 = (name: string): boolean => Buffer.from(utf8(name)).equals(raw(name));
 const within = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
-const above = (name: string): string[] => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
+const parentsOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ index }) => name.slice(0, index));
 const place = (folder: string, name: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
-  const found: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [] };
-  const changes = await changesOf(view, ctx.root, found);
-  const kept = withoutCaches(changes, found);
-  const { shown, groups } = await sorted(ctx, kept);
+  const effects: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [] };
+  const changes = await changesOf(view, ctx.root, effects);
+  const kept = withoutCaches(changes, effects);
+  const { shown, groups } = await grouped(ctx, kept);
   if (shown.length > MAX_FILES || sizeOf(shown) > MAX_BYTES) {
     const much = `${plural(shown.length, "file")}, ${sizeWords(sizeOf(shown))}`;
-    found.leftOut.push(`it changed ${much}: more than can be kept and undone`);
-    return found;
+    effects.leftOut.push(`it changed ${much}: more than can be kept and undone`);
+    return effects;
   }
   const all = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
   const raced = all.filter(({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began);
-  found.raced = raced.map(({ name }) => utf8(name));
+  effects.raced = raced.map(({ name }) => utf8(name));
   const moved = [...groups].map(([group, { why, changes }]) => {
     const what = `${group}: ${sum(changes)}`;
-    found.about.push(`${why}, not shown: ${what}${why === NOT_UTF8 ? shownRaw(view, ctx.root, changes) : ""}`);
+    effects.about.push(`${why}, not shown: ${what}${why === NOT_UTF8 ? shownRaw(view, ctx.root, changes) : ""}`);
     return moveOf(view, ctx.root, group, changes);
   });
   const isGoing = ({ moves = [] }: FileState) => moves.every(([, from]) => from === undefined);
-  found.states.push(...moved.filter(isGoing));
+  effects.states.push(...moved.filter(isGoing));
   for (const one of ordered(shown)) {
-    found.states.push({ path: path.join(ctx.root, utf8(one.name)), ...stateOf(view, one) });
+    effects.states.push({ path: path.join(ctx.root, utf8(one.name)), ...stateOf(view, one) });
   }
-  found.states.push(...moved.filter((state) => !isGoing(state)));
-  return found;
+  effects.states.push(...moved.filter((state) => !isGoing(state)));
+  return effects;
 }
 
-/** Nor are folders kept that were made for nothing else. */
-function withoutCaches(changes: Change[], found: Effects): Change[] {
+/** Drops caches, and folders that were made only for them. */
+function withoutCaches(changes: Change[], effects: Effects): Change[] {
   const caches = new Set(changes.filter(({ name, after }) => after && CACHE.test(name)));
   if (!caches.size) return changes;
-  found.dropped = [...new Set([...caches].map(({ name }) => CACHE.exec(name)![2]!))];
-  const around = new Set([...caches].flatMap(({ name }) => above(name)));
+  effects.dropped = [...new Set([...caches].map(({ name }) => CACHE.exec(name)![2]!))];
+  const around = new Set([...caches].flatMap(({ name }) => parentsOf(name)));
   const rest = changes.filter((one) => !caches.has(one));
   const needed = new Set(
-    rest.filter(({ name, isUsual }) => !isUsual || !around.has(name)).flatMap(({ name }) => above(name)),
+    rest.filter(({ name, isUsual }) => !isUsual || !around.has(name)).flatMap(({ name }) => parentsOf(name)),
   );
   return rest.filter(({ name, isUsual }) => !isUsual || !around.has(name) || needed.has(name));
 }
@@ -83,20 +83,20 @@ function withoutCaches(changes: Change[], found: Effects): Change[] {
 type Group = { why: string; changes: Change[] };
 const [IGNORED, NOT_UTF8, LARGE] = ["ignored by git", "its name is not UTF-8", "too large to be read"];
 
-/** What is shown, and what is told in one line: by the folder that git ignores, or by itself. */
-async function sorted(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
+/** Splits the changes into those shown in full, and groups told in one line: an ignored folder, or a single name. */
+async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
   const ignored = await ignoredOf(ctx, changes);
   const groupOf = (one: Change): [group: string, why: string] | undefined => {
     const group = ignored(one);
     if (group !== undefined) return [utf8(group), IGNORED];
-    if (!isUtf8(one.name)) return [utf8(above(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
+    if (!isUtf8(one.name)) return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
     const isLarge = [one.before, one.after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
     return isLarge ? [utf8(one.name), LARGE] : undefined;
   };
   const known = new Map(changes.map((one) => [one, groupOf(one)]));
-  const needed = new Set<string>(); // folders around what is shown, which are made or go with it
-  const around = new Set<string>(); // the same around what is moved
-  for (const [{ name }, group] of known) for (const at of above(name)) (group ? around : needed).add(at);
+  const needed = new Set<string>(); // folders above what is shown, made or removed with it
+  const around = new Set<string>(); // folders above what is told in one line
+  for (const [{ name }, group] of known) for (const at of parentsOf(name)) (group ? around : needed).add(at);
   const groups = new Map<string, Group>();
   const shown: Change[] = [];
   for (const [one, found] of known) {
@@ -121,13 +121,13 @@ function moveOf({ upper }: View, root: string, group: string, changes: Change[])
   return { path: path.join(root, at), brief: group, bytes: Buffer.from(`${sum(changes)}\n`), moves };
 }
 
-/** A folder may hand its group on; a file must not run as another. */
+/** A folder may keep its setgid bit, which hands on its group; a file must not run as another user or group. */
 const modeOf = (stat: fs.Stats): number => {
   if (stat.isSymbolicLink()) return (stat.mode & 0o777) | LINK;
   return stat.isDirectory() ? (stat.mode & 0o3777) | FOLDER : (stat.mode & 0o1777) | FILE;
 };
 
-/** First what goes, the innermost first; then what comes, the outermost first. */
+/** Removals first, starting with the innermost; then additions, starting with the outermost. */
 function ordered(changes: Change[]): Change[] {
   const isGone = ({ after, before }: Change) => !after || (before?.isDirectory() && !after.isDirectory());
   const depth = ({ name }: Change) => name.split("/").length;
@@ -144,7 +144,7 @@ function stateOf({ upper }: View, { name, after }: Change): Pick<FileState, "byt
   return { bytes: readLocked(at, after.mode), mode };
 }
 
-/** A command may have taken the right to read its own file away. */
+/** Reads a file even if the command took away its owner's right to read it. */
 function readLocked(at: Buffer, mode: number): Buffer {
   if (mode & 0o400) return fs.readFileSync(at);
   fs.chmodSync(at, mode | 0o400);
@@ -176,21 +176,21 @@ function isSame(root: string, upper: string, name: string, before: fs.Stats | un
 
 const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
-/** Every entry of the upper folder against what stands there. */
-async function changesOf(view: View, root: string, found: Effects): Promise<Change[]> {
+/** Compares every entry of the upper folder with the project. */
+async function changesOf(view: View, root: string, { leftOut }: Effects): Promise<Change[]> {
   const changes: Change[] = [];
-  const both: string[] = []; // folders that were there before: they may have been made again
+  const oldFolders: string[] = []; // folders that existed before: the command may have removed and remade them
   const top = { before: fs.statSync(root), after: fs.statSync(view.upper) };
   if ((top.before.mode & 0o7777) !== (top.after.mode & 0o7777))
-    found.leftOut.push("the mode of the project's own folder was left as it is");
+    leftOut.push("the mode of the project's own folder was left as it is");
   walk("", true);
   const seen = new Set(changes.map(({ name }) => name));
-  const left = both.length ? await view.list(both) : new Set<string>();
-  if (!left)
+  const remaining = oldFolders.length ? await view.list(oldFolders) : new Set<string>();
+  if (!remaining)
     throw new Error("Cannot tell what the command changed: its view could not be read again. Nothing was kept.");
-  for (const folder of both)
+  for (const folder of oldFolders)
     for (const name of namesIn(place(root, folder)).map((inner) => within(folder, inner)))
-      if (!left.has(name) && !seen.has(name)) remove(name);
+      if (!remaining.has(name) && !seen.has(name)) remove(name);
   return changes;
 
   function walk(folder: string, isThere: boolean): void {
@@ -199,7 +199,7 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
     if ((mode & 0o700) !== 0o700) fs.chmodSync(at, (mode & 0o7777) | 0o700);
     for (const name of namesIn(at))
       if (name === ".git")
-        found.leftOut.push(`'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`);
+        leftOut.push(`'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`);
       else visit(within(folder, name), isThere);
   }
 
@@ -207,7 +207,7 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
     const after = fs.lstatSync(place(view.upper, name));
     const before = isThere ? lookAt(place(root, name)) : undefined;
     const isKept = after.isFile() || after.isDirectory() || after.isSymbolicLink();
-    const leave = (why: string) => found.leftOut.push(`'${utf8(name)}' was left out: ${why}`);
+    const leave = (why: string) => leftOut.push(`'${utf8(name)}' was left out: ${why}`);
     if (isWhiteout(after)) return void remove(name);
     if (!isKept) return void leave("it is a device, a FIFO or a socket");
     if (after.isFile() && after.mode & 0o6000) return void leave("it would run as another user or group");
@@ -219,18 +219,18 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
     }
     if (before && !isPlain(before)) return void leave("what stands there could not be brought back");
     const wasFolder = before?.isDirectory() === true;
-    if (wasFolder) both.push(name);
+    if (wasFolder) oldFolders.push(name);
     const isUsual = !before && (after.mode & 0o7777) === (0o777 & ~process.umask());
     if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777)) changes.push({ name, before, after, isUsual });
     walk(name, wasFolder);
   }
 
-  /** Whether it goes: what cannot be undone stays, and its folders with it. */
+  /** Whether it is removed: what undo could not bring back stays, and so do the folders that it is in. */
   function remove(name: string): boolean {
     const before = lookAt(place(root, name));
     if (!before) return true;
     if (!isPlain(before) || /(^|\/)\.git$/.test(name)) {
-      found.leftOut.push(`'${utf8(name)}' was left as it is: its removal could not be undone`);
+      leftOut.push(`'${utf8(name)}' was left as it is: its removal could not be undone`);
       return false;
     }
     if (before.isDirectory() && !removeIn(name)) return false;
@@ -246,7 +246,7 @@ async function changesOf(view: View, root: string, found: Effects): Promise<Chan
 }
 const isPlain = (stat: fs.Stats): boolean => stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
 
-/** The topmost folder that git ignores, of a path that it ignores; a file of that kind in another folder is shown. */
+/** The topmost ignored folder of a path that git ignores; undefined for an ignored file in a folder that is not. */
 async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => string | undefined> {
   const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
   const topOf = (folder: string): string | undefined => {
@@ -255,17 +255,17 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
     tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
     return tops.get(folder);
   };
-  const asked = new Map<string, Set<string>>(); // by repository: of links and other repositories on its way git knows nothing
+  const asked = new Map<string, Set<string>>(); // by repository: git does not look behind links or into others
   const links = new Set(changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])));
   for (const one of changes) {
     const { name } = one;
-    const folders = above(name);
+    const folders = parentsOf(name);
     const top = topOf(folders.at(-1) ?? "");
     if (top === undefined || folders.some((at) => links.has(at))) continue;
-    const of = asked.get(top) ?? new Set();
-    asked.set(top, of);
-    for (const at of folders) if (at.length > top.length) of.add(`${at}/`);
-    of.add(keyOf(one));
+    const names = asked.get(top) ?? new Set();
+    asked.set(top, names);
+    for (const at of folders) if (at.length > top.length) names.add(`${at}/`);
+    names.add(keyOf(one));
   }
   const ignored = new Set<string>();
   for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
@@ -282,10 +282,10 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
   }
   return (one) => {
     const key = keyOf(one);
-    return (ignored.has(key) ? above(key).find((at) => ignored.has(`${at}/`)) : undefined) ?? inModules(key);
+    return (ignored.has(key) ? parentsOf(key).find((at) => ignored.has(`${at}/`)) : undefined) ?? inModules(key);
   };
 }
-/** As git writes it: it knows only by the slash that a name which is not there is a folder's. */
+/** The name as git expects it: only the slash tells git that a name which is not on the disk is a folder's. */
 const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
 const MAX_REPOSITORIES = 50;
 const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
@@ -312,7 +312,7 @@ function sum(changes: Change[]): string {
   return `${plural(files.length, "file")}, ${sizeWords(bytes)}${removed}`;
 }
 
-/** Texts under such names are shown as they are. */
+/** The contents of files whose names are not UTF-8, as raw lines for the question. */
 function shownRaw({ upper }: View, root: string, changes: Change[]): string {
   return changes
     .flatMap(({ name, before, after }) => [

@@ -26,7 +26,7 @@ export interface Job {
   sandbox?: Sandbox;
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
-  onTail?(lines: string): void; // the last few that it printed, at most ten times a second
+  onTail?(lines: string): void; // gets the last few lines that it printed, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<Caps>; // other limits than the usual ones
 }
@@ -37,7 +37,7 @@ export interface Outcome {
   aborted?: boolean;
   stdout: string;
   stderr: string;
-  text: string; // both in the order they came, then how it ended: what the model reads
+  text: string; // what the model reads: both outputs in the order they came, then how it ended
   file?: string; // the whole output, if text has only part of it
   bytes: number;
   ms: number;
@@ -80,7 +80,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   const stop = (reason: Stop) => {
     if (stopReason) return;
     stopReason = reason;
-    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it would go on until it ends
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it must not go on
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     last = setTimeout(sendSignal, GRACE_MS, job.programs, pid, "SIGKILL");
   };
@@ -150,9 +150,9 @@ async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdou
     const child = job.programs.start(argv[0]!, argv.slice(1), {
       cwd: job.cwd,
       env: { ...job.env, ...env },
-      ownPath: true, // the line was judged, or asked for, as this PATH has it
+      ownPath: true, // the line was judged with this PATH
       stdio: Array.from(stdio, (one) => one ?? "ignore"),
-      detached: process.platform !== "win32", // there it would open a window
+      detached: process.platform !== "win32", // on Windows it would open a window
       windowsHide: true,
       windowsVerbatimArguments: process.platform === "win32",
     });

@@ -24,8 +24,8 @@ export function repository(root: string): Repository {
   if (entry?.isDirectory())
     return { write: [git], guard: [zz, ...guardedFiles(git), ...guardedIfThere(git)], folders: [git] };
   if (!entry?.isFile()) return { write: [], guard: [zz], folders: [] };
-  const there = linkedRepository(git);
-  return { ...there, guard: [zz, git, ...there.guard] };
+  const linked = linkedRepository(git);
+  return { ...linked, guard: [zz, git, ...linked.guard] };
 }
 
 /** The repository of a worktree or submodule: a commit must write to it. */
@@ -46,7 +46,7 @@ function linkedRepository(file: string): Repository {
   return { write: [folder], guard: [...guardedFiles(folder), ...guardedIfThere(folder)], folders: [folder] };
 }
 
-/** Whether a repository's settings may hold a password, or come from elsewhere: then what nobody looked at sees nothing of it. */
+/** Whether git's settings may hold a password, or come from elsewhere: then commands run unasked must not see them. */
 export function mayHoldPasswords(root: string): boolean {
   const { folders } = repository(root);
   const texts = folders.flatMap((at) => ["config", "config.worktree"].map((name) => read(path.join(at, name)) ?? ""));
@@ -78,18 +78,18 @@ export function guarded(roots: string[], found: Found, { all, hooks }: Places): 
   const own = roots.slice(1).map((at) => path.join(at, ".git")); // of the project itself, more is known
   const inner = found.folders.filter((at) => at.includes("/.git/modules/") || own.includes(at)).slice(0, MAX_MOUNTED);
   const git = inner.flatMap((at) => IN_GIT.map((name) => path.join(at, name)));
-  const there = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
+  const existing = [...all.filter((at) => at !== hooks), ...git].filter((at) => {
     const stat = fs.lstatSync(at, { throwIfNoEntry: false });
     return stat && !stat.isSymbolicLink();
   });
   const packages = roots.flatMap(stores);
   const caches = packages.flatMap((at) => [".cache", ".vite", ".vite-temp"].map((name) => path.join(at, name)));
   const { at: shared, notes } = sharedPlaces(roots, found);
-  return { readonly: [...new Set([...there, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
+  return { readonly: [...new Set([...existing, ...packages, ...shared])], writable: caches.filter(isFolder), notes };
 }
 const MAX_MOUNTED = 50; // per kind: each costs a little time in every command
 
-/** Files with a name outside are not writable: each of a few, else all that are beside them at the top. */
+/** Files with a name outside of the project are read-only; if there are many, so is what holds them at the top. */
 function sharedPlaces(roots: string[], { hardLinked }: Found): { at: string[]; notes: string[] } {
   if (hardLinked.length <= MAX_MOUNTED) return { at: hardLinked, notes: [] };
   const top = (at: string) => {

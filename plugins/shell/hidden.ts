@@ -1,4 +1,4 @@
-// The files that a command must not read, or not write. A sandbox knows no patterns, so they are looked up on the disk.
+// hidden: the files that a command must not read, or not write, looked up on the disk: a sandbox takes no patterns.
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -17,8 +17,8 @@ const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
 /**
- * By the rules, by the list of secret files, and zz's own files. What is asked for is closed as well: a sandbox cannot
- * ask. What is written on a view is judged afterwards, file by file.
+ * Files closed by the rules or the list of secret files, and zz's own. Rules that ask close files as well, since a
+ * sandbox cannot ask. What is written on a view is judged afterwards, file by file.
  */
 export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles> {
   const { root, permissions } = ctx;
@@ -78,19 +78,19 @@ interface Denied {
  * the folder.
  */
 function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = false): Denied {
-  const made: Denied = { places: [], patterns: [] };
+  const result: Denied = { places: [], patterns: [] };
   for (const rule of permissions.rules) {
     const { verdict, kind: one, name } = rule;
     if (verdict === "allow" || (verdict === "ask" && onView) || one !== kind || !name) continue;
     const place = permissions.place(name);
-    made.places.push(place); // a file may have that literal name
+    result.places.push(place); // a file may have that literal name
     if (!isPattern(name)) continue;
     const begin = place.slice(0, place.search(/[*?]/));
     const base = begin.slice(0, begin.lastIndexOf("/")) || "/";
-    if (/^\/(\*+\/?)+$/.test(place.slice(base.length)) && base !== root && base !== "/") made.places.push(base);
-    else made.patterns.push({ rule, base });
+    if (/^\/(\*+\/?)+$/.test(place.slice(base.length)) && base !== root && base !== "/") result.places.push(base);
+    else result.patterns.push({ rule, base });
   }
-  return made;
+  return result;
 }
 
 interface Found {
@@ -168,22 +168,22 @@ function entriesAt(folder: string, isSecret: (path: string) => boolean, named: b
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
   if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
-  const made: Seen = { mtime, at: Date.now(), inner: [], secret: [], ...(named && { names: [] }) };
+  const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], ...(named && { names: [] }) };
   const isDotted = /\/\.|\.git$/.test(folder);
   for (const entry of direntsOf(folder)) {
     const { name } = entry;
     const file = within(folder, name);
     if (entry.isDirectory()) {
-      if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`)) made.secret.push(file);
-      else made.inner.push(name);
+      if (name.startsWith(".") && name !== ".git" && isSecret(`${file}/x`)) result.secret.push(file);
+      else result.inner.push(name);
     } else {
-      made.names?.push(name);
-      if (isSecret(name) || (isDotted && isSecret(file))) made.secret.push(file);
+      result.names?.push(name);
+      if (isSecret(name) || (isDotted && isSecret(file))) result.secret.push(file);
     }
   }
   if (seen.size > MAX_SEEN_FOLDERS) seen.clear();
-  if (!named) seen.set(folder, made);
-  return made;
+  if (!named) seen.set(folder, result);
+  return result;
 }
 
 function statOf(file: string): Stats | undefined {

@@ -14,9 +14,9 @@ export interface Limits {
   show?: string[]; // not hidden, though on a list or in a hidden folder
   net: "none" | "all" | string[]; // hosts: reached through a proxy
   readonly?: boolean; // nothing is writable but a /tmp of its own, and there is no network, whatever else is set
-  service?: boolean; // goes on running: with readonly, the network and what `write` names are there all the same, and nothing is restored
+  service?: boolean; // keeps running: despite readonly it has `net` and may write to `write`; nothing is restored
   tmp?: string; // the folder mounted as /tmp; absent: a temporary one
-  view?: Pick<View, "merged" | "upper" | "own" | "wrap">; // then, with readonly, the project is writable on that view
+  view?: Pick<View, "merged" | "upper" | "own" | "wrap">; // used with readonly: the project is writable on this view
 }
 
 /** The limits with real paths, and what was opened for them. `sized`: bubblewrap can limit the size of a tmpfs. */
@@ -28,12 +28,12 @@ export type OpenLimits = Limits & {
   endpoints: string[];
   sized: boolean;
 };
-/** What other programs run by themselves, among what a command can write to. */
+/** Files that other programs run by themselves, among those that a command could write to. */
 export interface Guard {
   readonly: string[];
   writable: string[]; // writable inside that
   copies: { at: string; from: string }[]; // a copy is mounted in its place: writes to it have no effect
-  endpoints: string[]; // sockets and FIFOs among it
+  endpoints: string[]; // sockets and FIFOs among them
   notes: string[];
 }
 export const SOCKET = "proxy";

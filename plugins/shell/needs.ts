@@ -25,7 +25,7 @@ export function needsOf(command: string, { simple, reads, writes }: Judged, host
   };
 }
 
-/** Denials stand; nothing is asked before it runs. exact: it counts as running something, not as reading. */
+/** Only denials apply; nothing is asked before it runs. exact: it counts as running something, not as reading. */
 export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs {
   const why = "it runs on a copy of the project, and what it changed is asked for";
   const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
@@ -36,7 +36,7 @@ export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Ne
   return { run, ...(read.length && { read }) };
 }
 
-/** Whether a rule denies to read all of the project. */
+/** Whether a rule denies reading the whole project, or asks for it. */
 function deniesReadingIn({ root, permissions }: Ctx) {
   return ({ verdict, kind, name }: Rule): boolean =>
     verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
@@ -44,7 +44,7 @@ function deniesReadingIn({ root, permissions }: Ctx) {
 
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
 
-/** The judgement of a line that may run at once on a copy of the project; undefined: it is asked for beforehand, if at all. */
+/** Judges a line that may run at once on a copy of the project. Undefined: it may not; the gate decides as usual. */
 export async function judgedOnCopy(
   command: string,
   first: Judged,
@@ -55,13 +55,13 @@ export async function judgedOnCopy(
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
   const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot tell
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot
   const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
-  if (isAllowed && !isLimited) return undefined; // by the rules
+  if (isAllowed && !isLimited) return undefined; // the rules let it run on the project itself
   const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
-  // Where nobody would be asked about what they did, they stay what they are.
+  // If the person is not asked about the changes afterwards, denied and unknown commands keep their verdict.
   const isAsked = verdictOn("write", join(root, "any")) === "ask";
   if (!isAsked && (first.verdict === "deny" || isUnknown)) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
@@ -69,14 +69,14 @@ export async function judgedOnCopy(
   const [{ goesBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
   if (goesBeyond(judged.simple)) return undefined;
   const hidden = judged.reads.length ? outsideOf(root) : [];
-  const theirs = judged.reads.length ? await tmp() : "";
-  // What lies in the machine's own /tmp is not in theirs.
-  const isTheirs = (at: string) => fs.existsSync(join(theirs, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
+  const ownTmp = judged.reads.length ? await tmp() : "";
+  // Commands on a copy do not see the machine's own /tmp.
+  const isInOwnTmp = (at: string) => fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
   const isShown = (at: string) =>
     !isInside(root, at) &&
     !permissions.secret(at) &&
     !hidden.some((one) => isInside(one, at)) &&
-    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isTheirs(at)));
+    (!isInside(OWN_TMP, at) || (at !== OWN_TMP && isInOwnTmp(at)));
   const mayRead = (name: string) => {
     const verdict = verdictOn("read", name);
     const place = permissions.place(name);
@@ -88,5 +88,5 @@ export async function judgedOnCopy(
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
 }
-/** What commands on a copy have there is theirs alone. */
+/** Commands on a copy have a private folder there. */
 const OWN_TMP = "/tmp";

@@ -1,9 +1,9 @@
-// Paths as they are on the disk.
+// paths: names resolved against the disk, with links followed.
 import fs from "node:fs";
 import path from "node:path";
 import { tryTo } from "zz/text";
 
-/** With links followed; missing paths are left out. */
+/** Real paths, with links followed; missing ones are left out. */
 export function real(paths: string[]): string[] {
   return [...new Set(paths.flatMap((at) => realOf(at) ?? []))];
 }

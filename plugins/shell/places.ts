@@ -6,7 +6,7 @@ import type { Programs } from "zz";
 import { isInside } from "zz/text";
 import { direntsOf, isFolder } from "./paths.ts";
 
-/** In a project: each is read and obeyed when somebody opens the folder, changes into it, or starts a tool. */
+/** In a project: each is obeyed as soon as a person opens the folder, changes into it, or starts a tool. */
 const START_FILES = [
   ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
   ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
@@ -34,7 +34,7 @@ const HOOKS = [
   ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
 ];
 
-/** In a folder of git's. */
+/** In a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
 export interface Places {
@@ -42,16 +42,16 @@ export interface Places {
   hooks?: string; // a hooks folder among the project's own files, which package installers write to
 }
 
-/** By name, and by git's configuration. */
+/** The places of a project: those known by name, and those that git's configuration names. */
 export function places(root: string, git: GitProgram | undefined): Places {
   const home = os.homedir();
   const startFiles = isInside(root, home) ? HOME.map((name) => path.join(home, name)) : [];
-  const asked = git ? gitPlaces(root, git) : { all: [] };
-  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...asked.all];
-  return { ...asked, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
+  const fromGit = git ? gitPlaces(root, git) : { all: [] };
+  const named = [...START_FILES.map((name) => path.join(root, name)), ...startFiles, ...fromGit.all];
+  return { ...fromGit, all: [...new Set(named.flatMap((at) => linkAndTarget(root, at)))] };
 }
 
-/** For a path in the project: the link on its way that leads elsewhere, and its target; otherwise the path itself. */
+/** For a path in the project: the first link on the way to it, and the link's target; otherwise the path itself. */
 function linkAndTarget(root: string, at: string): string[] {
   let here = root;
   for (const part of path.relative(root, path.dirname(at)).split(path.sep).filter(Boolean)) {
@@ -91,7 +91,7 @@ export function gitPlaces(root: string, git: GitProgram): Places {
   }
   if (!hooks || !(isInside(root, hooks) || isInside(hooks, root)) || isInside(path.join(root, ".git"), hooks))
     return { all: [...found] };
-  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // its files run those of the folder above
+  const folder = path.basename(hooks) === "_" ? path.dirname(hooks) : hooks; // it runs the hooks above
   if (folder !== root && isInside(root, folder)) return { all: [...found, folder], hooks: folder };
   return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
 }
@@ -107,24 +107,24 @@ export interface Setting {
   value: string;
 }
 
-/** Asked again only when a file that it was read from has changed, since every command of a session asks. */
-const asked = new Map<string, { stamp: string; settings: Setting[] }>();
+/** By root. git is asked again only when a file that it read has changed, since every command needs this. */
+const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
 function configuration(root: string, git: GitProgram): Setting[] {
-  const known = asked.get(root);
+  const known = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
   if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
-  const said = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
-  const settings = said.flatMap((text, i) => {
-    if (i % 2 || said[i + 1] === undefined) return [];
+  const output = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
+  const settings = output.flatMap((text, i) => {
+    if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
-    return [{ origin, ...setting(said[i + 1]!) }];
+    return [{ origin, ...setting(output[i + 1]!) }];
   });
-  asked.set(root, { stamp: stampOf(root, origins(settings)), settings });
+  configurations.set(root, { stamp: stampOf(root, origins(settings)), settings });
   return settings;
 }
 
 /**
- * Changes with those files, with those that it could be read from, and with the branch, which an include may depend on.
+ * Changes with the files that git read, those that it could read, and the branch, which an include may depend on.
  */
 function stampOf(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
@@ -146,7 +146,7 @@ export function setting(text: string): { key: string; value: string } {
 /** Which git to ask, and how to start it. */
 export type GitProgram = { programs: Programs; program: string };
 
-/** Only for questions that run nothing. */
+/** Runs git, only for questions that make it run nothing else. */
 export function askGit({ programs, program }: GitProgram, args: string[], input?: Buffer): string | undefined {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^GIT_(?!CONFIG_)/.test(name)));
   try {
@@ -159,24 +159,24 @@ export function askGit({ programs, program }: GitProgram, args: string[], input?
     });
     return status === 0 ? stdout.toString() : undefined;
   } catch {
-    return undefined; // no git, or a configuration that it cannot read: then it runs nothing from it either
+    return undefined; // no git, or a configuration that git cannot read, and so runs nothing from
   }
 }
 
 // ── repositories ───────────────────────────────────────────────────────────────────────────────────────
 
 export interface Found {
-  folders: string[]; // of git's: each has a configuration
-  gitPointers: string[]; // files and links named .git that lead to one
+  folders: string[]; // git folders: each has a configuration
+  gitPointers: string[]; // files and links named .git that lead to a git folder
   hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
-  isIncomplete: boolean; // there was too much to look at all of it
+  isIncomplete: boolean; // there was too much to look at everything
 }
 
 const MAX_FOLDERS = 20_000;
-const MAX_FILES = 20_000; // whose hard links are counted
+const MAX_FILES = 20_000; // checked for hard links
 
-/** Searches below a project, nearest first. Installed packages are left out: nobody works in them. */
+/** Searches a project, nearest folders first. Installed packages are left out: a person does not work in them. */
 export function search(root: string, links = true): Found {
   const found: Found = { folders: [], gitPointers: [], hardLinked: [], endpoints: [], isIncomplete: false };
   const queue = [root];

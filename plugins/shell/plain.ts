@@ -1,8 +1,8 @@
-// Without a sandbox: the one plain command that runs unasked, without a shell.
+// plain: without a sandbox, only a single plain command runs unasked, and without a shell.
 import path from "node:path";
 import type { Judged } from "./judge/index.ts";
 
-/** Where a system keeps its own programs. */
+/** The folders where a system keeps its own programs. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
 /** They only mean something to the shell itself, or start another program by its name. */
 const OF_SHELLS = /^(cd|command|type|egrep|fgrep)$/;

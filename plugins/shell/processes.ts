@@ -1,4 +1,4 @@
-// processes: all that belong to a command, whatever group they moved to, and how much they may use.
+// processes: finds and ends all processes of a command, whatever group they moved to, and limits what they may use.
 import { randomInt, randomUUID } from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
@@ -77,7 +77,7 @@ function living(pid: number): boolean {
   if (process.platform === "win32") return false;
   try {
     process.kill(-pid, 0);
-    return process.platform !== "linux" || processesOf(pid).length > 0; // zombies count here as well
+    return process.platform !== "linux" || processesOf(pid).length > 0; // kill() succeeds for zombies, too
   } catch {
     return false;
   }
@@ -118,7 +118,7 @@ export interface Mark {
 
 /**
  * Marks a command's processes by a variable, and by an OOM score, which is also inherited by processes that clear their
- * variables. In a sandbox no mark is needed: there all end with the first.
+ * variables. A sandbox needs no mark: when its first process ends, all of them do.
  */
 export function newMark(needed: boolean): Mark {
   if (!needed || process.platform !== "linux") return { wrap: (argv) => ({ argv, env: {} }), strays: () => [] };
@@ -164,7 +164,7 @@ export interface Caps {
   processes: number;
   tmp: number; // bytes in its own /tmp
   upper: number; // bytes on its view of the project
-  free: number; // bytes that must stay free on the disk, if it has taken as much
+  free: number; // bytes that must stay free on the disk, once the command has written as much
 }
 const CHECK_INTERVAL_MS = 500; // ms
 
@@ -200,11 +200,11 @@ export function watch(
     const held = members.reduce((sum, one) => sum + memoryOf(one), 0);
     if (held > limits.memory) return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
-      const taken = before - freeOn(at);
-      if (freeOn(at) < limits.free && taken > limits.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && taken > limits.tmp && sizeOf(tmp) > limits.tmp)
+      const written = before - freeOn(at);
+      if (freeOn(at) < limits.free && written > limits.free) return `filled the disk of '${at}'. Let it write less`;
+      if (at === tmp && written > limits.tmp && sizeOf(tmp) > limits.tmp)
         return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
-      if (at === upper && taken > limits.upper && sizeOf(upper) > limits.upper)
+      if (at === upper && written > limits.upper && sizeOf(upper) > limits.upper)
         return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     }
     return undefined;

@@ -54,7 +54,7 @@ interface Proxy {
   sockets: Set<Duplex>;
 }
 
-/** For http:// addresses. */
+/** Forwards a request for an http:// address. */
 async function passRequest(
   proxy: Proxy,
   request: http.IncomingMessage,
@@ -85,7 +85,7 @@ async function passRequest(
   }
 }
 
-/** For CONNECT, which https:// and everything else uses. */
+/** Opens a tunnel for CONNECT, which https:// and everything else uses. */
 async function passConnection(
   proxy: Proxy,
   request: http.IncomingMessage,
@@ -170,7 +170,7 @@ export async function judgeHost(
   if (!known(host.name)) return no("it is not among the allowed hosts", host.name);
   if (net.isIP(host.name)) return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
   const found = await resolve(host.name);
-  // A name can be made to resolve to this machine or its neighbours: those are reachable only if the rules name them.
+  // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the rules name them.
   const meant = ({ address }: Address) =>
     known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
   const addresses = found.filter(meant);

@@ -1,4 +1,4 @@
-// restore: what a command left that other programs would run later is restored or removed.
+// restore: restores or removes what a command left behind that other programs would run later.
 import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
@@ -21,9 +21,9 @@ interface Kept {
   mode: number;
   link?: string;
   bytes?: Buffer; // absent: too large to keep
-  mark?: string; // then: detects changes
+  mark?: string; // kept instead of the bytes, to detect changes
 }
-/** By relative path, "" being the path itself: a file, or a folder's files. */
+/** A file, or a folder's files, by relative path; "" is the path itself. */
 type Snapshot = Map<string, Kept>;
 
 interface Snapshots {
@@ -104,7 +104,7 @@ const MAX_COPIED = 300; // files
 
 const isThere = (at: string): boolean => fs.lstatSync(at, { throwIfNoEntry: false }) !== undefined;
 
-/** A command may have left a folder that nobody can enter. */
+/** Tries again with access to the folder, which a command may have taken away. */
 function withAccess(at: string, act: () => string[]): string[] {
   try {
     return act();
@@ -162,7 +162,7 @@ function same(one: Snapshot, other: Snapshot): boolean {
     [...one].every(([at, kept]) => isSame(kept, other.get(at)) && isSameMode(kept, other.get(at)!))
   );
 }
-/** For a hook it matters whether it is executable. */
+/** Whether both are executable, or neither is, which matters for a hook. */
 const isSameMode = (one: Kept, other: Kept): boolean => (one.mode & 0o111) === (other.mode & 0o111);
 
 /** Restores what changed. What was removed stays removed, unless something else was put in its place. */
@@ -181,10 +181,10 @@ function restore(at: string, saved: Snapshot, git: GitProgram | undefined): stri
   return [saved.size ? restoreNote(at) : removalNote(at)];
 }
 
-/** Without these files git looks elsewhere for a configuration. */
+/** Whether git would look elsewhere for a configuration if the file were missing. */
 const isPointer = (at: string): boolean => /\/(commondir|gitdir|\.git)$/.test(at) && fs.existsSync(path.dirname(at));
 
-/** Whether no link leads there: a link's target may be anywhere. */
+/** Whether the path's folder is reached without a link, whose target may be anywhere. */
 function isOwn(at: string): boolean {
   const folder = path.dirname(at);
   try {
@@ -252,7 +252,7 @@ const HARMLESS: Record<string, RegExp> = {
   submodule: /^(url|active)$/i,
 };
 
-/** By section and key; a URL of the kind "ext::" names a program. */
+/** Whether a setting cannot run anything, judging by its section and key; a URL of the kind "ext::" names a program. */
 function isHarmless(section: string | undefined, key: string, value: string): boolean {
   return section !== undefined && !!HARMLESS[section]?.test(key) && !value.includes("::");
 }

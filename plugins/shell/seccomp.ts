@@ -3,7 +3,7 @@
 
 const [LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06]; // classic BPF
 const [NUMBER, ARCHITECTURE] = [0, 4]; // offsets in struct seccomp_data
-const argument = (i: number): number => 16 + 8 * i; // its lower half: all that the kernel itself uses, for all of these
+const argument = (i: number): number => 16 + 8 * i; // the lower half, which is all that the kernel uses of these
 const ALLOW = 0x7fff0000;
 const fails = (errno: number): number => 0x00050000 | errno;
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
@@ -13,14 +13,14 @@ const NAMESPACES = 0x7e020000;
 const NEWTIME = 0x80; // for unshare; for clone it is part of the signal
 const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX pastes
 const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
-const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, no address randomization; querying
+const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, fixed addresses; querying
 
 interface Machine {
   audit: number;
   numbers: Record<string, number>;
 }
 
-/** The same on all machines since Linux 5.1. */
+/** System calls with the same numbers on all machines, since Linux 5.1. */
 const COMMON_CALLS = {
   io_uring_setup: 425,
   io_uring_enter: 426,

@@ -1,5 +1,5 @@
-// For other plugins: how to start a program that goes on running in the sandbox. They ask by a call that holds functions, which no model
-// can send: ctx.call("start_in_sandbox", { look }) or ({ argv, hosts, write, ready }).
+// service: other plugins start long-running programs in the sandbox by ctx.call("start_in_sandbox", { look }) or
+// ({ argv, hosts, write, ready }). A model cannot make this call, since its arguments are functions.
 import type { Ctx, Result, Zz } from "zz";
 import { isInside } from "zz/text";
 import type { Sandbox } from "./sandbox.ts";
@@ -7,9 +7,9 @@ import type { Sandbox } from "./sandbox.ts";
 export const SERVICE = "start_in_sandbox";
 const OPEN_LIMIT_MS = 60_000;
 
-/** What is asked for. The project is read-only unless `write` names it, and there is no network but these hosts. */
+/** The arguments. The project is read-only unless `write` names it, and only these hosts can be reached. */
 type Asked = {
-  look?: (name: string | undefined) => void; // which sandbox there is
+  look?: (name: string | undefined) => void; // is given the sandbox's name, if there is one
   argv?: string[];
   hosts?: string[]; // "*": all
   write?: string[];

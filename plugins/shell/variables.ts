@@ -1,4 +1,4 @@
-// The variables that the person keeps for commands, with /env: env.json in the home, { "NAME": "value" }.
+// variables: those that the person keeps for commands with /env, in env.json of the home: { "NAME": "value" }.
 import fs from "node:fs";
 import path from "node:path";
 

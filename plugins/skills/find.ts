@@ -12,7 +12,7 @@ export interface Skill {
   triggers: string[];
   body: string;
   from: From;
-  folder: string; // as it is named; it may be a link
+  folder: string; // where it was found; it may be a link
   file: string; // its SKILL.md, links followed
 }
 export interface Broken {
@@ -34,7 +34,7 @@ export const foldersOf = ({ root, about }: Pick<Ctx, "root" | "about">): [From, 
   ["home", path.join(about.home, "skills")],
 ];
 
-/** Only files whose stamp changed are read again. */
+/** Finds all skills. Reads only those files again whose stamp changed. */
 export function findSkills(ctx: Ctx, known: Known): Found {
   const found: Found = { skills: [], broken: [] };
   const seen = new Set<string>();
@@ -107,7 +107,7 @@ function textOf(file: string, open: Ctx["files"]["open"]): string {
   }
 }
 
-/** What a rule denies stays out of the prompt too. */
+/** Whether a skill may be read: what a rule does not allow stays out of the prompt too. */
 const mayRead = ({ permissions }: Ctx, file: string): boolean =>
   !permissions.rules.some(({ verdict, kind }) => verdict !== "allow" && kind === "read") ||
   permissions.judge("read", { name: file, verdict: "allow", why: "a skill" }).verdict === "allow";

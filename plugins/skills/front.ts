@@ -72,7 +72,7 @@ const unescaped = (text: string): string =>
     code ? String.fromCharCode(Number.parseInt(code, 16)) : (ESCAPES[one] ?? one),
   );
 
-/** [a, "b, c"] */
+/** A list such as [a, "b, c"]. */
 function flowList(text: string): string[] {
   const items: string[] = [];
   let rest = text.slice(1).trim();
@@ -93,7 +93,7 @@ function flowList(text: string): string[] {
   return items.filter(Boolean);
 }
 
-/** Folded, lines of a paragraph become one; literal, they stay. */
+/** The text of a block: if folded, the lines of a paragraph become one; if literal, they stay. */
 function blockText(folded: boolean, lines: string[]): string {
   const filled = lines.filter((line) => line.trim());
   const indent = Math.min(...filled.map((line) => /^\s*/.exec(line)![0].length));
@@ -101,7 +101,7 @@ function blockText(folded: boolean, lines: string[]): string {
   return (folded ? text.replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n") : text).trim();
 }
 
-/** A list, or a text with commas. */
+/** A list, or the parts of a text between its commas. */
 export const asList = (value: Value | undefined): string[] =>
   (typeof value === "string" ? value.split(",") : (value ?? [])).map((one) => one.trim()).filter(Boolean);
 export const asText = (value: Value | undefined): string =>

@@ -1,5 +1,5 @@
-// Skills: folders with a SKILL.md. Their descriptions are always in the prompt; the text of one when a message calls
-// for it.
+// Skills: folders with a SKILL.md. Their descriptions are always in the prompt; the text of a skill is there when a
+// message calls for it.
 import path from "node:path";
 import type { Ctx, Need, Result, Zz } from "zz";
 import { isInside } from "zz/text";
@@ -20,7 +20,7 @@ export const settings = {
     },
   },
 };
-const MAX_READ_CHARS = 50_000; // that read_skill gives
+const MAX_READ_CHARS = 50_000; // for one call of read_skill
 const HIDDEN = /(^|\/)\./;
 
 export default (zz: Zz<typeof defaults>) => {
@@ -69,7 +69,7 @@ export default (zz: Zz<typeof defaults>) => {
     },
     group,
     complete: (typed, ctx) => usable(all, ctx).skills.filter(({ name }) => name.startsWith(typed)),
-    run: (rest, ctx) => ctx.note(force(all, rest, ctx)),
+    run: (rest, ctx) => ctx.note(switchSkill(all, rest, ctx)),
   });
 };
 
@@ -88,8 +88,8 @@ async function list(all: Skills, ctx: Ctx): Promise<Result> {
   return { text: [...lines, ...wrong].join("\n") || "There are no skills.", data };
 }
 
-/** `NAME` puts a skill in force, `NAME off` ends that. */
-function force(all: Skills, rest: string, ctx: Ctx): string {
+/** /skill: `NAME` puts a skill in force, `NAME off` ends that. */
+function switchSkill(all: Skills, rest: string, ctx: Ctx): string {
   const [name = "", word] = rest.trim().split(/\s+/);
   if (!name) return "Name a skill: /skill NAME uses one, /skill NAME off stops it. /skills lists them.";
   const others = all.state.on.filter((one) => one !== name);

@@ -7,7 +7,7 @@ import { isInside, plural } from "zz/text";
 import { FILE, findSkills, foldersOf, type Known, NAME, namesIn, realOf, skillOf } from "./find.ts";
 
 const MAX_FILES = 100; // of a skill
-const DIFF_LINES = 150; // that a diff always shows
+const DIFF_LINES = 150; // a diff with no more than these is always shown whole
 const MAX_LINE_CHARS = 4_000; // a question shows only the ends of longer lines
 
 type Args = { name: string; content?: string | undefined; path?: string | undefined; where?: string | undefined };
@@ -36,7 +36,7 @@ export function install(zz: Zz, known: Known): void {
     changes: true,
     run: ({ name }, ctx) => remove(name, ctx, known),
   });
-  // A long diff may be cut; here every line counts.
+  // A question cuts a long diff, but the person must see every line of a skill.
   zz.wrap("preview", async (input, next) => {
     const { tool, about, changes } = input;
     const isLong = changes.some(({ after = "" }) => after.split("\n").length > DIFF_LINES);
@@ -94,7 +94,7 @@ async function add({ name, content, path: given, where = "home" }: Args, ctx: Ct
   }
 }
 
-/** A link to a folder elsewhere is removed, but not its target. */
+/** Removes a skill. If its folder is a link, the link is removed, but not its target. */
 async function remove(name: string, ctx: Ctx, known: Known): Promise<string> {
   const { skills, broken } = findSkills(ctx, known);
   const found = skills.find((skill) => skill.name === name);

@@ -1,5 +1,5 @@
-// Which skills a message calls for: by a trigger or its name, exactly or nearly so. Rather one too few than one too
-// many, since the model sees every description and can read a skill by itself.
+// Which skills a message calls for: by a trigger or its name, exactly or nearly so. When in doubt, a skill
+// is left out, since the model sees every description and can read a skill by itself.
 import type { Skill } from "./find.ts";
 
 const MAX_MESSAGE_CHARS = 2_000; // from its end: attachments come before the typed text
@@ -28,7 +28,7 @@ export async function calledSkills<S extends Pick<Skill, "name" | "triggers">>(
   ];
 }
 
-/** Its triggers, and its name unless that is an everyday word. */
+/** What calls for a skill: its triggers, and its name unless that may be an everyday word. */
 const phrasesOf = ({ name, triggers }: Pick<Skill, "name" | "triggers">): string[] => [
   ...triggers,
   ...(/[-_]/.test(name) ? [name, name.replace(/[-_]+/g, " ")] : [`skill ${name}`, `${name} skill`]),

@@ -31,7 +31,7 @@ export function skillNamed(all: Skills, name: string, ctx: Ctx): Skill {
   throw new Error(`Cannot use skill '${name}': ${why}. ${names ? `There are: ${names}.` : "There are no skills."}`);
 }
 
-/** Once per conversation. Skills that do not fit are left out one by one. */
+/** The list of skills for the prompt, made once per conversation. It ends where there is no more room. */
 export function catalogue(all: Skills, ctx: Ctx): string | undefined {
   const { skills, broken } = usable(all, ctx);
   for (const { name, file, why } of broken) ctx.note(`Skill '${name}' was left out: ${why} (${file}).`);

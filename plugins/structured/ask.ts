@@ -1,5 +1,5 @@
-// An answer that fits a schema: asked for in words and in the provider's own mode, continued where it was cut, checked,
-// and asked for again.
+// Gets an answer that fits a schema: asks for it in words and in the provider's own mode, continues one that was cut,
+// checks it, and asks again if it does not fit.
 import type { ChatRequest, Reply, Usage } from "zz";
 import { fault, joinHalves, readJson, sumUsage } from "zz/text";
 import type { JsonSchema } from "./schema.ts";
@@ -14,12 +14,12 @@ const WANTED =
   "Your last message, the one without tool calls, is read by a program. It must be one JSON value that fits this JSON Schema, without a word or a fence around it:";
 const CONTINUE = "Your JSON was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
-/** A reply with calls as it comes; the last one with JSON that fits, and nothing else, as its text. */
+/** Returns a reply with calls unchanged. The text of the last reply is JSON that fits, and nothing else. */
 export async function askFor(schema: JsonSchema, request: ChatRequest, next: Next): Promise<Reply> {
-  const shape: JsonSchema = { $schema: DRAFT, ...schema }; // by itself { type: "integer" } would be the short form of tools
+  const shape: JsonSchema = { $schema: DRAFT, ...schema }; // without it { type: "integer" } is the shorthand of tools
   const words = `--- ANSWER ---\n${WANTED}\n${JSON.stringify(schema)}\n--- END ANSWER ---`;
   const spent: (Usage | undefined)[] = [];
-  const send = counted(next, spent);
+  const send = recordingUsage(next, spent);
   let asked: ChatRequest = { ...request, system: [request.system, words].filter(Boolean).join("\n\n"), schema };
   for (let left = TRIES_AGAIN; ; left--) {
     const reply = await whole(asked, shape, send);
@@ -34,7 +34,7 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
     if (!left) throw fault(`${unfit(why)}${reply.text.trim() && ` The last answer was:\n${reply.text}`}`);
     asked = {
       ...asked,
-      tools: [], // only its form is wanted otherwise
+      tools: [], // only the form of the answer must change
       messages: [
         ...request.messages,
         { role: "assistant", text: reply.text, ...(reply.model && { model: reply.model }) },
@@ -47,8 +47,8 @@ export async function askFor(schema: JsonSchema, request: ChatRequest, next: Nex
 const unfit = (why: string): string =>
   `The answer does not fit the schema, after ${TRIES_AGAIN + 1} tries: ${why}. Ask for less, or another model.`;
 
-/** Counts what each request cost. A server that knows no schemas is asked in words alone. */
-function counted(next: Next, spent: (Usage | undefined)[]): Next {
+/** Records the usage of each request. A server that does not know schemas is asked again in words alone. */
+function recordingUsage(next: Next, spent: (Usage | undefined)[]): Next {
   return async (request) => {
     const reply = await next(request).catch((error: Error & { status?: number }) => {
       const isAboutSchema = /schema|format|json/i.test(error.message) && [400, 422, 501].includes(error.status ?? 0);
@@ -64,7 +64,7 @@ function inWords({ schema: _, ...request }: ChatRequest): ChatRequest {
   return request;
 }
 
-/** The rest of an answer that the output limit cut is asked for without the schema, whose mode would begin again. */
+/** Completes an answer that the output limit cut. Asks for the rest without the schema, whose mode would start over. */
 async function whole(request: ChatRequest, schema: JsonSchema, send: Next): Promise<Reply> {
   let reply = await send(request);
   for (let more = CONTINUATIONS; more && (await isCut(reply, schema)); more--) {
@@ -85,13 +85,13 @@ async function whole(request: ChatRequest, schema: JsonSchema, send: Next): Prom
 const isCut = async ({ finish, text, calls }: Reply, schema: JsonSchema): Promise<boolean> =>
   finish === "length" && Boolean(text) && !calls.length && Boolean((await readJson(text, schema)).wrong);
 
-/** The text of a JSON value; with the defaults where some were filled in. */
+/** The JSON on one line: as the model wrote it, or with the defaults if some were filled in. */
 function compact(json: string, value: unknown): string {
   const plain = JSON.stringify(value);
   return JSON.stringify(JSON.parse(json)) === plain ? laidOut(json) : plain;
 }
 
-/** JSON on one line, or indented, with each number as it was written: 12345678901234567890 would become another. */
+/** JSON on one line, or indented. Numbers stay as written, since JSON.parse would change 12345678901234567890. */
 export function laidOut(json: string, indent = 0): string {
   const { rawJSON } = JSON as unknown as { rawJSON?: (text: string) => unknown };
   const exact = (_: string, one: unknown, how?: { source?: string }) =>

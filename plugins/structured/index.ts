@@ -1,11 +1,11 @@
-// Answers for programs: --schema asks for JSON that fits, -x and --xl print a block of code, -t fills in a template, and
-// --save keeps one.
+// Answers for programs: --schema asks for JSON that fits, -x and --xl print a block of code, -t fills in a template,
+// and --save keeps one.
 import type { Command, Ctx, Zz } from "zz";
 import { codeBlocks, unknown, usage } from "zz/text";
 import type { JsonSchema } from "./schema.ts";
 
 type Template = NonNullable<Command["template"]> & { name: string };
-/** What the flags of this run said. */
+/** What the flags of this run ask for. */
 export interface Wanted {
   schema?: JsonSchema;
   extract?: "first" | "last";
@@ -41,10 +41,10 @@ export default (zz: Zz) => {
     const { template } = wanted;
     const [word = ""] = line.split(/\s/, 1);
     if (!template || word !== `/${template.name}`) return line;
-    delete wanted.template; // later lines are the person's own
+    delete wanted.template; // used once: later lines are typed by the person
     const text = template.fill(line.slice(word.length).trim(), wanted.named);
     if (!text.trim()) throw usage(`Nothing to ask: the template '${template.name}' is empty as it was filled in.`);
-    return text.startsWith("/") ? `/${text}` : text; // no command
+    return text.startsWith("/") ? `/${text}` : text; // not a command
   });
 };
 
@@ -127,7 +127,7 @@ function templateNamed(name: string, { about }: Ctx): Template {
   );
 }
 
-/** A block of code alone; all of the text where there is none. */
+/** The first or last block of code alone; all of the text if there is none. */
 function extracted(text: string, which: "first" | "last"): string {
   const block = codeBlocks(text).at(which === "first" ? 0 : -1);
   return block ? block.text : text;

@@ -1,5 +1,5 @@
-// What --schema takes: a file with a JSON Schema, the schema itself, or its short form. One that nothing can fit, or
-// that is no schema, is refused before anything is asked.
+// Reads what --schema is given: a file with a JSON Schema, the schema itself, or its short form. Refuses what is not a
+// schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
 import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage } from "zz/text";
@@ -8,7 +8,7 @@ export type JsonSchema = Record<string, unknown>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** The schema that a text names, holds or says. */
+/** The schema that a text names as a file, contains as JSON, or describes in the short form. */
 export function readSchema(given: string, folder: string): JsonSchema {
   const text = given.trim();
   if (!text) throw usage("Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.");
@@ -19,7 +19,7 @@ export function readSchema(given: string, folder: string): JsonSchema {
   return checked(parsed(contents(file, refused), refused), refused);
 }
 
-/** A text with a dot or a slash and no comma may be a file; one that looks like nothing else must be. */
+/** The file that a text names, if any: it needs a dot or slash and no comma, and must exist or not look like fields. */
 function fileNamed(text: string, folder: string): string | undefined {
   if (!/[./\\]/.test(text) || /[\n,]/.test(text)) return undefined;
   const file = path.resolve(folder, text);
@@ -58,7 +58,7 @@ function checked(schema: unknown, refused: string): JsonSchema {
 }
 const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
 
-// --- The short form ---------------------------------------------------------------------------------------------------
+// The short form
 
 const TYPES: Record<string, string> = {
   ...{ str: "string", string: "string", text: "string", int: "integer", integer: "integer" },
@@ -68,8 +68,8 @@ const FIELD = /^([\p{L}_][\p{L}\p{N}_-]*)(?: (list of [^ :(?]+|[^ :(?]+))? ?(\?)
 const TYPE_ALONE = /^ ?(list of \w+|\w+) ?(\?)?$/;
 
 /**
- * `name, age int, tags: list, note? (why it was bought)`: fields by commas, or one a line. A field is a name, a type
- * (a text unless it says otherwise), `?` where it may be missing, and after a colon or in brackets what it means.
+ * `name, age int, tags: list, note? (why it was bought)`: fields between commas, or one a line. A field has a name, a
+ * type (text by default), `?` if it may be missing, and after a colon or in brackets a description.
  */
 export function shortForm(text: string): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
@@ -91,7 +91,7 @@ export function shortForm(text: string): JsonSchema {
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** One a line, or by commas that are not in brackets. */
+/** Splits a text into fields: at line breaks if it has any, otherwise at commas outside of brackets. */
 function fieldsOf(text: string): string[] {
   const fields = [""];
   let depth = 0;
@@ -114,10 +114,10 @@ function typeOf(name: string, said: string): JsonSchema {
   return { type: "array", items: { type: TYPES[inner ?? "text"] } };
 }
 
-// --- What is no schema, and what nothing can fit ----------------------------------------------------------------------
+// Checks: what is not a schema, and what no answer can fit
 
 const NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-/** What stands after each word of JSON Schema, as far as it is looked at here. */
+/** The kind of value that each keyword of JSON Schema takes, as far as it is checked here. */
 const SHAPES = {
   schema: "additionalProperties not contains propertyNames if then else",
   schemas: "anyOf oneOf allOf prefixItems",
@@ -145,15 +145,15 @@ const kindOf = (value: unknown): string =>
         ? "an object"
         : `a ${typeof value}`;
 
-/** The first thing that makes it no schema; undefined: it is one. */
+/** The first reason why it is not a schema; undefined if it is one. */
 function faultIn(schema: unknown, at: string, root: unknown): string | undefined {
   const where = at ? `'${at.slice(1)}'` : "it";
   if (typeof schema === "boolean") return undefined;
   if (!isObject(schema)) return `${where} is ${kindOf(schema)}, and must be an object`;
   const types = schema.type === undefined ? [] : [schema.type].flat();
-  const strange = types.find((type) => !NAMES.includes(String(type)));
-  if (strange !== undefined)
-    return `${where} has the type '${strange}': ${unknown("type", String(strange), NAMES)}`.replace(/\.$/, "");
+  const unknownType = types.find((type) => !NAMES.includes(String(type)));
+  if (unknownType !== undefined)
+    return `${where} has the type '${unknownType}': ${unknown("type", String(unknownType), NAMES)}`.replace(/\.$/, "");
   for (const [word, value] of Object.entries(schema)) {
     const inner = `${at}/${word}`;
     const wrong = faultOf(shapeOf.get(word) ?? "any", value, inner, root);
@@ -161,7 +161,7 @@ function faultIn(schema: unknown, at: string, root: unknown): string | undefined
     if (word === "$ref" && target(root, String(value)) === undefined)
       return `${where} refers to '${value}', which is not in it`;
     const patterns = word === "pattern" ? [value] : word === "patternProperties" ? Object.keys(Object(value)) : [];
-    const broken = patterns.find((pattern) => !tryTo(() => new RegExp(String(pattern), "u"))); // as the validator reads it
+    const broken = patterns.find((pattern) => !tryTo(() => new RegExp(String(pattern), "u"))); // as the validator does
     if (broken !== undefined)
       return `the pattern '${broken}' is not a regular expression (of Unicode, as JSON Schema has them)`;
   }
@@ -189,7 +189,7 @@ function faultOf(shape: Shape, value: unknown, at: string, root: unknown): strin
   return undefined;
 }
 
-/** What a reference within a schema means; undefined: it leads nowhere, or out of it. */
+/** What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema. */
 function target(root: unknown, ref: string): unknown {
   if (!/^#(\/|$)/.test(ref)) return undefined;
   const words = ref.slice(1).split("/").slice(1);
@@ -208,7 +208,7 @@ const PAIRS = [
   ["object", "minProperties", "maxProperties"],
 ] as const;
 
-/** Whether surely nothing fits. What it does not understand may fit; what must hold itself, without end, cannot. */
+/** Whether it is certain that no value fits. Unknown keywords may fit; a schema that must contain itself cannot. */
 export function isImpossible(schema: any, root: unknown, above: readonly unknown[] = []): boolean {
   if (schema === false) return true;
   if (!isObject(schema)) return false;
@@ -222,13 +222,13 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
   if (typeof schema.$ref === "string" && inner(target(root, schema.$ref))) return true;
   const all = list("allOf").map(typesOf);
   if (
-    !all.reduce((left, more) => left.filter((one: string) => more.some((two: string) => meets(one, two))), types).length
+    !all.reduce((left, more) => left.filter((one: string) => more.some((two: string) => agree(one, two))), types).length
   )
     return true;
   if (list("allOf").some(inner)) return true;
   if (["anyOf", "oneOf"].some((word) => list(word).length && list(word).every(inner))) return true;
   const values = "const" in schema ? [schema.const] : list("enum");
-  if (("const" in schema || "enum" in schema) && !values.some((value) => types.some((type) => isOf(type, value))))
+  if (("const" in schema || "enum" in schema) && !values.some((value) => types.some((type) => hasType(type, value))))
     return true;
   for (const [type, least, most] of PAIRS) if (only(type) && Number(schema[least]) > Number(schema[most])) return true;
   if (only("array") && Number(schema.minItems) > 0 && inner(items)) return true;
@@ -238,9 +238,9 @@ export function isImpossible(schema: any, root: unknown, above: readonly unknown
 }
 
 const typesOf = (schema: any): string[] => (schema?.type === undefined ? NAMES : [schema.type].flat());
-const meets = (one: string, two: string): boolean =>
+const agree = (one: string, two: string): boolean =>
   one === two || (one === "integer" && two === "number") || (one === "number" && two === "integer");
-function isOf(type: string, value: unknown): boolean {
+function hasType(type: string, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value);

@@ -1,4 +1,4 @@
-// Templates: what -t puts on the line, and the file that --save writes.
+// Templates: what -t puts on the command line, and the file that --save writes.
 import fs from "node:fs";
 import path from "node:path";
 import type { Command, Ctx, Result, Typed } from "zz";
@@ -8,7 +8,7 @@ import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SAVED = "saved: by --save";
-/** What a template keeps of the line, and what belongs to this run alone and is not missed in it. */
+/** The flags that a template keeps, and those that concern this run alone, so that their loss is not reported. */
 const KEPT = ["model", "system", "option", "schema", "extract", "xl", "extract-last", "tool", "no-tools"];
 const OF_THIS_RUN = [
   "save",
@@ -25,7 +25,7 @@ const OF_THIS_RUN = [
   "plugin",
 ];
 
-/** As if it stood on the line: the model and the like, then the template's command, unless it holds no words of its own. */
+/** What -t stands for on the command line: flags such as --model, then the template's command if it has words. */
 export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wanted: Wanted): string[] {
   if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = inlineSchema(head.schema);
   else if (/^(first|last)$/.test(head.extract ?? "") && !wanted.schema)
@@ -47,7 +47,7 @@ export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wa
   ];
 }
 
-/** --save NAME [WORDS] */
+/** Runs --save NAME [WORDS]. */
 export function save(name: string, { about }: Ctx, { words, values }: Typed, wanted: Wanted): Result {
   const refused = `Cannot save the template '${name}'`;
   if (!IDENTIFIER.test(name)) throw usage(`${refused}: a name has letters, digits, _ and -, and begins with a letter.`);
@@ -55,9 +55,9 @@ export function save(name: string, { about }: Ctx, { words, values }: Typed, wan
     throw usage(`${refused}: -t is a template already. Say its words and flags again, without -t.`);
   const file = path.join(about.home, "prompts", `${name}.md`);
   const isOwn = textOf(file).includes(`\n${SAVED}\n`);
-  const taken: Pick<Command, "name"> | undefined = about.commands.find((command) => command.name === name);
-  if ((taken || fs.existsSync(file)) && !isOwn)
-    throw usage(`${refused}: '${taken ? `/${name}` : file}' is there already. Choose another name.`);
+  const existing: Pick<Command, "name"> | undefined = about.commands.find((command) => command.name === name);
+  if ((existing || fs.existsSync(file)) && !isOwn)
+    throw usage(`${refused}: '${existing ? `/${name}` : file}' is there already. Choose another name.`);
   const body = words
     .filter((word) => word !== "-")
     .join(" ")
@@ -78,7 +78,7 @@ export function save(name: string, { about }: Ctx, { words, values }: Typed, wan
   return { text: `Saved as ${file}. zz -t ${name} asks with it.${note}`, data: { name, file, left } };
 }
 
-/** Its front matter: a row of text for each flag that is kept. */
+/** The template's front matter: a row for each flag that is kept. */
 function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: string, value: string][] {
   const texts = (name: string) => (values.get(name) ?? []).filter((value) => value !== true);
   const options = texts("option").map((pair) => [
@@ -98,12 +98,12 @@ function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: str
   return rows.filter((row): row is [string, string] => Boolean(row[1]));
 }
 
-/** As it was said where that is one line; the schema itself where it was a file. */
+/** The schema as the person wrote it, if that was one line; the schema itself if they named a file. */
 function schemaRow(schema: JsonSchema, said: string): string {
   const again = said.includes("\n") ? undefined : tryTo(() => inlineSchema(said));
   return JSON.stringify(again) === JSON.stringify(schema) ? said.trim() : JSON.stringify(schema);
 }
 
-/** A template names no file: it may be a project's. */
+/** Reads a schema, but never from a file, since the template may come from a project. */
 const inlineSchema = (text: string): JsonSchema =>
   text.trim().startsWith("{") ? readSchema(text, "/") : shortForm(text);

@@ -1,12 +1,15 @@
 // Which files are code, and symbols.ignore: those of them that the index and the map leave out, by patterns as in a .gitignore.
+import { LANGUAGES } from "./languages/table.ts";
 import { isMade } from "./scan/made.ts";
 
 const [MAX_STARS, MAX_PATTERN_CHARS] = [3, 500]; // in one name; with more a regular expression can run for ever
 
-export const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/i;
+const OTHERS = LANGUAGES.map(({ ends }) => ends.replaceAll("+", "\\+").replaceAll(" ", "|")).join("|");
+/** What is parsed. */
+export const CODE = new RegExp(`\\.(?:[cm]?[jt]sx?|json|ya?ml|${OTHERS})$`, "i");
 /** Other texts: the map goes by their words. */
 const TEXT =
-  /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|html?|css|s[ac]ss|less|styl|vue|svelte|astro|py|pyi|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|hh|cs|scala|dart|lua|ex|exs|erl|hs|clj|zig|sh|bash|fish|ps1|sql|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$|(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i;
+  /\.(?:mdx?|markdown|rst|adoc|txt|toml|ini|s[ac]ss|less|styl|astro|scala|dart|exs?|erl|hs|clj|zig|fish|ps1|graphql|gql|prisma|proto|tf|nix|gradle|cmake|mk)$|(?:^|\/)(?:Makefile|Dockerfile|README|LICENSE|CONTRIBUTING)$/i;
 
 /** The code among these files, the other texts, and what of it the patterns name. A pattern that would take too long is left out, and told. */
 export async function codeAmong(
@@ -15,7 +18,7 @@ export async function codeAmong(
   note: (text: string) => void,
 ): Promise<{ code: string[]; texts: string[]; ignored: ReadonlySet<string> }> {
   const all = names.filter((name) => CODE.test(name));
-  const others = names.filter((name) => TEXT.test(name) && !isMade(name));
+  const others = names.filter((name) => TEXT.test(name) && !CODE.test(name) && !isMade(name));
   if (!patterns.length) return { code: all, texts: others, ignored: new Set() };
   const { default: ignore } = await import("ignore");
   const rules = ignore().add(patterns.filter((pattern) => isQuick(pattern, note)));

@@ -49,7 +49,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "find_references",
     description:
-      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not.",
+      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not. By name alone outside of TypeScript and JavaScript.",
     aliases: ["references", "get_references", "find_usages", "usages", "find_callers"],
     also: { symbol: ["name", "symbol_name"], path: ["file", "file_path"] },
     params: {

@@ -2,6 +2,9 @@
 import fs from "node:fs";
 import path from "node:path";
 
-const SIGNS = [".git", "package.json", "tsconfig.json", "jsconfig.json", "deno.json"];
+const SIGNS =
+  ".git package.json tsconfig.json jsconfig.json deno.json pyproject.toml setup.py requirements.txt go.mod Cargo.toml pom.xml build.gradle build.gradle.kts composer.json Gemfile CMakeLists.txt Package.swift".split(
+    " ",
+  );
 
 export const isProject = (root: string): boolean => SIGNS.some((sign) => fs.existsSync(path.join(root, sign)));

@@ -124,13 +124,13 @@ export function openProject(
     told: Last,
     { ctx, data }: Look,
   ): Promise<string[] | undefined> {
-    const found: string[] = [];
+    const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1); // to be read again
     for (const name of touched) {
       const entry = data.files.get(name);
       const stat = tryTo(() => fs.lstatSync(path.join(root, name)));
       if (entry ? !stat?.isFile() : stat ? stat.isDirectory() || !told.unlisted.has(name) : told.names.has(name))
         return undefined;
-      if (entry && isChanged(path.join(root, name), entry)) found.push(name);
+      if (entry && entry.mtime !== -1 && isChanged(path.join(root, name), entry)) found.push(name);
     }
     const now = await limit(told.code, ctx, data);
     return now.scope === data.scope && now.most === data.most && fitsLocally(root, found) ? found : undefined;
@@ -247,7 +247,8 @@ interface Look {
 
 async function readHere({ ctx, root, data, fresh }: Look, some: string[]): Promise<void> {
   if (!some.length) return;
-  const { readRow } = await import("./read.ts");
+  const [{ readRow }, { prepare }] = await Promise.all([import("./read.ts"), import("./languages/grammar.ts")]);
+  await prepare(some);
   for (const name of some) {
     const row = mayRead(ctx, name) && readRow(root, name, withoutPage(data.files.get(name)));
     if (row) fresh.set(name, row);

@@ -4,6 +4,8 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { CODE } from "./code.ts";
+import { scanLanguage } from "./languages/scan.ts";
+import { languageOf } from "./languages/table.ts";
 import { type Entry, pack, type Row } from "./rows.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
@@ -36,7 +38,9 @@ export function readRow(root: string, name: string, known?: Entry): Row | undefi
     const mtime = stat.mtimeMs > now - CLOCK_TICK_MS ? -1 : stat.mtimeMs;
     const entry = { path: name, mtime, ctime: stat.ctimeMs, size: stat.size, hash };
     if (known?.hash === hash && !large) return { ...entry, text: NO_TEXT };
-    return { ...entry, text: bytes ? rowOf(name, bytes) : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT) };
+    const { text, retry } = bytes ? rowOf(name, bytes) : { text: NO_TEXT };
+    if (retry) return { ...entry, mtime: -1, hash: "", text };
+    return { ...entry, text: bytes ? text : pack(listed(`${(stat.size / 1e6).toFixed(1)} MB`), NO_TEXT) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || !stat) return undefined;
@@ -58,17 +62,21 @@ function isStillAt(fd: number, file: string): boolean {
 }
 
 /** The words count also where a text is not parsed: in another encoding, or in no language that the parser knows. */
-function rowOf(name: string, bytes: Buffer): Buffer {
+function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | undefined } {
   const text = textOf(bytes);
-  if (text === undefined) return pack(listed("binary"), NO_TEXT);
+  if (text === undefined) return { text: pack(listed("binary"), NO_TEXT) };
+  if (languageOf(name)) {
+    const { retry, ...facts } = scanLanguage(name, text);
+    return { text: pack(facts, facts.unread === "minified" ? NO_TEXT : bagOf(text)), retry };
+  }
   const isPlain = isUtf8(bytes);
   if (CODE.test(name) && isPlain) {
     const { facts, uses } = scanForRow(name, text);
-    return pack(facts, facts.unread ? NO_TEXT : bagOf(text), uses && entriesOf(uses)); // minified: nobody wrote it
+    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text), uses && entriesOf(uses)) }; // minified: nobody wrote it
   }
   const facts: Facts = CODE.test(name) ? listed("not UTF-8") : empty();
   if (isMarkedGenerated(text)) facts.made = true;
-  return pack(facts, bagOf(text));
+  return { text: pack(facts, bagOf(text)) };
 }
 
 /** Undefined: it is none. What is not UTF-8 is UTF-16, if it says so, or Latin-1. */

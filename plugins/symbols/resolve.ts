@@ -4,6 +4,8 @@
 import crypto from "node:crypto";
 import { isBuiltin } from "node:module";
 import type { CompilerGate } from "zz";
+import { openOthers } from "./languages/resolve.ts";
+import { isComponent, languageOf } from "./languages/table.ts";
 import type { Asked, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
 import { findNearby } from "./resolve/near.ts";
@@ -38,17 +40,22 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
     places: new Map(),
     hasNewAnswers: false,
   };
+  const others = openOthers(list, (name) => disk.read(`${disk.root}/${name}`));
   return {
     prepare: (files) => prepare(state, files),
+    others: (file, one) => (isOther(file) ? others(file, one) : undefined),
     resolve: (file, one) => resolve(state, file, one),
     packages: () => packages(state),
     kept: () => (isSame && !state.hasNewAnswers ? kept! : keep(state)),
   };
 }
 
+/** In another language, which TypeScript knows nothing of. */
+const isOther = (file: string): boolean => !!languageOf(file) && !isComponent(file);
+
 async function prepare(state: State, files: Parameters<Resolver["prepare"]>[0]): Promise<void> {
   for (const [file, imports] of files) {
-    if (!imports.length) continue;
+    if (!imports.length || isOther(file)) continue;
     const place = placeOf(state, folderOf(file));
     place.way ??= await wayOf(state, place.config!);
     for (const { from, how } of imports) {

@@ -20,6 +20,7 @@ export interface Question {
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
+const SCRIPT = /\.[cm]?[jt]sx?$/i; // what TypeScript reads; the index knows other languages too
 const WARM_DELAY_MS = 1_500; // ms after an answer, before it prepares for the next question
 
 module.enableCompileCache();
@@ -42,7 +43,7 @@ async function applyRules(rules: CompilerRules): Promise<void> {
   service?.close();
   service = openService(
     workerData.root,
-    (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))],
+    (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))].filter((name) => SCRIPT.test(name)),
     () => globals(pageIndexes),
     undefined,
     compilerGate(rules),

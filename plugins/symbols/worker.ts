@@ -12,9 +12,11 @@ let written = 0;
 
 module.enableCompileCache();
 const { readRow } = await import("./read.ts");
+const { prepare } = await import("./languages/grammar.ts");
 module.flushCompileCache();
 
-process.on("message", ({ root, files }: ReadRequest) => {
+process.on("message", async ({ root, files }: ReadRequest) => {
+  await prepare(files.map(([name]) => name));
   const rows = files.map(([name, known]) => readRow(root, name, known)).filter((row) => row !== undefined);
   const all = Buffer.concat(rows.map(({ text }) => text));
   fs.writeSync(SCRATCH_FD, all, 0, all.length, written);

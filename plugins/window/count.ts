@@ -68,7 +68,7 @@ export function counts(scale: Scales) {
   type Counted = {
     tokens: number;
     count: number;
-    weigh(): { weight: number; ratio: number };
+    measure(): { weight: number; ratio: number };
     isPlausible(): boolean;
     messages: WeakSet<Message>;
   };
@@ -76,13 +76,13 @@ export function counts(scale: Scales) {
   return { ratio, learn, estimate, last: (model: string) => last.get(model) };
 
   function ratio(model: string): number {
-    return last.get(model)?.weigh().ratio ?? UNKNOWN;
+    return last.get(model)?.measure().ratio ?? UNKNOWN;
   }
-  /** The weight is computed only when it is asked for, which a one-shot never does. */
+  /** Remembers a count of the provider. The weight is computed only when needed, which is never in a one-shot. */
   function learn(request: ChatRequest, tokens: number): void {
     const before = ratio(request.model);
     let known: { weight: number; ratio: number } | undefined;
-    const weigh = () => {
+    const measure = () => {
       if (known) return known;
       const weight = scale.request(request);
       const ratio = tokens / weight;
@@ -90,16 +90,16 @@ export function counts(scale: Scales) {
       known = { weight, ratio: isPlausible ? ratio : before };
       return known;
     };
-    const isPlausible = () => tokens >= weigh().weight * MIN_RATIO && tokens <= weigh().weight * MAX_RATIO;
+    const isPlausible = () => tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
-    last.set(request.model, { tokens, count: request.messages.length, weigh, isPlausible, messages });
+    last.set(request.model, { tokens, count: request.messages.length, measure, isPlausible, messages });
   }
-  /** What was counted keeps its count; new messages have at least their weight, times `caution`. */
+  /** Messages that the provider counted keep that count; new ones have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {
     const before = last.get(request.model);
     const all = scale.request(request);
     if (!before) return Math.ceil(all * UNKNOWN * caution);
-    const { weight, ratio } = before.weigh();
+    const { weight, ratio } = before.measure();
     const fresh = request.messages
       .filter((one) => !before.messages.has(one))
       .reduce((sum, one) => sum + scale.message(one), 0);

@@ -17,7 +17,7 @@ export function cutLastResults(state: State, most: number, ctx: Ctx): void {
 }
 
 /**
- * Cuts earlier results, long arguments, the last results and long texts, in this order, until it fits; the notes last.
+ * Cuts earlier results, long arguments, the last results, long texts and then notes, until the request fits.
  */
 export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx: Ctx): void {
   const { chat, note } = ctx;
@@ -43,7 +43,7 @@ export function cutTexts(state: State, now: () => ChatRequest, most: number, ctx
   if (cut.size) note(`The window is full: ${cut.size === 1 ? "a long text was" : `${cut.size} long texts were`} cut.`);
 }
 
-/** Limits for the results of the last round that make them shorter by so many tokens. */
+/** Character limits that make the results of the last round shorter by `excess` tokens. */
 function shorterLastResults(state: State, excess: number, least: number, { chat }: Ctx): Record<number, number> {
   const from = chat.messages.findLastIndex(({ role }) => role === "assistant") + 1;
   const last = chat.messages.slice(from);
@@ -56,7 +56,7 @@ function shorterLastResults(state: State, excess: number, least: number, { chat 
 const MIN_CHARS_LEFT = 200; // of a text, if nothing else helps
 const CHAR_LIMITS = [40_000, 10_000, 3_000, 1_000, MIN_CHARS_LEFT];
 
-/** The messages with texts or arguments of more characters than that, each with this limit. */
+/** The messages with texts or arguments of more than `most` characters, each with that limit. */
 function textsLongerThan(
   messages: readonly Message[],
   most: number,
@@ -78,7 +78,7 @@ export const charsOf = (messages: readonly Message[]): number =>
     messages.reduce((sum, { text }) => sum + text.length, 0),
   );
 
-/** How many characters each message may keep so that all together have so many. */
+/** How many characters each message may keep so that all together have at most `most`. */
 function largestThatFits(messages: readonly Message[], most: number): number {
   const sizes = messages.map(({ text }) => text.length).sort((a, b) => a - b);
   let room = most;

@@ -20,10 +20,10 @@ export async function fitToWindow(state: State, request: ChatRequest, ctx: Ctx):
   return less;
 }
 
-/** Takes one measure after the other until the request fits. Texts are cut only if nothing else helps. */
+/** Makes the request shorter, step by step, until it fits. Texts are cut only if nothing else helps. */
 async function compactToFit(state: State, { request, window, target, max }: Load, ctx: Ctx): Promise<ChatRequest> {
   const { chat } = ctx;
-  const tail = request.messages.slice(chat.messages.length); // sent with this request alone, not part of the conversation
+  const tail = request.messages.slice(chat.messages.length); // sent only now, not part of the conversation
   const now = (): ChatRequest => ({ ...request, messages: [...chat.messages, ...tail] });
   const over = (limit: number): boolean => estimate(state, now()) > limit;
   const full = (): boolean => estimate(state, now(), CAUTION_FACTOR) > max;
@@ -52,15 +52,15 @@ export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: 
   const fresh = sent.messages.filter((one) => !last?.messages.has(one));
   const kept = last && sent.messages.length - fresh.length === last.count;
   const grew = () =>
-    last!.isPlausible() && weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * GROWN;
-  const isCut = kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * STILL && grew()));
+    last!.isPlausible() && weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * MIN_GROWTH;
+  const isCut = kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * MAX_STALLED_RATIO && grew()));
   if (!isCut) state.count.learn(counted(state, sent), tokens);
   if (isCut && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, last.tokens));
   if (isCut) state.cut.add(sent.model);
   return reply;
 }
-const STILL = 1.02; // times as many tokens as before, though more was sent
-const GROWN = 0.1; // of what was sent before came on top
+const MAX_STALLED_RATIO = 1.02; // if the tokens grew no more than this though more was sent, the server cut some
+const MIN_GROWTH = 0.1; // of the last count: new messages of at least this share must raise the next one
 
 const cutByServer = (tokens: number, before: number): string =>
   `The server is cutting the conversation: it counted ${tokens} tokens, after ${before} for a part of the same. Let it take more (Ollama: OLLAMA_CONTEXT_LENGTH, or ollama.window), or set "window": ${Math.max(tokens, before)} in zz's settings, so that zz sends no more than that.`;
@@ -105,10 +105,10 @@ const MAX_RESULTS_SHARE = 0.5; // of the window, for the results of one round
 const MAX_FILL = 0.95; // of the window, if nothing else helps
 const MIN_ESTIMATE_FACTOR = 0.6; // for what no provider has counted yet: refuse only what is certainly too much
 
-/** A request, with the tokens it should have at most and those it may have at most. */
+/** A request with its limits in tokens: how many it should have at most (`target`), and how many it may (`max`). */
 type Load = { request: ChatRequest; window: number; target: number; max: number };
 
-/** Where the last so many turns begin; 0 if there is nothing before them but notes. */
+/** The index at which the last `turns` turns begin; 0 if there is nothing before them but notes. */
 export function startOfRecentTurns(messages: readonly Message[], turns: number): number {
   const starts = turnStarts(messages);
   const at = starts.length > turns ? starts[starts.length - turns]! : 0;

@@ -1,6 +1,6 @@
-// Keeps what is sent within the model's window. When that is nearly full, before the next request: first, results that
-// need not be seen again become one line each, then all turns but the last two become notes that the model writes, or
-// leave the window without. The session's file keeps everything.
+// Keeps what is sent within the model's window. When that is nearly full, it makes room before the next
+// request: results that need not be seen again become one line each, then all turns but the last two are replaced by
+// notes that the model writes, or leave the window without notes. The session's file keeps everything.
 import type { Zz } from "zz";
 import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatChange } from "./fit.ts";
 import { takeNotes } from "./notes.ts";
@@ -34,7 +34,7 @@ const MAX_SUMMARY_MS = 600_000; // the model may take this long to write the not
 
 export default (zz: Zz<typeof defaults>) => {
   const state = newState(zz);
-
+  // First, so that all other wrappers get the shorter request; a router with an earlier name still runs before it.
   zz.wrap(
     "request",
     async (request, next, ctx) => {
@@ -48,7 +48,7 @@ export default (zz: Zz<typeof defaults>) => {
         return retryShorter(state, sent, window, error as Error, next, ctx);
       }
     },
-    { order: "first", limit: MAX_SUMMARY_MS }, // every other wrapper changes what this one made of the request; a router with an earlier name runs before it
+    { order: "first", limit: MAX_SUMMARY_MS },
   );
 
   zz.command({

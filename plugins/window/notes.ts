@@ -1,5 +1,5 @@
-// Replaces the earlier turns of a conversation with notes that the model writes, or where the settings say "truncate", with
-// nothing but a line that says so and the files that were changed.
+// Replaces the earlier turns of a conversation with notes that the model writes. If the setting is "truncate", no
+// notes are written: only a line that says so remains, and the files that were changed.
 import type { Ctx, Message } from "zz";
 import { charsOf } from "./cut.ts";
 import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
@@ -58,7 +58,7 @@ export async function takeNotes(state: State, ctx: Ctx, upTo: number, hint: stri
   }
 }
 
-/** How many messages of the person this conversation has had, those replaced by notes included. */
+/** How many messages the person has sent in this conversation, including those that notes replaced. */
 function turnsIn({ chat }: Ctx): number {
   return chat.tree().branch.filter(({ message }) => message?.role === "user" && !message.aside).length;
 }

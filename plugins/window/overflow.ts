@@ -20,7 +20,7 @@ const WORDS = new RegExp(
   ].join("|"),
   "i",
 );
-/** Where such an error names the limit; the first plausible number is taken. */
+/** Where such an error names the limit; the first plausible number is used. */
 const LIMITS = [
   /(?:maximum context length|maximum prompt length|context length|context size|context window)[^\d.]{0,40}(\d[\d,_]*)/i,
   /(?:must be <=|limit of|allowed|maximum(?: of| is)?)[^\d.]{0,4}(\d[\d,_]*)/i,

@@ -15,7 +15,7 @@ export interface State {
   windows: Map<string, number>; // by model, as its provider said when a request was too long
   asked: Map<string, Model | undefined>;
   listed: Set<string>; // models whose provider was asked for a list of its models
-  cut: Set<string>; // models whose server was seen to leave out a part of what it was sent
+  cut: Set<string>; // models whose server left out a part of what it was sent
   failedAt: string | undefined; // the turn whose summary failed: it is not tried again in that turn
 }
 
@@ -35,7 +35,7 @@ export function weightOf(state: State, messages: readonly Message[]): number {
   return messages.reduce((sum, one) => sum + state.scale.message(one), 0);
 }
 
-/** Tools that are not sent are not counted. */
+/** The request as it is counted: without tools if the model cannot take any. */
 export function counted(state: State, request: ChatRequest): ChatRequest {
   return state.asked.get(request.model)?.tools === false ? { ...request, tools: [] } : request;
 }

@@ -14,7 +14,7 @@ Facts: what was found out that is needed again, with paths, names and numbers as
 
 Earlier notes must be carried on, but for what is done with or was replaced. Write the notes alone: no greeting, no call of
 a tool, nothing to the person.`;
-const MESSAGE_CHAR_LIMITS = [2_000, 600, 200, 60]; // the first that fits is used
+const MESSAGE_CHAR_LIMITS = [2_000, 600, 200, 60]; // the largest that fits is used
 
 type Asked = { notes: string; messages: readonly Message[]; hint: string; words: number; room: number };
 
@@ -47,7 +47,7 @@ const HEAD = "[Not from the person: of this conversation";
 
 const FILES = "Files changed in this conversation, as zz recorded it:";
 
-/** The message that replaces the turns that left the window, also without notes. */
+/** The message that replaces the turns that left the window, with or without notes. */
 export function notesText(notes: string, turns: number, files: string): string {
   return [
     `${HEAD} the first ${turns === 1 ? "turn has" : `${turns} turns have`} left your view.${notes ? " These notes stand for them." : ""}]`,

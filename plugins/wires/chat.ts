@@ -1,6 +1,6 @@
-// Chat Completions, at OpenAI or any server that supports it. The official package's client sends the request; the
-// stream is read here, since the client discards error bodies other than `{"error": …}`, ends silently when a stream is
-// cut off, and stops at the first line that is not JSON.
+// Chat Completions, at OpenAI or any server that supports it. The stream is read here, since the official package's
+// client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the
+// first line that is not JSON.
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { headersOf, placeOf, send } from "./client.ts";
 import { type Quirks, quirksOf, type Wire } from "./contract.ts";
@@ -36,17 +36,17 @@ export const chat: Wire = {
   },
 };
 
-function modelOf(told: any): Model {
-  const window = told.context_length ?? told.context_window ?? told.max_context_length ?? told.max_model_len;
-  const id = String(told.id ?? told.name);
+function modelOf(listed: any): Model {
+  const window = listed.context_length ?? listed.context_window ?? listed.max_context_length ?? listed.max_model_len;
+  const id = String(listed.id ?? listed.name);
   const known = window ? Number(window) : knownWindow(id);
-  const price = priceOf(told.pricing);
+  const price = priceOf(listed.pricing);
   return { id, ...(known && { window: known }), ...(price && { price }) };
 }
 
-/** OpenRouter and those like it tell dollars a token, as text. */
+/** OpenRouter and servers like it give dollars per token, as text. */
 function priceOf(pricing: any): Price | undefined {
-  const dollars = (told: unknown) => (typeof told === "string" && told !== "" ? Number(told) * 1e6 : Number.NaN);
+  const dollars = (text: unknown) => (typeof text === "string" && text !== "" ? Number(text) * 1e6 : Number.NaN);
   const [input, output] = [dollars(pricing?.prompt), dollars(pricing?.completion)];
   if (!(input >= 0 && output >= 0)) return undefined;
   const more = { cached: dollars(pricing.input_cache_read), written: dollars(pricing.input_cache_write) };
@@ -69,7 +69,7 @@ const OPTIONAL = [
   "max_completion_tokens",
 ];
 
-/** A plain word may stand in any sentence: it is the field's name where it is written as one. */
+/** Whether a refusal names the field. A plain word may occur in any sentence, so it must be written as a field. */
 const isNamed = (field: string, message: string): boolean =>
   field.includes("_") ? message.includes(field) : new RegExp(`(['"\`.])${field}\\b|\\b${field}:`).test(message);
 
@@ -105,25 +105,25 @@ function bodyOf(request: ChatRequest, quirks: Quirks, without: Set<string>): Rec
   return body;
 }
 
-function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: way }: Quirks): object {
+function effortFields(effort: NonNullable<ChatRequest["effort"]>, { effort: mode }: Quirks): object {
   const thinks = effort !== "none";
-  if (way === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
-  if (way === "enable_thinking") return { enable_thinking: thinks };
-  if (way === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
-  return { reasoning_effort: way === "high" && thinks ? "high" : effort };
+  if (mode === "thinking") return { thinking: { type: thinks ? "enabled" : "disabled" } };
+  if (mode === "enable_thinking") return { enable_thinking: thinks };
+  if (mode === "reasoning") return { reasoning: thinks ? { effort } : { enabled: false } };
+  return { reasoning_effort: mode === "high" && thinks ? "high" : effort };
 }
 
-function formatOf(schema: Record<string, unknown>, { schema: way }: Quirks): object {
-  if (way === "json_object") return { type: "json_object" };
-  const strict = way === "strict" && isClosed(schema);
+function formatOf(schema: Record<string, unknown>, { schema: mode }: Quirks): object {
+  if (mode === "json_object") return { type: "json_object" };
+  const strict = mode === "strict" && isClosed(schema);
   return { type: "json_schema", json_schema: { name: "answer", schema, ...(strict && { strict }) } };
 }
 
-/** Where there is no mode for a schema, the words must tell it, and the word JSON must stand in them. */
+/** For a server that takes no schema: the prompt must give it, and must contain the word JSON. */
 const asksForJson = (system: string, schema: object): string =>
   `${system}\n\nAnswer with one JSON value that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`.trim();
 
-/** Whether a schema can be kept to by force: it says of each object all that may be in it, and demands it. */
+/** Whether a server can enforce the schema: each object lists all of its fields, requires them and allows no others. */
 export function isClosed(schema: any): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (typeof schema !== "object" || !schema) return true;
@@ -138,29 +138,29 @@ export function isClosed(schema: any): boolean {
   );
 }
 
-/** How far the reading of one stream has come. */
+/** What has been read of one stream. */
 interface Reading {
-  seen: boolean; // anything but a finish or usage
+  seen: boolean; // something other than a finish or usage came
   finished: boolean;
   ended: boolean; // [DONE]: what follows does not count
-  isWhole: boolean; // the usage came, as the last thing: nothing was cut off
-  isRefusal: boolean; // told by a field of its own, while the finish reason says "stop"
-  details: Map<unknown, any>; // of the thinking, by index
+  isWhole: boolean; // the usage came last, so nothing was cut off
+  isRefusal: boolean; // a field of its own says so, while the finish reason says "stop"
+  details: Map<unknown, any>; // a gateway's pieces of thinking, by index
 }
 
 /** The stream as deltas: server-sent events, or one JSON body from servers that do not stream. */
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const none = { seen: false, finished: false, ended: false, isWhole: false, isRefusal: false };
   const reading: Reading = { ...none, details: new Map() };
-  for await (const come of pieces(response, name)) {
-    yield readAll(reading, come);
+  for await (const batch of pieces(response, name)) {
+    yield readAll(reading, batch);
     if (reading.ended) return;
   }
   if (reading.seen && !reading.finished && reading.isWhole) yield finish(reading, "stop");
 }
 
-function* readAll(reading: Reading, come: Piece[]): Generator<Delta> {
-  for (const piece of come) {
+function* readAll(reading: Reading, batch: Piece[]): Generator<Delta> {
+  for (const piece of batch) {
     if ("alive" in piece)
       yield { text: "" }; // a keep-alive: nothing to show, but a sign of life
     else if ("rest" in piece) yield* readWhole(reading, piece.rest);
@@ -177,7 +177,7 @@ function* readAll(reading: Reading, come: Piece[]): Generator<Delta> {
   }
 }
 
-/** Not a stream: a whole answer, an error, or a web page. */
+/** Reads what is not a stream: a whole answer, an error, or a web page. */
 function* readWhole(reading: Reading, text: string): Generator<Delta> {
   const whole = parse(text);
   if (whole === undefined && !reading.seen) yield { error: noStream(text) };
@@ -210,7 +210,7 @@ function finish(reading: Reading, reason: string): Delta[] {
   return [...extra, { finish: reason === "stop" && reading.isRefusal ? "refusal" : reason }];
 }
 
-/** Pieces of what a gateway tells of the thinking: those with one index are one, and must go back as they were. */
+/** Joins a gateway's pieces of thinking that have the same index; they must be sent back unchanged. */
 function gather(all: Map<unknown, any>, given: unknown): void {
   for (const one of Array.isArray(given) ? given : []) {
     if (typeof one !== "object" || !one) continue;
@@ -223,7 +223,7 @@ function gather(all: Map<unknown, any>, given: unknown): void {
   }
 }
 
-/** Of several answers to one question the first is taken. */
+/** The first answer, if the server gives several. */
 const choiceOf = (chunk: any): any =>
   Array.isArray(chunk?.choices) ? chunk.choices.find((one: any) => !one?.index) : undefined;
 
@@ -257,7 +257,7 @@ function* deltas(given: any): Generator<Delta> {
   else if (chunk?.detail || (chunk?.object === "error" && chunk.message)) yield { error: chunk };
 }
 
-/** Servers tell in their own words what came from their cache, and what went into it. */
+/** Servers use different names for what they read from their cache and wrote into it. */
 function usageOf(said: any): Usage {
   const { prompt_tokens: input = 0, completion_tokens: output = 0, prompt_tokens_details: details } = said;
   const cached =

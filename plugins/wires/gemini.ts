@@ -1,5 +1,5 @@
-// Gemini's generateContent. A part's thought signature goes back on that very part; calls have no ids here, so that
-// results stand in the order of the calls.
+// Gemini's generateContent. A part's thought signature is sent back on the same part; calls have no ids here, so
+// results are sent in the order of the calls.
 import type { Call, ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Model, Usage, Zz } from "zz";
 import { fault } from "zz/text";
 import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
@@ -14,7 +14,7 @@ const TAKES = ["image/*", "application/pdf", "audio/*", "video/*"];
 const PROTOCOL = "Gemini's generateContent";
 const MAX_PAGES = 50; // of the list of models
 
-/** What a server refused: not sent again. */
+/** What a server refused, so that it is not sent again. */
 const refusedOf = memory<Set<string>>(() => new Set());
 
 export const gemini: Wire = {
@@ -46,8 +46,8 @@ export const gemini: Wire = {
   async *chat(zz, preset, request, signal) {
     const reading: Reading = { chars: 0, calls: 0, text: false };
     const answer = await send(zz, preset, request, signal);
-    for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
-      yield readAll(reading, come);
+    for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
+      yield readAll(reading, batch);
       if (reading.ended) break;
     }
     const { finish, calls, text } = reading;
@@ -60,7 +60,7 @@ const plainName = (id: string): string => id.replace(/^models\//, "");
 
 // ── The request ──
 
-/** The address may lack the version, or lead to the layer for OpenAI's clients. */
+/** The base address. The one that is set may lack the version, or lead to the layer for OpenAI's clients. */
 function base(preset: Preset, endpoint: Endpoint): string {
   const url = baseOf(preset, endpoint)
     .replace(/\/models(\/.*)?$/, "")
@@ -104,7 +104,7 @@ async function send(zz: Zz<any>, preset: Preset, request: ChatRequest, signal: A
   }
 }
 
-/** [what is sent otherwise, what the refusal says, what it was about]. The first that fits; each once. */
+/** [what to send differently, what the refusal says, what was sent]. The first match counts; each is used once. */
 const REFUSED: [name: string, words: RegExp, sent: string][] = [
   ["parametersJsonSchema", /parameters_?json_?schema|function_declarations/i, '"parametersJsonSchema":'],
   [
@@ -121,7 +121,7 @@ const REFUSED: [name: string, words: RegExp, sent: string][] = [
   ["functionId", /Unknown name "id"/, '"functionResponse":'],
 ];
 
-/** Fields of the request itself; whatever else is set is about the generation. */
+/** Options that are fields of the request itself; all others go into generationConfig. */
 const TOP =
   /^(tools|toolConfig|tool_config|safetySettings|safety_settings|cachedContent|cached_content|labels|systemInstruction|contents)$/;
 
@@ -138,7 +138,7 @@ function bodyOf(request: ChatRequest, without: Set<string>): Record<string, unkn
     ...Object.fromEntries(set.filter(([name]) => !TOP.test(name))),
     ...generationConfig,
   };
-  const isFirst = without.has("systemInstruction"); // Gemma takes it only as the person's words
+  const isFirst = without.has("systemInstruction"); // Gemma takes it only in the person's message
   const contents = toWire(messages, request.model, without);
   const instruction = [{ text: system }];
   if (system.trim() && isFirst) contents[0]?.parts.unshift(...instruction);
@@ -167,9 +167,9 @@ function parametersOf(schema: any, without: Set<string>) {
 }
 
 const BUDGETS = { none: 0, low: 1_024, medium: 8_192, high: 24_576 };
-const LEAST_OF_PRO = 128; // which cannot be told not to think
+const LEAST_OF_PRO = 128; // these models cannot be told not to think
 
-/** How much to think: as tokens up to 2.5, as a word from 3 on. Thoughts are told only to who asks for them. */
+/** How much to think: in tokens up to 2.5, as a word from 3 on. Thoughts are sent only if they are asked for. */
 function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string>) {
   const name = plainName(model);
   const [, major = "", minor = ""] = /^gemini-(\d)(?:\.(\d))?(?!.*(image|tts|audio|live|embedding))/.exec(name) ?? [];
@@ -188,7 +188,7 @@ function thinkingOf({ model, effort, options }: ChatRequest, without: Set<string
   return { thinkingConfig: { includeThoughts, ...(!without.has("thinkingBudget") && { thinkingBudget }) } };
 }
 
-/** What a server wants that takes no JSON Schema: the part of it that OpenAPI 3.0 has. */
+/** The fields of JSON Schema that OpenAPI 3.0 has, for servers that take nothing else. */
 const KEPT =
   /^(type|format|title|description|nullable|enum|items|properties|required|(min|max)(Items|Length|imum)|pattern|anyOf)$/;
 function reduced(schema: any, root = schema, depth = 0): any {
@@ -222,19 +222,19 @@ interface Content {
   role: "user" | "model";
   parts: any[];
 }
-/** What a part's extra holds. at: where the part begins and ends in the text; id: a call's, where the server gave one. */
+/** The extra of a part. at: where it begins and ends in the text; id: that of a call, if the server gave one. */
 interface Extra {
   thoughtSignature?: string;
   at?: [from: number, to: number];
   id?: string;
 }
-/** Stands for a signature where there is none, as the makers say: for calls of other models, which this one cannot read. */
+/** Stands in for the signature on calls of other models, which this one cannot read, as Gemini's makers advise. */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
 function toWire(messages: Message[], model: string, without: Set<string>): Content[] {
   const isStrict = without.has("signatures") || without.has("ownSignatures") || /^gemini-[3-9]/.test(plainName(model));
   const contents: Content[] = [];
-  const ids = new Map<string, string>(); // of calls, as the server gave them
+  const ids = new Map<string, string>(); // ids of calls, as the server gave them
   let results: Content | undefined;
   for (const message of messages) {
     if (message.role === "tool") {
@@ -265,11 +265,11 @@ function toWire(messages: Message[], model: string, without: Set<string>): Conte
 
 const textPart = (text: string): any[] => (text ? [{ text }] : []);
 
-/** The text, in which the parts that were signed are parts of their own again. */
+/** Splits the text so that what was signed is a part of its own again. */
 function textParts(text: string, extras: Extra[]): any[] {
   const signed = extras.flatMap(({ thoughtSignature, at }) => (thoughtSignature ? [{ thoughtSignature, at }] : []));
   if (signed.some(({ at }) => !at || at[1] > text.length)) {
-    const { thoughtSignature } = signed.at(-1)!; // the text is another one now
+    const { thoughtSignature } = signed.at(-1)!; // the text has changed since
     return text ? [{ text, thoughtSignature }] : [];
   }
   const parts: any[] = [];
@@ -292,7 +292,7 @@ function callPart({ name, args, extra }: Call, id: string | undefined, isStrict:
   };
 }
 
-/** From 3 on a result may hold files; before that they stand behind it. */
+/** From 3 on, a result may hold files; before that, they follow it. */
 function resultParts(message: Message & { role: "tool" }, id: string | undefined, isNew: boolean): any[] {
   const { name, text, failed, images = [] } = message;
   const files = images.map((one) => file(one));
@@ -317,18 +317,18 @@ interface Reading {
   ended?: true;
 }
 const FILTERED = /^(SAFETY|PROHIBITED_CONTENT|RECITATION|BLOCKLIST|SPII|LANGUAGE|IMAGE_\w+|MODEL_ARMOR)$/;
-/** The model's slips: the next try may well go right. */
+/** Slips of the model: another try may well succeed. */
 const SLIPS = /^(MALFORMED_FUNCTION_CALL|MALFORMED_RESPONSE|UNEXPECTED_TOOL_CALL|NO_IMAGE|OTHER)$/;
 
-function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
-  for (const { event, value } of come) {
+function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
+  for (const { event, value } of batch) {
     const isError = event === "error" || value?.error;
-    if (isError && reading.finish) reading.ended = true; // it was complete
+    if (isError && reading.finish) reading.ended = true; // the answer was complete
     if (reading.ended) break;
     if (isError) yield { error: value };
     yield* deltas(reading, value);
   }
-  if (reading.usage) yield { usage: usageOf(reading.usage) }; // it comes with each piece, and grows
+  if (reading.usage) yield { usage: usageOf(reading.usage) }; // the usage comes with each piece, and grows
   delete reading.usage;
 }
 
@@ -383,7 +383,7 @@ const fenced = (language: string, code: unknown): string =>
   `\n\`\`\`${language}\n${String(code ?? "").trimEnd()}\n\`\`\`\n`;
 const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;
 
-/** What came from the cache is told with what went in; what was thought is told beside what came out. */
+/** Gemini counts what it read from the cache as input, but what it thought apart from the output; zz adds that. */
 function usageOf(said: any): Usage {
   const { promptTokenCount = 0, toolUsePromptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount = 0 } = said;
   const cached = said.cachedContentTokenCount;

@@ -1,4 +1,4 @@
-// The providers that are reached over the network, one for each line of presets.ts. What they speak is a wire's business.
+// The providers that are reached over the network, one for each line of presets.ts. The wires know what they speak.
 import type { ChatRequest, Delta, Model, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";
 import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
@@ -17,13 +17,13 @@ export const settings = {
 };
 
 const WIRES: Record<WireName, () => Promise<Wire>> = {
-  chat: async () => chat, // at hand: a file of its own, with what it shares with the start, would cost most answers 5 ms
+  chat: async () => chat, // loaded at once: loading it later would cost most answers 5 ms
   anthropic: async () => (await import("./anthropic/index.ts")).anthropic,
   gemini: async () => (await import("./gemini.ts")).gemini,
   responses: async () => responses,
 };
 
-/** The one that is meant by an address alone comes first: it is asked before the others when no model is named. */
+/** The provider that --base-url alone stands for comes first: when no model is named, it is asked before the others. */
 export default (zz: Zz<typeof defaults>) => {
   for (const preset of PRESETS) if (preset.is) provide(zz, preset);
   for (const preset of PRESETS) if (!preset.is) provide(zz, preset);
@@ -48,7 +48,7 @@ function provide(zz: Zz<typeof defaults>, preset: Preset): void {
   });
 }
 
-/** Over the wire that the person named, else the one that the model is made for. */
+/** Asks over the wire that the person named, else over the one that the model is made for. */
 async function* answer(
   zz: Zz<typeof defaults>,
   preset: Preset,
@@ -68,6 +68,6 @@ async function* answer(
     const { status } = error as { status?: number };
     const isElsewhere = baseOf(preset, request.endpoint) !== preset.url;
     if (!isElsewhere || (status !== 404 && status !== 405 && status !== 501)) throw error;
-    yield* await over("chat"); // a server of another's that has a model of that name, and only that wire
+    yield* await over("chat"); // another server, with a model of that name but only the wire "chat"
   }
 }

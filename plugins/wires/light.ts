@@ -1,7 +1,7 @@
-// What the official client asks of a browser's classes, without them: loading Node's own takes longer than a request. The
-// bundle puts these into the client's files (esbuild.config.js); it makes headers of them, and asks whether a body is one.
+// Stand-ins for browser classes that the official client uses: loading Node's own takes longer than a request. The
+// bundle puts them into the client's files (esbuild.config.js). The client uses Headers, and tests bodies for the rest.
 
-/** Fields by their names in small letters. */
+/** Header fields by their lower-case names. */
 export class Headers {
   private readonly all = new Map<string, string>();
   constructor(given?: Iterable<readonly [string, string]> | Record<string, string>) {
@@ -33,7 +33,7 @@ export class Headers {
   }
 }
 
-/** Of these no body ever is one. */
+/** A body is never one of these. */
 export class FormData {}
 export class Blob {}
 export class File {}

@@ -4,15 +4,15 @@ import type { Image, Message } from "zz";
 import type { Quirks } from "./contract.ts";
 
 export function toMessages(messages: Message[], model: string, quirks: Quirks): unknown[] {
-  const told = quirks.tools === false ? withoutCalls(messages) : messages;
-  return between(afterResults(acceptedIds(told, model, quirks.ids)), quirks).flatMap((one) =>
+  const sendable = quirks.tools === false ? withoutCalls(messages) : messages;
+  return between(afterResults(acceptedIds(sendable, model, quirks.ids)), quirks).flatMap((one) =>
     toWire(one, model, quirks),
   );
 }
 
 /**
- * Call ids from another model may be refused here: those that are not plain and short are replaced, in calls and
- * results. Where a server has a form of its own, all others are, whoever made them.
+ * Replaces the ids of calls that a server may refuse: those of other models that are not short and plain; if the server
+ * has a form of its own, all ids without it. Every server accepts the new ones, of nine letters and digits.
  */
 export function acceptedIds(messages: Message[], model: string, form?: RegExp): Message[] {
   const ids = new Map<string, string>();
@@ -20,7 +20,7 @@ export function acceptedIds(messages: Message[], model: string, form?: RegExp): 
   for (const message of messages)
     if (message.role === "assistant" && (form || !message.model?.endsWith(`/${model}`)))
       for (const { id } of message.calls ?? [])
-        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`); // every server accepts nine letters and digits
+        if (!(form ?? /^[\w-]{1,40}$/).test(id)) ids.set(id, `moved${String(ids.size).padStart(4, "0")}`);
   if (!ids.size) return messages;
   return messages.map((message) => {
     if (message.role === "tool") return { ...message, id: own(message.id) };
@@ -53,16 +53,16 @@ function afterResults(messages: Message[]): Message[] {
   return moved;
 }
 
-/** Where a person may not speak straight after a result. */
+/** For a server that refuses a person's message right after a result: puts one of the model between them. */
 function between(messages: Message[], quirks: Quirks): Message[] {
   if (!quirks.between) return messages;
   const said: Message = { role: "assistant", text: "I have the results." };
   return messages.flatMap((one, i) => (one.role === "user" && messages[i - 1]?.role === "tool" ? [said, one] : [one]));
 }
 
-/** For a server that has no tools: what was called before is told. Neighbours of one role become one message. */
+/** For a server without tools: earlier calls and results become text. Adjacent messages of the person are joined. */
 function withoutCalls(messages: Message[]): Message[] {
-  const told: Message[] = [];
+  const out: Message[] = [];
   for (const message of messages) {
     const plain: Message =
       message.role === "tool"
@@ -71,13 +71,13 @@ function withoutCalls(messages: Message[]): Message[] {
           ? { ...message, text: message.text || `(called ${message.calls?.map(({ name }) => name).join(", ")})` }
           : message;
     if (plain.role === "assistant") delete plain.calls;
-    const last = told.at(-1);
+    const last = out.at(-1);
     if (plain.role === "user" && last?.role === "user") {
       const images = [...(last.images ?? []), ...(plain.images ?? [])];
-      told[told.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
-    } else told.push(plain);
+      out[out.length - 1] = { role: "user", text: `${last.text}\n\n${plain.text}`, ...(images.length && { images }) };
+    } else out.push(plain);
   }
-  return told;
+  return out;
 }
 
 function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
@@ -107,13 +107,13 @@ function toWire(message: Message, model: string, { echo }: Quirks): unknown[] {
   ];
 }
 
-/** Each of such a server's answers has the field, also where nothing was thought. */
+/** A server that wants reasoning_content back wants it on every answer, even if nothing was thought. */
 function thoughtOf(echo: Quirks["echo"], thinking: string): object {
   if (echo === "reasoning_content") return { reasoning_content: thinking };
   return echo === "reasoning" && thinking ? { reasoning: thinking } : {};
 }
 
-/** What a gateway told of the thinking, or Gemini's signature. */
+/** What a gateway said of the thinking, or Gemini's signature. */
 function extraOf(extra: unknown[] = []): object {
   const details = extra.flatMap((one: any) => one?.reasoning_details ?? []);
   if (details.length) return { reasoning_details: details };

@@ -1,4 +1,4 @@
-// What the two native wires share: events read as values, with a sentence for whatever is not the protocol's own stream.
+// What the two native wires share: they read events as values, and explain any stream that is not of their protocol.
 import type { Endpoint, HttpAnswer } from "zz";
 import { fault, usage } from "zz/text";
 import { baseOf, type Preset } from "./contract.ts";
@@ -6,7 +6,7 @@ import { NoJson, noStream, parse, pieces, valuesIn } from "./sse.ts";
 
 export const MAX_MODELS = 10_000;
 
-/** The protocols by what one of their values looks like. */
+/** The protocols, and how to recognize a value of each. */
 const PROTOCOLS: [name: string, signs: (value: any) => unknown][] = [
   ["Chat Completions", ({ choices }) => Array.isArray(choices)],
   ["OpenAI's Responses", ({ type, object }) => /^response\./.test(type) || object === "response"],
@@ -15,13 +15,13 @@ const PROTOCOLS: [name: string, signs: (value: any) => unknown][] = [
   ["Ollama's own API", ({ done, message }) => typeof done === "boolean" && message],
 ];
 
-/** One value of the stream; of an event "error" it has the server's words. A sign of life has none. */
+/** One value of the stream: an event "error" has the server's words, a keep-alive has undefined. */
 export interface Value {
   event?: string | undefined;
   value: any;
 }
 
-/** The stream's events as values, as they came together. One JSON body comes as one value for each of its parts. */
+/** The stream's events as values, in batches as they arrived. A JSON body comes as one value for each of its parts. */
 export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: string): AsyncGenerator<Value[]> {
   const decoder = new TextDecoder();
   let [isStream, raw] = [false, ""];
@@ -31,9 +31,9 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       yield bytes;
     }
   }
-  for await (const come of pieces({ ...answer, body: body() }, provider)) {
+  for await (const batch of pieces({ ...answer, body: body() }, provider)) {
     const values: Value[] = [];
-    for (const piece of come) {
+    for (const piece of batch) {
       if ("alive" in piece) values.push({ value: undefined });
       if (!("data" in piece)) continue;
       const { event, data } = piece;
@@ -65,11 +65,11 @@ function refuseOther(value: any, own: string, provider: string): void {
     );
 }
 
-/** As JSON, in which half a surrogate would break the decoders of some servers. */
+/** JSON without lone surrogates, which would break the decoders of some servers. */
 export const toJson = (body: unknown): string =>
   JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
 
-/** Where everybody's server is asked, a key is needed. */
+/** Throws if the public server would be asked without a key. */
 export function needKey(preset: Preset, endpoint: Endpoint, ...variables: string[]): void {
   if (endpoint.key || baseOf(preset, endpoint) !== preset.url) return;
   const names = [preset.key, ...variables].join(" or ");

@@ -1,3 +1,3 @@
-// The two wires of OpenAI and all that are like it. Their client is loaded only for Azure, when a request goes out.
+// The two wires of OpenAI and compatible servers. The official client is loaded only for Azure, with the first request.
 export { chat } from "./chat.ts";
 export { responses } from "./responses.ts";

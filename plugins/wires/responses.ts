@@ -1,5 +1,5 @@
-// OpenAI's Responses API: what its reasoning and codex models are made for. Nothing is kept at the server (store: false),
-// so what a model thought comes encrypted, is kept beside the answer, and goes back with the next request.
+// OpenAI's Responses API, which its reasoning and codex models are made for. The server keeps nothing (store: false),
+// so what a model thought comes encrypted, is kept with the answer, and is sent back with the next request.
 import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
 import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
@@ -20,7 +20,7 @@ export const responses: Wire = {
   },
 };
 
-/** What an answer does not depend on, and what an error that refuses it says. */
+/** Parts of a request that an answer does not depend on, and the words of an error that refuses them. */
 const OPTIONAL: [part: string, words: RegExp][] = [
   ["include", /encrypted/i],
   ["summary", /reasoning\.summary|reasoning summar/i],
@@ -68,7 +68,7 @@ function bodyOf({ model, system, messages, tools, options, effort, schema }: Cha
   return body;
 }
 
-/** What was thought, and where: before which of the calls, and before or after the text. */
+/** What was thought, and where: before which call, and before or after the text. */
 type Thought = { reasoning: object; calls: number; text: boolean };
 const isThought = (extra: any): extra is Thought => typeof extra?.reasoning === "object";
 
@@ -110,8 +110,8 @@ const partsOf = (text: string, images: Image[] = []): object[] => [
 
 /** The state of one answer, while its events come. */
 interface Open {
-  items: Map<number, { text: string; args: string; named: boolean }>; // by their place: what came of each
-  thoughts: Set<unknown>; // those that came, by their ids
+  items: Map<number, { text: string; args: string; named: boolean }>; // what came of each, by its index
+  thoughts: Set<unknown>; // the ids of those that came
   calls: number;
   text: boolean;
   thought: boolean;
@@ -121,14 +121,14 @@ interface Open {
 
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
-  for await (const come of pieces(response, name)) {
-    yield readAll(open, come);
+  for await (const batch of pieces(response, name)) {
+    yield readAll(open, batch);
     if (open.ended) return;
   }
 }
 
-function* readAll(open: Open, come: Piece[]): Generator<Delta> {
-  for (const piece of come) {
+function* readAll(open: Open, batch: Piece[]): Generator<Delta> {
+  for (const piece of batch) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {
       const whole = parse(piece.rest);
@@ -167,7 +167,7 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   else if (type === "error" || event?.error) yield { error: event?.error ? event : { error: event } };
   else if (event?.choices)
     yield { error: 'not a stream of Responses but of Chat Completions. Set "wire": "chat" for this provider' };
-  else yield { text: "" }; // what it is doing meanwhile
+  else yield { text: "" }; // other events: a sign of life
 }
 
 function* say(open: Open, item: { text: string }, text: string): Generator<Delta> {
@@ -176,37 +176,37 @@ function* say(open: Open, item: { text: string }, text: string): Generator<Delta
   yield { text };
 }
 
-/** A call is begun once; its arguments follow, or come with it. */
-function* call(open: Open, item: { args: string; named: boolean }, index: number, told: any, args: unknown) {
+/** Begins a call once; its arguments come with it, or follow. */
+function* call(open: Open, item: { args: string; named: boolean }, index: number, given: any, args: unknown) {
   if (!item.named) open.calls++;
   const isNew = !item.named;
   item.named = true;
   const more = typeof args === "string" && args && !item.args ? args : undefined;
   item.args += more ?? "";
   if (isNew || more)
-    yield { call: { index, id: told.call_id ?? told.id, name: told.name, ...(more && { args: more }) } };
+    yield { call: { index, id: given.call_id ?? given.id, name: given.name, ...(more && { args: more }) } };
 }
 
-/** What is finished, as far as it did not come in pieces. */
-function* whole(open: Open, at: number, told: any): Generator<Delta> {
+/** Yields what did not come in pieces of an item that is finished. */
+function* whole(open: Open, at: number, given: any): Generator<Delta> {
   const item = open.items.get(at) ?? { text: "", args: "", named: false };
   open.items.set(at, item);
-  if (told?.type === "function_call") yield* call(open, item, at, told, told.arguments);
-  else if (told?.type === "reasoning") {
-    const { status: _, ...reasoning } = told;
-    if (!open.thought) for (const { text } of told.summary ?? []) if (text) yield { thinking: `${text}\n` };
-    const isNew = !open.thoughts.has(told.id);
-    open.thoughts.add(told.id);
-    if (told.encrypted_content && isNew)
+  if (given?.type === "function_call") yield* call(open, item, at, given, given.arguments);
+  else if (given?.type === "reasoning") {
+    const { status: _, ...reasoning } = given;
+    if (!open.thought) for (const { text } of given.summary ?? []) if (text) yield { thinking: `${text}\n` };
+    const isNew = !open.thoughts.has(given.id);
+    open.thoughts.add(given.id);
+    if (given.encrypted_content && isNew)
       yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
-  } else if (told?.type === "message") {
-    const parts: any[] = Array.isArray(told.content) ? told.content : [];
+  } else if (given?.type === "message") {
+    const parts: any[] = Array.isArray(given.content) ? given.content : [];
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
     if (!item.text) for (const { text, refusal } of parts) yield* say(open, item, String(text ?? refusal ?? ""));
   }
 }
 
-/** The answer itself, as it is told at its end; or all of it, from a server that does not stream. */
+/** The end of an answer, with its usage; from a server that does not stream, all of it. */
 function* ended(open: Open, answer: any): Generator<Delta> {
   const { output, usage, status, error, incomplete_details: cut } = answer;
   if (error || status === "failed") return yield { error: { error: error ?? "the answer failed" } };

@@ -1,4 +1,4 @@
-// What is known of models without asking anybody: enough to begin with, before a wire is loaded.
+// What is known of models without asking a server: enough to begin with, before a wire is loaded.
 import type { Model } from "zz";
 import type { Preset } from "./contract.ts";
 

@@ -1,5 +1,5 @@
-// At the prompt, every plugin of the person's that was loaded is type-checked in another process. Errors are noted once
-// for each version of a file.
+// At the prompt, type-checks in another process every plugin of the person's that was loaded. Notes errors once for
+// each version of a file.
 
 import fs from "node:fs";
 import type { Ctx, Zz } from "zz";
@@ -11,11 +11,11 @@ const MAX_ERRORS = 3; // per note
 
 export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   const checked = new Map<string, string>(); // by file, the stamp of the checked version
-  let reach: Ctx | undefined; // set once there is a prompt, where somebody reads the notes
+  let promptCtx: Ctx | undefined; // set once there is a prompt, where a person reads the notes
   let last: Promise<unknown> = Promise.resolve();
 
   zz.wrap("prompt", (line, next, ctx) => {
-    if (!reach) begin(ctx);
+    if (!promptCtx) begin(ctx);
     return next(line);
   });
   zz.on("reloaded", ({ plugins }) => {
@@ -24,14 +24,14 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
   });
 
   function begin(ctx: Ctx): void {
-    reach = ctx;
-    const soon = setTimeout(look, START_DELAY_MS).unref();
-    zz.defer(() => clearTimeout(soon));
+    promptCtx = ctx;
+    const timer = setTimeout(look, START_DELAY_MS).unref();
+    zz.defer(() => clearTimeout(timer));
   }
 
-  /** One file after the other, each in its current version when its turn comes. */
+  /** Checks one file after the other, each as it is when its turn comes. */
   function look(names?: string[]): void {
-    for (const { name, file, from, failure } of reach?.about.plugins ?? [])
+    for (const { name, file, from, failure } of promptCtx?.about.plugins ?? [])
       if (from !== "zz" && !failure && (!names || names.includes(name)))
         last = last.then(() => checkOne(name, file)).catch(() => {}); // plugins work without the check too
   }
@@ -41,17 +41,17 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
     if (zz.signal.aborted || !stamp || checked.get(file) === stamp) return;
     checked.set(file, stamp);
     const problems = (
-      await (await checker()).check(file, { permissions: reach!.permissions, signal: zz.signal })
+      await (await checker()).check(file, { permissions: promptCtx!.permissions, signal: zz.signal })
     ).problems.filter(({ untyped }) => !untyped);
     if (!problems.length || versionOf(file) !== stamp) return;
     const more =
       problems.length > MAX_ERRORS ? [`${plural(problems.length - MAX_ERRORS, "more")}: /plugin check ${name}`] : [];
-    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), reach!.root), ...more];
-    reach!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
+    const lines = [...formatProblems(problems.slice(0, MAX_ERRORS), promptCtx!.root), ...more];
+    promptCtx!.note(`Plugin '${name}' was loaded, but its types do not fit:\n${lines.join("\n")}`);
   }
 }
 
-/** Without the inode: a file that was saved unchanged is the same version. */
+/** Leaves out the inode, so a file that was saved unchanged is the same version. */
 function versionOf(file: string): string {
   const stat = fs.statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.mtimeMs} ${stat.size}` : "";

@@ -1,5 +1,5 @@
-// Checks a plugin's file without running it: TypeScript's errors against zz's contract, and mistakes that types do not
-// show, such as imports that Node does not find. Slow to load; made to run in a separate process.
+// Checks a plugin's file without running it: for TypeScript's errors against zz's contract, and for mistakes that types
+// do not show, such as imports that Node does not find. Slow to load, so it runs in a separate process.
 import path from "node:path";
 import type { CompilerGate, CompilerRules, MakeCompilerGate } from "zz";
 import { usage } from "zz/text";
@@ -17,10 +17,10 @@ export interface Problem {
 const NO_DEFAULT = "The plugin has no default export to call. Write `export default (zz: Zz) => …`.";
 const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?( .*)?$/s;
-/** A package without types, and JSX without a library for it: both load nevertheless. */
+/** A package without types, and JSX without a library for it: Node loads both nevertheless. */
 const LOADS_ANYWAY = [7016, 7026];
 const OF_COMMONJS = [1286, 1287, 1295]; // imports and exports in a .cts file, which is compiled
-const NOT_FOUND = 2307; // a module
+const NOT_FOUND = 2307; // a module that was not found
 const WITHOUT_NODE = [2503, 2694, 2709]; // a type from an unknown module
 const UNTYPED = (code: number): boolean => code >= 7005 && code <= 7053;
 const TEST = /\.test\.\w+$/; // tests have no default export, and test() need not be awaited
@@ -77,7 +77,7 @@ function exported({ program }: Opened, probe: ts.SourceFile, file: string): Prob
   const [first] = program.getSemanticDiagnostics(probe);
   if (!first) return [];
   const lacks = isScript || first.code === 2339 || first.code === 2306;
-  if (lacks && file.endsWith(".cts")) return []; // perhaps module.exports: loading it tells
+  if (lacks && file.endsWith(".cts")) return []; // it may use module.exports, which loading shows
   const statement = source?.statements.find(ts.isExportAssignment);
   const message = lacks ? NO_DEFAULT : `The default export cannot be called with zz. ${messageOf(first.messageText)}`;
   return [problemAt(source!, statement?.expression.getStart() ?? 0, message)];
@@ -110,7 +110,7 @@ function problemsIn(opened: Opened, source: ts.SourceFile): Problem[] {
   return problems.sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-/** Node takes the name of a file as it stands; TypeScript adds its ending, or takes .js for .ts. Imports of types are gone by then. */
+/** Imports that TypeScript finds but Node does not: Node adds no ending, and takes no .js for .ts. Types are gone. */
 function misnamedImports({ misnamed }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
   visit(source);
@@ -150,7 +150,7 @@ function problemAt(source: ts.SourceFile, start: number, message: string): Probl
   };
 }
 
-/** Names and parameter types, which are only strings to TypeScript, and promises that are not awaited. */
+/** Checks names and parameter types, which are only strings to TypeScript, and finds promises that are not awaited. */
 function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   const problems: Problem[] = [];
   const report = (node: ts.Node, message: string) => problems.push(problemAt(source, node.getStart(source), message));
@@ -159,12 +159,12 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
   return problems;
 
   function visit(node: ts.Node): void {
-    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) forgotten(node.expression);
-    if (ts.isCallExpression(node)) registered(node);
+    if (ts.isExpressionStatement(node) && !TEST.test(source.fileName)) checkAwaited(node.expression);
+    if (ts.isCallExpression(node)) checkRegistered(node);
     ts.forEachChild(node, visit);
   }
 
-  function forgotten(node: ts.Expression): void {
+  function checkAwaited(node: ts.Expression): void {
     if (!ts.isCallExpression(node) || !isPromise(checker.getTypeAtLocation(node))) return;
     const last = ts.isPropertyAccessExpression(node.expression) ? node.expression.name.text : "";
     if (last === "catch" || (last === "then" && node.arguments.length > 1)) return;
@@ -176,18 +176,18 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     return ["Promise", "PromiseLike"].includes(type.getSymbol()?.name ?? "");
   }
 
-  function registered({ expression, arguments: [given] }: ts.CallExpression): void {
+  function checkRegistered({ expression, arguments: [given] }: ts.CallExpression): void {
     if (!ts.isPropertyAccessExpression(expression) || !given || !ts.isObjectLiteralExpression(given)) return;
     const verb = expression.name.text;
     if (!WITH_NAME.includes(verb)) return;
     if (checker.getTypeAtLocation(expression.expression).getSymbol()?.name !== "Zz") return;
     const name = fieldOf(given, "name");
-    if (name && ts.isStringLiteralLike(name)) named(verb, name);
+    if (name && ts.isStringLiteralLike(name)) checkGivenName(verb, name);
     const params = fieldOf(given, "params");
     if (verb === "tool" && params && ts.isObjectLiteralExpression(params)) shorthand(params);
   }
 
-  function named(verb: string, node: ts.StringLiteralLike): void {
+  function checkGivenName(verb: string, node: ts.StringLiteralLike): void {
     const known = names.get(verb) ?? new Set();
     names.set(verb, known);
     if (known.has(node.text) && verb !== "layer")
@@ -197,7 +197,7 @@ function beyondTypes({ checker }: Opened, source: ts.SourceFile): Problem[] {
     known.add(node.text);
   }
 
-  /** In JSON Schema, `type` is "object". */
+  /** Checks parameters in the short form; in JSON Schema, `type` is "object". */
   function shorthand(params: ts.ObjectLiteralExpression): void {
     if (fieldOf(params, "properties") || fieldOf(params, "type")?.getText(source).slice(1, -1) === "object") return;
     for (const property of params.properties) {

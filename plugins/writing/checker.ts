@@ -13,7 +13,7 @@ export interface Checker {
   close(): void;
 }
 
-const IDLE_MS = 30_000; // without a check, after which the process ends
+const IDLE_MS = 30_000; // the process ends after this long without a check
 const MAX_CHECK_MS = 60_000;
 const LOW_PRIORITY = 10; // typing at the prompt has priority
 
@@ -113,7 +113,7 @@ export function fileOf(given: string, { root, about }: Pick<Ctx, "root" | "about
   return file;
 }
 
-/** The file that its package.json names, as zz's loader finds it. */
+/** The file that a folder's package.json names, as zz's loader finds it. */
 function declared(folder: string): string | undefined {
   const { zz, keywords, exports, main } = Object(
     tryTo(() => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))),

@@ -50,7 +50,7 @@ function sourceOf(given: string, cwd: string): Source {
   if (stat && !/\.[cm]?tsx?$/.test(given)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
   if (stat) return { file: named, shown: given };
   if (/^[^\s(){};]+$/.test(given)) throw refuse("no such file. Check the path, or give TypeScript.");
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-functions-")); // for this user alone
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-functions-")); // only this user can read it
   const remove = () => fs.rmSync(folder, { recursive: true, force: true });
   const file = path.join(fs.realpathSync(folder), "functions.ts");
   process.once("exit", remove);
@@ -84,7 +84,7 @@ function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): 
     zz.tool({
       name,
       description,
-      params: { type: "object", properties, required, additionalProperties: false } as any, // JSON Schema, not known before it runs
+      params: { type: "object", properties, required, additionalProperties: false } as any, // known only at run time
       async run(args: Json) {
         const given = params.map((param) => args[param.name]);
         const rest = params.at(-1)?.rest ? ((given.pop() as unknown[] | undefined) ?? []) : [];
@@ -206,7 +206,7 @@ function objectOf(code: Code, type: ts.Type, cannot: (reason: string) => Error, 
   return { type: "object", properties, required, additionalProperties: false };
 }
 
-/** Whether it comes from TypeScript's own library, like Date and Map. */
+/** Whether the type comes from TypeScript's own library, like Date and Map. */
 function isBuiltIn(type: ts.Type): boolean {
   return (type.getSymbol()?.declarations ?? []).some((node) => node.getSourceFile().isDeclarationFile);
 }

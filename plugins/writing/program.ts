@@ -1,5 +1,5 @@
-// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own wherever the files are, as they are
-// when zz loads them. Slow to load.
+// A TypeScript program for a plugin's files. `zz`, `zod` and `typebox` are zz's own, wherever the files are, as when zz
+// loads them. Slow to load.
 
 import fs from "node:fs";
 import { isBuiltin } from "node:module";
@@ -23,7 +23,7 @@ interface ImportMeta { dirname: string; filename: string; url: string; resolve(s
 const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "sdk/testing.ts", "zz/text": "sdk/text.ts" };
 const NODE_FILE = "/zz-node.d.ts";
 
-/** What the next program of this process need not parse again: the libraries, which are always the same. */
+/** Parsed libraries, which are always the same, so the next program of this process need not parse them again. */
 const DECLARATIONS = new Map<string, ts.SourceFile>();
 
 export interface Opened {
@@ -31,7 +31,7 @@ export interface Opened {
   checker: ts.TypeChecker;
   knowsNode: boolean; // Node's types are available
   unread: Set<string>; // imports of what may not be read, as "file\nname"
-  misnamed: Map<string, string>; // imports that TypeScript finds and Node does not, as "file\nname": the file that is meant
+  misnamed: Map<string, string>; // imports that only TypeScript finds, as "file\nname": the file meant
 }
 
 /**
@@ -92,7 +92,7 @@ export function openProgram(
   return { program, checker: program.getTypeChecker(), knowsNode: Boolean(node), unread, misnamed };
 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
-    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // declared by the types of Node
+    if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // in Node's types
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
     const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
     const source = SOURCES[name];
@@ -102,7 +102,7 @@ export function openProgram(
       misnamed.set(`${from}\n${name}`, file);
     if (!found.resolvedModule) leadsOut(name, from, found);
     if (!isProvided || !source || found.resolvedModule?.resolvedFileName.endsWith(".d.ts")) return found;
-    const resolvedFileName = path.join(own, source); // a checkout that was not built
+    const resolvedFileName = path.join(own, source); // if zz was not built
     return {
       ...found,
       resolvedModule: { resolvedFileName, extension: ts.Extension.Ts, isExternalLibraryImport: false },

@@ -1,4 +1,4 @@
-// What --check-plugin and /plugin check say: errors of types, whether zz loads the file, and what was not looked at.
+// What --check-plugin and /plugin check say: type errors, whether zz loads the file, and what was not looked at.
 import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { isInside, plural } from "zz/text";
@@ -33,11 +33,11 @@ export async function resultOf(
   return { text: [...lines, end].join("\n"), data, failed: true };
 }
 
-/** What the types say, said again by loading it. */
+/** Whether loading the file failed for the same reason as the type check. */
 const isSame = ({ file, line, message }: Problem, failure: string): boolean =>
   failure.includes(`(${file}:${line})`) || [message, failure].every((one) => one.includes("default export"));
 
-/** Loading a file runs it, and a person who checks one may not trust it yet: only what zz would load anyway is loaded. */
+/** Why the file is not loaded: that would run it, and the person may not trust it yet unless zz loads it anyway. */
 function whyUnloaded(file: string, unread: string[], { about }: Ctx): string | undefined {
   if (unread.length) return "not all of it may be read";
   if (/\.test\.\w+$/.test(file)) return "it is a test";

@@ -6,19 +6,19 @@ import type { About, Ctx } from "zz";
 import { jsonOrText } from "zz/text";
 import { diskReason, makeFolder, programFile } from "./where.ts";
 
-const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // so that errors right after loading show
+const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // to see later errors
 const MAX_OUTPUT_CHARS = 64 * 1024;
 
-/** Throws when the plugin cannot be loaded, and says why. */
+/** Throws an error that says why if the plugin cannot be loaded. */
 export async function tryOut(name: string, code: string, file: string, ctx: Ctx, seconds: number): Promise<void> {
   const refuse = (reason: string) =>
     new Error(`Cannot load plugin '${name}', and nothing was written: ${reason} Fix it and call again.`);
   const folder = path.dirname(file);
-  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`); // next to what it imports; zz does not load such names
+  const trialFile = path.join(folder, `.${name}-${process.pid}.ts`); // next to its imports; zz skips such names
   const pauseFile = path.join(folder, `.~${process.pid}.mjs`); // loaded after it
-  let made: string[] = [];
+  let newFolders: string[] = [];
   try {
-    made = makeFolder(folder);
+    newFolders = makeFolder(folder);
     fs.writeFileSync(trialFile, code, { mode: 0o600 });
     fs.writeFileSync(pauseFile, PAUSE_PLUGIN, { mode: 0o600 });
   } catch (error) {
@@ -42,11 +42,11 @@ export async function tryOut(name: string, code: string, file: string, ctx: Ctx,
     throw refuse(`the process that tried it ended (${ended})${last ? `: ${withRealName(last)}` : "."}`);
   } finally {
     for (const one of [trialFile, pauseFile]) fs.rmSync(one, { force: true });
-    for (const one of made.toReversed()) removeEmpty(one);
+    for (const one of newFolders.toReversed()) removeEmpty(one);
   }
 }
 
-/** Why zz does not load the file as it stands, as zz says it; undefined: it loads. */
+/** Why zz cannot load the file, in zz's own words; undefined if it can. */
 export async function failureOf(file: string, ctx: Ctx, seconds: number): Promise<string | undefined> {
   const env = { ...process.env, ZZ_LOAD_LIMIT: String(seconds) };
   const { out, errors, ended } = await loadIn([file], ctx, seconds + START_SECONDS, env);
@@ -55,7 +55,7 @@ export async function failureOf(file: string, ctx: Ctx, seconds: number): Promis
   const last = lastOf(errors, ended);
   return `Cannot load '${file}': the process that tried it ended (${ended})${last ? `: ${last}` : "."}`;
 }
-/** What it said last, unless it was ended. */
+/** The last line of its errors, unless it was killed. */
 const lastOf = (errors: string, ended: string) =>
   ended.startsWith("exit") ? (errors.trim().split("\n").at(-1) ?? "") : "";
 const START_SECONDS = 10; // for zz itself, on a slow machine
@@ -116,5 +116,5 @@ function kill({ pid }: ChildProcess): void {
 function removeEmpty(folder: string): void {
   try {
     fs.rmdirSync(folder);
-  } catch {} // something else is in it by now
+  } catch {} // the folder is not empty any more
 }

@@ -36,7 +36,7 @@ export function packageAt(name: string): string | undefined {
 export const pluginFile = (home: string, name: string): string => path.join(home, "plugins", `${name}.ts`);
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
-/** Names with a meaning of their own in the settings or in a folder of plugins. */
+/** Names that mean something else in the settings or in a folder of plugins. */
 const RESERVED =
   "index zz zod typebox model models window rounds timeout options providers permissions projects schema constructor".split(
     " ",
@@ -68,7 +68,7 @@ const DISK_REASONS: Record<string, string> = {
   ENOTDIR: "a part of the path is not a folder",
 };
 
-/** The disk's error as a sentence. */
+/** Turns a disk error into a sentence. */
 export function diskReason(error: unknown): string {
   const { code = "", path: file = "" } = error as NodeJS.ErrnoException;
   const where = file && ` (${file})`;

@@ -1,5 +1,5 @@
-// A process that checks plugins one after the other: the conversation goes on meanwhile, and its memory is freed with
-// it.
+// A process that checks plugins one after the other. The conversation goes on meanwhile, and the memory is freed when
+// the process ends.
 import module from "node:module";
 import type { CompilerRules } from "zz";
 import type { Checked } from "./check.ts";
@@ -20,5 +20,5 @@ process.on("message", async ({ id, file, rules, text }: Order) => {
   }
   process.send!(outcome);
 });
-process.on("disconnect", () => process.exit()); // nobody is waiting any more
+process.on("disconnect", () => process.exit()); // no process waits for it any more
 process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -9,7 +9,7 @@ import { checkName, pluginFile, why } from "./where.ts";
 
 type Args = { name: string; code: string };
 
-const MAX_CODE_CHARS = 100_000; // nobody would read more before allowing it
+const MAX_CODE_CHARS = 100_000; // a person would not read more before allowing it
 const MAX_LINE_CHARS = 4_000; // questions show only the ends of longer lines
 const MAX_ERRORS = 20; // reported to the model at once
 const LOAD_TIMEOUT_MS = 30_000; // loading itself times out earlier
@@ -86,7 +86,7 @@ export function addWriteTool(zz: Zz, checker: () => Promise<Checker>): void {
   }
 }
 
-/** Throws when nobody could read the code before allowing it, or when it would be written through a link. */
+/** Throws if the person could not read the code before allowing it, or if it would be written through a link. */
 function refuseUnreadable(text: string, file: string, refuse: (reason: string) => Error): void {
   if (!text.trim()) throw refuse("its code is empty. Write it.");
   if (text.length > MAX_CODE_CHARS)
@@ -109,7 +109,7 @@ function currentContent(file: string): string | undefined {
   return stat && (stat.isFile() ? fs.readFileSync(file, "latin1") : "no file");
 }
 
-/** A new plugin in full; the diff of an existing one. */
+/** Shows a new plugin in full, and an existing one as a diff. */
 async function previewOf(name: string, code: string, { about }: Ctx): Promise<string> {
   const file = pluginFile(about.home, name);
   const before = fs.existsSync(file) ? fs.readFileSync(file, "utf8") : undefined;

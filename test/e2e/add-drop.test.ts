@@ -1,4 +1,4 @@
-// /add and /drop in a real pseudo-terminal: by what the screen says, and what the model was told.
+// /add and /drop in a real pseudo-terminal: what the screen shows, and what the model is sent.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,14 +26,14 @@ function project(): Place {
 }
 const put = (where: Place, name: string, text: string) => writeFileSync(join(where.cwd, name), text);
 const file = (name: string, text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
-/** As the model was told last, in the prompt or with a message. */
+/** The pinned files as the model was last sent them, in the prompt or with a message. */
 const pinnedIn = (request: { body: any } | undefined): string[] | undefined => {
   const all = request!.body.messages.map(({ content }: any) => content).join("\n");
   const last = [...all.matchAll(/--- PINNED ---\n([\s\S]*?)\n--- END PINNED ---/g)].at(-1)?.[1];
   return last?.match(/--- FILE (.*) ---\n[\s\S]*?\n--- END FILE \1 ---/g) ?? undefined;
 };
 
-/** A REPL, with what the model was told of pinned files when it was asked last. */
+/** A REPL that also reports what the model was last sent of pinned files. */
 async function sit(t: TestContext, how: Parameters<typeof repl>[1] = {}) {
   const sitting = await repl(t, { where: project(), rows: 60, cols: 120, ...how });
   const ready = () => sitting.sees(/(^|\n)[^\n]*›$/);

@@ -1,4 +1,4 @@
-// !command in a real pseudo-terminal: by what the screen shows, and what then goes to the model.
+// !command in a real pseudo-terminal: what the screen shows, and what is then sent to the model.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const QUESTION = "to the conversation?";
 
-/** A conversation with a model that says "Seen."; the texts that it was sent. */
+/** A conversation with a model that says "Seen.", and the texts that it was sent. */
 async function talk(
   t: { after(act: () => unknown): void },
   how: { where?: Place; cols?: number; env?: Record<string, string> } = {},
@@ -28,7 +28,7 @@ const leave = async ({ term }: { term: Terminal }): Promise<void> => {
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
 };
-/** The question takes no key for a moment, since what was typed before it is no answer. */
+/** Waits before it answers: a question ignores keys for a moment, since what was typed before it is not an answer. */
 async function answer(term: Terminal, key: string): Promise<void> {
   await term.sees(QUESTION);
   await sleep(150);

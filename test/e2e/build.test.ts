@@ -1,4 +1,4 @@
-// `npm run build`: a step runs where what goes into it, or what came of it, is not as it was; no other does.
+// `npm run build`: a step runs only if its inputs or its outputs have changed.
 import { deepEqual, equal } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { place, ROOT } from "../support/run.ts";
 
-/** The script itself, in a checkout where each step leaves a file, and a word in a log. */
+/** The real script, in a checkout where each step writes a file, and a word to a log. */
 function checkout() {
   const { cwd } = place();
   const put = (name: string, text: string) => {

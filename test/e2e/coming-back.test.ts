@@ -1,4 +1,4 @@
-// Leaving a conversation and coming back to it: what leaving says, what the start shows, what the list tells of each.
+// Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

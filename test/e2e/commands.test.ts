@@ -1,4 +1,4 @@
-// The slash commands, in a real pseudo-terminal: by what the screen shows, the session files hold and the server is asked.
+// Slash commands in a real pseudo-terminal: what the screen shows, the session files hold and the server is asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -22,7 +22,7 @@ import { KEY, terminal } from "../support/terminal.ts";
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 
 type How = { where?: Place; args?: string[]; cols?: number; rows?: number; env?: Record<string, string> };
-/** A conversation at a terminal. `gives` types a line and waits for what it shows. */
+/** A conversation at a terminal. `gives` types a line and waits for what the screen then shows. */
 async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], how: How = {}) {
   const { where = place(), args = [], ...size } = how;
   const fake = await fakeOpenAI(script);
@@ -33,11 +33,11 @@ async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], ho
   return {
     ...{ where, term, fake, raw: () => raw },
     async gives(line: string, text: string | RegExp) {
-      await term.sees(/(^|\n)[^\n]*›$/); // ready: what is typed ahead stands elsewhere on the screen
+      await term.sees(/(^|\n)[^\n]*›$/); // ready: text typed ahead would be elsewhere
       term.type(line + KEY.enter);
       return term.sees(text);
     },
-    /** What the model was sent last, without the system prompt. */
+    /** The last request to the model, without the system prompt. */
     sent: () =>
       fake.requests
         .at(-1)!
@@ -407,7 +407,7 @@ describe("status", { concurrency: 2 }, () => {
     const { stdout } = await zz(where, ["--prompt", "--json", "--tool", "read_file", "-m", "openai/m"]);
     const parts = JSON.parse(stdout).map(({ text }: any) => text);
     const sent: string = fake.requests[0]!.body.messages[0].content;
-    const minute = (text: string) => text.replace(/\d\d:\d\d \(UTC/, "(UTC"); // it may have turned
+    const minute = (text: string) => text.replace(/\d\d:\d\d \(UTC/, "(UTC"); // the minute may have changed
     equal(minute(parts.join("\n\n")), minute(sent));
     match(
       (await zz(where, ["--prompt"])).stdout,
@@ -566,7 +566,7 @@ describe("answers", { concurrency: 2 }, () => {
 
   test("/copy uses xclip where there is a display", async (t) => {
     const where = place();
-    const bin = join(where.cwd, "..", "bin"); // not in the project: what lies there is not started
+    const bin = join(where.cwd, "..", "bin"); // not in the project, whose programs zz does not start
     mkdirSync(bin);
     writeFileSync(join(bin, "xclip"), `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n`);
     chmodSync(join(bin, "xclip"), 0o755);
@@ -681,7 +681,7 @@ describe("help and templates", { concurrency: 2 }, () => {
     );
     await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
     term.resize(80, 120);
-    await sleep(300); // zz hears of it by a signal
+    await sleep(300); // a signal tells zz of it
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });
 

@@ -1,4 +1,4 @@
-// What a person sees while a turn runs and after it: the live line, calls, thinking, the answer rendered, figures, the prompt.
+// What a person sees during and after a turn: the live line, calls, thinking, the rendered answer, figures, the prompt.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

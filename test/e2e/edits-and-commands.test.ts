@@ -1,4 +1,4 @@
-// Edits and commands as a person meets them: proposed, shown, answered, made, undone; and in a pipe, where nobody answers.
+// Edits and commands as a person sees them: proposed, shown, approved or not, made, undone; and in a pipe, unanswered.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -94,7 +94,7 @@ test("What was typed before a question is no answer to it", async (t) => {
   term.type(KEY.enter);
   await term.sees("Not done.");
   equal(where.read(), BEFORE);
-  await term.sees("› y"); // it waits for the rest of a message
+  await term.sees("› y"); // zz waits for the rest of a message
   term.type(KEY.ctrlC);
   await term.sees("^C");
   term.type(KEY.ctrlD);

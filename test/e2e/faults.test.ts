@@ -1,4 +1,4 @@
-// Bad luck and bad will: what is done to zz by disks, servers, plugins and files that are not as they should be.
+// Bad luck and bad will: what zz does about disks, servers, plugins and files that are not as they should be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Names of files may hold anything: no byte of them is obeyed by the terminal, wherever they are shown.
+// Names of files may hold any bytes: wherever zz shows them, the terminal obeys none.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

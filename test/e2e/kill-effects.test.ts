@@ -1,5 +1,5 @@
-// kill -9 while what a command changed on its copy is put in place: each file is as it was or as it was to be, undo takes the rest back,
-// and nothing is left behind.
+// kill -9 while zz puts in place what a command changed on its copy: each file is either old or new, undo takes the
+// rest back, and nothing is left behind.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -14,7 +14,7 @@ const KILLS = process.env.ZZ_KILLS ? Number(process.env.ZZ_KILLS) / 4 : 4;
 const FILES = 60;
 const IGNORED = 1_500;
 
-/** Edits, removals and new files, of what git ignores and of what is shown; a folder that becomes a file, and one made again. */
+/** Edits, removes and adds ignored and other files; turns a folder into a file, and makes a folder again. */
 const SCRIPT = `const fs = require("fs");
 for (let i = 0; i < ${FILES}; i++) fs.writeFileSync("src/" + i, "new " + i + "\\n".repeat(2000));
 for (let i = 0; i < ${IGNORED}; i++) i % 3 ? fs.writeFileSync("dist/" + i, "new " + i) : fs.rmSync("dist/" + i);
@@ -65,7 +65,7 @@ viewTest(
       const left = Object.entries(walk(where.cwd)).filter(([name]) => !isUnderWay(name));
       deepEqual(Object.fromEntries(left), old, undone.stdout);
     }
-    // The next start sweeps what they left.
+    // The next start removes what they left.
     await zz(whole, ["--call", "run_command", JSON.stringify({ command: "node -e 1" })]);
     const views = fs.readdirSync(os.tmpdir()).filter((name) => pids.some((pid) => name.startsWith(`zz-view-${pid}-`)));
     deepEqual(views, [], "scratch folders");
@@ -74,14 +74,14 @@ viewTest(
   },
 );
 
-/** What the next write in that folder sweeps. */
+/** A temporary file that the next write in its folder removes. */
 const isUnderWay = (name: string): boolean => /\.zz-\d+-\w+\.tmp$/.test(name);
 
-/** A folder gives way to a file in two steps. */
+/** Whether it was killed between the two steps in which a file replaces a folder. */
 const isBetween = (name: string, now: Record<string, string>): boolean => name === "/both" && now[name] === undefined;
 
 const pids: number[] = [];
-/** Kills it so many ms after it began to write down what it will change; `put`: how long that takes when nobody does. */
+/** Kills zz that many ms after it began to record its changes; `put`: how long the rest takes if it is not killed. */
 async function run(
   where: Place,
   args: string[],

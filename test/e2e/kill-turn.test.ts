@@ -1,4 +1,4 @@
-// kill -9 at any moment of a turn: what was acknowledged is on the disk, and the next request is one that a server accepts.
+// kill -9 at any moment of a turn: what was acknowledged is on the disk, and a server accepts the next request.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -7,15 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
-const KILLS = Number(process.env.ZZ_KILLS ?? 12); // more of them: test/slow/kill.test.ts
+const KILLS = Number(process.env.ZZ_KILLS ?? 12); // test/slow/kill.test.ts does more
 const PER_PLACE = 5; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
 const PAUSE = 22; // ms between pieces
 
-let hurry = false; // the run that may finish is answered at once
+let hurry = false; // answers at once the run that may finish
 let answers = 0;
 const server = await fakeOpenAI(({ body }) => {
-  const n = ++answers; // every id and every text is unlike any other, so that each can be looked for on the disk
+  const n = ++answers; // each id and text is unique, so that it can be found on the disk
   const since = body.messages.slice(body.messages.findLastIndex((one: any) => one.role === "user"));
   const round = since.filter((one: any) => one.role === "assistant").length;
   if (hurry || round >= ROUNDS)
@@ -42,10 +42,10 @@ after(() => server.close());
 const piece = (one: string | number) => (typeof one === "number" ? one : delta({ content: one }));
 
 interface Disk {
-  /** By file name: the whole lines, as bytes. A torn end is not among them. */
+  /** By file name: the whole lines, as bytes, without a torn end. */
   files: Map<string, string>;
   messages: any[];
-  news: string[]; // what the model was told with a message
+  news: string[]; // what the model was sent with a message
   torn: number;
 }
 function disk(where: Place): Disk {
@@ -73,7 +73,7 @@ function disk(where: Place): Disk {
   return found;
 }
 
-/** What a server was told, and is not on the disk. What repair() put in for an interrupted call was never said. */
+/** What a server was sent but is not on the disk, except what repair() put in for an interrupted call. */
 function missing(told: any[], { messages, news }: Disk): string[] {
   const users = [...news, ...messages.filter(({ role }) => role === "user").map(({ text }) => text)];
   const said = new Set(messages.filter(({ role }) => role === "assistant").map(({ text }) => text));
@@ -97,7 +97,7 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
   const counts = { killed: 0, torn: 0, interrupted: 0, lines: new Map<number, number>() };
   let where = place();
   const args = ["--once", "-c", "--base-url", server.url, "-m", "openai/m"];
-  const { ms: wholeTurn } = await zz(where, [...args, "not killed"], { way: "dist" }); // how long a turn takes on this machine
+  const { ms: wholeTurn } = await zz(where, [...args, "not killed"], { way: "dist" }); // how long a turn takes here
   for (let i = 0; i < KILLS; i++) {
     if (i % PER_PLACE === 0) {
       where = place();

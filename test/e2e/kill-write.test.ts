@@ -1,4 +1,4 @@
-// kill -9 while many files are written: each is as it was or as it was to be, and undo takes the rest back.
+// kill -9 while zz writes many files: each is either old or new, and undo takes the rest back.
 import { deepEqual, equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ test(`after each of ${KILLS} kill -9 no file is half-written, and undo gives bac
   timeout: 60_000 + KILLS * 3_000,
 }, async (t) => {
   const counts = { killed: 0, between: 0 };
-  let whole = 0; // how long a run takes that nobody kills
+  let whole = 0; // how long a run takes that is not killed
   for (let i = 0; i < KILLS; i++) {
     const where = place();
     for (let d = 0; d < 4; d++) fs.mkdirSync(join(where.cwd, `d${d}`));
@@ -25,7 +25,7 @@ test(`after each of ${KILLS} kill -9 no file is half-written, and undo gives bac
     const running = zz(where, ["--call", "apply_patch", edits, "--allow-write"], { signal: blow.signal });
     const moment = Math.round(whole * (0.5 + Math.random() / 2));
     if (i < 2)
-      whole = (await running).ms; // the first one compiles what the others take from the cache
+      whole = (await running).ms; // the first run compiles what the others read from the cache
     else await sleep(moment);
     blow.abort();
     if ((await running).code === null) counts.killed++;
@@ -47,7 +47,7 @@ test(`after each of ${KILLS} kill -9 no file is half-written, and undo gives bac
   ok(counts.killed > KILLS / 3);
 });
 
-/** The first line of each file, by a plain diff. */
+/** A plain diff that changes the first line of each file. */
 function unified(): string {
   return FILES.map((name) => `--- a/${name}\n+++ b/${name}\n@@ -1,2 +1,2 @@\n-old\n+new\n old\n`).join("");
 }

@@ -1,4 +1,4 @@
-// @mentions in a real pseudo-terminal: by what the screen says, and what the model was sent.
+// @mentions in a real pseudo-terminal: what the screen shows, and what the model is sent.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -44,7 +44,7 @@ test("In a conversation", async (t) => {
   const term = terminal(project(), asks(fake), { rows: 60 }); // one conversation for all of them
   t.after(fake.close);
 
-  /** Sends the line; what the model got of it, and what the screen says between it and the answer. */
+  /** Sends the line; returns what the model got of it, and what the screen shows between the line and the answer. */
   async function send(line: string): Promise<{ content: any; told: string }> {
     const turn = fake.requests.length + 1;
     const from = (await term.sees(/›$/)).length;

@@ -1,4 +1,4 @@
-// One answer and out: the program itself against a server on loopback. What it prints, where, and its exit code.
+// One answer, then exit: the program itself against a server on loopback. What it prints, where, and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -46,7 +46,7 @@ function sentence({ stdout, stderr, code }: Ran, exit: number, words: RegExp): v
 }
 const noTrace = (text: string) => ok(!/^\s+at |node:internal|\b\w*Error:/m.test(text), text);
 
-/** Half an answer; then nothing ever, or the connection cut. */
+/** Half an answer; then nothing more, or the connection is cut. */
 const broken = (ending: "hang" | "cut"): Step => ({ ...stream(delta({ content: "half" })), ending });
 
 const FIELDS = ["calls", "finish", "model", "ms", "rounds", "session", "text", "usage"];
@@ -439,7 +439,7 @@ describe("tools", { concurrency: 3 }, () => {
     });
 });
 
-const NOT_SAID = /^1\t|^--- TIME ---[\s\S]*--- END TIME ---\n\n/; // a line's number; the time, if another minute has begun
+const NOT_SAID = /^1\t|^--- TIME ---[\s\S]*--- END TIME ---\n\n/; // a line number; the time, if the minute has changed
 describe("a second turn", { concurrency: 3 }, () => {
   test("with -c carries the first, its tool's result included", async () => {
     const where = place();

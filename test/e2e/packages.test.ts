@@ -1,4 +1,4 @@
-// What people install: the packed tarball with the two packages that it needs, and the one file.
+// What people install: the packed tarball with the two packages that it needs, and the single file.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import {

@@ -1,4 +1,4 @@
-// A question that is longer than the screen: all of it has been on the screen before a yes counts.
+// A question that is longer than the screen: a yes counts only once all of it has been on the screen.
 import { equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,9 +16,9 @@ const COMMAND = ["run_command", { command: `touch ${"x".repeat(1_500)} hidden-mi
   object,
 ];
 const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)/g;
-const PAUSE = 250; // longer than a key that is held down is waited for
+const PAUSE = 250; // longer than zz waits for a key that is held down
 
-/** Goes on page by page; on each y is pressed too early. Gives all that was on the screen. */
+/** Reads page by page, pressing y too early on each. Returns all that was on the screen. */
 async function readAll(
   term: Pick<Terminal, "screen" | "type" | "sees">,
   end: RegExp,
@@ -39,7 +39,7 @@ async function readAll(
   throw new Error(`The end was never shown:\n${term.screen()}`);
 }
 
-/** A screen keeps what scrolled away: a test sees all of it. */
+/** The terminal keeps what has scrolled away, so a test sees all of it. */
 for (const [cols, rows] of [
   [80, 24],
   [40, 15],

@@ -1,5 +1,5 @@
-// Questions as a person answers them: the default and how it is shown, keys explained, capitals, arrows, a command edited,
-// its family allowed, and a reason for the model.
+// Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
+// command, allowing its family, and a reason for the model.
 import { equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// README.md and the pages of docs/: every sample is run as it is printed, and every table that lists something lists all of it.
+// README.md and the pages of docs/: every sample is run as it is printed, and every table lists all that it should.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import {
@@ -26,7 +26,7 @@ const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
 const DOCS = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
 const PAGES = new Map(["README.md", ...DOCS.map((name) => `docs/${name}`)].map((name) => [name, inRoot(name)]));
 const page = (name: string) => PAGES.get(name)!;
-/** A sample that stands on two pages is the same there. */
+/** A sample that appears on two pages is the same on both. */
 const snippets = [...PAGES].flatMap(([name, text]) =>
   [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ page: name, kind, text: text! })),
 );
@@ -93,7 +93,7 @@ test("Pages: every snippet is covered by a test here", () => {
     '"projects"',
     "createZz",
     "Translate the comments",
-    '"notes": {', // test/plugins/mcp/docs.test.ts, as the next
+    '"notes": {', // test/plugins/mcp/docs.test.ts, and the next one
     '"zz": { "command"',
     " 19  sdk/testing.ts", // test/kernel/floors.test.ts
   ];
@@ -224,7 +224,7 @@ const sectionOf = (name: string, heading: string): string =>
     .split(/^## /m)
     .find((text) => text.startsWith(`${heading}\n`))!;
 
-/** Of the first column of the tables in a section: what stands before a parenthesis or alone. */
+/** The names in the first column of a section's tables, before a parenthesis or alone. */
 const namesIn = (section: string, name = /`(\w+)[^`]*`/g): string[] =>
   [...section.matchAll(/^\| (`.*?) \|/gm)]
     .flatMap(([, cell]) => [...cell!.matchAll(name)].map(([, name]) => name!))

@@ -1,4 +1,4 @@
-// Faults that a reading of the whole as a user and as a plugin author found: each a sentence that the program has to keep.
+// Faults that were found by trying everything as a user and as a plugin author: each sentence is a promise to keep.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -19,13 +19,13 @@ const create = (where: Place, path: string) =>
   zz(where, ["--call", "create_file", JSON.stringify({ path, content: "1\n" }), "--allow-write"]);
 const at = (where: Place, name: string) => join(where.cwd, name);
 
-/** A settings file; what comes of a command with it. */
+/** Runs a command with a settings file. */
 function withSettings(where: Place, settings: unknown, args: string[]) {
   writeFileSync(`${where.cwd}.json`, JSON.stringify(settings));
   return zz(where, ["--config", `${where.cwd}.json`, ...args]);
 }
 
-/** One call of a tool in a project of its own, where a person answers with these keys. */
+/** One call of a tool in its own project, where a person answers with these keys. */
 async function answered(
   where: Place,
   name: string,

@@ -1,4 +1,4 @@
-// Plugins that are written, changed, broken and taken away while zz runs.
+// Plugins that are written, changed, broken and removed while zz runs.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ const tool = (answer: string) =>
   `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => ${JSON.stringify(answer)} });
 `;
-/** Calls the lamp where there is one, and says what it gave. */
+/** Calls the lamp if there is one, and says what it returned. */
 const script: Script = ({ body }) => {
   const last = body.messages.at(-1);
   if (last.role === "tool") return say(`It is ${last.content}.`);

@@ -1,4 +1,4 @@
-// The readline loop, in a real pseudo-terminal, by what the screen shows and what the files hold.
+// The prompt's loop, in a real pseudo-terminal: what the screen shows and what the files hold.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

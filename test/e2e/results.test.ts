@@ -1,4 +1,4 @@
-// What came of calls: each result says what it belongs to, in call order; a command's output live, and in full afterwards.
+// Results of calls: each names its call, in call order; a command's output is shown live, and in full afterwards.
 import { doesNotMatch, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -114,7 +114,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   await sleep(300);
   for (let left = 40; left && !zz.screen().includes("Enter goes back"); left--) {
     zz.type(" ");
-    await sleep(400); // one that comes too early is dropped
+    await sleep(400); // a key that comes too early is dropped
   }
   for (let i = 1; i <= 60; i++) ok(zz.screen().includes(`\nrow-${i}\n`), `row-${i}`);
   await sleep(500);

@@ -1,4 +1,4 @@
-// /sessions, in a real pseudo-terminal: by what the screen shows, the session files hold and the server is asked.
+// /sessions in a real pseudo-terminal: what the screen shows, the session files hold and the server is asked.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const asks = (url: string) => ["-m", "openai/m", "--base-url", url, "--key", "x"
 const user = (text: string): Message => ({ role: "user", text });
 const answer = (text: string): Message => ({ role: "assistant", text });
 
-/** A session of that many days ago, as a file. */
+/** Writes the file of a session that is that many days old. */
 function stored(
   where: Place,
   tail: string,
@@ -33,7 +33,7 @@ function stored(
 }
 const fileOf = (where: Place, id: string) => join(where.home, "sessions", `${id}.jsonl`);
 
-/** Three of this folder, one of another. */
+/** Three sessions of this folder, and one of another. */
 function some() {
   const where = place();
   return {
@@ -56,7 +56,7 @@ async function talk(t: TestContext, where: Place, script: Parameters<typeof fake
   return {
     ...{ term, fake },
     async gives(line: string, text: string | RegExp) {
-      await term.sees(/(^|\n)[^\n]*›$/); // ready: what is typed ahead stands elsewhere on the screen
+      await term.sees(/(^|\n)[^\n]*›$/); // ready: text typed ahead would be elsewhere
       term.type(line + KEY.enter);
       return term.sees(text);
     },

@@ -1,4 +1,4 @@
-// /setup and /keys in a real pseudo-terminal: by what the screen shows, what the files hold, what the servers were asked.
+// /setup and /keys in a real pseudo-terminal: what the screen shows, the files hold and the servers are asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const SECRET = "sk-right-0123456789abcdef";
 const [DOWN, ESCAPE, ENTER, SELECT] = ["\x1b[B", "\x1b", KEY.enter, "↑↓ navigate"];
 const PROMPT = /›\s*$/;
 
-/** A server that knows one key, as OpenAI says it. */
+/** A server that accepts one key, and refuses others as OpenAI does. */
 async function keyed(
   t: TestContext,
   models = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"],
@@ -40,7 +40,7 @@ async function ollama(t: TestContext, ...more: Parameters<typeof fakeOllama> ext
   return fake;
 }
 
-/** Types it once the screen shows the text; arrows and Enter apart, as fingers do. */
+/** Types the keys once the screen shows the text; arrows and Enter one by one, as fingers do. */
 async function at(term: Terminal, text: string | RegExp, ...keys: string[]): Promise<void> {
   await term.sees(text);
   for (const key of keys) {
@@ -56,7 +56,7 @@ const kept = (where: Place, name: string): any => {
   const file = join(where.home, name);
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
 };
-/** All that the home holds, but for the keys. */
+/** All that the home holds, except the keys. */
 const rest = ({ home }: Place): string =>
   (readdirSync(home, { recursive: true }) as string[])
     .map((name) => join(home, name))
@@ -106,7 +106,7 @@ test("A wrong key is told and can be entered again; the right one is kept with m
   await at(term, /127\.0\.0\.1:\d+ refused the key \(401\)\. Enter it again\.\n\? OpenAI key:\s*$/, SECRET, ENTER);
   const shown = await term.sees(/gpt-4o\n[\s\S]*gpt-4o-mini/);
   doesNotMatch(shown, /sk-|embedding/);
-  await at(term, SELECT, ENTER); // the small one stands first
+  await at(term, SELECT, ENTER); // the small one is first
   await at(term, "From now on openai/gpt-4o-mini answers, also next time.", `hi${ENTER}`);
   await term.sees("From the server.");
   doesNotMatch(term.screen(), /sk-/);
@@ -288,7 +288,7 @@ test("/keys names where a key is, drops it from there, and says where another is
   await leave(term);
 });
 
-/** A script of the shell in a terminal of its own: types what answers each of the texts; all that came. */
+/** Runs a shell script in its own terminal, types an answer to each of the texts, and returns all output. */
 async function shell(
   where: Place,
   script: string,
@@ -406,7 +406,7 @@ describe("zz --keys", { concurrency: 4 }, () => {
     for (const { stdout, stderr } of [set, list, gone]) doesNotMatch(stdout + stderr, new RegExp(SECRET));
   });
 
-  // [what is said, what is on stdin, the sentence]
+  // [the arguments, stdin, the error]
   // biome-ignore format: one case a row.
   const WRONG: [words: string[], input: string, words: RegExp][] = [
     [["set", "groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],

@@ -1,4 +1,4 @@
-// What the code tools show: to a model in a conversation, to a person at the prompt, in a pipe.
+// What the code tools show to a model in a conversation, to a person at the prompt, and in a pipe.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,13 +29,13 @@ function project(): Place {
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
-/** The built zz in such a project, its compiler warm after the first question: for tests that leave the project as it is. */
+/** The built zz in such a project; its compiler is warm after the first question. For tests that leave it unchanged. */
 const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 let opened: Promise<Harness> | undefined;
 const warm = () => (opened ??= built({ own: true, answer: "yes", files: FILES }));
 after(async () => (await opened)?.close());
 
-/** With one file more while it is asked. */
+/** Asks while the project has one more file. */
 async function withFile<T>(name: string, content: string, act: (zz: Harness) => Promise<T>): Promise<T> {
   const zz = await warm();
   zz.write(name, content);
@@ -175,7 +175,7 @@ test("more uses than one answer shows are shown by the next ones, each once", as
       equal(Number(left ?? 0), 202 - rows.length);
       start = next ? Number(next) : undefined;
     }
-    equal(rows.length, 202); // with the definition, and the one of room.ts
+    equal(rows.length, 202); // including the definition, and the one in room.ts
     equal(new Set(rows).size, 202);
     const { text, failed } = await ask(203);
     ok(failed);
@@ -205,7 +205,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
     ["and now", "four."],
   ] as const) {
     await term.sees(/›$/);
-    if (line === "and now") await new Promise((resolve) => setTimeout(resolve, 2_000)); // the map is made aside
+    if (line === "and now") await new Promise((resolve) => setTimeout(resolve, 2_000)); // the map is made meanwhile
     term.type(`${line}\r`);
     await term.sees(answer);
   }
@@ -225,7 +225,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
 
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
-/** A conversation in a project of so many files, where something is done between its two messages: what the model was told. */
+/** The maps sent to the model in a project of that many files, before and after something is done to it. */
 async function toldOf(t: TestContext, count: number, act?: (where: Place) => void, script = [say("Good.")], more = {}) {
   const where = place();
   const make = (name: string) => {
@@ -238,7 +238,7 @@ async function toldOf(t: TestContext, count: number, act?: (where: Place) => voi
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(more));
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   const zz = await repl(t, { where, script, args: ["--allow-write"] });
-  await zz.say("/model openai/m", "openai/m, with a window"); // from here on its window is known
+  await zz.say("/model openai/m", "openai/m, with a window"); // now its window is known
   await zz.say("begin");
   await zz.sees(/›$/);
   if (!act) return { first: mapIn(systems(zz.fake)[0]!)! };
@@ -249,7 +249,7 @@ async function toldOf(t: TestContext, count: number, act?: (where: Place) => voi
   const [first] = systems(zz.fake).map(mapIn);
   return { first: first!, next: mapIn(zz.sent().at(-1)) };
 }
-/** Until saved files were noticed and the map was made of them. */
+/** Waits until zz has noticed saved files and made the map. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
 const add = (names: string[]) => (where: Place) => {
   for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
@@ -287,7 +287,7 @@ test("the map takes 8 % of the model's window, unless the settings say how much"
     sizes.push(countTokens((await toldOf(t, 600, undefined, undefined, more)).first));
   const limits = [2_560, 1_600, 8_000, 300];
   deepEqual(
-    sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // beside the rows it says to verify
+    sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // besides the rows it says to verify
     limits.map(() => true),
     `${sizes}`,
   );

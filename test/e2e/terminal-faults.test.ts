@@ -1,4 +1,4 @@
-// What once broke the face of zz: text that was lost, escape codes that were obeyed, a keyboard that went deaf.
+// What once broke zz at the terminal: text was lost, escape codes were obeyed, the keyboard went dead.
 import { equal, match, ok } from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { KEY } from "../support/terminal.ts";
 
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
-const EVIL = `${ESC}]0;obeyed\x07`; // it would name the window
+const EVIL = `${ESC}]0;obeyed\x07`; // it would set the window's title
 
 /** A home whose history holds these lines. */
 function remembering(...lines: string[]) {
@@ -126,7 +126,7 @@ test("A paste whose end was lost is ended by Ctrl+C, and what came of it is in t
   equal(await term.asked(), "half of it and more");
 });
 
-/** A write that is asked about, a moment after the message. */
+/** A write that zz asks about, a moment after the message. */
 const asks = () => [stream(200, ...call(["write_file", { path: "new.txt", content: "x\n" }]).body!), say("Done.")];
 
 test("What is typed and pasted while a question is about to show is kept for the next message", async (t) => {

@@ -1,4 +1,4 @@
-// What a person may choose in the middle of a turn: when a provider fails, when a file is another by now, at a limit.
+// What a person may choose in the middle of a turn: when a provider fails, when a file has changed, at a limit.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const QUESTION = "another [m]odel?";
 const PICKER = /\? Model \(now openai\/m\)/;
 const ready = /\n[^\n]*›$/;
 
-/** What each answer says it was made by. */
+/** The model that each answer says it is from. */
 const makers = (lines: any[]): string[] =>
   lines.flatMap(({ message }) => (message?.role === "assistant" ? [message.model] : []));
 const models = ({ fake }: Awaited<ReturnType<typeof repl>>): string[] => fake.requests.map(({ body }) => body.model);
@@ -113,14 +113,14 @@ test("Where the cursor cannot be moved [m] opens no picker, and names the model 
   equal(await zz.exited, 0);
 });
 
-// A file that is another by now
+// A file that has changed meanwhile
 
 const TEXT = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n";
 const OTHER = TEXT.replace("nine", "NINE");
 const read = call(["read_file", { path: "a.txt" }]);
 const edit = (from = "two", to = "TWO") => call(["edit_file", { path: "a.txt", old_string: from, new_string: to }]);
 
-/** A proposal to make two TWO is on the screen, and the file is still as it was read. */
+/** Shows a proposal to make two TWO, while the file is still as it was read. */
 async function proposal(t: TestContext, script: ReplOptions["script"] = [read, edit(), say("Good.")]) {
   const where = place();
   const file = join(where.cwd, "a.txt");

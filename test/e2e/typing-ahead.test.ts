@@ -1,4 +1,4 @@
-// While a turn runs what is typed is seen, and Escape stops it; while a command or a file is typed a menu opens by itself.
+// During a turn, typing shows, and Escape stops the turn; while a command or a file is typed, a menu opens by itself.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -90,7 +90,7 @@ test("The open menu is drawn again, and fits, in a window that is made narrower 
     await zz.sees(/^ {2}\/config/m);
     zz.resize(cols, 24);
     await sleep(150);
-    const rows = (await zz.sees(/^ {2}\/cost .*$/m)).split("\n").slice(-8); // what is above is the terminal's to break
+    const rows = (await zz.sees(/^ {2}\/cost .*$/m)).split("\n").slice(-8); // the terminal may break what is above
     ok(rows[0]!.endsWith("› /co") && rows.slice(1).every((row) => /^ {2}\/co/.test(row)), zz.screen());
     ok(
       rows.every((row) => row.length <= cols),

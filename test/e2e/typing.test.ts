@@ -1,4 +1,4 @@
-// Typing at the prompt: history, search, several lines, pastes, completion, keys, wide signs, narrow and poor terminals.
+// Typing at the prompt: history, search, several lines, pastes, completion, keys, wide characters, poor terminals.
 
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Edits that nobody asks about are seen all the same: their diff is shown, the prompt says so, and /changes N shows any again.
+// Edits that need no approval are still seen: their diff is shown, the prompt says so, and /changes N shows any again.
 import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ for (const [cols, rows] of [
     await sleep(300);
     for (let left = 20; left && !/›\s*$/.test(zz.screen()); left--) {
       zz.type("\x1b");
-      await sleep(400); // one that comes too early is dropped
+      await sleep(400); // a key that comes too early is dropped
     }
     await zz.sees(/─ .*\n.*›\s*$/);
     await zz.say("/changes 7", /Cannot show change 7: there is none/);

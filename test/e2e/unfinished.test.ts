@@ -1,4 +1,4 @@
-// What was interrupted or cut off is not lost: it is shown, marked, copied, gone on from; what was typed ahead waits.
+// What was interrupted or cut off is not lost: it is shown, marked, copied, continued; what was typed ahead waits.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

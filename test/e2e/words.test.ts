@@ -1,4 +1,4 @@
-// Nothing breaks in mid-word at the edge of the terminal: questions, notes, results, failures.
+// Nothing breaks within a word at the edge of the terminal: questions, notes, results, failures.
 import { deepEqual, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Plugins that come while zz runs: from the model, asked for once and used at once; and what their types say meanwhile.
+// Plugins that are added while zz runs: the model's, asked for once and used at once; and what the type check reports.
 import { equal, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -556,7 +556,8 @@ test("find_references: of Lamp there are four and no more in code, and one as te
   match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
 });
 
-const NO_CODE = "only JavaScript, TypeScript, JSON and YAML are looked at; list_dir, grep and read_file show the rest.";
+const NO_CODE =
+  "only JavaScript, TypeScript, JSON, YAML, Python, Go, Rust, Java, C, C++, C#, Ruby, PHP, Kotlin, Swift, Bash, Lua, SQL, CSS, HTML, Vue and Svelte are looked at; list_dir, grep and read_file show the rest.";
 rows("get_structure", coded, [
   ["the outline of one file", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
   ["a file, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, /^src\/view\.tsx · 3 lines/],
@@ -666,16 +667,16 @@ const mixed = project({
   "ignored/c.ts": "export const c = 1;\n",
   ".gitignore": "ignored\n",
   "docs/guide.md": "words\n",
-  "tool.py": "# TODO: later\nhere = 1\n",
+  "tool.scala": "// TODO: later\nval here = 1\n",
 });
 // biome-ignore format: one case a row.
 for (const [tool, args, says] of [
   ["get_todos", { path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\. Check the path\.$/],
-  ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.py\); grep searches them\]$/],
-  ["get_todos", { path: "tool.py" }, /^Cannot look at 'tool\.py': only JavaScript, /],
+  ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.scala\); grep searches them\]$/],
+  ["get_todos", { path: "tool.scala" }, /^Cannot look at 'tool\.scala': only JavaScript, /],
   ["get_todos", { path: "docs" }, /^Cannot look at 'docs': it holds no such code\. Only JavaScript, /],
   ["get_structure", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_structure", {}, /\[Not looked at: 1 file in other languages \(\.py\)/],
+  ["get_structure", {}, /\[Not looked at: 1 file in other languages \(\.scala\)/],
   ["get_complexity", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
   ["get_complexity", {}, /\[Not looked at: 1 file in other languages/],
   ["find_symbols", { query: "here", path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
@@ -685,7 +686,7 @@ for (const [tool, args, says] of [
   ["get_dependencies", { path: "ignored/c.ts" }, /the project ignores it/],
   ["get_dependents", { path: "gone.ts" }, /^Cannot list what imports 'gone\.ts': no such file or folder\./],
   ["find_references", { symbol: "here", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file or folder\./],
-  ["find_references", { symbol: "here", path: "tool.py" }, /^Cannot look for 'here' in 'tool\.py': only JavaScript, /],
+  ["find_references", { symbol: "here", path: "tool.scala" }, /^Cannot look for 'here' in 'tool\.scala': only JavaScript, /],
   ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
   ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],

@@ -3,7 +3,7 @@ import { ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { conversation, MODELS } from "../support/aimock.ts";
 
-const TURNS = process.env.ZZ_SHORT ? 15 : 50;
+const TURNS = process.env.ZZ_SHORT ? 8 : 50;
 
 describe("aimock", { concurrency: MODELS.length }, () => {
   for (const model of MODELS)

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
 
-const RUNS = process.env.ZZ_SHORT ? 13 : 21;
+const RUNS = process.env.ZZ_SHORT ? 9 : 21;
 const FILES = 10_000;
 const WORDS =
   "const let function return import export from the value list file path error result await async string number".split(

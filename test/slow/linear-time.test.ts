@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { ENTRIES } from "../support/linear-time.ts";
 import { ROOT } from "../support/run.ts";
 
-const SIZE = process.env.ZZ_LINEAR_SIZE ?? (process.env.ZZ_SHORT ? "5000" : "30000"); // characters
+const SIZE = process.env.ZZ_LINEAR_SIZE ?? (process.env.ZZ_SHORT ? "2500" : "30000"); // characters
 const HANGS = 20_000; // ms for one text
 
 /** The texts that hang it, and what else it ended of. */

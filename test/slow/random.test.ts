@@ -8,7 +8,7 @@ const SHORT = Boolean(process.env.ZZ_SHORT);
 const LIMIT_MS = 600_000 + 10_000 * (Number(process.env.ZZ_RUNS) || 0);
 
 const ROWS: [file: string, tests: string, variable: string, runs: number][] = [
-  ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", SHORT ? 80 : 1_000],
+  ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", SHORT ? 20 : 1_000],
   ["shell/effects-property", "random commands", "ZZ_RUNS", Number(process.env.ZZ_RUNS) || (SHORT ? 6 : 50)],
   ...(SHORT
     ? []

@@ -154,7 +154,7 @@ function checked({ look, reached, isAlive }: World, before: Record<string, strin
 viewTest("what the tables smuggle changes nothing after a no", { timeout: 30 * 60_000 }, async (t) => {
   const all = await world(t);
   const before = all.look();
-  for (const line of all.lines.filter((_, place) => !SHORT || place % 20 === 0)) {
+  for (const line of all.lines.filter((_, place) => !SHORT || place % 40 === 0)) {
     const { text } = await all.zz.call("run_command", { command: line, timeout_ms: 3_000 });
     doesNotMatch(text, new RegExp(SECRET), line);
     equal(all.reached.length, 0, line);
@@ -178,7 +178,7 @@ viewTest("nor does it where it really runs, on a copy", { timeout: 30 * 60_000 }
   const before = all.look();
   const left = all.lines
     .map((line, number) => [number, line] as const)
-    .filter(([number]) => !SHORT || number % 4 === 0);
+    .filter(([number]) => !SHORT || number % 10 === 0);
   const total = left.length;
   let runs = 0;
   while (left.length) {

@@ -11,7 +11,7 @@ import { repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
-const TURNS = process.env.ZZ_SHORT ? 200 : 2_000;
+const TURNS = process.env.ZZ_SHORT ? 100 : 2_000;
 const WINDOW = 16_384;
 const FILES = 30;
 const NOTES = "[Not from the person: of this conversation";

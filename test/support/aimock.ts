@@ -1,4 +1,4 @@
-// Every wire against a server that others wrote, @copilotkit/aimock: what it answers, and a conversation while it fails now and then.
+// Tries every wire against a server that others wrote, @copilotkit/aimock, which also fails now and then.
 import { equal, match, ok } from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ export const ANSWER = "It is a lamp.";
 const CALL = { content: "I look.", reasoning: "how bright?", reasoningSignature: "c2ln", toolCalls: [{ name: "look", arguments: "{}" }] }; // biome-ignore format: one
 const CHAOS = { dropRate: 0.1, malformedRate: 0.1, rateLimitRate: 0.05, disconnectRate: 0.1 };
 
-/** A call to each thing that the person says, an answer to each result. */
+/** Starts a server that answers each message of the person with a call, and each result with an answer. */
 export async function started(model: string): Promise<{ mock: LLMock; fake: Fake; sent: () => any[] }> {
   const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent" });
   mock.on({ predicate: ({ messages }) => isResult(messages) }, { content: ANSWER });
@@ -32,11 +32,11 @@ export async function started(model: string): Promise<{ mock: LLMock; fake: Fake
   return { mock, fake, sent: () => mock.getRequests().flatMap(({ body }) => (body ? [body] : [])) };
 }
 
-/** Images of a result may stand behind it, as the person's. */
+/** Whether a result came last; its images may follow it as a message of the person. */
 const isResult = (messages: { role: string }[]): boolean =>
   messages.slice(messages.findLastIndex(({ role }) => role === "assistant")).some(({ role }) => role === "tool");
 
-/** A conversation of so many turns while about a third of the requests fail: each ends with an answer or a sentence, and nothing is lost. */
+/** Has turns while about a third of the requests fail: each ends with an answer or a sentence, and nothing is lost. */
 export async function conversation(model: string, turns: number): Promise<{ answered: number; failed: string[] }> {
   const { mock, fake } = await started(model);
   const home = mkdtempSync(join(tmpdir(), "zz-aimock-"));

@@ -1,5 +1,5 @@
-// `npm test`: all test files but the slow ones, and the check of style, side by side. What they start, and they themselves, share
-// one cache of compiled code: without it a quarter of the time goes into stripping types. Files named as arguments are run alone.
+// `npm test`: runs all test files but the slow ones, and the check of style, in parallel. They and what they start
+// share a cache of compiled code: stripping types would take a quarter of the time. Runs only the files given, if any.
 import { spawn } from "node:child_process";
 import { globSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +11,9 @@ import report from "./reporter.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 4; // on two cores: many tests wait more than they work
 const LIMIT_MS = 60_000;
-/** Less memory for what is young: each program that a test starts costs a copy of the tables of all its pages. */
+/** A small young generation, since starting a program copies the page tables of the process that starts it. */
 const LEAN = ["--max-semi-space-size=4"]; // MB
-/** What takes longest goes first: begun last, it would be waited for alone. */
+/** The longest files are started first: if they began last, they would run alone at the end. */
 const FIRST =
   `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/habits/habits plugins/search/search
   plugins/shell/effects security/hangs plugins/read-tools security/canary plugins/writing/writing e2e/readme
@@ -34,7 +34,7 @@ events.on("test:fail", () => {
 Readable.from(report(events)).pipe(process.stdout);
 await style;
 
-/** The types were checked by the build. */
+/** Runs Biome; the build has checked the types already. */
 async function checkStyle(): Promise<void> {
   const child = spawn(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--colors=off"], { cwd: ROOT });
   let said = "";

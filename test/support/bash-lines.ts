@@ -1,4 +1,4 @@
-// Command lines by bash's grammar, harmless and harmful ones mixed: what the judge of commands is tried on.
+// Makes command lines by bash's grammar, harmless and harmful ones mixed, to try the judge of commands on.
 
 /** A generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
 export function random(seed: number): () => number {
@@ -11,7 +11,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** What must never happen unasked: a program of the project's runs, a file is made, changed or removed. */
+/** Commands that must never run unasked: they run a program of the project, or make, change or remove a file. */
 const PAYLOADS = ["./canary", "canary", ">pwned", "touch pwned", "id >pwned", "rm a.ts", "tee pwned", "cp a.ts pwned"];
 
 const NAMES =
@@ -213,7 +213,7 @@ const COMMANDS: Record<string, string[]> = {
   mkdir: ["pwned"],
 };
 const PROGRAMS = Object.keys(COMMANDS);
-/** They are allowed most often: with them a line comes far enough to be run. */
+/** Commands that are allowed most often, so that a line with them is really run. */
 const HARMLESS =
   "ls cat echo head wc pwd true : grep sort uniq cut find test [ printf git rg timeout nice env xargs bash eval sh command".split(
     " ",
@@ -258,7 +258,7 @@ REDIRECTIONS.push(
 );
 REDIRECTIONS.push("{a[$(touch pwned)]}<a.ts", ">/dev/null/../../$PWD/pwned", ">&1pwned", "2>&1>pwned", "</dev/null");
 
-/** Stuff that is put anywhere into a line, so that the readings of it come apart. */
+/** Pieces that are put anywhere into a line, so that its two readings may differ. */
 const PIECES = [
   "'",
   '"',
@@ -329,7 +329,7 @@ export interface Lines {
   line(): string;
 }
 
-/** Lines from a seed. */
+/** Makes lines from a seed. */
 export function linesFrom(seed: number): Lines {
   const next = random(seed);
   const chance = (part: number) => next() < part;

@@ -1,12 +1,12 @@
-// Commands as coding models run them in a repository of this kind (TypeScript, with a little Python, Rust and Go), about as often as
-// they do; all made up for this table. test/slow/asks.test.ts says how many of them need an answer.
+// Commands that coding models run in a repository of this kind (TypeScript, with a little Python, Rust and Go), about
+// as often as they do; all made up for this table. test/slow/asks.test.ts counts how many of them need an answer.
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { INIT, put, shell } from "./repository.ts";
 
 const lines = (text: string): string[] => text.trim().split("\n");
 
-/** One a line; those of several lines stand in a list. */
+/** One command a line; those of several lines are items of a list. */
 export const COMMANDS: Record<string, string[]> = {
   "looking at files": lines(String.raw`
 ls
@@ -492,7 +492,7 @@ ls ~
 };
 
 const STUB = "#!/bin/sh\n";
-/** What a project's tools do, by what they write: theirs are not installed here. */
+/** Stand-ins for a project's tools, which are not installed here: they write what the tools would write. */
 const OWN_BIN: Record<string, string> = {
   tsc: `case "$*" in *noEmit*) echo checked;; *) mkdir -p dist; echo built > dist/index.js;; esac`,
   eslint: `case "$*" in *--fix*) sed -i 's/ *$//' src/price.ts;; esac; echo ok`,
@@ -571,7 +571,7 @@ const FILES: Record<string, string> = {
   ".env.example": "KEY=\n",
 };
 
-/** A project in which those commands make sense, with two commits and a stash; `bin` is for PATH, and lies outside of it. */
+/** Makes a project in which those commands make sense, with two commits and a stash; `bin` is a folder for PATH. */
 export function furnishShop(root: string, bin: string): void {
   put(root, FILES);
   for (const [name, body] of Object.entries(OWN_BIN))

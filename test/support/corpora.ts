@@ -1,5 +1,5 @@
-// Real repositories with a history, and what was changed in them later: ../shared/corpora beside the project's root. The
-// checkout may be a worktree of it elsewhere.
+// Real repositories with their history, and what was changed in them later, from ../shared/corpora next to the
+// project's root. The checkout may be a worktree elsewhere.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -14,7 +14,7 @@ export const CORPORA = ["honojs_hono", "colinhacks_zod"];
 
 const BESIDE = [join(ROOT, "../shared/corpora"), join(ROOT, "../../shared/corpora")];
 
-/** Where they are; undefined where they are not. */
+/** The folder that holds them; undefined if there is none. */
 export const corporaFolder = (): string | undefined =>
   [...(process.env.ZZ_CORPORA ? [process.env.ZZ_CORPORA] : []), ...BESIDE]
     .map((at) => resolve(at))
@@ -33,7 +33,7 @@ export function unpackCorpora(from: string, to: string, names = CORPORA): Corpus
   });
 }
 
-/** What could be written in twenty lines: files by the query's words in their paths, and by those in their text. */
+/** Two simple rankings to compare with: files by the query's words in their paths, and by those in their text. */
 export function yardsticks(
   root: string,
   files: readonly string[],

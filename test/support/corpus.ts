@@ -8,7 +8,7 @@ import { join } from "node:path";
 const BASE = join(tmpdir(), "zz-corpus");
 export const TYPESCRIPT = [".ts", ".tsx", ".mts", ".cts"];
 
-/** A folder that holds these packages (`rxjs@7.8.2`), each in a folder of its own, and of them these files alone. */
+/** A folder that holds these packages (`rxjs@7.8.2`), each in a folder of its own, with only these files. */
 export function corpus(names: string[], kinds = TYPESCRIPT): string {
   const key = createHash("sha256")
     .update(JSON.stringify([names, kinds]))
@@ -42,7 +42,7 @@ function packed(name: string): string {
 
 const plain = (name: string): string => name.replace(/^@/, "").replace(/[/@]/g, "-");
 
-/** What is made elsewhere and moved here is here in whole, also when two do it at once. */
+/** Makes a folder elsewhere and moves it here, so that it is always whole, even if two processes make it at once. */
 function once(path: string, make: (folder: string) => void): string {
   if (existsSync(path)) return path;
   mkdirSync(BASE, { recursive: true });

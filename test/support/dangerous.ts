@@ -1,5 +1,5 @@
-// Lines that must have no effect that nobody agreed to: what bash's grammar, options, wrappers and git offer to those who smuggle.
-// test/plugins/shell/judge.test.ts judges them, test/slow/smuggling.test.ts really runs them on a copy of a project.
+// Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git. They are judged in
+// test/plugins/shell/judge.test.ts, and really run on a copy of a project in test/slow/smuggling.test.ts.
 export type Row = [line: string, runs: string, verdict: "allow" | "ask" | "deny" | "gate", why?: RegExp];
 const LONG_OPTION = "a".repeat(10_001);
 const nested = (times: number): string => "(".repeat(times).replaceAll("(", "( ") + "ls" + " )".repeat(times);
@@ -671,7 +671,7 @@ export const DANGEROUS: Record<string, Row[]> = {
   ],
 };
 
-/** Commands that leave something for git, or for whoever looks at a repository, to run later: it would make the file `pwned`. */
+/** Commands that plant something for git, or for a person who opens a repository, to run later: it makes `pwned`. */
 export function plantsFor(pwned: string) {
   const FS = `touch ${pwned}; false`;
   const RUNS = `'#!/bin/sh\\ntouch ${pwned}\\n'`;

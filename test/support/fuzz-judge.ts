@@ -1,5 +1,5 @@
-// One worker of the fuzzer: makes lines, judges them, really runs those that are allowed, and says which did more than
-// the judge had said. node fuzz-judge.ts SEED LINES
+// One worker of the fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did more
+// than the judge had said. node fuzz-judge.ts SEED LINES
 import path from "node:path";
 import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
 import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.ts";
@@ -15,21 +15,21 @@ export interface Tally {
   lines: number;
   allowed: number;
   found: Found[];
-  empty: number; // lines that need nothing: a denial would have nothing to bite on
+  empty: number; // lines that need nothing, so there is nothing to deny
 }
 type Allowed = { line: string; judged: Judged };
 
 const BATCH = 300;
 const NONE = { allow: [], deny: [], except: [] };
-/** Scripts of the system's own around another program. */
+/** The system's own scripts that wrap another program. */
 const SCRIPTS = /^\/+(usr\/+)?bin\/+(which|which\.debianutils|egrep|fgrep)$/;
 
-/** The gate asks for what is read elsewhere: the jail has other files there. */
+/** Whether a line runs unasked. The gate asks for reads elsewhere, where the jail has other files. */
 const isUnasked = ({ verdict, reads }: Judged, { root }: Jail): boolean =>
   verdict === "allow" && reads.every((one) => path.resolve(root, one).startsWith(root));
 
-/** What was started though the judge does not know of it. */
-function strange({ simple }: Judged, all: Started[]): Started[] {
+/** Programs that were started without the judge knowing. */
+function unknownPrograms({ simple }: Judged, all: Started[]): Started[] {
   const known = simple.filter(({ words }) => words.length);
   return all.filter(({ file, argv: [name = "", ...rest] }) => {
     if (!/^\/usr\/|^\/bin\//.test(file)) return true;
@@ -52,16 +52,16 @@ function tellOf({ touched, started }: { touched: string[]; started: Started[] })
     .join("; ");
 }
 
-/** What a line that is allowed does, alone, and should not; undefined where all is well. */
+/** What an allowed line does on its own but should not; undefined if all is well. */
 async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
   const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
   if (!isUnasked(judged, jail)) return undefined;
   const { started, touched } = jail.run([line]);
-  const more = strange(judged, started[0] ?? []);
+  const more = unknownPrograms(judged, started[0] ?? []);
   return touched.length || more.length ? tellOf({ touched, started: more }) : undefined;
 }
 
-/** Cut down as far as it still does. */
+/** The shortest line that still does it. */
 async function shrunk(jail: Jail, line: string): Promise<string> {
   let [best, tries] = [line, 150];
   for (let size = best.length >> 1; size >= 1 && tries > 0; size >>= 1)
@@ -81,8 +81,8 @@ async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
       ...(await tryAll(jail, all.slice(0, all.length >> 1))),
       ...(await tryAll(jail, all.slice(all.length >> 1))),
     ];
-  const suspects = new Set(all.filter(({ judged }, i) => strange(judged, started[i] ?? []).length));
-  // A file that was touched does not say by whom: all are tried by halves.
+  const suspects = new Set(all.filter(({ judged }, i) => unknownPrograms(judged, started[i] ?? []).length));
+  // A touched file does not show which line touched it, so the lines are tried again by halves.
   if (touched.length) for (const one of await touching(jail, all)) suspects.add(one);
   const found: Found[] = [];
   for (const { line } of suspects) {

@@ -1,4 +1,4 @@
-// Really runs command lines, in a jail that knows of every program that is started and every file that is touched.
+// Really runs command lines, in a jail that records every program that is started and every file that is touched.
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -10,9 +10,9 @@ export interface Started {
   argv: string[];
 }
 export interface Ran {
-  started: Started[][]; // by each line
+  started: Started[][]; // by line
   touched: string[];
-  stuck?: true; // it did not end
+  stuck?: true; // the lines did not end
 }
 export interface Jail {
   root: string; // the project
@@ -45,12 +45,12 @@ __attribute__((constructor)) static void record(void) {
   close(log);
 }`;
 
-/** A library of the project's, which writes once it is loaded. */
+/** A library of the project that writes a file when it is loaded. */
 const LIBRARY = `
 #include <fcntl.h>
 __attribute__((constructor)) static void load(void) { open("pwned", O_WRONLY | O_CREAT, 0644); }`;
 
-/** Each line in a bash of its own, as zz starts one. The number goes before what it starts. */
+/** Runs each line in its own bash, as zz does. The line's number precedes what it starts. */
 const DRIVER = `ulimit -t 5
 while IFS= read -r -d '' line; do
   printf '#\\x1e' >> /log/started
@@ -120,7 +120,7 @@ export function openJail(): Jail {
   furnish();
   return { root, env, run, close: () => fs.rmSync(base, { recursive: true, force: true }) };
 
-  /** A project with a repository, programs that nobody may start, and links. */
+  /** Makes a project with a repository, programs that must never be started, and links. */
   function furnish(): void {
     fs.rmSync(at("box"), { recursive: true, force: true });
     for (const folder of [root, home, path.join(tmp, path.basename(base), "box")])
@@ -153,7 +153,7 @@ export function openJail(): Jail {
     const touched = after === before ? [] : differing(before, after);
     if (touched.length) furnish();
     const groups = fs.readFileSync(at("log/started"), "utf8").split("#\x1e").slice(1);
-    // The first of each is the line's own bash.
+    // The first program of each line is its own bash.
     const started = groups.map((group) => group.split("\x1e").slice(1, -1).map(startedOf));
     return { started, touched, ...(stuck && { stuck }) };
   }
@@ -168,7 +168,7 @@ function startedOf(record: string): Started {
   return { file, argv: argv.slice(0, -1) };
 }
 
-/** A row a file, with all that a change of it would change. */
+/** One row for each file, with all that a change to it would alter. */
 function snapshot(folder: string): string {
   const rows: string[] = [];
   const look = (at: string) => {

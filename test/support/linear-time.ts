@@ -1,5 +1,5 @@
-// What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text there is here, in
-// a process of its own that whoever started it may end. `node test/support/linear-time.ts ENTRY SIZE` says which text it is at.
+// What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
+// file, in a process that the parent may kill. `node test/support/linear-time.ts ENTRY SIZE` prints which text it is at.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,9 +1,9 @@
-// How slow this machine is just now, so that a limit in milliseconds is a ratio: noisy machines differ by the factor of three.
+// How slow this machine is just now, so that a limit in ms becomes a ratio: noisy machines differ by a factor of three.
 import { spawnSync } from "node:child_process";
 
-const QUIET_START_MS = 25; // of `node -e 0`, where nothing else runs
+const QUIET_START_MS = 25; // of `node -e 0`, if nothing else runs
 
-/** At least 1: so many times the limit that holds on a quiet machine. */
+/** The factor, at least 1, for a limit that holds on a quiet machine. */
 export function slowness(): number {
   const times = Array.from({ length: 7 }, () => {
     const started = performance.now();

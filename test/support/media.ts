@@ -1,4 +1,4 @@
-// Small whole files of each kind, and of each what spoils it.
+// Small whole files of each kind, and what spoils each of them.
 import { deflateSync } from "node:zlib";
 
 const u32 = (value: number): Buffer => {
@@ -10,7 +10,7 @@ const chunk = (name: string, data: Buffer): Buffer =>
   Buffer.concat([u32(data.length), Buffer.from(name), data, u32(0)]);
 const text = (...parts: string[]): Buffer => Buffer.from(parts.join(""), "latin1");
 
-/** An RGB picture of one colour. Its checksums are not right, which nobody here looks at. */
+/** An RGB picture of one colour. Its checksums are wrong, but nothing here checks them. */
 export function png(width = 3, height = 2): Buffer {
   const header = Buffer.concat([u32(width), u32(height), Buffer.from([8, 2, 0, 0, 0])]);
   const rows = Buffer.alloc((1 + 3 * width) * height);

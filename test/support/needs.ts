@@ -1,4 +1,4 @@
-// Tests of what only another program can show: where it is missing they do not run, and the end of the run says which.
+// Tests that need another program: if it is missing they do not run, and the end of the run says which.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, type TestOptions, test } from "node:test";
@@ -28,7 +28,7 @@ export type Needed = keyof typeof PROGRAMS;
 export const has = (name: string): boolean =>
   (process.env.PATH ?? "").split(":").some((folder) => existsSync(join(folder, name)));
 
-/** Why tests that need these do not run here, as the end of the run says it; undefined where nothing is missing. */
+/** Why tests that need these do not run here, as the end of the run says it; undefined if nothing is missing. */
 export function whyNot(...names: Needed[]): string | undefined {
   const missing = names.find((name) => !has(name));
   if (!missing) return undefined;
@@ -36,7 +36,7 @@ export function whyNot(...names: Needed[]): string | undefined {
   return `${tests} did not run: ${program} is not installed. apt-get install ${debian}`;
 }
 
-/** node:test's `test` for what needs these programs. CI has all of them: there a missing one is a failure. */
+/** node:test's `test` for tests that need these programs. CI has all of them, so a missing one is a failure there. */
 export function needs(...names: Needed[]): Test {
   const why = whyNot(...names);
   if (why === undefined) return test; // itself, so that a failure is reported at the test's own line
@@ -47,7 +47,7 @@ export function needs(...names: Needed[]): Test {
     });
 }
 
-/** The same where this machine itself cannot: nothing that could be installed would change it, on CI neither. */
+/** The same if the machine itself cannot run them: installing something would not help, not even on CI. */
 export const impossible = (why: string): Test => {
   const skip = `${PROGRAMS.unshare.tests} did not run: ${why}`;
   return (name: string) => test(name, { skip }, () => {});

@@ -1,5 +1,5 @@
-// The pictures in README.md and the transcript in docs/prompt.md: a conversation at the real prompt, in a pseudo-terminal, with
-// a model that says what it is told. `npm run pictures` makes them again; test/e2e/readme.test.ts compares.
+// Makes the pictures in README.md and the transcript in docs/prompt.md: a conversation at the real prompt, in a
+// pseudo-terminal, with a scripted model. `npm run pictures` makes them again; test/e2e/readme.test.ts compares.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +18,7 @@ const SCRIPT = [
   say("Fixed: `total()` adds the prices up."),
 ];
 
-/** Of commands: one that changes nothing is not asked for, one that does is asked about what it changed. */
+/** For the picture of commands: this one changes files, so zz asks about what it changed. */
 const RENAME = "sed -i 's/total/sumOf/' src/*.ts";
 const COMMANDS = [
   call(["run_command", { command: "node test/price.js" }]),
@@ -33,7 +33,7 @@ export interface Picture {
   text: string; // what a person reads there
 }
 
-/** Open, ask, edit after a question, undo, leave: what the screen shows at the end. */
+/** What the screen shows at the end of: open, ask, edit after a question, undo, leave. */
 export const picture = (theme: Theme): Promise<Picture> =>
   take(theme, "conversation", "A conversation at the prompt of zz", SCRIPT, [
     ["what does src/price.ts do?", "subtracts"],
@@ -41,7 +41,7 @@ export const picture = (theme: Theme): Promise<Picture> =>
     ["/undo", "Undone"],
   ]);
 
-/** A test and a rename, both unasked; what the rename changed is asked for, and taken back. */
+/** A test and a rename, both run unasked; zz asks about what the rename changed, which is then undone. */
 export const commandPicture = (theme: Theme): Promise<Picture> =>
   take(theme, "commands", "Commands on a copy of the project", COMMANDS, [
     ["call total() sumOf() everywhere", "Allow?", "is called"],
@@ -49,7 +49,7 @@ export const commandPicture = (theme: Theme): Promise<Picture> =>
   ]);
 
 type Script = Parameters<typeof fakeOpenAI>[0];
-/** Each line that is typed, and what the screen then shows; a question gets a yes. */
+/** Each line that is typed, and what the screen then shows; questions are answered with yes. */
 type Lines = string[][];
 async function take(theme: Theme, name: string, title: string, script: Script, lines: Lines): Promise<Picture> {
   const fake = await fakeOpenAI(script);
@@ -75,7 +75,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
     for (const text of seen) {
       await term.sees(text);
       if (text !== "Allow?") continue;
-      await sleep(300); // keys pressed before a question was there do not answer it
+      await sleep(300); // keys pressed before a question appeared do not answer it
       term.type("y");
     }
     await ready();
@@ -89,15 +89,15 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
 }
 
-/** How a cell looks. Colours are those of the palette, or of the theme where there is none. */
+/** How a cell looks. Colours are from the palette, or else from the theme. */
 interface Cell {
-  text: string; // "": the second half of a wide one
+  text: string; // "": the second half of a wide character
   color: string | undefined;
   back: string | undefined;
   style: string;
 }
 
-/** What the terminal's sixteen colours look like, as GitHub shows code. */
+/** The terminal's sixteen colours, as GitHub shows code. */
 const PALETTES: Record<Theme, { back: string; text: string; frame: string; colors: string[] }> = {
   dark: {
     back: "#0d1117",
@@ -119,7 +119,7 @@ const PALETTES: Record<Theme, { back: string; text: string; frame: string; color
   },
 };
 
-/** Every row that holds something. What differs from run to run, the times, is made the same. */
+/** Every row that is not empty. Times, which differ from run to run, are made the same. */
 function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
   const rows = Array.from({ length: active.length }, (_, y) => {
     const line = active.getLine(y)!;
@@ -162,7 +162,7 @@ function colorOf(value: number, mode: "palette" | "rgb" | undefined): string | u
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 
-/** Cells and characters are the same here: nothing on this screen is wide. */
+/** Makes times the same. A cell is a character here, since nothing on this screen is wide. */
 function withoutTimes(row: Cell[]): Cell[] {
   const found = [...textOf(row).matchAll(/\d+\.\d s\b/g)];
   for (const { index, 0: time } of found.reverse()) {
@@ -174,7 +174,7 @@ function withoutTimes(row: Cell[]): Cell[] {
 
 const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 
-/** Runs of cells that look alike are one text each, fitted to its columns whatever font is there. */
+/** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader has. */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
   const named = (color: string) =>
@@ -200,7 +200,7 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): str
       : [];
     const said = textOf(cells);
     if (!said.trim()) return box;
-    const [before, word] = [said.length - said.trimStart().length, said.trim()]; // blanks at an end are no part of a length everywhere
+    const [before, word] = [said.length - said.trimStart().length, said.trim()]; // some viewers leave blanks at an end out of a length
     const look = [
       ...(color ? [`fill="${named(color)}"`] : []),
       ...(style.includes("bold") ? ['font-weight="bold"'] : []),

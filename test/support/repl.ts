@@ -1,4 +1,4 @@
-// A REPL at its prompt, with a model that plays a script, and what it was sent.
+// A REPL at its prompt, with a model that plays a script, and what the model was sent.
 import { equal } from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -32,13 +32,13 @@ export async function repl(t: TestContext, options: ReplOptions = {}) {
     where,
     fake,
     sent,
-    /** Waits until so many requests have come, and gives what the person said in the last. */
+    /** Waits for that many requests, and returns what the person said in the last one. */
     async asked(count = 1) {
       for (let left = 500; fake.requests.length < count && left; left--) await sleep(10);
       equal(fake.requests.length, count, term.screen());
       return sent().at(-1);
     },
-    /** Types a message and waits for what the screen shows of its answer. */
+    /** Types a message and waits until the screen shows its answer. */
     async say(text: string, sees: string | RegExp = "Good.") {
       term.type(`${text}${KEY.enter}`);
       return term.sees(sees);

@@ -1,4 +1,4 @@
-// node:test's own report, and before its figures one line for each thing that was missing, so that tests did not run.
+// node:test's own report, with one line before its figures for each thing whose absence kept tests from running.
 import { Readable } from "node:stream";
 import type { TestEvent } from "node:test/reporters";
 import { spec } from "node:test/reporters";
@@ -26,7 +26,7 @@ async function* withMissing(source: AsyncIterable<TestEvent>): AsyncGenerator<Te
   }
 }
 
-/** What `needs()` gave as the reason, of a test that was left out, or that failed for that on CI. */
+/** The reason that `needs()` gave for a test that was skipped, or that failed for it on CI. */
 function whyMissing({ type, data }: TestEvent): string | undefined {
   const said = type === "test:pass" ? data.skip : type === "test:fail" ? data.details.error.cause : undefined;
   return MISSING.exec(said instanceof Error ? said.message : String(said))?.[0];

@@ -1,6 +1,6 @@
-// One HTTP request from a command line, by the environment's proxy as other programs do it; what comes back is printed.
+// Sends one HTTP request by the environment's proxy, as other programs do, and prints what comes back.
 // node request.ts URL [body=TEXT] [host=NAME] [socket=PATH] [proxy=ENV] [tunnel] [retry]
-//   proxy=always: also to what no_proxy names; tunnel: by CONNECT; retry: while nobody listens yet
+//   proxy=always: even to hosts in no_proxy; tunnel: by CONNECT; retry: until a server listens
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 

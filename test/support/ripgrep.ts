@@ -1,11 +1,11 @@
-// ripgrep for the tests, from npm. zz starts nothing that lies in a node_modules, so PATH leads to a copy outside of any.
+// ripgrep for the tests, from npm. zz starts no program in a node_modules, so PATH leads to a copy outside.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rgPath } from "@vscode/ripgrep";
 
-/** The folder that holds the copy alone, made once a version. */
+/** The folder that holds only the copy, made once for each version. */
 function folderOfCopy(): string {
   const about = join(dirname(fileURLToPath(import.meta.resolve("@vscode/ripgrep"))), "..", "package.json");
   const { version } = JSON.parse(readFileSync(about, "utf8"));

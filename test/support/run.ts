@@ -9,7 +9,7 @@ import "./ripgrep.ts";
 
 export const ROOT = join(import.meta.dirname, "..", "..");
 
-/** The three ways in. */
+/** The three ways to start zz. */
 export const WAYS = {
   dist: [process.execPath, join(ROOT, "dist", "zz.js")],
   node: [process.execPath, join(ROOT, "zz.ts")],
@@ -31,7 +31,7 @@ export interface Ran {
 }
 export interface How {
   way?: Way;
-  /** What is piped in, then closed; undefined: nothing, /dev/null; null: a pipe that stays open and silent. */
+  /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. */
   input?: string | null;
   env?: Record<string, string | undefined>;
   signal?: AbortSignal;
@@ -58,18 +58,18 @@ export function place(): Place {
   };
 }
 
-/** Commands are asked for before they run, not about what they changed on a copy: for tests of that question itself. */
+/** Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that question. */
 export function asksBefore(where: Place): Place {
   mkdirSync(where.home, { recursive: true });
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ shell: { effects: "before" } }));
   return where;
 }
 
-/** The built program: in this process, unless what is tried is about a process of its own. */
+/** Runs the built program in this process, unless the test needs a process of its own. */
 export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
   needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
 
-/** A way in, a signal, a pipe that stays open, a script, or an environment that more than zz itself looks at. */
+/** Whether a test needs a process: for its way to start, a signal, an open pipe, a script, or its environment. */
 function needsProcess(args: string[], { way, input, env = {}, signal, started }: How): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name));
   const isScript = args.some((arg) => /^--run(=|$)/.test(arg));
@@ -80,8 +80,8 @@ const ZZS_OWN =
 
 function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
-  const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // nobody real is asked
-  // No Ollama of the machine's own may answer: nothing listens on the discard port of this address.
+  const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
+  // The machine's own Ollama must not answer: nothing listens on this port.
   return { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, ...how.env };
 }
 
@@ -89,7 +89,7 @@ let runsHere = 0;
 process.on("exit", () => {
   if (!runsHere) return;
   console.error("The test's process ended in the middle of a run of zz. Use zzProcess() where a plugin may end it.");
-  process.exitCode = 1; // what was to come did not run, and the file would pass
+  process.exitCode = 1; // later tests did not run, and the file would pass
 });
 
 async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
@@ -120,7 +120,7 @@ function collector(): Writable & { text(): string } {
   return Object.assign(stream, { text: () => Buffer.concat(pieces).toString("utf8") });
 }
 
-/** The program itself, as a person's shell would start it. */
+/** Runs the program in its own process, as a person's shell would start it. */
 export function zzProcess(where: Place, args: string[], how: How = {}): Promise<Ran> {
   const [command, file] = WAYS[how.way ?? "dist"];
   const env = environment(where, how);

@@ -1,4 +1,4 @@
-// One round of calls through the turn loop, as a model would make them.
+// Runs one round of calls through the turn loop, as a model would make them.
 
 import { openChat } from "../../kernel/chat.ts";
 import type { Message } from "../../kernel/contract.ts";
@@ -7,7 +7,7 @@ import { runTurn } from "../../zz.ts";
 
 export type Got = Message & { role: "tool" };
 
-/** What comes back to the model of each call. */
+/** What the model gets back for each call. */
 export async function play(core: Core, calls: [tool: string, args: object][]): Promise<Got[]> {
   const value = {
     name: "script",

@@ -1,5 +1,5 @@
-// Reads a long answer over one of the wires, and says how much CPU time each of a few turns took: `node test/support/streams.ts NAME BYTES`.
-// A process of its own, since node:test looks at every promise, and another one for the server: whoever reads pays for reading alone.
+// `node test/support/streams.ts NAME BYTES` reads a long answer over a wire, and prints the CPU time of each turn. It
+// runs in its own process, since node:test tracks every promise, and so does the server: only reading is measured.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -59,7 +59,7 @@ export const STREAMS: Record<string, Stream> = {
   "Ollama's own API": { model: "ollama/m:latest", event: (content) => line({ content }), tail: line({ content: "" }, { done: true, done_reason: "stop" }) }, // biome-ignore format: one
 };
 
-/** The seconds of CPU that each turn took, after one that is there to load what is loaded on first use. */
+/** The seconds of CPU that each turn took, after one that only loads what is loaded on first use. */
 async function read(
   { model, head = "", event, tail }: Stream,
   bytes: number,

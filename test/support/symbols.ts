@@ -1,4 +1,4 @@
-// The scanner as dist/ has it: over the compiler's parser alone, in which nodes have no methods and no `text`.
+// The scanner as in dist/: with only the compiler's parser, where nodes have no methods and no `text`.
 import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
 
@@ -22,7 +22,7 @@ export async function parserOnly(): Promise<typeof import("../../plugins/symbols
   }
 }
 
-/** Everything before the binder; what is exported from behind it throws when it is asked for. */
+/** The compiler's code up to the binder; exports of what follows throw when they are used. */
 function cut(): string {
   const { resolve } = createRequire(createRequire(import.meta.url).resolve("ts-morph"));
   const file = resolve("@ts-morph/common").replace(/[^/]+$/, "typescript.js");

@@ -7,15 +7,15 @@ import { type Place, WAYS, type Way } from "./run.ts";
 
 export interface Terminal {
   pty: IPty;
-  /** The screen as a person sees it, trailing blanks cut. */
+  /** The screen as a person sees it, without trailing blanks. */
   screen(): string;
   /** The screen with its colours. */
   view: xterm.Terminal;
   type(keys: string): void;
   resize(cols: number, rows: number): void;
-  /** Every byte that was written, as it came. */
+  /** Every byte that was written, unchanged. */
   raw(): string;
-  /** From now on the bytes are only read: for what must be measured without this screen's own work. */
+  /** From now on only reads the bytes, so that measurements leave out the work of this screen. */
   shut(): void;
   /** Waits until the screen holds the text; fails with the screen after 10 s. */
   sees(text: string | RegExp): Promise<string>;
@@ -31,7 +31,7 @@ export function terminal(
 ): Terminal {
   const { cols = 80, rows = 24, way = "dist" } = how;
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, NO_COLOR, ...others } = process.env;
-  const inherited = Object.fromEntries(Object.entries(others).filter(([name]) => !/_API_KEY$/.test(name))); // nobody real is asked
+  const inherited = Object.fromEntries(Object.entries(others).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
   const env = {
     ...inherited,
     TERM: "xterm-256color",
@@ -54,8 +54,8 @@ export function terminal(
   const exited = new Promise<number>((resolve) =>
     pty.onExit(async ({ exitCode }) => {
       alive = false;
-      for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // its last words may come later
-      view.write("", () => resolve(exitCode)); // once they are drawn
+      for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // late output
+      view.write("", () => resolve(exitCode)); // once it is drawn
     }),
   );
   const screen = () => {

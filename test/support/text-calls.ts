@@ -1,4 +1,4 @@
-// Random calls, written in each format and read again: none may be lost, none invented, and all be as they were.
+// Writes random calls in each format and reads them again: none may be lost, invented or changed.
 import { deepEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { findCalls } from "../../plugins/text-calls/find.ts";
@@ -26,7 +26,7 @@ export const RANDOM_TOOLS = ["write_file", "run", "a", "get-weather", "read_file
   schema: SCHEMA as Record<string, unknown>,
 }));
 
-/** Pieces of every grammar, which must stay text where they stand in a text. */
+/** Pieces of every grammar, which must stay text if they are part of a text. */
 const PIECES = [
   ..."<tool_call> </tool_call> <function=run> </function> <parameter=text> </parameter> <arg_key> </arg_key> <arg_value>".split(
     " ",
@@ -124,7 +124,7 @@ const before = fc.constantFrom(
   "Ünïcode 💡!\n\nNow the file.",
 );
 
-/** `runs` random conversations in this format. */
+/** Tries `runs` random conversations in this format. */
 export async function roundTrip(format: Format, runs: number, seed?: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, before, async (calls, before) => {
@@ -142,7 +142,7 @@ export async function roundTrip(format: Format, runs: number, seed?: number): Pr
     { numRuns: runs, ...(seed !== undefined && { seed }) },
   );
 }
-/** However early the output limit cuts it off: what runs is what was written, and nothing else. */
+/** However early the output limit cuts an answer off, only whole calls that were written run, and nothing else. */
 export async function cutOff(format: Format, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, fc.double({ min: 0, max: 1, noNaN: true }), async (calls, part) => {

@@ -1,4 +1,4 @@
-// Random lives of a project: what zz does to files, what others do, undo, redo, restarts; held against a plain model.
+// Random lives of a project (changes by zz, changes by others, undo, redo, restarts), compared with a plain model.
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -62,7 +62,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 14 },
 );
 
-/** What is on the disk, all of it. */
+/** All that is on the disk. */
 function worldAt(root: string): World {
   const world: World = new Map();
   for (const name of fs.readdirSync(root, { recursive: true, encoding: "utf8" }))
@@ -70,7 +70,7 @@ function worldAt(root: string): World {
   return new Map([...world].sort());
 }
 
-/** Runs so many lives; throws at the first that went otherwise than the model says. */
+/** Runs that many lives; throws at the first that differs from the model. */
 export async function livesHold(runs: number, seed?: number): Promise<{ undone: number; refused: number }> {
   const { home, cwd } = place();
   const core = await createZz({ home, root: cwd, allow: { write: true, read: true } });

@@ -1,4 +1,4 @@
-// Tests of commands on a copy of the project: what no package brings is a kernel, or a container, that lets an overlay be mounted.
+// Tests of commands on a copy of the project, which need a kernel, or a container, that allows mounting an overlay.
 import { programs } from "../../kernel/programs.ts";
 import { whyNoView } from "../../plugins/shell/view.ts";
 import { has, impossible, type Needed, needs, type Test } from "./needs.ts";

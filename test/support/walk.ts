@@ -1,7 +1,7 @@
-// A tree as it is on the disk, to compare it with what it was.
+// A snapshot of a tree on the disk, to compare with an earlier one.
 import fs from "node:fs";
 
-/** Every path with its type, mode and content; names byte by byte. The repository's own folder is not part of it. */
+/** Every path with its type, mode and content; names byte by byte. The repository's own folder is left out. */
 export function walk(root: string): Record<string, string> {
   const found: Record<string, string> = {};
   const look = (at: Buffer, name: string): void => {

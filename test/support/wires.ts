@@ -1,4 +1,4 @@
-// Turns against a native wire's fake, in this process, with a few tools that only tell what they were given.
+// Runs turns against a native wire's fake, in this process, with a few tools that only report what they were given.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import type { Fake } from "./fake/http.ts";
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const base = mkdtempSync(join(tmpdir(), "zz-wires-"));
 after(() => rmSync(base, { recursive: true, force: true }));
-/** Of the options `effort` and `schema` become what a request says of them. */
+/** A plugin with the tools; it also moves the options `effort` and `schema` into the request's own fields. */
 export const lamps = join(base, "lamps.ts");
 writeFileSync(
   lamps,
@@ -41,11 +41,11 @@ export interface Turn {
 export interface How {
   options?: Options;
   turns?: number;
-  before?: Message[]; // what was said before
+  before?: Message[]; // the conversation before
   images?: Image[]; // with the person's message
 }
 
-/** So many turns with this fake as the provider of that model; then the server is gone. */
+/** Runs turns with this fake as the provider of the model, then closes the server. */
 export async function turnWith(
   fake: Fake,
   model: string,
@@ -76,7 +76,7 @@ export async function turnWith(
   }
 }
 
-/** What --json would tell of it, where it went well. */
+/** What --json would print for a turn that succeeded. */
 export const told = ({ answer }: Turn) => {
   const { text, thinking, finish, usage, calls } = answer ?? {};
   return { text, thinking, finish, usage, calls };

@@ -23,7 +23,7 @@ import {
 import type { Arg } from "./words.ts";
 import { judgeWrapped } from "./wrappers.ts";
 
-/** Unwraps what runs a command or a script; the rest is judged by the rules for programs. */
+/** Unwraps what runs another command or a script; anything else is judged by the rules for programs. */
 export function judgeArgs(run: Run, args: Arg[], at: Scope): Dirs {
   if (at.depth > MAX_DEPTH) throw new Error("it is nested too deeply");
   const [first, ...rest] = args;

@@ -1,9 +1,9 @@
-// What may be assigned unasked: only names that mean nothing to bash or to any program.
+// Which variables may be assigned unasked: only those whose names mean nothing to bash or to any program.
 
-/** The environment variables that a command that only reads may be given, and their values. */
+/** Environment variables, and their values, that may be set for a command that only reads. */
 const HARMLESS = /^(NO_COLOR|CI|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|COLUMNS|LINES|NODE_ENV|DEBUG|FORCE_COLOR|TZ)$/;
 /**
- * Only if each character of the line means the same: in Shift-JIS, Big5 and GBK a `\` or `|` may be half of a
+ * Locales in which each byte of the line keeps its meaning: in Shift-JIS, Big5 and GBK a `\` or `|` may be half of a
  * character.
  */
 const LOCALE = /^(|C|POSIX|C\.utf-?8|en_[A-Z]{2}|[a-z]{2,3}_[A-Z]{2}\.utf-?8)$/i;

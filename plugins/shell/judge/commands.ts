@@ -24,8 +24,8 @@ const MAX_ARGS = 5_000; // after globs are expanded
 interface Outcome {
   dirs: Dirs;
   inside: Node[];
-  subshell?: Node | undefined; // that the grammar made part of the command
-  scope: SourceScope; // of the subshell
+  subshell?: Node | undefined; // one that the grammar made part of the command
+  scope: SourceScope; // the subshell's scope
 }
 
 export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome {
@@ -59,7 +59,7 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
   return { dirs, inside, subshell, scope: inner };
 }
 
-/** `[ … ]` has a grammar of its own in tree-sitter; for bash it is an ordinary command. Undefined: not followed. */
+/** tree-sitter has a grammar for `[ … ]`, an ordinary command in bash. Undefined: zz does not follow it. */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
   const { tail = [], ...alone } = scope;
   const known = knownIn(scope);

@@ -1,4 +1,4 @@
-// Commands that never run: on zz's own deny list or the person's, even if only some of the words are known.
+// Finds commands that never run, on zz's own deny list or the person's, even if only some of the words are known.
 import path from "node:path";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { DENIED, startsWith } from "./denied-commands.ts";
@@ -45,20 +45,20 @@ export function denialInWords(words: Words, denials: Denials = NONE): string | u
   return at < 0 ? undefined : `it may run '${words[at]}'`;
 }
 
-/** The same in a text that something may read as a command line. */
+/** A denied command in a text that a program may read as a command line. */
 export function denialInText(text: string, denials: Denials = NONE): string | undefined {
   const found = (one: string) => denialInWords(one.split(/[\s;&|(){}$`'"<>[\]=!\\,]+/).filter(Boolean), denials);
   return found(text) ?? (/^-\w/.test(text) ? found(text.slice(2)) : undefined); // -x'rm -rf d'
 }
 
-/** The same in the value of a variable, which bash or another program may run later. */
+/** A denied command in the value of a variable, which bash or another program may run later. */
 export function denialInAssignment(name: string, value: string | undefined, denials: Denials): string | undefined {
   const runs = isCommandName(name);
   if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
   return runs || holdsCommand(value) ? denialInText(value, denials) : undefined;
 }
 
-/** The same in a word that is itself a command line, which some programs pass to a shell; not in texts for people. */
+/** A denied command in a word that is itself a command line, as some programs take it; texts for people are skipped. */
 export function denialInLines(words: Words, denials: Denials = NONE): string | undefined {
   for (const [i, word = ""] of words.entries()) {
     if (TEXT_OPTION.test(words[i - 1] ?? "") || TEXT_OPTION.test(word.split("=")[0]!)) continue;
@@ -76,7 +76,7 @@ export function denialInLines(words: Words, denials: Denials = NONE): string | u
 /** Options whose value is only a text for people. */
 const TEXT_OPTION = /^(-[mtbd]|--(message|title|body|notes?|description|comment|subject|text))$/;
 
-/** What an unknown word may stand for, where it matters for a denial. */
+/** Words that an unknown word may stand for, and that would make a command a denied one. */
 const POSSIBLE_WORDS = [
   "-rf",
   "-r",

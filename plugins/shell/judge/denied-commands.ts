@@ -66,10 +66,10 @@ const isPublish = (words: Words): boolean =>
 
 const named = (name: string): Denied => [name, "elsewhere", ([first]) => first === name];
 
-/** "files": it only hurts files of the project, so it runs on a copy of it, where there is one; "elsewhere": it never runs. */
+/** "files": it hurts only files of the project, so it may run on a copy of the project; "elsewhere": it never runs. */
 type Denied = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
 /**
- * Denied whatever allows them, each under the name that lifts the denial. Words start with the plain name of the
+ * Denied even if a rule allows them; the name of each is what lifts its denial. Words start with the plain name of the
  * program.
  */
 export const DENIED: Denied[] = [

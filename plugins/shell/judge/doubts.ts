@@ -6,7 +6,7 @@ export interface Doubt {
   verdict: "open" | "ask"; // "ask": it runs, writes or waits, so no rule of the gate may allow it
   why: string;
   writes?: string[];
-  git?: true; // about what the repository would run, or show
+  git?: true; // the doubt is about what the repository would run, or show
 }
 export interface Read {
   doubt?: Doubt;

@@ -1,4 +1,4 @@
-// git's commands: which of them only read and with which options, and which may change something.
+// git's commands: which of them only read, with which options, and which may change something.
 import { split } from "./options.ts";
 
 const GIT_DIFF = `-pusaRwbWz -U: -M? -C? -B? -S: -G: --patch --no-patch --unified= --raw --patch-with-raw --minimal
@@ -20,8 +20,8 @@ const GIT_LOG = `${GIT_DIFF} -# -n: -iEFPgmcq --max-count= --skip= --since= --af
 
 export interface GitReader {
   options: string;
-  lists?: string; // with operands it creates something, unless one of these options is there
-  most?: number; // operands
+  lists?: string; // with operands it creates something, unless one of these options is given
+  most?: number; // the most operands that it takes
 }
 
 export const GIT_READERS: Record<string, GitReader> = {
@@ -81,7 +81,7 @@ export const GIT_READERS: Record<string, GitReader> = {
 };
 
 /**
- * git's own commands that may change something. One that is neither here nor above may be an alias, which runs
+ * git's own commands that may change something. A name that is neither here nor above may be an alias, which can run
  * anything.
  */
 export const GIT_OWN = new Set(
@@ -93,7 +93,7 @@ export const GIT_OWN = new Set(
     update-ref var verify-commit verify-tag version worktree write-tree check-ignore check-attr check-ref-format
     whatchanged`),
 );
-/** They run other commands. */
+/** Commands of git that run other commands. */
 export const GIT_RUNS = /^(bisect|submodule|filter-branch|difftool)$/;
 /** Options with which any git command can run others, or write files. */
 export const GIT_ASKS = `--exec --upload-pack --receive-pack --ext-diff --textconv --open-files-in-pager --output --no-index

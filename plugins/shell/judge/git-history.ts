@@ -1,11 +1,11 @@
 // What git keeps of secret files: in its index, and in everything that was ever committed, stashed or amended away.
 import type { Ctx } from "zz";
 
-/** For the repository that the folder is in. */
+/** What is known about the repository that the folder is in. */
 export interface GitSecrets {
   index: boolean; // whether a file that git tracks now may contain secrets
   history: boolean; // or any file that it ever tracked
-  knows(hash: string): boolean; // whether it is in a commit that was examined: other objects have no name to judge by
+  knows(hash: string): boolean; // whether the commit was examined: other objects have no file name to judge by
 }
 
 const TIMEOUT_MS = 2_000; // to examine a history; after that it counts as one that may contain secrets
@@ -17,7 +17,7 @@ const ALL_REFS = [
 const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-diff", "--no-textconv", "--no-notes"];
 
 type History = { history: boolean; hashes: Set<string> };
-const known = new Map<string, History>(); // by the folder and all that its names lead to, which changes with the next commit
+const known = new Map<string, History>(); // by the folder and all commits that its refs lead to
 
 /** Commands that may show what files contained; for any other there is nothing to look up. */
 export const SHOWS = /\b(show|log|diff|stash|cat-file|reflog|rev-list|shortlog|status)\b/;
@@ -41,7 +41,7 @@ export async function secretsInGit({ root, git, programs, permissions, signal }:
   const tips = await ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]);
   const key = `${root}\0${tips.out}`;
   if (!known.has(key)) {
-    known.clear(); // the old state is not asked about any more
+    known.clear(); // older states are not needed any more
     known.set(key, await readHistory());
   }
   const { history, hashes } = known.get(key)!;
@@ -70,7 +70,7 @@ function startsAnyHash(hashes: Set<string>, hash: string): boolean {
 
 type Answer = { code: number; out: string; err: string };
 
-/** Its output, in whole, or piece by piece as long as `take` wants more. */
+/** git's whole output; with `take`, piece by piece until it returns false. */
 function answer(
   child: ReturnType<Ctx["programs"]["start"]>,
   signal: AbortSignal,

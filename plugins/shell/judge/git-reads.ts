@@ -65,11 +65,11 @@ const doubted = (doubt: Doubt): Read => ({ doubt, reads: [] });
 /** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
   --word-diff-regex --color-words --function-context --check`;
-/** With one of these, and none of those, a diff only names files and counts lines. */
+/** With one of these and none of PATCHES, a diff only names files and counts lines. */
 const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --summary --compact-summary --name-only
   --name-status --quiet`;
 
-/** Whether it shows the contents of files, whatever their names. */
+/** Whether it shows the contents of files that the command does not name. */
 function showsContent(name: string, { operands, values }: Parsed): boolean {
   const has = (names: string) => split(names).some((one) => values.has(one));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
@@ -84,7 +84,7 @@ function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
   return repository.why ? ask(repository.why) : undefined;
 }
 
-/** What was once committed, git can show for ever. */
+/** Doubts a command that shows contents if git holds secrets: it can show for ever what was once committed. */
 function checkShown(
   name: string,
   { operands, values }: Parsed,

@@ -1,4 +1,4 @@
-// git's commands that change the repository, or reach another machine: on a copy, where .git can only be read, they fail.
+// git's commands that change the repository or reach another machine: they fail on a copy, where .git is read-only.
 import { gitParts } from "./git-commands.ts";
 import { hasOption, split, type Words } from "./options.ts";
 
@@ -8,7 +8,7 @@ const CHANGES = new Set(
     remote-update repack replace rerere reset restore revert rm send-email sparse-checkout stash submodule switch svn
     update-index update-ref worktree write-tree`),
 );
-/** With these words after them they only look. */
+/** Commands that only read if one of these words follows. */
 const LOOKS: Record<string, RegExp> = {
   stash: /^(list|show)$/,
   worktree: /^list$/,
@@ -20,7 +20,7 @@ const LOOKS: Record<string, RegExp> = {
   rerere: /^(status|diff|remaining)$/,
   "sparse-checkout": /^list$/,
 };
-/** They list, and with a name they make or change something. */
+/** Commands that list, but create or change something if they are given a name. */
 const LISTS: Record<string, string> = {
   branch:
     "-l -a -r -v -vv --list --all --remotes --contains --no-contains --merged --no-merged --points-at --show-current",
@@ -31,7 +31,7 @@ const LISTS: Record<string, string> = {
 const REMOVES =
   "-d -D -m -M -c -C -u -f --delete --move --copy --set-upstream-to --unset-upstream --edit-description --unset";
 
-/** An alias and what zz does not know are tried: what they cannot do there is asked for then. */
+/** False for an alias or an unknown command: it is tried on the copy, and asked about if it fails there. */
 export function changesRepository(words: Words): boolean {
   const [, name, rest] = gitParts(words, (word) => word);
   if (name === undefined) return false;

@@ -11,8 +11,8 @@ function readWasm(name: string): Uint8Array {
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => (made ??= make());
+  let loaded: Promise<T> | undefined;
+  return () => (loaded ??= make());
 }
 
 const loadGrammar = once(async () => {

@@ -6,7 +6,7 @@ export interface Parsed {
   operands: Arg[];
   values: Map<string, string[]>; // the values of each option; an empty list for a switch
   files: string[]; // files that options name to be read
-  split?: true; // there is a -- between its operands
+  split?: true; // it has a -- between operands
   unknownOption?: string; // an option that the table does not have
 }
 

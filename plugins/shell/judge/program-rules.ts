@@ -34,7 +34,7 @@ import {
 import type { Arg } from "./words.ts";
 import { scriptOf } from "./wrappers.ts";
 
-/** Judges commands that need no unwrapping. */
+/** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
   const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
   const ruling = [ruleOnTexts(run, args, name, own), ruleOnPackageRunner(run, args, scope)].reduce<Ruling>(
@@ -83,7 +83,7 @@ export function allowedBy(words: Words, { allow }: Lists): string | undefined {
   });
 }
 
-/** With these words a harmless name comes to mean another command. */
+/** Builtins that, with such a word, make a harmless name mean another command. */
 const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["alias", /=/],
   ["enable", /^-\w*f/],
@@ -91,7 +91,7 @@ const NAMES_OTHERS: [name: string, test: RegExp][] = [
   ["shopt", /^(expand_aliases|extdebug)$/],
 ];
 const SOURCE = /^(\.|source)$/;
-/** Names of stdin, rather than of a file. */
+/** Operands that mean stdin rather than a file. */
 export const IS_INPUT = /^-$|^\/dev\/(stdin|fd\b)|^\/proc\/[^/]+\/fd\b/;
 
 /** Whether an interpreter is given an unknown text to run. */
@@ -103,7 +103,7 @@ const evaluates = (name: string, args: Arg[]): boolean =>
   );
 const EVALUATES = /^(-[ce]["'$`]|--(eval|print)=)/;
 
-/** Whether it reads command lines, or a file with such, from stdin. */
+/** Whether it reads command lines, or a file that holds some, from stdin. */
 const runsInput = (name: string, rest: Words): boolean =>
   name === "make" || name === "gmake"
     ? rest.some((word, i) => IS_INPUT.test((word ?? "").replace(/^(-f|--(make)?file=)/, "")) && (i || word !== "-"))
@@ -111,7 +111,7 @@ const runsInput = (name: string, rest: Words): boolean =>
       ? !rest.length || rest.some((word) => IS_INPUT.test(word ?? ""))
       : /^(at|batch)$/.test(name) && !rest.some((word) => /^-[flqrcdV]/.test(word ?? ""));
 
-/** For commands that are neither denied nor known to only read. */
+/** Judges commands that are neither denied nor known to only read. */
 function ruleOnUnknown(name: string, rest: Words, lists: Lists): Ruling {
   const why = ASK_REASONS.get(name);
   if (why && NAMES_OTHERS.some(([one, test]) => one === name && rest.some((word) => test.test(word ?? ""))))
@@ -152,7 +152,7 @@ function ruleOnTexts({ lists }: Run, args: Arg[], name: string, { verdict }: Rul
 const CHANGES_SHELL =
   /^(unalias|set|shopt|hash|unset|export|declare|typeset|local|readonly|read|getopts|let|return|exit)$/;
 
-/** What npx and the like would run: a denial applies there too. */
+/** Judges what npx and the like would run, since denials apply to that as well. */
 function ruleOnPackageRunner(run: Run, args: Arg[], scope: Scope): Ruling | undefined {
   const texts = textsOf(args);
   const name = programOf(texts[0]!);

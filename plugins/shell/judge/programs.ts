@@ -8,9 +8,9 @@ export interface Wrapper {
   skipOperands?: number; // its own operands before the command
   allowsAssignments?: true; // VAR=value may come before the command
   addsArgs?: true; // further arguments are added
-  script?: string; // the option whose value is a line for a shell
-  scriptAfterOperands?: true; // that option may follow operands
-  joinsOperands?: true; // its operands are such a line
+  script?: string; // the options whose value is a line for a shell
+  scriptAfterOperands?: true; // those options may follow operands
+  joinsOperands?: true; // its operands together are a line for a shell
   changesLookup?: string; // options that change where the command is looked for
   askReason?: string; // why it asks, whatever it runs
   inThisShell?: true; // it runs in this shell, so a cd has an effect
@@ -88,7 +88,7 @@ export const WRAPPERS: Record<string, Wrapper> = {
   caffeinate: { options: "-dimsu -t:" },
 };
 
-/** Programs that fetch and run others, by the words that make them do so: what follows is judged, too. */
+/** Programs that fetch and run others, by the words that make them do so; the command that follows is judged, too. */
 const RUNNER_OPTIONS =
   "-y -q -s -p: -c: -w: --yes --no --no-install --quiet --silent --package= --call= --workspace= --bun";
 export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: string }[] = [
@@ -108,10 +108,10 @@ export const PACKAGE_RUNNERS: { words: string[]; options: string; script?: strin
   ].map((one) => ({ words: split(one), options: "" })),
 ];
 
-/** Their arguments do not matter. */
+/** Programs whose arguments do not matter. */
 export const ANY_ARGS = new Set(["echo", "true", "false", ":", "basename", "dirname"]);
 export const SHELLS = new Set(split("bash sh dash ash zsh ksh mksh fish csh tcsh rbash"));
-/** They run what they are given: their name alone on an allow list is not enough. */
+/** Programs that run what they are given, so an entry of an allow list must say more than their name. */
 export const INTERPRETERS = new Set([
   ...SHELLS,
   ...split(`node nodejs deno bun python python2 python3 pypy3 perl ruby php lua luajit Rscript R julia osascript tclsh
@@ -136,7 +136,7 @@ const ASK_TABLE: [names: string, why: string][] = [
 export const ASK_REASONS = new Map(
   ASK_TABLE.flatMap(([names, why]) => split(names).map((name) => [name, why] as const)),
 );
-/** Options with which a command runs what it is given. */
+/** Options with which a program runs what it is given. */
 export const RUNNING_OPTIONS: Record<string, string> = {
   tar: `--checkpoint-action --to-command --use-compress-program --rsh-command --info-script --new-volume-script -I -F`,
   zip: "-T --unzip-command --test",

@@ -7,8 +7,8 @@ import type { Programs } from "zz";
 export function isProgramOfProject(name: string, cwd: string, folders = "", find?: Programs["find"]): boolean {
   if (name.includes("/") || !find) return false;
   const first = folders.split(path.delimiter).map((folder) => path.resolve(cwd, folder, name));
-  const taken = first.find(isProgram);
-  return taken !== undefined && taken !== find(name, folders);
+  const chosen = first.find(isProgram);
+  return chosen !== undefined && chosen !== find(name, folders);
 }
 
 function isProgram(file: string): boolean {

@@ -11,7 +11,7 @@ import type { Arg } from "./words.ts";
 interface Reader {
   options?: string; // in the format of options.ts; absent: everything after the name is text
   asks?: string; // options that run, write or wait: no rule of the gate may allow it
-  operands?: "text"; // its operands are not files
+  operands?: "text"; // its operands are texts, not files
   pattern?: true; // the first operand is a pattern, unless an option gave it
   check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined;
 }
@@ -127,7 +127,7 @@ const READERS: Record<string, Reader> = {
   dirname: { options: "-z --zero", operands: "text" },
   which: { options: "-as --all", operands: "text" },
   type: { options: "-afptP", operands: "text" },
-  command: { options: "-pvV", operands: "text" }, // command -v; any other is unwrapped
+  command: { options: "-pvV", operands: "text" }, // command -v; without these options it is unwrapped
   tr: { options: "-cCdst --complement --delete --squeeze-repeats --truncate-set1", operands: "text" },
   date: {
     options: "-uR -d: -I? -r@ --date= --reference@ --iso-8601? --rfc-3339= --rfc-email --utc --universal",

@@ -18,7 +18,7 @@ export function redirectOf(node: Node): Redirect {
   return { node, targets };
 }
 
-/** Where the target of a redirection starts; that of `>&-` is missing in the grammar. */
+/** Where the target of a redirection starts; the grammar has no target for `>&-`. */
 export function startsOf({ node, targets: [target] }: Redirect): number[] {
   const closed = node.children.find(({ type }) => /^[<>]&-$/.test(type));
   return closed ? [closed.startIndex + 2] : target ? [target.startIndex] : [];

@@ -24,7 +24,7 @@ export function checkRg(
   if (given("-g", "--glob").some(includesHidden)) return ask("this glob may bring in hidden files");
   if (given("-t", "--type").some((type) => !RG_TYPE.test(type))) return ask("this type may bring in hidden files");
   if (values.has("--files")) return undefined;
-  // They include hidden files of their kind.
+  // They include hidden files that match.
   const ends = given("-g", "--glob").flatMap((glob) => (glob.startsWith("!") ? [] : glob.slice(glob.lastIndexOf("."))));
   if (given("-t", "--type").length) ends.push(".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py");
   const named = values.has("-e") || values.has("--regexp");

@@ -22,7 +22,7 @@ import {
 } from "./state.ts";
 import type { Arg } from "./words.ts";
 
-/** What shells other than bash read differently. */
+/** Syntax that shells other than bash read differently. */
 const BASHISM = /[{}]|\$['"]|&>|\|&|[<>]\(|<<</;
 
 export function judgeEval(run: Run, args: Arg[], scope: Scope): Dirs {
@@ -94,7 +94,7 @@ export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
   if (run.env.CDPATH) return unfollowed("CDPATH may lead cd elsewhere");
   if (scope.looped) return unfollowed("a cd in a loop leads further each time");
   if (!scope.dirs.length) return unfollowed("a cd from a folder that cannot be known");
-  const made: string[] = [];
+  const targets: string[] = [];
   const root = realOf(run.cwd) ?? run.cwd;
   for (const dir of scope.dirs) {
     const target = path.resolve(dir, to.text);
@@ -102,8 +102,8 @@ export function judgeCd(run: Run, args: Arg[], scope: Scope): Dirs {
     if (!real) return unfollowed(`there is no folder '${to.text}' yet`);
     if (real !== path.resolve(realOf(dir) ?? dir, to.text)) return unfollowed("it follows a link");
     if (!isInside(root, real)) return unfollowed("it leaves the folder");
-    made.push(target);
+    targets.push(target);
   }
   addCommand(run, args, scope, ONLY_READS);
-  return { any: joinDirs(scope.dirs, made), ok: made };
+  return { any: joinDirs(scope.dirs, targets), ok: targets };
 }

@@ -15,10 +15,10 @@ export interface Lists {
   deny: string[];
   except: string[];
   hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
-  repository?: GitDoubt | undefined; // of the folder that the line would run in
+  repository?: GitDoubt | undefined; // the repository of the folder that the line would run in
   find?: Programs["find"]; // finds a program outside of the project
   fileFacts?: FileFacts; // which files may contain secrets
-  env?: NodeJS.ProcessEnv; // that the line would run in; by default zz's own
+  env?: NodeJS.ProcessEnv; // the environment that the line would run in; by default zz's own
 }
 /**
  * A command that would really run. "open": its words are known, and the gate's rules decide. "unknown": it may be a
@@ -32,11 +32,11 @@ export interface Simple {
   reads: string[];
   writes: string[];
   git?: true; // the doubt is about what the repository would run, or show
-  ends?: Ends; // why it ends with the line, however long it would run by itself
+  ends?: Ends; // what ends it with the line, however long it would run by itself
 }
 type Ends = "background" | "timeout";
 /** The verdict on one command. */
-export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string; git?: true }; // text: of the denied command
+export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string; git?: true }; // text: the denied command
 
 /**
  * One line that is being judged. The functions are here because scripts contain commands, and commands contain scripts.
@@ -49,7 +49,7 @@ export interface Run {
   simple: Simple[]; // the commands found so far
   runs: string[]; // the names of their programs
   listed: Set<Simple>; // allowed by the person's list, so a redirection does not change the verdict
-  functions: Set<string>; // that the line defines
+  functions: Set<string>; // those that the line defines
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
   judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
 }
@@ -67,15 +67,15 @@ export interface Scope {
   floor?: Ruling; // the mildest verdict that a command in it can get
   looped?: true;
   ends?: Ends;
-  names?: readonly string[]; // of files that a glob put into the script: its commands may show them
+  names?: readonly string[]; // files that a glob put into the script: its commands may show them
 }
-/** The scope of a script that was put together from words: files matched by their globs may be read by its commands. */
+/** The scope of a script that was put together from words: its commands may read the files that their globs match. */
 export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
   const found = args.flatMap(({ globbed, text }) => (globbed && text !== undefined ? [text] : []));
   return found.length ? { ...scope, names: [...(scope.names ?? []), ...found] } : scope;
 }
 
-/** The same within one source. */
+/** A scope within one source. */
 export interface SourceScope extends Scope {
   source: string;
   seen: Group[]; // the words that the grammar found, to compare with the tokens

@@ -26,7 +26,7 @@ import { type Group, groupsOf } from "./words.ts";
 
 const MAX_LINE_CHARS = 10_000;
 /**
- * Control characters, Unicode's spaces and invisible characters: bash, the grammar and a person read them differently.
+ * Control characters, Unicode's spaces and invisible characters, which bash, the grammar and a person read differently.
  */
 const MISLEADING = /(?![\t\n ])(?:\p{C}|\p{Z}|\p{Variation_Selector}|[\u115f\u1160\u3164\uffa0])/u;
 
@@ -236,7 +236,7 @@ function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
   return stayIn(scope);
 }
 
-/** Parts that zz does not follow are still searched for commands. If there are none, it asks for the whole. */
+/** Searches a part that zz does not follow for commands. If it has none, the whole part is asked for. */
 function unfollowed(run: Run, node: Node, scope: SourceScope, why: string): Dirs {
   const start = run.simple.length;
   const denial = /^(\(\(|\[\[|for)/.test(node.text)

@@ -12,8 +12,8 @@ export interface Arg {
   shown: string;
   why?: string;
   doubt?: string; // the text is right for bash, but other shells may read it differently
-  given?: "words" | "paths"; // it comes from xargs; or from find, and begins with a folder that find was given
-  template?: string; // the text that they insert it into
+  given?: "words" | "paths"; // it comes from xargs; or from find: a path below a folder that find was given
+  template?: string; // the text that xargs or find inserts it into
   globbed?: true;
 }
 /** What is known about the shell before it starts. `dirs`: the folders that it may be in. */
@@ -24,7 +24,7 @@ export interface Known {
 }
 interface Scanned {
   end: number;
-  cells?: Cell[]; // absent: the word has an end, but its value is unknown
+  cells?: Cell[]; // absent: the end of the word is known, but not its value
   named?: boolean; // it contains a variable
   why?: string;
   doubt?: string;
@@ -42,7 +42,7 @@ const OPERATOR = /&&|\|\||;;&|;;|;&|\|&|&>>|&>|<&|>&|>>|>\||[&|;()<>]/y;
 const REDIRECTS = /^(&>>?|<&|>&|>>?|>\||<)$/;
 const OPENERS = /^(if|then|elif|else|fi|while|until|do|done|[{}!])$/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-/** What only the grammar can follow. */
+/** Keywords that only the grammar can follow. */
 const NOT_FOLLOWED = /^(case|select|function|coproc|\[\[)$/;
 const LETTERS: Record<string, string> = {
   n: "\n",
@@ -230,7 +230,7 @@ export function argsOf(source: string, start: number, end: number, known: Known)
   if (!word || word.end !== end) return unknown("zz cannot read one of its words");
   if (!word.cells) return unknown(word.why!);
   const doubt = word.doubt === undefined ? {} : { doubt: word.doubt };
-  const made: Arg[] = [];
+  const result: Arg[] = [];
   const braced = expandBraces(word.cells);
   // Braces come before variables: `$HOME{a,b}` is $HOMEa and $HOMEb.
   if (braced?.length !== 1 && word.named) return unknown("it holds braces that zz does not follow");
@@ -238,14 +238,14 @@ export function argsOf(source: string, start: number, end: number, known: Known)
     const whole = cells && expandTilde(cells, known);
     if (!whole)
       return unknown(cells ? "it holds a ~ that zz does not follow" : "it holds braces that zz does not follow");
-    if (!isGlob(whole)) made.push({ text: textOf(whole), shown: quote(textOf(whole)), ...doubt });
+    if (!isGlob(whole)) result.push({ text: textOf(whole), shown: quote(textOf(whole)), ...doubt });
     else {
       const found = expandGlob(whole, known);
       if (typeof found === "string") return unknown(found);
-      for (const text of found) made.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
+      for (const text of found) result.push({ text, shown: text === found[0] ? shown : "", globbed: true, ...doubt });
     }
   }
-  return made;
+  return result;
 }
 
 const textOf = (cells: Cell[]): string => cells.map(({ char }) => char).join("");
@@ -262,16 +262,16 @@ function expandBraces(cells: Cell[]): Cell[][] | undefined {
   if (!group) return [cells];
   if (!group[0].includes(",")) return undefined;
   const [from, to] = [group.index, group.index + group[0].length];
-  const made: Cell[][] = [];
+  const result: Cell[][] = [];
   for (let i = from + 1; i < to; ) {
     const comma = mask.slice(0, to - 1).indexOf(",", i);
     const end = comma < 0 ? to - 1 : comma;
     const rest = expandBraces([...cells.slice(0, from), ...cells.slice(i, end), ...cells.slice(to)]);
-    if (!rest || rest.some((one) => !one.length) || made.length > MAX_FILES) return undefined;
-    made.push(...rest);
+    if (!rest || rest.some((one) => !one.length) || result.length > MAX_FILES) return undefined;
+    result.push(...rest);
     i = end + 1;
   }
-  return made;
+  return result;
 }
 
 function expandTilde(cells: Cell[], { home }: Known): Cell[] | undefined {
@@ -308,21 +308,21 @@ function expandGlob(cells: Cell[], known: Known): string[] | string {
 function nextOf(part: Cell[], found: string[], { dirs: [dir = "/"], budget }: Known, last: boolean): string[] | string {
   const end = last ? "" : "/";
   if (!isGlob(part)) {
-    const made = found.map((before) => before + textOf(part) + end);
-    return made.filter((name) => !last || exists(inFolder(dir, name), name.endsWith("/")));
+    const result = found.map((before) => before + textOf(part) + end);
+    return result.filter((name) => !last || exists(inFolder(dir, name), name.endsWith("/")));
   }
   if (textOf(part).startsWith(".")) return "it holds a glob that may match hidden files";
   const pattern = patternOf(part);
-  const made: string[] = [];
+  const result: string[] = [];
   for (const before of found)
     for (const entry of entriesOf(inFolder(dir, before))) {
       if (budget.left-- < 0) return "it holds globs that take too long to look up";
       if (entry.startsWith(".") || !matches([...entry], pattern)) continue;
       const name = before + entry + end;
-      if (last || exists(inFolder(dir, name), true)) made.push(name);
-      if (made.length > MAX_FILES) return made;
+      if (last || exists(inFolder(dir, name), true)) result.push(name);
+      if (result.length > MAX_FILES) return result;
     }
-  return made.sort();
+  return result.sort();
 }
 
 /** A plain character class counts as any one character, other classes as any number. */

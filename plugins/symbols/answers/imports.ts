@@ -16,9 +16,9 @@ export async function dependencies(state: State, { path: name }: { path?: string
   if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
   const { imports } = index.facts(file)!; // in the same order
   const data = all.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
-  const rows = data.map(({ spec, line, to, kind, how, names }) => {
+  const rows = data.map(({ spec, line, to, also = [], kind, how, names }) => {
     const taken = names.length ? ` {${names.join(", ")}}` : "";
-    return `${file}:${line}: ${spec} → ${kind === "internal" ? to : kind}${how === "import" ? "" : ` (${how})`}${taken}`;
+    return `${file}:${line}: ${spec} → ${kind === "internal" ? [to, ...also].join(", ") : kind}${how === "import" ? "" : ` (${how})`}${taken}`;
   });
   return { text: capped(rows, 2 * MAX_ROWS, "imports") || `'${name}' imports nothing.`, data };
 }
@@ -56,7 +56,7 @@ export async function dependents(state: State, { path: name }: { path: string },
   if (!imports.has(file)) throw new Error(`Cannot list what imports '${name}': ${whyUnread(index, name, ctx)}`);
   const users = (dependents.get(file) ?? []).filter((one) => mayRead(ctx, one));
   const rows = users.map((one) => {
-    const at = imports.get(one)!.filter(({ to }) => to === file);
+    const at = imports.get(one)!.filter(({ to, also }) => to === file || also?.includes(file));
     return `${one}:${at[0]!.line}: ${at.map(({ spec }) => spec).join(", ")}`;
   });
   const hub = rows.length > 5 ? [`${rows.length} files import it.`] : [];

@@ -8,7 +8,7 @@ import { defining } from "../rows.ts";
 import type { Facts } from "../scan/facts.ts";
 import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
-import { lastName, SCRIPT } from "./rows.ts";
+import { isMapped, lastName } from "./rows.ts";
 import { freshIndex, lean, type ShownMap, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
@@ -74,9 +74,11 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const once: Index = Object.create(index, { facts: { value: factsOf } });
   const [{ surveyOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, once, ctx)]);
   const sources = index.files
-    .filter((file) => SCRIPT.test(file) && mayRead(ctx, file))
+    .filter((file) => isMapped(file) && mayRead(ctx, file))
     .map((file): Source => {
-      const targets = (imports.get(file) ?? []).flatMap(({ to, kind }) => (kind === "internal" && to ? [to] : []));
+      const targets = (imports.get(file) ?? []).flatMap(({ to, also = [], kind }) =>
+        kind === "internal" && to ? [to, ...also] : [],
+      );
       const words = index.words(file);
       return {
         ...{ path: file, imports: targets, words },

@@ -5,6 +5,7 @@ import { bestFor } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
+import { type NamedUses, usesByName } from "./by-name.ts";
 import { importGraph } from "./imports.ts";
 import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT, whyUnread } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
@@ -17,10 +18,10 @@ const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
 export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
-  state.remote.start();
+  if (!args.path || SCRIPT.test(args.path)) state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, left } = await definitionsOf(index, args, ctx);
-  const sources = await sourcesOf(state, index, ctx);
+  const { wanted, all, others, left } = await definitionsOf(index, args, ctx);
+  const sources = all.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
   const found: { symbol: string; places: Place[] }[] = [];
   for (const at of all) {
     const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
@@ -29,8 +30,10 @@ export async function references(state: State, args: SymbolQuery & { start?: num
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
-  const said = await textHits(wanted, index, ctx);
+  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
+  if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
+  const said = await textHits(wanted, index, named.covers, ctx);
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
   if (!found.length && !said.length && !unsure.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
@@ -38,12 +41,16 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const { shown, rows } = pageOf(found, first, args.symbol);
   noteShown(shown, ctx);
   if (first) return { text: rows.join("\n"), data: found };
-  const others = said.length ? ["In other files, as text:", ...said] : [];
+  const elsewhere = said.length ? ["In other files, as text:", ...said] : [];
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  const text = [...rows, ...more, ...maybe, ...others].filter(Boolean).join("\n");
+  const text = [...(named.places.length ? named.notes : []), ...rows, ...more, ...maybe, ...elsewhere]
+    .filter(Boolean)
+    .join("\n");
   return { text, data: found };
 }
+
+const NONE: NamedUses = { places: [], notes: [], covers: () => false };
 
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
@@ -99,6 +106,7 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
   const exact = alike.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));
   const made = exact.filter(({ signature }) => !TAKEN.test(signature));
   const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
+  const others = named.filter(({ path }) => !SCRIPT.test(path)); // known by name alone
   if (!named.length && wanted !== name) {
     const others = [...new Set(alike.map((found) => `${found.name} (${found.path}:${found.line})`))].slice(0, 10);
     const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
@@ -108,11 +116,22 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
     ? []
     : using(index.pageIndexes, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
   const places = named
+    .filter(({ path }) => SCRIPT.test(path))
     .map(({ path, line }) => ({ path, line, name }))
     .concat(
-      await Promise.all(users.slice(0, 1).map(async (path) => ({ path, line: line ?? (await lineWith(path)), name }))),
+      await Promise.all(
+        users
+          .filter((one) => SCRIPT.test(one))
+          .slice(0, 1)
+          .map(async (path) => ({ path, line: line ?? (await lineWith(path)), name })),
+      ),
     );
-  return { wanted: name, all: places.slice(0, MAX_DEFINITIONS), left: Math.max(places.length - MAX_DEFINITIONS, 0) };
+  return {
+    wanted: name,
+    all: places.slice(0, MAX_DEFINITIONS),
+    others,
+    left: Math.max(places.length - MAX_DEFINITIONS, 0),
+  };
 
   async function lineWith(path: string): Promise<number> {
     const lines = (await ctx.files.read(path)).text.split(/\r?\n/);
@@ -169,12 +188,17 @@ function takesName(taken: string, name: string, text: string): boolean {
 }
 
 /** Where it stands in files that the index does not know. */
-async function textHits(name: string, { files }: Index, ctx: Ctx): Promise<string[]> {
+async function textHits(
+  name: string,
+  { files }: Index,
+  isKnown: (file: string) => boolean,
+  ctx: Ctx,
+): Promise<string[]> {
   if (!/^[\w$#]+$/.test(name)) return [];
   const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
   const { text, failed } = await ctx.call("grep", { query, regex: true });
   if (failed) return [];
-  const known = new Set(files.filter((file) => SCRIPT.test(file)));
+  const known = new Set(files.filter((file) => SCRIPT.test(file) || isKnown(file)));
   const rows = text.split("\n").filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
   const more = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
   return [...rows.slice(0, MAX_TEXT_HITS), ...(more && rows.length ? ["[there is more; grep shows all of it]"] : [])];
@@ -201,10 +225,14 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
 export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, left } = await definitionsOf(index, args, ctx);
+  const { wanted, all, others: byName, left } = await definitionsOf(index, args, ctx);
   const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
+  if (byName[0])
+    throw cannot(
+      `only TypeScript and JavaScript are known by meaning, and ${byName[0].path}:${byName[0].line} is neither. find_references shows the places by name; edit each of them.`,
+    );
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx, sources);

@@ -2,7 +2,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
-import { capped, filesUnder, MAX_ROWS, NO_CODE, nameOf, notLookedAt, SCRIPT } from "./rows.ts";
+import { capped, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
 export async function todos(state: State, { path: under = "." }: { path?: string }, ctx: Ctx): Promise<Result> {
@@ -22,7 +22,7 @@ export async function complexity(
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
   const all = filesUnder(index, under, ctx);
-  const scripts = all.filter((file) => SCRIPT.test(file)); // data has no branches, but many lines
+  const scripts = all.filter(isMapped); // data has no branches, but many lines
   const files = scripts.length ? scripts : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
   const others = notLookedAt(index, under, files, ctx);
   if (!files.length) return [NO_CODE, ...others].join("\n");

@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
 import { CODE } from "../code.ts";
+import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { Found } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
 import type { Sym } from "../scan/facts.ts";
@@ -11,8 +12,17 @@ import type { Sym } from "../scan/facts.ts";
 export const MAX_ROWS = 40; // rows per answer
 export const MAX_NAMES_PER_FILE = 12;
 export const SCRIPT = /\.[cm]?[jt]sx?$/i;
+/** Code with symbols and branches, in any language; data and markup have none. */
+export const isMapped = (file: string): boolean =>
+  SCRIPT.test(file) || (languageOf(file)?.isMarkup === undefined && !!languageOf(file));
 
-export const nameIn = (symbol: string): string => symbol.trim().replace(/\(\)$/, "");
+/** As the index writes it: Class::method, Class#method and $name are spelt by other languages. */
+export const nameIn = (symbol: string): string =>
+  symbol
+    .trim()
+    .replace(/\(\)$/, "")
+    .replace(/(?<=[\w?!>)])(?:::|->|\\|#)(?=[\w~])/g, ".")
+    .replace(/^[.$](?=[\w-])/, "");
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
 
@@ -54,10 +64,10 @@ export function whyUnread(index: Index, name: string, ctx: Ctx): string {
   return mayRead(ctx, file) ? "it is not in the index. read_file shows it." : "reading it is not allowed.";
 }
 
-const READ_HERE =
-  "Only JavaScript, TypeScript, JSON and YAML are looked at; list_dir, grep and read_file show the rest.";
+const NAMES = LANGUAGES.map(({ name }) => name).join(", ");
+const READ_HERE = `Only JavaScript, TypeScript, JSON, YAML, ${NAMES.replace(/, (\w+)$/, " and $1")} are looked at; list_dir, grep and read_file show the rest.`;
 
-export const NO_CODE = "There is no JavaScript, TypeScript, JSON or YAML here.";
+export const NO_CODE = "There is no code here in a language that is looked at; docs/code-tools.md lists them.";
 
 /** What an answer about these files leaves out: other languages, and what could not be read. */
 export function notLookedAt(index: Index, under: string, files: string[], ctx: Ctx): string[] {
@@ -77,7 +87,7 @@ export function notLookedAt(index: Index, under: string, files: string[], ctx: C
 }
 
 const OTHER_CODE =
-  /\.(?:py|go|rs|java|kts?|swift|rb|php|c|h|cc|cpp|cxx|hpp|cs|scala|dart|lua|ex|exs|erl|hs|clj|vue|svelte|astro|sh|bash|sql)$/i;
+  /\.(?:scala|dart|exs?|erl|hs|clj[cs]?|astro|zig|nim|jl|r|pl|pm|m|mm|fs|vb|groovy|ml|mli|s[ac]ss|less|fish|ps1|sol|d|pas|f90)$/i;
 
 /** The first rows, and how many more there are. */
 export function capped(rows: string[], most: number, what: string): string {

@@ -10,9 +10,12 @@ export async function graphOf(files: Iterable<readonly [string, Facts]>, resolve
   const imports = new Map<string, Edge[]>();
   const dependents = new Map<string, Set<string>>();
   for (const [file, facts] of all) {
-    const edges = facts.imports.map((one) => edgeOf(one, resolver.resolve(file, one)));
+    const edges = facts.imports.map((one) => {
+      const others = resolver.others(file, one);
+      return others ? edgeOf(one, ...others) : edgeOf(one, resolver.resolve(file, one));
+    });
     imports.set(file, edges);
-    for (const { to } of edges) {
+    for (const to of edges.flatMap(({ to, also = [] }) => [to, ...also])) {
       if (to === undefined || to === file) continue;
       const by = dependents.get(to);
       if (by) by.add(file);
@@ -22,11 +25,14 @@ export async function graphOf(files: Iterable<readonly [string, Facts]>, resolve
   return { imports, dependents: new Map(Array.from(dependents, ([file, by]) => [file, [...by].sort()])) };
 }
 
-function edgeOf({ from: spec, line, how }: Import, to: string | undefined): Edge {
+function edgeOf({ from: spec, line, how }: Import, to?: string, ...also: string[]): Edge {
   const kind = to === undefined ? "missing" : to === "" ? "external" : to === "node:" ? "builtin" : "internal";
-  return { to: kind === "internal" ? to : undefined, spec, line, kind, how };
+  return { to: kind === "internal" ? to : undefined, spec, line, kind, how, ...(also.length && { also }) };
 }
 
+/** Where programs in other languages begin. */
+const MAIN =
+  /(?:^|\/)(?:(?:main|__main__|manage|app|wsgi|asgi)\.py|main\.(?:go|rs|c|cc|cpp|cxx|swift|kt|lua)|lib\.rs|(?:Main|App|Application)\.(?:java|kt)|Program\.cs|config\.ru|(?:public\/)?index\.php)$/;
 const MAX_ORDINARY_IMPORTERS = 5;
 
 /** The files that more than five others import, the most imported first. */
@@ -46,8 +52,9 @@ export function entryPoints(
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
-    .filter((path) => CODE.test(path) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
+    .filter((path) => (CODE.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
     .flatMap((path) => {
+      if (!CODE.test(path)) return [{ path, why: "name" } as const];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
       const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
       return why ? [{ path, why } as const] : [];

@@ -14,6 +14,7 @@ export interface Facts {
   global?: true; // its declarations are visible without an import
   unread?: string; // why it is listed but not parsed
   made?: true; // by a program: its first lines say so
+  retry?: true; // not kept: what could not be read may be another time
 }
 export interface Sym {
   name: string;

@@ -1,25 +1,25 @@
-// Anthropic's stream of events, as zz's own pieces.
+// Reads Anthropic's stream of events as zz's own deltas.
 import type { Delta, Usage } from "zz";
 import { sumUsage, tryTo } from "zz/text";
 import type { Value } from "../native.ts";
 import { ANSWER_TOOL, isThought } from "./request.ts";
 
-export const MAX_BLOCKS = 100_000; // of one message: those of the next are counted on from here
+export const MAX_BLOCKS = 100_000; // of one message; those of the next are numbered from there
 export interface Reading {
   open: Map<unknown, any>;
   blocks: any[];
   first: number;
-  spent: Usage; // before the last pause
+  spent: Usage; // up to the last pause
   counts: Record<string, number>;
-  text: boolean; // whether there is some
-  grown: { block?: any; field: "text" | "thinking"; pieces: string[] }; // by what was not yet put to it
+  text: boolean; // whether any text came
+  grown: { block?: any; field: "text" | "thinking"; pieces: string[] }; // the pieces not yet added to a block
   stop?: string;
   ended?: true;
 }
 
-/** What came together. Nothing counts after the end, and no error where the answer is complete. */
-export function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
-  for (const { event, value } of come) {
+/** Reads a batch of events. Nothing counts after the end, and no error counts once the answer is complete. */
+export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
+  for (const { event, value } of batch) {
     const isError = event === "error" || value?.error;
     if (isError && reading.stop) reading.ended = true;
     if (reading.ended) return;
@@ -29,7 +29,7 @@ export function* readAll(reading: Reading, come: Value[]): Generator<Delta> {
   }
 }
 
-/** A whole message, from a server that does not stream, as the events that it would have been. */
+/** The events that would have streamed a whole message, which comes from a server that does not stream. */
 const whole = (value: any): any[] => [
   { type: "message_start", message: value },
   ...[value.content ?? []].flat().flatMap((block, index) => [
@@ -82,7 +82,7 @@ const place = ({ first, blocks }: Reading, index: unknown): number =>
 
 const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** A piece of a block; one that never began begins with it. */
+/** Adds a piece to a block; begins the block if the server did not. */
 function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
   const { type, citation } = delta;
   const [text, thinking, signature] = [wordsOf(delta.text), wordsOf(delta.thinking), wordsOf(delta.signature)];
@@ -102,7 +102,7 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
   if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: json };
   if (type === "input_json_delta" && block.type === "tool_use")
     return yield { call: { index: place(reading, index), args: json } };
-  if (type === "input_json_delta") block.json = (block.json ?? "") + json; // of a tool of the server's own
+  if (type === "input_json_delta") block.json = (block.json ?? "") + json; // the input of one of the server's own tools
   if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
   if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
   yield { text: "" };
@@ -110,7 +110,7 @@ function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
 
 const MAX_PIECES = 500;
 
-/** What a block grows by is put together now and then: a text of many small pieces is dear to keep. */
+/** Joins the pieces of a block only now and then: a string made of many small ones takes a lot of memory. */
 function add(reading: Reading, block: any, field: "text" | "thinking", piece: string): void {
   const { grown } = reading;
   if (grown.block !== block || grown.field !== field || grown.pieces.length === MAX_PIECES) settle(reading);
@@ -139,7 +139,7 @@ function* count(reading: Reading, usage: any): Generator<Delta> {
   yield { usage: usageOf(reading) };
 }
 
-/** What went in is told without what came from the cache and what was written into it. */
+/** Anthropic counts what it read from the cache and wrote into it apart from the input; zz adds them to it. */
 export function usageOf({ counts, spent }: Reading): Usage {
   const {
     input_tokens = 0,
@@ -158,7 +158,7 @@ export function usageOf({ counts, spent }: Reading): Usage {
   ]);
 }
 
-/** The status that an error would have had before the stream began: it says whether to try again. */
+/** The HTTP status that an error would have had before the stream began; it decides whether to try again. */
 const STATUS: Record<string, number> = {
   invalid_request_error: 400,
   authentication_error: 401,

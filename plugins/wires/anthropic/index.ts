@@ -1,5 +1,5 @@
-// Anthropic's Messages. Thinking goes back with its signature, the prefix that stays the same is marked for the cache, and
-// what a server refuses of a request by name is sent otherwise from then on.
+// Anthropic's Messages. Thinking is sent back with its signature, the unchanging prefix is marked for the cache, and
+// what a server refuses by name is sent differently from then on.
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
@@ -64,7 +64,7 @@ export const anthropic: Wire = {
     const url = base(zz, preset, request.endpoint);
     const learnt = learntOf(url, request.model);
     const once: Once = {};
-    const come: any[] = []; // blocks of an answer that paused
+    const pausedBlocks: any[] = []; // the answer's blocks up to its last pause
     let spent: Usage = { input: 0, output: 0 };
     for (let pauses = 0; ; pauses++) {
       const reading: Reading = {
@@ -76,9 +76,9 @@ export const anthropic: Wire = {
         text: false,
         grown: { field: "text", pieces: [] },
       };
-      const answer = await send(zz, preset, request, signal, { url, learnt, once, come });
-      for await (const come of valuesOf(answer, PROTOCOL, preset.name)) {
-        yield readAll(reading, come);
+      const answer = await send(zz, preset, request, signal, { url, learnt, once, pausedBlocks });
+      for await (const batch of valuesOf(answer, PROTOCOL, preset.name)) {
+        yield readAll(reading, batch);
         if (reading.ended) break;
       }
       const paused = reading.stop === "pause_turn";
@@ -87,7 +87,7 @@ export const anthropic: Wire = {
         return;
       }
       settle(reading);
-      come.push(...reading.blocks);
+      pausedBlocks.push(...reading.blocks);
       spent = usageOf(reading);
     }
   },
@@ -102,7 +102,7 @@ const FINISH: Record<string, string> = {
 
 // ── The request ──
 
-/** ANTHROPIC_BASE_URL is without the version; what people paste has it, or all of the path. */
+/** ANTHROPIC_BASE_URL lacks the version; an address that a person pastes may have it, or the whole path. */
 const base = (zz: Zz<any>, preset: Preset, endpoint: Endpoint): string => {
   const url = endpoint.url ?? (preset.name === "anthropic" ? zz.io.variable("ANTHROPIC_BASE_URL") : undefined);
   return baseOf(preset, url ? { url } : {}).replace(/\/v1(\/messages)?$/, "");
@@ -133,7 +133,7 @@ interface Way {
   url: string;
   learnt: Learnt;
   once: Once;
-  come: any[];
+  pausedBlocks: any[];
 }
 async function send(
   zz: Zz<any>,
@@ -142,9 +142,9 @@ async function send(
   signal: AbortSignal,
   way: Way,
 ): Promise<HttpAnswer> {
-  const { url, learnt, once, come } = way;
+  const { url, learnt, once, pausedBlocks } = way;
   for (;;) {
-    const body = bodyOf(request, learnt, once, come);
+    const body = bodyOf(request, learnt, once, pausedBlocks);
     try {
       return await zz.fetch(`${url}/v1/messages`, {
         method: "POST",
@@ -158,9 +158,9 @@ async function send(
   }
 }
 
-// ── What a server refuses, sent otherwise ──
+// ── What to change after a refusal ──
 
-/** [what is left out, what the refusal says, where it was sent] */
+/** [what to leave out, what the refusal says, whether it was sent] */
 const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
   ["display", /\bdisplay\b/, ({ thinking }) => thinking?.display],
   ["disabled", /thinking\.type\.disabled|thinking.*disabled/s, ({ thinking }) => thinking?.type === "disabled"],
@@ -175,7 +175,7 @@ const REFUSED: [name: string, words: RegExp, sent: (body: any) => unknown][] = [
   ]),
 ];
 
-/** Whether it may be sent otherwise. Each change is made once, so that this ends. */
+/** Learns from a refusal; returns whether to send the request again. Each change is made once, so this ends. */
 function adapts(
   error: Error & { status?: number },
   { endpoint }: ChatRequest,
@@ -188,7 +188,7 @@ function adapts(
   if (status === 401 && endpoint.key) {
     if (once.refused) delete learnt.bearer;
     if (once.refused || learnt.bearer) return false;
-    once.refused = error; // of the two refusals the first is told
+    once.refused = error; // of the two refusals, the first is reported
     return (learnt.bearer = true);
   }
   delete once.refused;

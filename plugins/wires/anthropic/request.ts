@@ -1,9 +1,9 @@
-// A request in Anthropic's words: messages as blocks, what may be kept in the cache, how much to think, and a schema.
+// Builds a request for Anthropic: messages as blocks, marks for the cache, how much to think, and a schema.
 import type { ChatRequest, Effort, Image, Message } from "zz";
 import { usage } from "zz/text";
 
 type Thinking = "budget" | "adaptive" | "none";
-/** What is known of a model by its name; the first match counts. Output: what is asked for at most. */
+/** What is known about a model by its name; the first match counts. output: the most tokens to ask for. */
 interface Known {
   window?: number;
   output: number;
@@ -24,12 +24,12 @@ export const TAKES = ["image/png", "image/jpeg", "image/gif", "image/webp", "app
 /** What a server refused, and what is sent instead. */
 export interface Learnt {
   without: Set<string>;
-  thoughts: Set<string>; // by the ends of their signatures
+  thoughts: Set<string>; // the refused ones, by the ends of their signatures
   output?: number;
   thinking?: Thinking;
   bearer?: boolean;
 }
-/** The same for one request alone. */
+/** What was learnt for one request only. */
 export type Once = { output?: number; refused?: Error };
 
 export const ANSWER_TOOL = "structured_answer";
@@ -37,9 +37,9 @@ const CACHE = { cache_control: { type: "ephemeral" } };
 const BUDGETS: Record<Exclude<Effort, "none">, number> = { low: 2_048, medium: 8_192, high: 24_576 };
 export const LEAST_BUDGET = 1_024;
 
-export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: any[]): Record<string, any> {
+export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, pausedBlocks: any[]): Record<string, any> {
   const { task, model, system, messages, tools, options } = request;
-  const schema = request.schema?.type === "object" ? request.schema : undefined; // of another kind words must do
+  const schema = request.schema?.type === "object" ? request.schema : undefined; // others cannot be sent
   const { without } = learnt;
   const {
     betas: _,
@@ -67,13 +67,13 @@ export function bodyOf(request: ChatRequest, learnt: Learnt, once: Once, come: a
     ...(isForced ? [{ name: ANSWER_TOOL, description: "Gives the answer.", input_schema: schema }] : []),
   ];
   const conversation = toWire(messages, model, learnt);
-  const isSilent = !offered.length && !more; // calls of before want their tools named all the same
+  const isSilent = !offered.length && !more; // earlier calls still need their tools listed
   if (isSilent) offered.push(...toolsIn(conversation));
   const choice = isForced
     ? { tool_choice: tools.length ? { type: "any" } : { type: "tool", name: ANSWER_TOOL } }
     : isSilent && offered.length && { tool_choice: { type: "none" } };
   if (offered.length) Object.assign(offered.at(-1), mark);
-  if (come.length) conversation.push({ role: "assistant", content: come });
+  if (pausedBlocks.length) conversation.push({ role: "assistant", content: pausedBlocks });
   const marked = conversation.filter(({ role }) => role === "user").slice(-2);
   for (const { content } of marked) Object.assign(content.at(-1)!, mark);
   const body: Record<string, any> = {
@@ -102,7 +102,7 @@ function toolsIn(conversation: WireMessage[]): object[] {
 
 export const SAMPLING = ["temperature", "top_p", "top_k"];
 
-/** How much to think, in the words of the model's generation. */
+/** How much to think, in the fields that the model's generation takes. */
 function thinkingOf(
   { model, effort, messages }: ChatRequest,
   learnt: Learnt,
@@ -110,9 +110,9 @@ function thinkingOf(
   max: number,
 ): { thinking?: any; effort?: string } {
   const { without, thinking } = learnt;
-  const way = thinking ?? knownOf(model).thinking;
-  if (way === "none" || !effort) return {};
-  if (way === "adaptive") {
+  const mode = thinking ?? knownOf(model).thinking;
+  if (mode === "none" || !effort) return {};
+  if (mode === "adaptive") {
     if (effort === "none" || isForced)
       return !without.has("disabled")
         ? { thinking: { type: "disabled" } }
@@ -127,7 +127,7 @@ function thinkingOf(
   return budget_tokens < LEAST_BUDGET ? {} : { thinking: { type: "enabled", budget_tokens } };
 }
 
-/** Where it thinks by budget, the calls since the person's last words must come with what was thought before them. */
+/** With a thinking budget, all calls since the person's last message must be sent with the thinking before them. */
 function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
   const last = messages.findLastIndex(({ role }, i) => role === "user" && messages[i - 1]?.role !== "tool");
   const since = messages.slice(last + 1);
@@ -136,7 +136,7 @@ function isSigned(messages: Message[], model: string, learnt: Learnt): boolean {
   );
 }
 
-/** Of the same model, since another cannot read it; and what the server took so far. */
+/** A message's thinking, unless another model wrote it, which this one cannot read, or the server has refused it. */
 const thoughts = (message: Message, model: string, learnt: Learnt): any[] =>
   message.role === "assistant" && (!message.model || message.model.endsWith(`/${model}`))
     ? (message.extra ?? []).filter((one) => isThought(one) && !learnt.thoughts.has(signatureOf(one)))
@@ -179,7 +179,7 @@ function blocksOf(message: Message, model: string, learnt: Learnt): any[] {
   return said.length ? [...thoughts(message, model, learnt), ...said] : said;
 }
 
-/** Ids of other providers may have signs that are refused here. */
+/** Ids of other providers may have characters that Anthropic refuses. */
 const plainId = (id: string): string =>
   /^[\w-]{1,64}$/.test(id) ? id : id.replace(/[^\w-]/g, "_").slice(-64) || "call";
 
@@ -194,11 +194,11 @@ function file({ type, base64 }: Image, model: string) {
 
 // ── A schema, as the provider takes it ──
 
-/** Of numbers and lengths the provider checks nothing: whoever asked does. */
+/** Limits of numbers and lengths, which the provider does not check; the caller does. */
 const UNCHECKED =
   /^(minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf|minLength|maxLength|minItems|maxItems|uniqueItems|minProperties|maxProperties|\$schema)$/;
 
-/** Undefined where it cannot be said: an object whose fields have any names. */
+/** The schema in the provider's form; undefined if it has an object whose fields may have any names. */
 function strict(schema: any): any {
   if (Array.isArray(schema)) return every(schema.map(strict));
   if (!schema || typeof schema !== "object") return schema;

@@ -20,7 +20,7 @@ export const start = (usage: object = COUNTS): string =>
       ...{ stop_reason: null, stop_sequence: null, usage },
     },
   });
-/** One block: as it begins, its deltas, its end. */
+/** The events of one block: its start, its deltas, its end. */
 export const block = (index: number, content_block: object, ...deltas: object[]): string =>
   [
     event("content_block_start", { index, content_block }),
@@ -62,7 +62,7 @@ export const json = (body: unknown, space?: number): Step => ({
   body: [JSON.stringify(body, null, space)],
 });
 
-/** A script whose requests are looked at as strictly as the real one does; what is wrong is answered with 400. */
+/** Plays a script, but answers 400 to a request that the real server would refuse. */
 export async function fakeAnthropic(script: Script, models: object[][] = MODELS): Promise<Fake> {
   let turn = 0;
   const page = (at: number) => () => {
@@ -87,7 +87,7 @@ const MODELS = [[{ type: "model", id: "claude-sonnet-4-5", display_name: "Claude
 const FIELDS =
   /^(model|max_tokens|messages|system|stream|tools|tool_choice|temperature|top_p|top_k|stop_sequences|thinking|metadata|output_config|service_tier)$/;
 
-/** What the real server refuses about a request; empty when nothing. */
+/** What the real server would refuse about a request; empty if nothing. */
 export function problems({ body, headers }: Pick<Seen, "body" | "headers">): string[] {
   const found: string[] = [];
   if (headers["anthropic-version"] !== "2023-06-01") found.push("anthropic-version: header is required");

@@ -1,11 +1,11 @@
-// A server in a process of its own that sends a long stream as fast as it is taken, so that whoever reads it pays for reading alone.
-// It is told the stream by its parent: what stands at its beginning, what comes again and again, and its end.
+// A server in its own process that sends a long stream as fast as the client reads it, so that the client's CPU time is
+// that of reading only. Its parent tells it the beginning of the stream, the events that repeat, and the end.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export interface Flood {
   head: string;
-  events: string[]; // again and again, until there is enough
+  events: string[]; // repeated until there is enough
   tail: string;
   bytes: number;
 }
@@ -32,7 +32,7 @@ process.once("message", (flood: Flood) => {
   server.listen(0, "127.0.0.1", () => process.send!((server.address() as AddressInfo).port));
 });
 
-/** Whole events, about as many as go out at once. */
+/** A block of whole events, about as many as are written at once. */
 function blockOf(events: string[]): Buffer {
   const one = Buffer.from(events.join(""));
   return Buffer.concat(Array.from({ length: Math.max(1, Math.round(WRITE_BYTES / one.length)) }, () => one));

@@ -34,7 +34,7 @@ export const json = (body: unknown, status = 200): Step => ({
 export const refuse = (code: number, status: string, message: string, details?: object[]): Step =>
   json({ error: { code, message, status, ...(details && { details }) } }, code);
 
-/** A script whose requests are looked at as strictly as the real one does; what is wrong is answered with 400. */
+/** Plays a script, but answers 400 to a request that the real server would refuse. */
 export async function fakeGemini(script: Script, models: object[][] = MODELS): Promise<Fake> {
   let turn = 0;
   const pages = models.map((list, at): [string, () => Step] => [
@@ -65,7 +65,7 @@ const FIELDS = /^(contents|systemInstruction|tools|toolConfig|safetySettings|gen
 const GENERATION =
   /^(temperature|topP|topK|seed|maxOutputTokens|stopSequences|candidateCount|thinkingConfig|responseMimeType|responseJsonSchema|responseSchema|presencePenalty|frequencyPenalty)$/;
 
-/** What the real server refuses about a request; empty when nothing. */
+/** What the real server would refuse about a request; empty if nothing. */
 export function problems({ body }: Pick<Seen, "body">, model: string): string[] {
   const found: string[] = [];
   const unknown = (name: string, at: string) =>

@@ -1,5 +1,5 @@
-// A server on loopback that plays a script: each request takes the next step, the last step stays for the rest.
-// A step is bytes, pauses, a hang or a cut; what the bytes mean is for openai.ts and ollama.ts to say.
+// A server on loopback that plays a script: each request takes the next step; once there is no more, the last step
+// repeats. A step is bytes, pauses, a hang or a cut; files such as openai.ts say what the bytes mean.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,9 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Step {
   status?: number;
   headers?: Record<string, string>;
-  /** Strings are sent as they are, numbers are pauses in ms. */
+  /** Strings are sent unchanged, numbers are pauses in ms. */
   body?: (string | number)[];
-  /** What happens after the body: a proper end, the connection cut, or nothing ever. */
+  /** What happens after the body: a proper end, a cut connection, or nothing at all. */
   ending?: "end" | "cut" | "hang";
 }
 export interface Seen {

@@ -1,4 +1,4 @@
-// An MCP server that misbehaves as its first argument says, on its stdin and stdout. No library: what is wrong must get through.
+// An MCP server on stdin and stdout that misbehaves as its first argument says. A library would correct its mistakes.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
@@ -9,7 +9,7 @@ const tool = (name: string, description = name, more: object = {}) => ({
   ...{ name, description, inputSchema: { type: "object", properties: { text: { type: "string" } } }, ...more },
 });
 
-/** How often it was started, where a file counts. */
+/** How often it was started, if a file counts that. */
 const starts = file ? Number(existsSync(file) ? readFileSync(file, "utf8") : 0) + 1 : 0;
 if (file) writeFileSync(file, String(starts));
 let listed = 0;

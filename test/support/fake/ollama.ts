@@ -23,17 +23,17 @@ export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, 
     ...counts,
   })}\n`;
 
-/** A failure after the first line: status 200 has long been sent, so it is one more line, and no `done`. */
+/** A failure after the first line: status 200 was sent before, so it is one more line, and no `done` follows. */
 export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
 export const stream = (...body: (string | number)[]): Step => ({ headers: LINES, body });
 const texts = (text: string): string[] => (text.match(/.{1,5}/gsu) ?? []).map((content) => line({ content }));
 
-/** An answer in a few pieces, thinking before it. */
+/** An answer in a few pieces, after its thinking. */
 export const say = (text: string, thinking = "", reason = "stop"): Step =>
   stream(...(thinking.match(/.{1,5}/gsu) ?? []).map((thinking) => line({ thinking })), ...texts(text), done(reason));
 
-/** Calls, whole, on one line, arguments as an object; ids are sent by newer servers only. */
+/** Whole calls on one line, with arguments as an object; only newer servers send ids. */
 export const call = (...calls: [name: string, args: object, id?: string][]): Step =>
   stream(
     line({
@@ -45,7 +45,7 @@ export const call = (...calls: [name: string, args: object, id?: string][]): Ste
     done(),
   );
 
-/** The start of an answer, and then no more: the connection is cut, or ends properly but without `done`. */
+/** Only the start of an answer: then the connection is cut, or ends properly but without `done`. */
 export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text), 20), ending });
 
 export const refuse = (status: number, words: string): Step => ({
@@ -56,7 +56,7 @@ export const refuse = (status: number, words: string): Step => ({
 const json = (body: unknown, wait = 0): Step => ({ headers: JSON_TYPE, body: [wait, JSON.stringify(body)] });
 
 const GB = 1_000_000_000;
-/** A pull as it goes: the manifest, each layer in so many pieces, `pause` ms between them, and what is done with them. */
+/** The course of a pull: the manifest, each layer in that many pieces, `pause` ms apart, then the final steps. */
 export const pulling = (gigabytes: number, pieces: number, pause = 0): Step => {
   const layer = (digest: string, total: number, part: number) =>
     `${JSON.stringify({ status: `pulling ${digest}`, digest: `sha256:${digest}`, total, completed: Math.round(total * part) })}\n`;
@@ -72,7 +72,7 @@ export const pulling = (gigabytes: number, pieces: number, pause = 0): Step => {
     status("success"),
   );
 };
-/** No such model, as the registry says so: status 200 has been sent with the first line. */
+/** The registry's error for an unknown model: status 200 was sent with the first line. */
 export const notInRegistry: Step = stream(
   `${JSON.stringify({ status: "pulling manifest" })}\n`,
   failure("pull model manifest: file does not exist"),
@@ -80,18 +80,18 @@ export const notInRegistry: Step = stream(
 
 export interface Installed {
   name: string;
-  capabilities?: string[] | null; // null: an old server that does not tell
+  capabilities?: string[] | null; // null: an old server that does not report them
   trained?: number | null;
   parameters?: string;
 }
 export interface FakeOllama extends Fake {
-  /** What was asked besides /api/chat, such as "POST /api/show m"; "closed /api/pull" for a pull that the client left. */
+  /** Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client left during a pull. */
   asked: string[];
 }
 
 /**
- * `wait`: ms until /api/tags answers. A chat that the real one refuses takes no step of the script. What is pulled is
- * installed from then on.
+ * `wait`: ms until /api/tags answers. A chat that the real server would refuse takes no step of the script. A model
+ * that was pulled is installed from then on.
  */
 export async function fakeOllama(
   script: Script,
@@ -153,7 +153,7 @@ function shown({ capabilities = ["completion", "tools"], trained = 131_072, para
   };
 }
 
-/** What the server does not take, as it says so. */
+/** The server's own error for a request that it would refuse. */
 function refusal(body: any, { name, capabilities = ["completion", "tools"] }: Installed): Step | undefined {
   for (const message of body.messages) {
     for (const image of message.images ?? []) {

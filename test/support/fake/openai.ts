@@ -19,7 +19,7 @@ export const usage = (input: number, output: number): string =>
 
 export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
 
-/** An answer in a few pieces, its usage in an extra chunk. */
+/** An answer in a few pieces, with its usage in an extra chunk. */
 export const say = (text: string, finish = "stop"): Step =>
   stream(
     delta({ role: "assistant", content: "" }),
@@ -62,7 +62,7 @@ const MODELS = [
 ];
 
 export type Strict = Fake & { refusals: string[]; most: () => number };
-/** As strict as a server can be: it counts what it is sent, and refuses what is too long or no valid conversation. */
+/** As strict as a server can be: it counts tokens, and refuses what is too long or not a valid conversation. */
 export async function strictOpenAI(window: number, script: Script, tells = true): Promise<Strict> {
   const refusals: string[] = [];
   let most = 0;
@@ -92,7 +92,7 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
   }
 }
 
-/** By a tokenizer that is nobody's: pieces of words, digits by threes, signs, and each letter of scripts without spaces. */
+/** Counts by a made-up tokenizer: pieces of words, digits in threes, signs, each letter of scripts without spaces. */
 export function tokensOf({ messages, tools }: any): number {
   const PIECES = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;
   const count = (text: string) => text.match(PIECES)?.length ?? 0;
@@ -102,7 +102,7 @@ export function tokensOf({ messages, tools }: any): number {
   return all.reduce((sum: number, tokens: number) => sum + tokens, 0) + (tools ? count(JSON.stringify(tools)) : 0);
 }
 
-/** What the strictest of real servers would refuse about a request; empty when nothing. */
+/** What the strictest of real servers would refuse about a request; empty if nothing. */
 export function problems(body: any): string[] {
   const found: string[] = [];
   let open: string[] = [];

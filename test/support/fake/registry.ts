@@ -1,4 +1,4 @@
-// An npm registry on loopback, as far as npm pack, install and ci ask one; and archives, also such as no tar would write.
+// An npm registry on loopback that answers npm pack, install and ci; and archives, even some that no tar would write.
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -70,7 +70,7 @@ export async function fakeRegistry() {
       const all = versions.get(said.name) ?? new Map();
       versions.set(said.name, all.set(said.version, { said, bytes, integrity: sumOf(bytes) }));
     },
-    /** Other bytes under the same version; told: the registry's word of them is changed too. */
+    /** Puts other bytes under the same version; `told`: also updates the checksum that the registry announces. */
     swap(name: string, version: string, bytes: Buffer, told: boolean): void {
       const one = versions.get(name)!.get(version)!;
       Object.assign(one, { bytes, ...(told && { integrity: sumOf(bytes) }) });

@@ -1,8 +1,8 @@
-// OpenAI's Responses API as the server sends it: events with their types, each item in its place.
+// OpenAI's Responses API as the server sends it: events with their types, each item with its index.
 import type { Step } from "./http.ts";
 import { data, refuse, stream } from "./openai.ts";
 
-/** An event, its name told twice, as the server does. */
+/** An event, whose name is sent twice, as the server does. */
 export const event = (type: string, more: object = {}): string => `event: ${type}\n${data({ type, ...more })}`;
 
 export type Item =
@@ -24,7 +24,7 @@ export const completed = (more: object = {}): string =>
 
 const pieces = (text: string, size: number): string[] => text.match(new RegExp(`.{1,${size}}`, "gsu")) ?? [];
 
-/** One item of an answer, as its events. */
+/** The events of one item of an answer. */
 export function itemEvents(item: Item, at: number): string[] {
   const whole = wholeItem(item, at);
   const begun = event("response.output_item.added", {
@@ -96,7 +96,7 @@ export const answer = (...items: Item[]): Step =>
     completed(),
   );
 
-/** What the server refuses, in its words: each call needs its result, and an item of reasoning what it was thought for. */
+/** What the server would refuse: each call needs its result, and an item of reasoning what follows from it. */
 export function wrongInput({ input, store, include }: any): string[] {
   const wrong: string[] = [];
   if (store !== false) wrong.push("store is not false");

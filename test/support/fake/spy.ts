@@ -1,4 +1,4 @@
-// A plugin that writes down all that it can see, in every way that a careless one might: into spy.log of the project.
+// A plugin that writes to spy.log all that it can see, in every way in which a careless plugin might write it.
 import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
@@ -56,7 +56,7 @@ function look(ctx: Ctx): void {
   for (const { endpoint } of providers) console.log("spy", endpoint, `${endpoint.key}`, endpoint.url);
 }
 
-/** As text, as JSON, as a log has it, with what is hidden, getters and all; and each text in it by itself. */
+/** Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text in it on its own. */
 function tell(what: string, value: unknown): void {
   const own = { showHidden: true, depth: Number.POSITIVE_INFINITY, getters: true, maxStringLength: null } as const;
   const ways = [
@@ -70,7 +70,7 @@ function tell(what: string, value: unknown): void {
   for (const way of ways)
     try {
       fs.appendFileSync(path.join(process.env.SPY ?? ".", "spy.log"), `${what} ${way()}\n`);
-    } catch {} // not everything can be written so
+    } catch {} // not every value can be written in every way
 }
 
 function all(value: unknown, seen = new Set<unknown>()): string[] {

@@ -1,4 +1,4 @@
-// Swaps what a path leads to as fast as it can, until it is ended: node swapper.ts HOW NAME INSIDE OUTSIDE
+// Swaps what a path leads to as fast as it can, until it is killed: node swapper.ts HOW NAME INSIDE OUTSIDE
 import fs from "node:fs";
 
 const [how = "", name = "", inside = "", outside = ""] = process.argv.slice(2);
@@ -8,19 +8,19 @@ const link = (to: string) => {
   fs.renameSync(aside, name);
 };
 const STEPS: Record<string, () => void> = {
-  /** A file, and a link in its place. */
+  /** Swaps a file and a link. */
   file() {
     fs.copyFileSync(inside, aside);
     fs.renameSync(aside, name);
-    fs.copyFileSync(inside, `${aside}.2`); // so that it is there for as long as the link is
+    fs.copyFileSync(inside, `${aside}.2`); // so that it exists as long as the link does
     link(outside);
   },
-  /** A link that leads to one folder or file, then to another. */
+  /** Points a link now to one folder or file, now to another. */
   link() {
     link(inside);
     link(outside);
   },
-  /** A folder, and a link in its place. */
+  /** Swaps a folder and a link. */
   folder() {
     fs.renameSync(name, aside);
     fs.symlinkSync(outside, name);

@@ -1,4 +1,4 @@
-// Every command and every tool of zz in one process, with a plugin that writes down what it sees. What is printed is for who started it.
+// Runs every command and tool of zz in one process, with a plugin that writes down what it sees; prints for its parent.
 import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
@@ -24,9 +24,9 @@ const failed = (error: unknown) => console.log(String(error), inspect(error, { s
 await h.command("/model openai/m").catch(failed);
 await h.ask("hello").catch(failed);
 
-const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/; // to leave, to ask people or registries, to take long
+const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/; // they end zz, ask people or registries, or take long
 const LAST = /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
-/** What is worth typing beside what is offered. */
+/** Arguments worth typing besides those that completion offers. */
 const MORE: Record<string, string[]> = {
   config: ["providers", "providers.openai", "providers.openai.key", "providers.openai.url", "providers.mine", "schema"],
   env: ["list", "set PLAIN on"],

@@ -1,0 +1,74 @@
+// References in other languages: by name, since only TypeScript's are known by meaning.
+import type { Ctx } from "zz";
+import { plural } from "zz/text";
+import type { Found } from "../match.ts";
+import { type Index, mayRead } from "../project.ts";
+import type { Place } from "../refs/contract.ts";
+import { using } from "../rows.ts";
+import type { Facts } from "../scan/facts.ts";
+
+const MAX_FILES = 300; // that are looked into
+const MAX_TEXT_CHARS = 120;
+/** Languages that use one another's things. */
+const TOGETHER = [
+  ["C", "C++"],
+  ["Java", "Kotlin"],
+  ["HTML", "CSS", "Vue", "Svelte"],
+];
+
+export interface NamedUses {
+  places: Place[];
+  notes: string[]; // that it is by name, and what was not looked into
+  covers(file: string): boolean; // whether such a file would have been found, if it used it
+}
+
+/** The uses of what these definitions define; without any, of what has the name in any other language. */
+export async function usesByName(index: Index, name: string, defined: Found[], ctx: Ctx): Promise<NamedUses> {
+  const { languageOf } = await import("../languages/table.ts");
+  const languages = new Set(defined.flatMap(({ path }) => languageOf(path)?.name ?? []));
+  for (const group of TOGETHER)
+    if (group.some((one) => languages.has(one))) for (const one of group) languages.add(one);
+  const files = new Set([...defined.map(({ path }) => path), ...using(index.pageIndexes, name)]);
+  const covers = (file: string): boolean => {
+    const language = languageOf(file);
+    return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
+  };
+  const fitting = [...files].filter(covers);
+  if (!fitting.length) return { places: [], notes: [], covers };
+  const looked = fitting.sort().slice(0, MAX_FILES);
+  const [{ prepare }, { placesOf }] = await Promise.all([
+    import("../languages/grammar.ts"),
+    import("../languages/places.ts"),
+  ]);
+  await prepare(looked);
+  const places: Place[] = [];
+  const unread: string[] = [];
+  for (const file of looked) {
+    const text = await ctx.files.read(file).then(
+      (read) => read.text,
+      () => undefined,
+    );
+    if (text === undefined) unread.push(file);
+    else places.push(...placesIn(file, text, placesOf(file, text, name), index.facts(file)!, name));
+  }
+  const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
+  const notes = [
+    `[By name: what else is called ${name} counts too, since ${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning]`,
+    ...(fitting.length > looked.length
+      ? [`[${plural(fitting.length - looked.length, "more file")}; grep shows them]`]
+      : []),
+    ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
+  ];
+  return { places, notes, covers: (file) => covers(file) && !unread.includes(file) };
+}
+
+type At = { line: number; column: number; start: number; end: number };
+function placesIn(path: string, text: string, found: At[], { symbols, imports }: Facts, name: string): Place[] {
+  const defined = new Map(symbols.filter((sym) => sym.name === name).map(({ line, end }) => [line, end]));
+  const imported = new Set(imports.map(({ line }) => line));
+  const rows = text.split("\n");
+  return found.map(({ line, ...at }) => {
+    const kind = defined.has(line) ? "definition" : imported.has(line) ? "import" : "read";
+    return { path, line, ...at, text: rows[line - 1]!.trim().slice(0, MAX_TEXT_CHARS), kind };
+  });
+}

@@ -1,0 +1,146 @@
+// Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the name of its file.
+import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { lineAt, lineStarts } from "../scan/lines.ts";
+import { scan } from "../scan.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+
+const PARTS =
+  /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
+const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
+const BRACES = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
+const DATA_SCRIPT = /type\s*=\s*["']?(?:application\/(?:ld\+)?json|importmap|text\/(?:template|html))/i;
+
+interface Parts {
+  scripts: { span: Span; tag: string }[];
+  comments: Span[];
+  styles: Span[];
+  tags: { at: number; end: number; text: string }[];
+}
+
+export function scanComponent(path: string, text: string): Facts {
+  const starts = lineStarts(text);
+  const parts = partsOf(text);
+  const facts = scripted(path, text, parts);
+  const isPage = /\.html?$/i.test(path);
+  if (isPage) idsIn(facts, parts, starts);
+  else facts.symbols.unshift(component(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
+  for (const { text: tag, at } of parts.tags) linksOf(facts, tag, lineAt(starts, at), isPage);
+  for (const { tag, span } of parts.scripts) linksOf(facts, `<script ${tag}>`, lineAt(starts, span[0]), isPage);
+  facts.imports.sort((a, b) => a.line - b.line);
+  const scripts = parts.scripts.map(({ span }) => span);
+  const own = maskOf(text.length, { comment: parts.comments, string: [...scripts, ...parts.styles], code: [] });
+  facts.todos = [...facts.todos, ...todosIn(text, starts, own)].sort((a, b) => a.line - b.line);
+  facts.loc = countLines(text, starts, maskOf(text.length, { comment: parts.comments, string: [], code: [] }));
+  if (!isPage) countUses(facts, text, parts);
+  delete facts.global;
+  return facts;
+}
+
+/** What of it is no code: comments, styles. */
+export function componentSpans(text: string): { comment: Span[]; string: Span[] } {
+  const { comments, styles } = partsOf(text);
+  return { comment: comments, string: styles };
+}
+
+function partsOf(text: string): Parts {
+  const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
+  for (const { 0: all, 1: kind, 2: tag = "", 3: inner = "", index } of text.matchAll(PARTS)) {
+    const end = index + all.length;
+    if (!kind && all.startsWith("<!--")) parts.comments.push([index, end]);
+    else if (!kind) parts.tags.push({ at: index, end, text: all });
+    else {
+      const start = index + 1 + kind.length + tag.length + 1;
+      const span: Span = [start, start + inner.length];
+      if (kind.toLowerCase() === "style" || DATA_SCRIPT.test(tag)) parts.styles.push(span);
+      else parts.scripts.push({ span, tag });
+    }
+  }
+  return parts;
+}
+
+/** The rest of the file is blank for TypeScript, so that lines stay what they are. */
+function scripted(path: string, text: string, { scripts }: Parts): Facts {
+  if (!scripts.some(({ span: [start, end] }) => text.slice(start, end).trim())) return empty();
+  let [made, from] = ["", 0];
+  for (const {
+    span: [start, end],
+  } of scripts) {
+    made += text.slice(from, start).replace(/[^\n]/g, " ") + text.slice(start, end);
+    from = end;
+  }
+  const isTyped = scripts.some(({ tag }) => /lang\s*=\s*["']?tsx?/i.test(tag));
+  const isJsx = scripts.some(({ tag }) => /lang\s*=\s*["']?[jt]sx/i.test(tag));
+  const facts = scan(
+    `${path}.${isTyped ? "ts" : "js"}${isJsx ? "x" : ""}`,
+    made + text.slice(from).replace(/[^\n]/g, " "),
+  );
+  if (facts.unread) return { ...empty(), unread: facts.unread };
+  return facts;
+}
+
+function component(path: string, end: number): Sym {
+  const file = path.slice(path.lastIndexOf("/") + 1).replace(/\.\w+$/, "");
+  const folder = path.split("/").at(-2) ?? file;
+  const name = pascal(/^index$/i.test(file) ? folder : file);
+  return { name, kind: "class", line: 1, end: Math.max(end, 1), signature: `component ${name}`, exported: true };
+}
+const pascal = (name: string): string =>
+  name
+    .replace(/^\+/, "")
+    .replace(/(?:^|[^\p{L}\p{N}_$]+)([\p{L}\p{N}])/gu, (_, letter: string) => letter.toUpperCase());
+
+function attributesOf(tag: string): Map<string, string> {
+  return new Map(
+    Array.from(tag.matchAll(ATTRIBUTE), ([, name, double, single]) => [name!.toLowerCase(), (double ?? single)!]),
+  );
+}
+
+function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
+  for (const { text, at } of tags) {
+    const id = attributesOf(text).get("id");
+    const line = lineAt(starts, at);
+    if (id)
+      facts.symbols.push({
+        name: id,
+        kind: "key",
+        line,
+        end: line,
+        signature: text.replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS),
+      });
+  }
+  facts.symbols.sort((a, b) => a.line - b.line);
+}
+
+/** A script, a style sheet. */
+function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void {
+  const isLink = /^<link\b/i.test(tag);
+  if (!isLink && !/^<script\b/i.test(tag)) return;
+  const all = attributesOf(tag);
+  const from = all.get(isLink ? "href" : "src");
+  if (!from || (isLink && !/stylesheet|modulepreload/i.test(all.get("rel") ?? ""))) return;
+  const isBare = isPage && !/^(?:[./]|[a-z]+:)/i.test(from); // in a page that is beside it
+  facts.imports.push({ from: isBare ? `./${from}` : from, line, how: "import", names: [] });
+}
+
+/** The names in a template: of components, as tags spell them too, and in what is computed. */
+function countUses(facts: Facts, text: string, { scripts, styles, comments, tags }: Parts): void {
+  const uses: Record<string, number> = Object.assign(Object.create(null), facts.uses);
+  const add = (name: string) => void (uses[name] = (uses[name] ?? 0) + 1);
+  const addAll = (code: string) => {
+    for (const [name, many] of Object.entries(usesIn(code, new Uint8Array(code.length))))
+      for (let i = 0; i < many; i++) add(name);
+  };
+  let [template, from] = ["", 0];
+  for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort((a, b) => a[0] - b[0])) {
+    template += text.slice(from, Math.max(from, start));
+    from = Math.max(from, end);
+  }
+  template += text.slice(from);
+  for (const { text: tag } of tags) {
+    const name = /^<([\w.-]+)/.exec(tag)![1]!;
+    if (/^\p{Lu}|-/u.test(name)) add(pascal(name.split(".")[0]!));
+    for (const [key, value] of attributesOf(tag)) if (/^(?:[@:#]|v-)/.test(key)) addAll(value);
+  }
+  for (const [, code = ""] of template.matchAll(BRACES)) addAll(code);
+  facts.uses = Object.setPrototypeOf(uses, Object.prototype);
+}

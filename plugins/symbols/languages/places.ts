@@ -1,0 +1,47 @@
+// Where a name stands in the code of a file, by its grammar: not in its comments, and not in its strings.
+import { lineAt, lineStarts } from "../scan/lines.ts";
+import { componentSpans } from "./component.ts";
+import { deadline, grammarOf } from "./grammar.ts";
+import { maskOf, type Span } from "./marks.ts";
+import { sqlSpans } from "./sql.ts";
+import { isComponent, languageOf } from "./table.ts";
+
+export interface NamePlace {
+  line: number;
+  column: number; // both from 1
+  start: number;
+  end: number;
+}
+
+/** prepare() comes first. Without a grammar that works every place counts. */
+export function placesOf(path: string, text: string, name: string): NamePlace[] {
+  const isWord = /^[\p{L}\p{N}_$]+$/u.test(name);
+  const escaped = name.replace(/[^\p{L}\p{N}_]/gu, "\\$&").replace(/\\-/g, "[-]");
+  const wanted = new RegExp(isWord ? `(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])` : escaped, "gu");
+  const at = Array.from(text.matchAll(wanted), ({ index }) => index);
+  if (!at.length) return [];
+  const mask = maskOf(text.length, spansOf(path, text));
+  const starts = lineStarts(text);
+  return at
+    .filter((start) => !mask[start])
+    .map((start) => {
+      const line = lineAt(starts, start);
+      return { line, column: start - starts[line - 1]! + 1, start, end: start + name.length };
+    });
+}
+
+function spansOf(path: string, text: string): Record<"comment" | "string" | "code", Span[]> {
+  const spans = { comment: [] as Span[], string: [] as Span[], code: [] as Span[] };
+  if (isComponent(path)) return { ...spans, ...componentSpans(text) };
+  const language = languageOf(path);
+  if (!language?.grammar) return language ? { ...spans, ...sqlSpans(text) } : spans;
+  const grammar = grammarOf(language);
+  if (typeof grammar === "string") return spans;
+  const how = { progressCallback: deadline() }; // what is not known by then counts as code
+  grammar.parser.reset();
+  const tree = grammar.parser.parse(text, null, how);
+  for (const { name, node } of tree ? grammar.query.captures(tree.rootNode, how) : [])
+    if (name in spans) spans[name as keyof typeof spans].push([node.startIndex, node.endIndex]);
+  tree?.delete();
+  return spans;
+}

@@ -1,0 +1,96 @@
+// SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with CREATE in all of them.
+import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
+import { lineAt } from "../scan/lines.ts";
+import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
+
+/** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
+const TOKENS =
+  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^'\\]|''|\\.)*(?:'|$)|(\$\w*\$)[\s\S]*?(?:\1|$)|"[^"]*"|`[^`]*`|;/g;
+const PART = /(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\p{L}_#@][\p{L}\p{N}_$#@]*)/u.source;
+const CREATE = new RegExp(
+  `^CREATE\\s+(?:OR\\s+(?:REPLACE|ALTER)\\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|EXTERNAL|FOREIGN|VIRTUAL|RECURSIVE|` +
+    `MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|CONSTRAINT|DEFINER\\s*=\\s*\\S+)\\s+)*` +
+    `(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|TYPE|DOMAIN|ENUM|SCHEMA|SEQUENCE|INDEX|AGGREGATE|MACRO)\\s+` +
+    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(${PART}(?:\\s*\\.\\s*${PART}){0,3})`,
+  "iu",
+);
+const COLUMN = new RegExp(`^\\s*(${PART})\\s+\\S`, "u");
+const NO_COLUMN = /^\s*(?:CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE|FULLTEXT|SPATIAL|PERIOD)\b/i;
+const KINDS: Record<string, Sym["kind"]> = {
+  ...{ table: "class", view: "class", type: "type", domain: "type", enum: "enum", schema: "namespace" },
+  ...{ function: "function", procedure: "function", proc: "function", trigger: "function", aggregate: "function" },
+  ...{ macro: "function", sequence: "variable", index: "const" },
+};
+
+export function sqlSpans(text: string): { comment: Span[]; string: Span[]; ends: number[] } {
+  const [comment, string, ends]: [Span[], Span[], number[]] = [[], [], []];
+  for (const { 0: token, index } of text.matchAll(TOKENS)) {
+    const span: Span = [index, index + token.length];
+    if (token === ";") ends.push(index);
+    else if (/^(?:--|\/\*)/.test(token)) comment.push(span);
+    else if (/^'/.test(token)) string.push(span);
+  }
+  return { comment, string, ends };
+}
+
+export function scanSql(text: string, starts: number[]): Facts {
+  const facts = empty();
+  const { comment, string, ends } = sqlSpans(text);
+  const mask = maskOf(text.length, { comment, string, code: [] });
+  const plain = Array.from(text, (letter, at) => (mask[at] === 1 && letter !== "\n" ? " " : letter)).join("");
+  let from = 0;
+  for (const end of [...ends, text.length]) {
+    const start = from + /^\s*/.exec(plain.slice(from, end))![0].length;
+    define(facts, plain.slice(start, end), start, { text, starts, comment });
+    from = end + 1;
+  }
+  facts.uses = usesIn(text, mask);
+  facts.todos = todosIn(text, starts, mask);
+  facts.loc = countLines(text, starts, mask);
+  return facts;
+}
+
+type Reading = { text: string; starts: number[]; comment: Span[] };
+function define({ symbols }: Facts, statement: string, start: number, { text, starts, comment }: Reading): void {
+  const [all, what, path] = CREATE.exec(statement) ?? [];
+  if (!all) return;
+  const names = path!.match(new RegExp(PART, "gu"))!.map(bare);
+  const line = lineAt(starts, start);
+  const head = statement.slice(0, 4 * MAX_TEXT_CHARS).replace(/\s+/g, " ");
+  const signature = head.replace(/\s*(?:\((?!.*\breturns\b).*|\b(?:AS|BEGIN)\b.*)$/is, "").slice(0, MAX_TEXT_CHARS);
+  const end = lineAt(starts, start + statement.trimEnd().length);
+  const sym: Sym = { name: names.at(-1)!, kind: KINDS[what!.toLowerCase()]!, line, end, signature, exported: true };
+  const doc = comment.findLast(([, end]) => end <= start && !text.slice(end, start).trim());
+  const said =
+    doc &&
+    text
+      .slice(...doc)
+      .replace(/^(?:--+|\/\*+)\s*|\s*\*+\/$/g, "")
+      .split("\n")[0]!
+      .trim();
+  if (said && !/\n\s*\n/.test(text.slice(doc[1], start))) sym.doc = said.slice(0, MAX_TEXT_CHARS);
+  symbols.push(sym);
+  if (/^table$/i.test(what!)) columns(symbols, sym, statement, start, starts);
+}
+
+function columns(symbols: Sym[], { name: owner }: Sym, statement: string, start: number, starts: number[]): void {
+  const open = statement.indexOf("(");
+  if (open < 0) return;
+  let [depth, from] = [0, open + 1];
+  for (let at = open; at < statement.length; at++) {
+    const letter = statement[at]!;
+    if (letter === "'") at = Math.max(at, statement.indexOf("'", at + 1));
+    else if (letter === "(") depth++;
+    else if (letter === ")") depth--;
+    const isEnd = depth === 0;
+    if (!isEnd && !(letter === "," && depth === 1)) continue;
+    const part = statement.slice(from, at);
+    const [, name] = NO_COLUMN.test(part) ? [] : (COLUMN.exec(part) ?? []);
+    const line = lineAt(starts, start + from + part.length - part.trimStart().length);
+    const signature = part.trim().replace(/\s+/g, " ").slice(0, MAX_TEXT_CHARS);
+    if (name) symbols.push({ name: bare(name), kind: "property", line, end: line, signature, owner, exported: true });
+    if (isEnd) return;
+    from = at + 1;
+  }
+}
+const bare = (name: string): string => name.replace(/^["`[]|["`\]]$/g, "");

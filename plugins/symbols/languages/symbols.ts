@@ -1,0 +1,220 @@
+// From what a query found to symbols: their names, owners, signatures and comments.
+import type { Node, QueryMatch } from "web-tree-sitter";
+import { MAX_TEXT_CHARS, SYMBOL_KINDS, type Sym } from "../scan/facts.ts";
+import { lineAt } from "../scan/lines.ts";
+import { declaredIn } from "./declarators.ts";
+import type { Span, Spans } from "./marks.ts";
+import type { Language } from "./table.ts";
+
+export interface Reading {
+  language: Language;
+  text: string;
+  starts: number[];
+}
+/** A definition in the text; one without a symbol only holds others. */
+export interface Definition {
+  start: number; // of its signature
+  end: number;
+  from: number; // with what stands before its signature: annotations
+  owner: string; // as it names it itself
+  name: string;
+  sym?: Sym;
+}
+type Kind = Sym["kind"] | "scope";
+
+const KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
+const HOLDS = new Set<Kind>(["class", "interface", "enum", "scope", "function", "method", "namespace"]);
+const TYPES = new Set<Kind>(["class", "interface", "enum", "scope"]);
+const BODY = /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
+const MAX_SYMBOLS = 5_000; // of one file
+/** `@name(…)`, `#[…]`, `[…]` before a declaration. */
+const ANNOTATIONS = /^(?:(?:@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|#?\[(?:[^[\]]|\[[^[\]]*\])*\])\s*)+/;
+
+/** In the order of the text, what is around first. */
+export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[] {
+  const found = new Map<string, Definition & { order: number }>();
+  for (const { captures, patternIndex } of matches) {
+    const of = (name: string) => captures.find((one) => one.name === name)?.node;
+    const made = captures.find(({ name }) => KINDS.has(name));
+    if (!made) continue;
+    for (const one of made.node.childCount || of("name") ? definedBy(file, made.name as Kind, made.node, of) : []) {
+      const key = `${one.key}`;
+      const known = found.get(key);
+      if (!known || known.order > patternIndex) found.set(key, { ...one, order: patternIndex });
+    }
+  }
+  return [...found.values()]
+    .sort((a, b) => a.from - b.from || b.end - a.end || a.order - b.order)
+    .slice(0, MAX_SYMBOLS);
+}
+
+type Capture = (name: string) => Node | undefined;
+function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definition & { key: string })[] {
+  const { language, text } = file;
+  const [name, owner] = [of("name"), ownerOf(of("owner")?.text ?? "")];
+  if (name || kind === "scope") {
+    const at = name?.startIndex ?? node.startIndex;
+    return [{ ...defined(file, kind, node, nameIn(name?.text ?? ""), owner), key: `${at}` }];
+  }
+  if (language.names) {
+    const head = text.slice(node.startIndex, headEnd(node, text));
+    const names = new Set(Array.from(head.matchAll(language.names), ([, one]) => one!));
+    return [...names].map((one) => ({ ...defined(file, kind, node, one, ""), key: `.${one}` }));
+  }
+  return declaredIn(node).map((one) => ({
+    ...defined(file, one.isFunction ? "function" : kind, node, one.name, one.owner),
+    key: `${one.at}`,
+  }));
+}
+
+/** `*Server`, `Pair[K, V]`, `Point<T>`, `shop::Cart`: the type itself. */
+const ownerOf = (text: string): string =>
+  text
+    .replace(/[<[][\s\S]*$/, "")
+    .split(/::|\.|\\/)
+    .at(-1)!
+    .replace(/[^\p{L}\p{N}_$]/gu, "");
+const nameIn = (text: string): string =>
+  text
+    .replace(/^:|<[\s\S]*$/g, "")
+    .replaceAll("::", ".")
+    .slice(0, MAX_TEXT_CHARS);
+
+function defined(
+  { language, text, starts }: Reading,
+  given: Kind,
+  node: Node,
+  name: string,
+  owner: string,
+): Definition {
+  const from = node.startIndex;
+  const raw = text.slice(from, headEnd(node, text));
+  const start = from + (ANNOTATIONS.exec(raw)?.[0].length ?? 0);
+  const head = raw.slice(start - from);
+  const kind = given === "class" ? (language.kinds?.find(([begin]) => begin.test(head))?.[1] ?? given) : given;
+  const end = node.endIndex;
+  const own = { start, end, from, owner: owner || (kind === "scope" ? ownerOf(name) : ""), name };
+  if (kind === "scope") return own;
+  const signature = oneLine((language.before?.[node.type] ?? "") + head);
+  const line = lineAt(starts, start);
+  const sym: Sym = { name, kind, line, end: lineAt(starts, Math.max(start, endOf(text, end) - 1)), signature };
+  if (/\basync\b/.test(head)) sym.async = true;
+  const modifiers = head.split("(")[0]!;
+  if (language.isPrivate?.(name, modifiers)) sym.visibility = "private";
+  else if (/\bprotected\b/.test(modifiers)) sym.visibility = "protected";
+  else if (language.isExported?.(name, modifiers) ?? true) sym.exported = true;
+  return { ...own, sym };
+}
+
+/** Some nodes take the end of the line with them. */
+function endOf(text: string, end: number): number {
+  while (end > 0 && text.charCodeAt(end - 1) <= 32) end--;
+  return end;
+}
+
+/** Where its body begins, or else its first line ends. */
+function headEnd(node: Node, text: string): number {
+  const { namedChildren, startIndex: start } = node;
+  const body = node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
+  const comment = namedChildren.find((child) => child && /comment/.test(child.type) && child.startIndex > start);
+  if (body && body.startIndex > start) return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
+  const type = node.childForFieldName("type");
+  const within =
+    type && (type.childForFieldName("body") ?? type.namedChildren.find((one) => one && BODY.test(one.type)));
+  const line = text.indexOf("\n", node.startIndex);
+  const end = line < 0 ? node.endIndex : Math.min(line, node.endIndex);
+  return Math.min(within?.startIndex ?? node.endIndex, isOpen(text.slice(node.startIndex, end)) ? node.endIndex : end);
+}
+/** A list that goes on in the next line. */
+const isOpen = (line: string): boolean => /[(<,]\s*$/.test(line);
+
+function oneLine(text: string): string {
+  const shown = text.slice(0, 4 * MAX_TEXT_CHARS).replace(/(?:\s|\/\*[\s\S]*?\*\/)+/g, " ");
+  return shown
+    .replace(/([([]) | (?=[)\]])/g, "$1")
+    .replace(/,(?=[)\]])/g, "")
+    .replace(/(?:\s|[{;:,=]|=>|\bdo$|\bend$|(?<=\)) ?\{\}?$)+$/, "")
+    .trim()
+    .slice(0, MAX_TEXT_CHARS);
+}
+
+/** What is defined where: owners, what is local, what a method is, and the comment before each. */
+export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans): Sym[] {
+  const open: Definition[] = [];
+  const known = new Set<string>();
+  const symbols: Sym[] = [];
+  const docs = docsBefore(file, comment);
+  for (const one of all) {
+    const { sym, start, owner } = one;
+    while (open.length && open.at(-1)!.end <= start) open.pop();
+    if (sym) {
+      const around = open.findLast((other) => HOLDS.has(kindOf(other)) && isOwner(file, other));
+      const own = [...open.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name), owner];
+      const isLocal = open.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
+      if (TYPES.has(around ? kindOf(around) : "key") || owner) toMember(sym);
+      sym.owner = [...new Set(own.filter(Boolean))].join(".");
+      if (!sym.owner) delete sym.owner;
+      if (isLocal) sym.local = true;
+      if (isLocal) delete sym.exported;
+      const doc = docs(one) || docstring(file, one);
+      if (doc) sym.doc = doc;
+      const place = `${sym.owner}\n${sym.name}`;
+      const isKnown = known.has(isValue(sym) || file.language.isMarkup ? place : `${place}\n${sym.line}`);
+      if (!isKnown && sym.name && !(isLocal && isValue(sym))) symbols.push(sym);
+      known.add(place).add(`${place}\n${sym.line}`);
+    }
+    if (!sym || (HOLDS.has(sym.kind) && !file.language.isMarkup)) open.push(one);
+  }
+  return symbols;
+}
+
+const kindOf = ({ sym }: Definition): Kind => sym?.kind ?? "scope";
+const isValue = ({ kind }: Sym): boolean => /^(?:const|variable|property)$/.test(kind);
+/** A namespace is around all of a file in some languages: it says little there. A Go method names its type itself. */
+const isOwner = ({ language }: Reading, { sym }: Definition): boolean => sym?.kind !== "namespace" || !!language.nested;
+
+function toMember(sym: Sym): void {
+  if (sym.kind === "function") sym.kind = "method";
+  else if (sym.kind === "const" || sym.kind === "variable") sym.kind = "property";
+}
+
+/** The first line of the comment right before a definition. */
+function docsBefore({ text, starts }: Reading, comments: Span[]): (one: Definition) => string {
+  const byLine = new Map<number, Span>();
+  for (const span of comments) byLine.set(lineAt(starts, endOf(text, span[1]) - 1), span);
+  return ({ from }) => {
+    let line = lineAt(starts, from) - 1;
+    if (!KEYWORD.test(text.slice(starts[line], from))) return "";
+    while (line > 0 && /^\s*(?:@|#?\[|template\b)/.test(text.slice(starts[line - 1], starts[line]))) line--;
+    let first: Span | undefined;
+    for (let span = byLine.get(line); span && isAlone(text, span); span = byLine.get(line)) {
+      first = span;
+      line = lineAt(starts, span[0]) - 1;
+      if (text.startsWith("/*", span[0])) break;
+    }
+    return first ? plain(text.slice(...first)) : "";
+  };
+}
+/** What may stand before a definition in its line without being one itself. */
+const KEYWORD = /^\s*(?:(?:type|const|var|typedef)\s+|template\s*<.*>\s*)?$/;
+const isAlone = (text: string, [start]: Span): boolean =>
+  !text.slice(text.lastIndexOf("\n", start - 1) + 1, start).trim();
+
+function plain(comment: string): string {
+  for (const line of comment.split("\n")) {
+    const words = line
+      .replace(/^\s*(?:\/\*+!?|\/\/+!?|\*+(?!\/)|#+!?|-{2,}\[*|<!--)?|(?:\*+\/|-->|\]\])\s*$/g, "")
+      .replace(/<\/?[a-z]+>/g, "")
+      .trim();
+    if (words) return words.slice(0, MAX_TEXT_CHARS);
+  }
+  return "";
+}
+
+/** Python's comments of functions and classes are strings in them. */
+function docstring({ language, text }: Reading, { start, end, sym }: Definition): string {
+  if (language.name !== "Python" || !sym || !HOLDS.has(sym.kind)) return "";
+  const body = text.slice(start, Math.min(end, start + 4_000));
+  const [, words = ""] = /:\s*(?:#.*)?\n\s*[rRuUbB]{0,2}(?:"""|'''|"|')\s*([^\n]*)/.exec(body) ?? [];
+  return words.replace(/\s*(?:"""|'''|"|')\s*$/, "").slice(0, MAX_TEXT_CHARS);
+}

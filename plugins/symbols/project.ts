@@ -62,9 +62,7 @@ export function openProject(
   watch?: Pick<Watch, "take" | "generation">,
 ): Project {
   const file = storeFile(root, home);
-  let cached: Data | undefined;
-  let last: Last | undefined;
-  let list: readonly string[] = []; // of all files, the same object until one comes or goes
+  const all: Known = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
@@ -83,7 +81,7 @@ export function openProject(
   }
 
   function drop(): void {
-    [cached, last] = [undefined, undefined];
+    [all.cached, all.last] = [undefined, undefined];
     fs.rmSync(file, { force: true });
   }
 
@@ -92,118 +90,129 @@ export function openProject(
     const db = openStore(root, home, ctx.note);
     const before = watch?.generation() ?? 0;
     const touched = await watch?.take();
-    const told = last;
-    last = undefined; // until it has been looked at
-    if (cached) db.data = cached;
+    const told = all.last;
+    all.last = undefined; // until it has been looked at
+    if (all.cached) db.data = all.cached;
     else db.read();
     const { data } = db;
     const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
-    const isWatched = before === told?.generation && before === watch?.generation() && told.rules === rulesOf(ctx);
-    const changed = told && touched && isWatched ? await changesIn(touched, told, look) : undefined;
+    const isWatched = before === told?.generation && before === watch?.generation() && told.rules === rulesOf(all, ctx);
+    const changed = told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
     if (!told || !changed) {
       const unlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].slice(-MAX_UNLISTED);
-      return await lookAtAll(look, db, started, before, unlisted);
+      return await lookAtAll(all, look, db, started, before, unlisted);
     }
     await readHere(look, changed);
     if (look.fresh.size) {
       change(data, [...look.fresh.values()], look.stored, []);
       save(db, ctx);
     }
-    last = told;
+    all.last = told;
     return indexFor(db, ctx, told.list, { ...told.counts, ms: performance.now() - started, read: look.fresh.size });
-  }
-
-  /** What may be read, and what is to be indexed. */
-  function rulesOf({ permissions }: Ctx): string {
-    return JSON.stringify([permissions.rules, patterns()]);
-  }
-
-  /** The files to read again of what a watch told; undefined: a file came or went, so that all have to be looked at. */
-  async function changesIn(
-    touched: ReadonlySet<string>,
-    told: Last,
-    { ctx, data }: Look,
-  ): Promise<string[] | undefined> {
-    const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1); // to be read again
-    for (const name of touched) {
-      const entry = data.files.get(name);
-      const stat = tryTo(() => fs.lstatSync(path.join(root, name)));
-      if (entry ? !stat?.isFile() : stat ? stat.isDirectory() || !told.unlisted.has(name) : told.names.has(name))
-        return undefined;
-      if (entry && entry.mtime !== -1 && isChanged(path.join(root, name), entry)) found.push(name);
-    }
-    const now = await limit(told.code, ctx, data);
-    return now.scope === data.scope && now.most === data.most && fitsLocally(root, found) ? found : undefined;
-  }
-
-  async function lookAtAll(
-    look: Look,
-    db: LowSync<Data>,
-    started: number,
-    generation: number,
-    maybeUnlisted: string[],
-  ): Promise<Index> {
-    const { ctx, data, fresh, stored } = look;
-    const rules = rulesOf(ctx);
-    const listing = ctx.files.list();
-    listing.catch(() => {}); // awaited below
-    const changed = [...data.files]
-      .filter(([name, entry]) => isChanged(path.join(root, name), entry))
-      .map(([name]) => name);
-    if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
-    const listed = await listing;
-    const found = listed.filter((name) => !CONTROL.test(name));
-    const names = found.length === list.length && found.every((name, i) => name === list[i]) ? list : found;
-    list = names;
-    const { code, texts, ignored } = await codeAmong(names, patterns(), ctx.note);
-    Object.assign(data, await limit(code.length, ctx, data));
-    const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
-    const isDenied = deniesReading(ctx);
-    const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
-    const readable = inScope.filter(isReadable);
-    const wanted = new Set(readable.slice(0, data.most));
-    const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
-    for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
-    const missing = [...wanted]
-      .filter((name) => !data.files.has(name))
-      .concat(changed.filter((name) => wanted.has(name)));
-    const unread = missing.filter((name) => !fresh.has(name));
-    let failure: unknown;
-    if (fitsLocally(root, unread)) await readHere(look, unread);
-    else await readInWorkers(look, unread).catch((error) => (failure = error));
-    const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
-    const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
-    if (fresh.size || stored.size || gone.length) {
-      change(
-        data,
-        [...fresh.values()].filter((row) => wanted.has(row.path)),
-        stored,
-        gone,
-      );
-      save(db, ctx);
-    }
-    if (failure) throw failure;
-    cached = data;
-    if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
-    const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
-    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
-    const known = new Set(listed);
-    const unlisted = new Set(maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")));
-    last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
-    return indexFor(db, ctx, names, counts);
-  }
-
-  function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {
-    const { data } = db;
-    return indexOf(data, names, counts, (resolved) => {
-      if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
-      data.resolved = resolved;
-      data.change = { rows: [], gone: [] };
-      save(db, ctx);
-    });
   }
 }
 
+/** What may be read, and what is to be indexed. */
+function rulesOf(all: Known, { permissions }: Ctx): string {
+  return JSON.stringify([permissions.rules, all.patterns()]);
+}
+
+/** The files to read again of what a watch told; undefined: a file came or went, so that all have to be looked at. */
+async function changesIn(
+  all: Known,
+  touched: ReadonlySet<string>,
+  told: Last,
+  { ctx, data }: Look,
+): Promise<string[] | undefined> {
+  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1); // to be read again
+  for (const name of touched) {
+    const entry = data.files.get(name);
+    const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
+    if (entry ? !stat?.isFile() : stat ? stat.isDirectory() || !told.unlisted.has(name) : told.names.has(name))
+      return undefined;
+    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry)) found.push(name);
+  }
+  const now = await all.limit(told.code, ctx, data);
+  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found) ? found : undefined;
+}
+
+async function lookAtAll(
+  all: Known,
+  look: Look,
+  db: LowSync<Data>,
+  started: number,
+  generation: number,
+  maybeUnlisted: string[],
+): Promise<Index> {
+  const { ctx, data, fresh, stored } = look;
+  const rules = rulesOf(all, ctx);
+  const listing = ctx.files.list();
+  listing.catch(() => {}); // awaited below
+  const changed = [...data.files]
+    .filter(([name, entry]) => isChanged(path.join(all.root, name), entry))
+    .map(([name]) => name);
+  if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
+  const listed = await listing;
+  const found = listed.filter((name) => !CONTROL.test(name));
+  const names = found.length === all.list.length && found.every((name, i) => name === all.list[i]) ? all.list : found;
+  all.list = names;
+  const { code, texts, ignored } = await codeAmong(names, all.patterns(), ctx.note);
+  Object.assign(data, await all.limit(code.length, ctx, data));
+  const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
+  const isDenied = deniesReading(ctx);
+  const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
+  const readable = inScope.filter(isReadable);
+  const wanted = new Set(readable.slice(0, data.most));
+  const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+  for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
+  const missing = [...wanted]
+    .filter((name) => !data.files.has(name))
+    .concat(changed.filter((name) => wanted.has(name)));
+  const unread = missing.filter((name) => !fresh.has(name));
+  let failure: unknown;
+  if (fitsLocally(all.root, unread)) await readHere(look, unread);
+  else await readInWorkers(look, unread).catch((error) => (failure = error));
+  const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
+  const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
+  if (fresh.size || stored.size || gone.length) {
+    change(
+      data,
+      [...fresh.values()].filter((row) => wanted.has(row.path)),
+      stored,
+      gone,
+    );
+    save(db, ctx);
+  }
+  if (failure) throw failure;
+  all.cached = data;
+  if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
+  const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
+  const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
+  const known = new Set(listed);
+  const unlisted = new Set(maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")));
+  all.last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
+  return indexFor(db, ctx, names, counts);
+}
+
+function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {
+  const { data } = db;
+  return indexOf(data, names, counts, (resolved) => {
+    if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
+    data.resolved = resolved;
+    data.change = { rows: [], gone: [] };
+    save(db, ctx);
+  });
+}
+
+/** What is known of a project between two questions. */
+interface Known {
+  root: string;
+  limit: Limit;
+  patterns: () => readonly string[];
+  cached?: Data | undefined;
+  last?: Last | undefined;
+  list: readonly string[]; // of all files, the same object until one comes or goes
+}
 /** The last look at all files. */
 interface Last {
   generation: number; // of the watch when it began

@@ -26,133 +26,153 @@ export interface Watch {
   close(): void;
 }
 
+interface Watching {
+  root: string;
+  debounce: () => number;
+  watchers: Map<string, fs.FSWatcher>; // by the folder
+  unlisted: Set<string>; // those of them that hold no listed file, and git's own
+  touched: Set<string>;
+  generation: number;
+  events: number;
+  isLost: boolean; // whether something happened that nobody knows
+  isWhole: boolean; // whether every folder is watched
+  run: number;
+  timer?: NodeJS.Timeout;
+  onChange(): void;
+  seen: number;
+  known?: readonly string[] | undefined;
+}
+
 /** `debounce`: ms without a further change, before it tells of one. */
 export function openWatch(root: string, debounce: () => number): Watch {
-  const watchers = new Map<string, fs.FSWatcher>(); // by the folder
-  const unlisted = new Set<string>(); // those of them that hold no listed file, and git's own
-  const [touched, state] = [new Set<string>(), { generation: 0, events: 0, isLost: false, isWhole: false, run: 0 }];
-  let timer: NodeJS.Timeout | undefined;
-  let onChange = () => {};
-  let seen = 0;
-  let known: readonly string[] | undefined;
-  return { ...{ on, take, close }, changes: () => seen, generation: () => state.generation };
+  const w: Watching = {
+    ...{ root, debounce, watchers: new Map(), unlisted: new Set(), touched: new Set(), onChange() {} },
+    ...{ generation: 0, events: 0, isLost: false, isWhole: false, run: 0, seen: 0 },
+  };
+  return {
+    on: (names, git, onChange) => on(w, names, git, onChange),
+    take: () => take(w),
+    close: () => close(w),
+    changes: () => w.seen,
+    generation: () => w.generation,
+  };
+}
 
-  function on(names: readonly string[], git: Git, act: () => void): void {
-    onChange = act;
-    if (names === known) return;
-    known = names;
-    const folders = foldersOf(names);
-    for (const folder of [...watchers.keys()]) if (folders.has(folder) === unlisted.has(folder)) forget(folder);
-    let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal();
-    for (const folder of [...folders].slice(0, MAX_FOLDERS)) isWhole = add(folder, scheduleUpdate) && isWhole;
-    state.isWhole = false; // until it is known which others there are
-    if (isWhole) void watchOthers(folders, git, ++state.run);
-  }
+function on(w: Watching, names: readonly string[], git: Git, act: () => void): void {
+  w.onChange = act;
+  if (names === w.known) return;
+  w.known = names;
+  const folders = foldersOf(names);
+  for (const folder of [...w.watchers.keys()]) if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
+  let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(w);
+  for (const folder of [...folders].slice(0, MAX_FOLDERS)) isWhole = add(w, folder, () => scheduleUpdate(w)) && isWhole;
+  w.isWhole = false; // until it is w.known which others there are
+  if (isWhole) void watchOthers(w, folders, git, ++w.run);
+}
 
-  /** A new file may come into a folder that has none so far, and git may list one that it did not. */
-  async function watchOthers(listed: ReadonlySet<string>, git: Git, run: number): Promise<void> {
-    const found = new Set<string>();
-    for (let next = [...listed]; next.length; ) {
-      const inner: string[] = [];
-      for (const [i, folder] of next.entries()) {
-        if (i % 50 === 0) await setImmediate();
-        for (const entry of entriesOf(folder)) {
-          if (entry.name === ".git" && folder !== ".") return; // another repository, with a list of its own
-          const name = path.posix.join(folder, entry.name);
-          if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
-        }
+/** A new file may come into a folder that has none so far, and git may list one that it did not. */
+async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, run: number): Promise<void> {
+  const found = new Set<string>();
+  for (let next = [...listed]; next.length; ) {
+    const inner: string[] = [];
+    for (const [i, folder] of next.entries()) {
+      if (i % 50 === 0) await setImmediate();
+      for (const entry of entriesOf(w, folder)) {
+        if (entry.name === ".git" && folder !== ".") return; // another repository, with a list of its own
+        const name = path.posix.join(folder, entry.name);
+        if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
       }
-      if (found.size + inner.length > MAX_UNLISTED) return;
-      const ignored = inner.length ? await git.say(["check-ignore", "-z", "--", ...inner], root) : "";
-      const isIgnored = new Set(ignored?.split("\0"));
-      next = inner.filter((name) => !isIgnored.has(name));
-      for (const name of next) found.add(name);
     }
-    const dir = (await git.say(["rev-parse", "--absolute-git-dir"], root))?.trimEnd();
-    if (run !== state.run) return;
-    for (const folder of unlisted) if (!found.has(folder) && !listed.has(folder)) forget(folder);
-    unlisted.clear();
-    let isWhole = true;
-    for (const folder of found) isWhole = add(folder) && unlisted.add(folder) && isWhole;
-    for (const folder of dir ? [dir, path.join(dir, "info")] : []) {
-      if (!fs.existsSync(folder)) continue;
-      isWhole = add(folder) && unlisted.add(folder) && isWhole;
-    }
-    state.isWhole = isWhole;
+    if (found.size + inner.length > MAX_UNLISTED) return;
+    const ignored = inner.length ? await git.say(["check-ignore", "-z", "--", ...inner], w.root) : "";
+    const isIgnored = new Set(ignored?.split("\0"));
+    next = inner.filter((name) => !isIgnored.has(name));
+    for (const name of next) found.add(name);
   }
+  const dir = (await git.say(["rev-parse", "--absolute-git-dir"], w.root))?.trimEnd();
+  if (run !== w.run) return;
+  for (const folder of w.unlisted) if (!found.has(folder) && !listed.has(folder)) forget(w, folder);
+  w.unlisted.clear();
+  let isWhole = true;
+  for (const folder of found) isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
+  for (const folder of dir ? [dir, path.join(dir, "info")] : []) {
+    if (!fs.existsSync(folder)) continue;
+    isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
+  }
+  w.isWhole = isWhole;
+}
 
-  /** Returns whether it is watched. */
-  function add(folder: string, act?: () => void): boolean {
-    if (watchers.has(folder)) return true;
-    try {
-      const isGits = path.isAbsolute(folder);
-      const watcher = fs.watch(path.resolve(root, folder), { persistent: false }, (_, name) => {
-        if (isGits && !/^(?:index|exclude)$/.test(name ?? "index")) return;
-        notice(isGits || !name ? undefined : path.posix.join(folder, name));
-        act?.();
-      });
-      watcher.on("error", () => forget(folder));
-      watchers.set(folder, watcher);
-      state.generation++;
-      return true;
-    } catch {
-      return false; // it is gone, or the system has no watchers left: each question looks for itself
-    }
+/** Returns whether it is watched. */
+function add(w: Watching, folder: string, act?: () => void): boolean {
+  if (w.watchers.has(folder)) return true;
+  try {
+    const isGits = path.isAbsolute(folder);
+    const watcher = fs.watch(path.resolve(w.root, folder), { persistent: false }, (_, name) => {
+      if (isGits && !/^(?:index|exclude)$/.test(name ?? "index")) return;
+      notice(w, isGits || !name ? undefined : path.posix.join(folder, name));
+      act?.();
+    });
+    watcher.on("error", () => forget(w, folder));
+    w.watchers.set(folder, watcher);
+    w.generation++;
+    return true;
+  } catch {
+    return false; // it is gone, or the system has no w.watchers left: each question looks for itself
   }
-  /** Undefined: nobody knows what. */
-  function notice(name: string | undefined): void {
-    state.events++;
-    if (name === undefined || state.events > MAX_EVENTS) state.isLost = true;
-    else if (touched.size < MAX_EVENTS) touched.add(name);
-    if (name === undefined) return;
-    if (watchers.has(name) && name !== ".")
-      forgetWith(name); // it may be another one now
-    else if (tryTo(() => fs.lstatSync(path.join(root, name)).isDirectory())) known = undefined; // with folders in it, perhaps
-  }
-  function scheduleUpdate(): void {
-    seen++;
-    clearTimeout(timer);
-    timer = setTimeout(onChange, debounce()).unref();
-  }
+}
+/** Undefined: nobody knows what. */
+function notice(w: Watching, name: string | undefined): void {
+  w.events++;
+  if (name === undefined || w.events > MAX_EVENTS) w.isLost = true;
+  else if (w.touched.size < MAX_EVENTS) w.touched.add(name);
+  if (name === undefined) return;
+  if (w.watchers.has(name) && name !== ".")
+    forgetWith(w, name); // it may be another one now
+  else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined; // with folders in it, perhaps
+}
+function scheduleUpdate(w: Watching): void {
+  w.seen++;
+  clearTimeout(w.timer);
+  w.timer = setTimeout(w.onChange, w.debounce()).unref();
+}
 
-  async function take(): Promise<ReadonlySet<string> | undefined> {
-    if (!state.isWhole) return reset();
-    for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
-    const { isWhole, isLost } = state;
-    const all = reset();
-    return isWhole && !isLost ? all : undefined;
-  }
-  function reset(): ReadonlySet<string> | undefined {
-    const { isWhole } = state;
-    const all = new Set(touched);
-    touched.clear();
-    [state.events, state.isLost] = [0, false];
-    return isWhole ? all : undefined;
-  }
+async function take(w: Watching): Promise<ReadonlySet<string> | undefined> {
+  if (!w.isWhole) return reset(w);
+  for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
+  const { isWhole, isLost } = w;
+  const all = reset(w);
+  return isWhole && !isLost ? all : undefined;
+}
+function reset(w: Watching): ReadonlySet<string> | undefined {
+  const { isWhole } = w;
+  const all = new Set(w.touched);
+  w.touched.clear();
+  [w.events, w.isLost] = [0, false];
+  return isWhole ? all : undefined;
+}
 
-  function forgetWith(folder: string): void {
-    for (const one of [...watchers.keys()]) if (one === folder || one.startsWith(`${folder}/`)) forget(one);
-    state.isLost = true;
-    known = undefined;
-  }
-  function forget(folder: string): void {
-    watchers.get(folder)?.close();
-    watchers.delete(folder);
-    unlisted.delete(folder);
-    state.generation++;
-  }
-  function close(): void {
-    clearTimeout(timer);
-    state.run++;
-    for (const folder of [...watchers.keys()]) forget(folder);
-    state.isWhole = false;
-  }
-  function entriesOf(folder: string): fs.Dirent[] {
-    return tryTo(() => fs.readdirSync(path.join(root, folder), { withFileTypes: true })) ?? []; // gone, which its watcher tells
-  }
-  function isLocal(): boolean {
-    return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(root).type) ?? 0);
-  }
+function forgetWith(w: Watching, folder: string): void {
+  for (const one of [...w.watchers.keys()]) if (one === folder || one.startsWith(`${folder}/`)) forget(w, one);
+  w.isLost = true;
+  w.known = undefined;
+}
+function forget(w: Watching, folder: string): void {
+  w.watchers.get(folder)?.close();
+  w.watchers.delete(folder);
+  w.unlisted.delete(folder);
+  w.generation++;
+}
+function close(w: Watching): void {
+  clearTimeout(w.timer);
+  w.run++;
+  for (const folder of [...w.watchers.keys()]) forget(w, folder);
+  w.isWhole = false;
+}
+function entriesOf(w: Watching, folder: string): fs.Dirent[] {
+  return tryTo(() => fs.readdirSync(path.join(w.root, folder), { withFileTypes: true })) ?? []; // gone, which its watcher tells
+}
+function isLocal(w: Watching): boolean {
+  return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);
 }
 
 /** Of these files, and the folders around those. */

@@ -136,6 +136,16 @@ const protocol = {
   },
 };
 
+/** The quantizer of sixels makes a global of itself, which a module may not. */
+const quantizer = {
+  name: "quantizer",
+  setup(build) {
+    build.onLoad({ filter: /node_modules\/sixel\/upng\.js$/ }, ({ path }) => ({
+      contents: `var UPNG;\n${readFileSync(path, "utf8")}`,
+    }));
+  },
+};
+
 /** A module whose functions and classes do nothing. */
 function emptied(text) {
   const all = [
@@ -268,7 +278,7 @@ await build({
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
   },
-  plugins: [parser, client, protocol, builtins, own],
+  plugins: [parser, client, protocol, quantizer, builtins, own],
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",

@@ -288,7 +288,7 @@ export interface Provider {
 /** A provider's URL and key, from the flags, else the settings' providers.NAME, else the environment, else (for keys) from /keys.
  * A password or key in the URL is a placeholder as well. `own`: the person's other settings for it. */
 export type Endpoint = { url?: string; key?: Secret; own?: Record<string, unknown> }; // for fetch(): `Bearer ${endpoint.key}`
-export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price };
+export type Model = { id: string; window?: number; tools?: boolean; vision?: boolean; takes?: string[]; price?: Price; note?: string };
 export type Price = { input: number; output: number; cached?: number; written?: number }; // dollars per million tokens
 export interface ChatRequest {
   task: string; // "chat", or the task of a side request

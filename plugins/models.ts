@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Model, Result, Typed, Zz } from "zz";
-import { plural, tryTo } from "zz/text";
+import { pickerTheme, plural, tryTo } from "zz/text";
 
 const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
@@ -50,12 +50,13 @@ export default (zz: Zz) => {
   });
 };
 
-const row = ({ id, window }: Model): string => (window ? `${id}  ${window} tokens` : id);
+const row = ({ id, window, note }: Model): string =>
+  [id, window && `${window} tokens`, note].filter(Boolean).join("  ");
 
 /** With their windows, if known, in a column. */
 function rows(models: Model[]): string[] {
   const widest = Math.max(0, ...models.filter(({ window }) => window).map(({ id }) => id.length));
-  return models.map(({ id, window }) => row({ id: window ? id.padEnd(widest) : id, ...(window && { window }) }));
+  return models.map((model) => row({ ...model, id: model.window ? model.id.padEnd(widest) : model.id }));
 }
 
 async function listed(word: string, ctx: Ctx, line: Typed): Promise<Result> {
@@ -81,6 +82,8 @@ interface Kept {
   failures: string[];
 }
 
+const lasting = (models: Model[]): Model[] => models.map(({ note: _, ...model }) => model); // its state is another one soon
+
 /** What the providers say, or said within the last hour. */
 async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" | "failures">> {
   const { about, keep, note } = ctx;
@@ -99,7 +102,9 @@ async function heard(ctx: Ctx, { values }: Typed): Promise<Pick<Kept, "models" |
   const { models, failures } = await about.models();
   const isWorth = models.some(({ id }) => !id.startsWith("offline/"));
   if (plain && isWorth && fs.existsSync(about.home))
-    tryTo(() => keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models, failures } satisfies Kept)));
+    tryTo(() =>
+      keep(KEPT, () => JSON.stringify({ of, at: Date.now(), models: lasting(models), failures } satisfies Kept)),
+    );
   return { models, failures };
 }
 
@@ -136,7 +141,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   const source = (term = "") => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
   return terminal!(() =>
     search(
-      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model },
+      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model, theme: pickerTheme },
       { signal, output: process.stderr },
     ),
   ).catch((error) => {

@@ -44,8 +44,14 @@ export default (zz: Zz<typeof defaults>) => {
     model: (id, patience, endpoint) => describe(zz, known, id, patience(), endpoint),
 
     async models(signal, endpoint) {
-      const ids = await listModels(zz, signal, endpoint);
-      return Promise.all(ids.map((id) => describe(zz, known, id, signal, endpoint)));
+      const [ids, loaded] = await Promise.all([listModels(zz, signal, endpoint), loadedModels(zz, signal, endpoint)]);
+      return Promise.all(
+        ids.map(async (id) => {
+          const model = await describe(zz, known, id, signal, endpoint);
+          const note = loaded.get(id);
+          return note ? { ...model, note } : model;
+        }),
+      );
     },
 
     chat: (request, signal) => deltasOf(answer(zz, known, request, signal)),
@@ -92,6 +98,26 @@ async function describe(
 async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
   const { given } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
   return (given.models ?? []).slice(0, MAX_MODELS).map(({ name }) => name);
+}
+
+/** What the server holds in memory at the moment; an old one does not tell. */
+async function loadedModels(
+  zz: Zz<typeof defaults>,
+  signal: AbortSignal,
+  endpoint: Endpoint,
+): Promise<Map<string, string>> {
+  const asked = await ask(zz, endpoint, signal, (ollama) => ollama.ps()).catch(() => undefined);
+  const models = asked?.given?.models;
+  if (!Array.isArray(models)) return new Map();
+  return new Map(models.slice(0, MAX_MODELS).map((one) => [one?.name, stateOf(one ?? {})]));
+}
+
+function stateOf({ size, size_vram }: { size?: unknown; size_vram?: unknown }): string {
+  const all = typeof size === "number" && size > 0 ? size : 0;
+  if (!all) return "loaded";
+  const share = typeof size_vram === "number" && size_vram < all ? Math.max(0, size_vram) / all : 1;
+  const where = typeof size_vram !== "number" || share === 1 ? "" : `, ${Math.round(100 * share)} % in graphics memory`;
+  return `loaded, ${(all / 1e9).toFixed(1)} GB${where}`;
 }
 
 async function show(

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
-import { clip, compare, oneLine, plural, terminalColumns, width } from "zz/text";
+import { clip, compare, oneLine, pickerTheme, plural, terminalColumns, width } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -286,7 +286,7 @@ async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Prom
       short: clip(header.title, 40),
     }));
   return terminal(() =>
-    search({ message: "Conversation", pageSize: 10, source }, { signal, output: process.stderr }),
+    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, { signal, output: process.stderr }),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
     throw error;
@@ -300,7 +300,7 @@ function rename(rest: string, ctx: Ctx): void {
   const other = word && idOf(word, headers);
   const id = other || chat.id;
   const title = oneLine(other ? more : rest);
-  if (!title) throw new Error("Cannot rename to nothing: give a title, /sessions rename [ID] TITLE.");
+  if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
   if (!id) throw new Error("Cannot rename this conversation: nothing of it is saved yet.");
   sessions.rename(id, title);
   note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);

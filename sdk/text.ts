@@ -27,6 +27,11 @@ export { deltasOf } from "./events.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { clip, terminalColumns, width, wrap } from "./width.ts";
 
+/** How a picker of @inquirer/prompts tells its keys: Escape leaves each of zz's. */
+export const pickerTheme = {
+  style: { keysHelpTip: (keys: [string, string][]) => [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · ") },
+};
+
 /** Turns each run of white space into one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();
 

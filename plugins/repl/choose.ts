@@ -1,6 +1,6 @@
 // Something chosen from a list, and a line that is not shown while it is typed. Both need a terminal whose cursor moves.
 import type { Choice } from "zz";
-import { clean, terminalColumns, wrap } from "zz/text";
+import { clean, pickerTheme, terminalColumns, wrap } from "zz/text";
 
 export const canChoose = (): boolean => process.env.TERM !== "dumb";
 
@@ -19,7 +19,7 @@ export async function pick(
   const holds = (row: (typeof rows)[number], term: string) =>
     `${row.name} ${row.description ?? ""}`.toLowerCase().includes(term.toLowerCase());
   const source = (term = "") => rows.filter((row) => holds(row, term));
-  return orLeft(search({ message: wrapped(question), pageSize: 10, source }, contextOf(signal)));
+  return orLeft(search({ message: wrapped(question), pageSize: 10, source, theme: pickerTheme }, contextOf(signal)));
 }
 
 /** "": the person left it. */

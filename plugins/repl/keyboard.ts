@@ -26,6 +26,7 @@ import {
 } from "./line.ts";
 import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
 import { answer, isTooEarly, keepWords } from "./questions.ts";
+import { followSize } from "./resize.ts";
 import { say } from "./screen.ts";
 
 const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
@@ -39,15 +40,23 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   const isDumb = process.env.TERM === "dumb";
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (on: boolean) => setRaw({ isDumb }, on) });
   const write = (...args: Parameters<typeof stdout.write>) => isScreenTaken(keyboard) || stdout.write(...args);
-  const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } }); // readline draws at a resize, too
+  const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } });
   const history = openHistory(host);
+  const others = process.stdout.listeners("resize");
   const editor = openEditor(input, screen, isDumb, history);
   const keyboard: Keyboard = {
     ...{ zz, host, editor, screen, isDumb, history, onLeave },
     ...{ pastes: newPastes(), draft: newDraft(), question: { isPaged: false }, queue: [], held: [] },
-    ...{ onChange: () => {}, onInput: () => {}, terminalUsers: 0, lastInterrupt: Number.NEGATIVE_INFINITY },
+    ...{
+      onChange: () => {},
+      onInput: () => {},
+      onResized: () => {},
+      terminalUsers: 0,
+      lastInterrupt: Number.NEGATIVE_INFINITY,
+    },
     ...{ prompt: DEFAULT_PROMPT, isPromptDue: false, isMuted: false, isClosed: false, isCutShort: false },
   };
+  followSize(keyboard, others);
   takeInput(keyboard, input);
   editor.on("line", (line) => takeLine(keyboard, line));
   editor.on("close", () => handleClose(keyboard));

@@ -39,9 +39,9 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
     rows: { text: "", chosen: -1 },
   };
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
-  process.stdout.on("resize", () => {
-    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // readline has drawn the line again, and wiped them
-  });
+  keyboard.onResized = () => {
+    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // they were wiped with the line
+  };
   return keys;
 }
 

@@ -24,6 +24,7 @@ export interface Keyboard {
   readonly held: string[]; // messages that wait for the person's word, since the turn before them failed or was stopped
   onChange: () => void; // a message arrived, or the keyboard was closed
   onInput: (bytes: Buffer) => void;
+  onResized: () => void; // the line was drawn again in a window of another size
   onLeave: (code: number) => void;
   prompt: string; // shown before the line
   isPromptDue: boolean; // it is being made
@@ -38,6 +39,7 @@ export interface Keyboard {
 /** readline, with members that its types lack. */
 export type Editor = readline.Interface & {
   history: string[];
+  _refreshLine(): void;
   _ttyWrite(text: string | undefined, key: KeyEvent): void;
 };
 export type KeyEvent = { ctrl: boolean; meta: boolean; shift: boolean; name?: string; sequence: string };

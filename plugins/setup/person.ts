@@ -1,7 +1,7 @@
 // Asks the person: with pickers if they may use the terminal, otherwise line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
-import { clip, terminalColumns, width } from "zz/text";
+import { clip, pickerTheme, terminalColumns, width } from "zz/text";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
@@ -29,6 +29,12 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
   }
 }
 
+const ROOM = 40; // columns that what is typed should have, so that an address is not torn at its beginning
+
+/** A question after which a narrow terminal has little room ends its line. */
+const above = (message: string): string =>
+  terminalColumns() - width(`? ${message} `) < ROOM ? `${message}\n` : message;
+
 async function withPickers<T>(
   ctx: Ctx,
   signal: AbortSignal,
@@ -43,9 +49,6 @@ async function withPickers<T>(
   };
   const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
   const context = { signal };
-  const style = {
-    keysHelpTip: (keys: [string, string][]) => [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · "),
-  };
   emitKeypressEvents(stdin);
   stdin.on("keypress", press);
   process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
@@ -63,15 +66,16 @@ async function withPickers<T>(
         }));
         if (rows.length <= MAX_LISTED)
           return prompts.select(
-            { message, choices: rows, theme: { style }, ...(standing && { default: standing }) },
+            { message, choices: rows, theme: pickerTheme, ...(standing && { default: standing }) },
             context,
           );
         const first = rows.toSorted((a, b) => Number(b.value === standing) - Number(a.value === standing));
         const source = (typed = "") => first.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
-        return prompts.search({ message, source, theme: { style } }, context);
+        return prompts.search({ message, source, theme: pickerTheme }, context);
       },
-      line: (message, standing) => prompts.input({ message, ...(standing && { default: standing }) }, context),
-      secret: (message) => prompts.password({ message, mask: "*", toggleMask: false }, context),
+      line: (message, standing) =>
+        prompts.input({ message: above(message), ...(standing && { default: standing }) }, context),
+      secret: (message) => prompts.password({ message: above(message), mask: "*", toggleMask: false }, context),
       async wait(text, work) {
         stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);

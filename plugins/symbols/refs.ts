@@ -9,24 +9,14 @@ import { absolute, diskOf, OPEN_GATE } from "./refs/disk.ts";
 import { close, forgetModules } from "./refs/programs.ts";
 import { references } from "./refs/references.ts";
 import { renameThoroughly } from "./refs/rename.ts";
-import { LIB, type Sources, type State } from "./refs/state.ts";
+import { type Index, LIB, type Sources, type State } from "./refs/state.ts";
 import { warm } from "./refs/warm.ts";
 
 export type { At, Edit, Place, Renaming, Service } from "./refs/contract.ts";
+export type { Index } from "./refs/state.ts";
 
-/**
- * `usersOf`: the files that contain one of these names as an identifier, a string or in JSDoc; one too many costs time,
- * one too few gives a wrong answer. `globals`: the files whose declarations are visible without an import. `importsOf`:
- * what a file imports from, if known.
- */
-export function openService(
-  project: string,
-  usersOf: (names: Set<string>) => string[],
-  globals: () => string[],
-  importsOf: (path: string) => string[] | undefined = () => undefined,
-  gate: CompilerGate = OPEN_GATE,
-): Service {
-  const state = newState(project, { usersOf, globals, importsOf }, gate);
+export function openService(project: string, index: Index, gate: CompilerGate = OPEN_GATE): Service {
+  const state = newState(project, index, gate);
   return {
     references: shallow(state, (at) => references(state, at)),
     rename: shallow(state, (at, to) => renameThoroughly(state, at, to)),
@@ -38,7 +28,7 @@ export function openService(
   };
 }
 
-function newState(project: string, index: State["index"], gate: CompilerGate): State {
+function newState(project: string, index: Index, gate: CompilerGate): State {
   const root = realpathSync.native(project).replaceAll("\\", "/").replace(/\/$/, "");
   const state: Omit<State, "disk"> = {
     ...{ root, index, gate, libs: new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text])) },

@@ -1,6 +1,6 @@
 // A file's facts as one line of text: half the size of the plain object, and searchable without parsing. Behind it, after
 // a zero byte, stands what words occur in the file.
-import { type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
+import { type Export, type Facts, type Import, SYMBOL_KINDS, type Sym } from "./scan/facts.ts";
 import { type Bag, readBag } from "./scan/words.ts";
 
 /** Tells whether a file is still the one that was read. */
@@ -67,8 +67,8 @@ export function unpack(row: Buffer): Facts {
   const { s, i, e, u, t, n, x, g, r, m } = JSON.parse(row.toString("utf8", 0, row.indexOf(0)));
   return {
     symbols: s.map(symOf),
-    imports: i.map(([from, line, how, ...names]: any[]) => ({ from, line, how: IMPORT_KINDS[how], names })),
-    exports: e.map(([name, local, from]: any[]) => ({ name, ...(local && { local }), ...(from && { from }) })),
+    imports: i.map(importOf),
+    exports: e.map(exportOf),
     get uses() {
       return usesOf(u); // few ask for them, and they take more memory than the rest
     },
@@ -80,6 +80,19 @@ export function unpack(row: Buffer): Facts {
     ...(m && { made: m }),
   };
 }
+
+/** Its imports and exports alone: what lies between is not parsed. */
+export function passingOf(row: Buffer): Pick<Facts, "imports" | "exports"> {
+  const [imports, exports, end] = ['],"i":[', '],"e":[', '],"u":"'].map((key) => row.indexOf(key)) as [
+    number,
+    number,
+    number,
+  ];
+  const listed = (from: number, to: number): any[] => JSON.parse(row.toString("utf8", from + 6, to + 1));
+  return { imports: listed(imports, exports).map(importOf), exports: listed(exports, end).map(exportOf) };
+}
+const importOf = ([from, line, how, ...names]: any[]): Import => ({ from, line, how: IMPORT_KINDS[how]!, names });
+const exportOf = ([name, local, from]: any[]): Export => ({ name, ...(local && { local }), ...(from && { from }) });
 
 function symOf([name, kind, flags, line, lines, signature, owner, doc, decisions]: any[]): Sym {
   const sym: Sym = { name, kind: SYMBOL_KINDS[kind]!, line, end: line + lines, signature };
@@ -135,7 +148,7 @@ export const generated = (pageIndexes: PageIndex[]): string[] => containing(page
 export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
 /** The files whose rows contain a text. */
-function containing(pageIndexes: PageIndex[], text: string): string[] {
+export function containing(pageIndexes: PageIndex[], text: string): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;
   for (const { paths, starts, end, page } of pageIndexes)

@@ -2,6 +2,7 @@
 import module from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { CompilerRules, MakeCompilerGate } from "zz";
+import { passing } from "./passing.ts";
 import type { Service } from "./refs/contract.ts";
 import { globals, type PageIndex, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
@@ -21,6 +22,7 @@ export interface Question {
 export type Answer = { id: number; value?: unknown; error?: string };
 
 const SCRIPT = /\.[cm]?[jt]sx?$/i; // what TypeScript reads; the index knows other languages too
+const scripts = (names: string[]): string[] => names.filter((name) => SCRIPT.test(name));
 const WARM_DELAY_MS = 1_500; // ms after an answer, before it prepares for the next question
 
 module.enableCompileCache();
@@ -28,6 +30,8 @@ const { openService } = await import("./refs.ts");
 module.flushCompileCache();
 
 let pageIndexes: PageIndex[] = [];
+let taken: ReturnType<typeof passing> | undefined;
+const imports = () => (taken ??= passing(pageIndexes));
 let names: string[] = [];
 let sources: ReadonlyMap<string, string> = new Map();
 let idle: NodeJS.Timeout | undefined;
@@ -43,9 +47,15 @@ async function applyRules(rules: CompilerRules): Promise<void> {
   service?.close();
   service = openService(
     workerData.root,
-    (names) => [...new Set([...names].flatMap((name) => using(pageIndexes, name)))].filter((name) => SCRIPT.test(name)),
-    () => globals(pageIndexes),
-    undefined,
+    {
+      usersOf: (names) => scripts([...new Set([...names].flatMap((name) => using(pageIndexes, name)))]),
+      globals: () => globals(pageIndexes),
+      passing: {
+        of: (path) => imports().of(path),
+        exportsOf: (path) => imports().exportsOf(path),
+        taking: (what) => scripts(imports().taking(what)),
+      },
+    },
     compilerGate(rules),
   );
   service.update(names, sources);
@@ -63,6 +73,7 @@ async function handleQuestion({ id, ask, args, index, rules }: Question): Promis
         ...leaf,
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
+      taken = undefined;
       ({ names, sources } = index);
       service?.update(names, sources);
     }

@@ -1,5 +1,6 @@
-// Images drawn between the rows of a terminal that can. Which it is, its environment says; it is never asked, since what
-// it would answer arrives as if it had been typed. What is written is made here: an image's own bytes only as base64.
+// Images drawn between the rows of a terminal that can. Which it is, its environment says, or else its own answer (sixel.ts).
+// What is written is made here: an image's own bytes only as base64.
+import type { Ctx } from "zz";
 import { type MediaFile, mediaIn, terminalColumns, tryTo } from "zz/text";
 import { isPlain, type Screen } from "./screen.ts";
 
@@ -21,26 +22,43 @@ export function protocolOf(env: NodeJS.ProcessEnv): Protocol | undefined {
   return KITTY_WINDOW_ID || Number(KONSOLE_VERSION) >= 220_400 ? "kitty" : undefined;
 }
 
-/** What draws there now; a string: why nothing does. */
-export function drawer(screen: Screen): { draw(image: MediaFile): string } | string {
-  if (screen.config().images === "off") return "the person turned images off";
-  const protocol = screen.live && process.stderr.isTTY && !isPlain(screen) ? protocolOf(process.env) : undefined;
-  if (!protocol) return "there is no terminal here that draws images";
-  return { draw: (image) => drawn(protocol, image, terminalColumns()) };
+export interface Drawer {
+  draw(image: MediaFile): string | undefined | Promise<string | undefined>; // undefined: it cannot be decoded
+  unfit(image: MediaFile): string | undefined; // why that image is not drawn
 }
 
-/** Why that image is not drawn; undefined: it is. */
-export function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | undefined {
+/** What draws there now; a string: why nothing does. */
+export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
+  if (screen.config().images === "off") return "the person turned images off";
+  const none = "there is no terminal here that draws images";
+  if (!screen.live || !process.stderr.isTTY || isPlain(screen)) return none;
+  const protocol = protocolOf(process.env);
+  if (protocol) return { draw: (image) => drawn(protocol, image, terminalColumns()), unfit };
+  if (/^(dumb|linux)\b/.test(process.env.TERM ?? "")) return none;
+  const { askForSixels, sixels, unfitForSixels } = await import("./sixel.ts");
+  screen.sixels ??= askForSixels(ctx);
+  const cell = await screen.sixels;
+  if (!cell) return none;
+  const room = (): [number, number] => [
+    Math.max(1, Math.min(MAX_IMAGE_COLUMNS, terminalColumns() - 1)) * cell[0],
+    MAX_IMAGE_ROWS * cell[1],
+  ];
+  return { draw: (image) => sixels(image, room()), unfit: unfitForSixels };
+}
+
+/** Of a terminal that decodes it by itself. */
+function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | undefined {
   if (type !== "image/png") return `it is ${type}, and only PNG is drawn`;
   return bytes > MAX_BYTES || width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
 }
 
 /** The images that can be drawn, each from a new row on; "" where there are none. */
-export function drawing(screen: Screen, images: readonly { base64: string }[]): string {
-  const how = drawer(screen);
+export async function drawing(screen: Screen, images: readonly { base64: string }[], ctx: Ctx): Promise<string> {
+  const how = await drawer(screen, ctx);
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
-  return media.flatMap((one) => (one && !unfit(one) ? how.draw(one) : [])).join("\n");
+  const all = media.map((one) => (one && !how.unfit(one) ? how.draw(one) : undefined));
+  return (await Promise.all(all)).filter(Boolean).join("\n");
 }
 
 export function drawn(

@@ -3,6 +3,7 @@ import type { Image } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
+import type { Cell } from "./sixel.ts";
 import { type Theme, type ThemeName, theme } from "./theme.ts";
 
 export const defaults = {
@@ -32,6 +33,7 @@ export interface Screen {
   idle: boolean;
   since: number;
   pictures: Map<string, Image>; // by path, that the row of a call is to show
+  sixels?: Promise<Cell | undefined>; // the terminal's answer, once it was asked
   calls: Announced[]; // of this round whose results were not shown, in call order
 }
 

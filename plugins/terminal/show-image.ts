@@ -2,6 +2,7 @@
 import { closeSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { type MediaFile, readMedia } from "zz/text";
+import type { Drawer } from "./images.ts";
 import type { Screen } from "./screen.ts";
 
 export const SHOW_IMAGE = "show_image";
@@ -17,10 +18,10 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     needs: ({ path }) => ({ read: [path] }),
     async run({ path }, ctx) {
       const cannot = (why: string) => new Error(`Cannot show '${path}': ${why}`);
-      const { drawer, unfit } = await import("./images.ts");
-      const how = drawer(screen);
+      const { drawer } = await import("./images.ts");
+      const how = await drawer(screen, ctx);
       const image = imageAt(path, ctx, cannot);
-      const why = typeof how === "string" ? how : unfit(image);
+      const why = typeof how === "string" ? how : (how.unfit(image) ?? (await undrawn(how, image)));
       if (why) throw cannot(`${why}. open_file opens it in the person's own program.`);
       const { type, base64, bytes, width, height } = image;
       screen.pictures.set(path, { type, base64 });
@@ -32,6 +33,10 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     },
   });
 }
+
+/** Its row is drawn later: what cannot be drawn is told now. */
+const undrawn = async (how: Drawer, image: MediaFile): Promise<string | undefined> =>
+  (await how.draw(image)) === undefined ? "it cannot be decoded" : undefined;
 
 function imageAt(path: string, { files }: Ctx, cannot: (why: string) => Error): MediaFile {
   const fd = files.open(files.path(path));

@@ -1,6 +1,6 @@
 // What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
-import type { Answer, Events, Image, Zz } from "zz";
+import type { Answer, Ctx, Events, Image, Zz } from "zz";
 import { plural, terminalColumns, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
@@ -52,13 +52,13 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("decided", ({ allowed, tool }) => {
     if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
   });
-  zz.on("called", async (fact, { about }) => {
+  zz.on("called", async (fact, ctx) => {
     const { call, inner } = fact;
     if (inner) return;
     const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, about.line(call) ?? subjectOf(call.args)) : "";
+    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args)) : "";
     const images = imagesOf(screen, fact);
-    const text = [row, images.length ? await drawn(screen, images) : ""].filter(Boolean).join("\n");
+    const text = [row, images.length ? await drawn(screen, images, ctx) : ""].filter(Boolean).join("\n");
     if (!announced) return text ? print(screen, text) : undefined;
     announced.result = text;
     showResults();
@@ -66,11 +66,12 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (next) line.begin(next.name);
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
-  zz.on("requested", async ({ task }, { chat }) => {
+  zz.on("requested", async ({ task }, ctx) => {
+    const { chat } = ctx;
     const asked = chat.messages.findLast(({ role }) => role === "user");
     if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
     attached.add(asked);
-    const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images) : "";
+    const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images, ctx) : "";
     if (text) print(screen, text);
   });
   zz.on("changed", ({ shown = "" }) => {
@@ -98,8 +99,8 @@ function imagesOf(screen: Screen, { call, result }: Events["called"]): readonly 
 }
 
 /** "" where the terminal cannot. The code for it is loaded with the first image. */
-const drawn = async (screen: Screen, images: readonly Image[]): Promise<string> =>
-  screen.live ? (await import("./images.ts")).drawing(screen, images) : "";
+const drawn = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
+  screen.live ? (await import("./images.ts")).drawing(screen, images, ctx) : "";
 
 function isShown({ config }: Screen, { failed }: Events["called"]["result"]): boolean {
   const { calls } = config();

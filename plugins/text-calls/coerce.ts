@@ -1,5 +1,6 @@
 // From what stood in the text to a call of an offered tool: its name cleaned, its values brought to the types of the
 // tool's schema where nothing is lost by it, and all of it checked.
+import { tryTo } from "zz/text";
 import { put, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
@@ -11,11 +12,22 @@ const WRAPPERS = ["arguments", "parameters", "args", "input", "params", "tool_in
 
 const loose = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
 
+/** The tools by their names: a text may name many that there are not. */
+const indexes = new WeakMap<readonly Tool[], { exact: Map<string, Tool[]>; loose: Map<string, Tool[]> }>();
+function indexOf(tools: readonly Tool[]) {
+  const known = indexes.get(tools);
+  if (known) return known;
+  const index = { exact: Map.groupBy(tools, ({ name }) => name), loose: Map.groupBy(tools, ({ name }) => loose(name)) };
+  indexes.set(tools, index);
+  return index;
+}
+
 /** The offered tool that a name means, also with what models put around it. Two that fit are none. */
 export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined {
   if (given.length > MAX_NAME_CHARS) return undefined;
-  const exact = tools.find(({ name }) => name === given);
-  if (exact) return exact;
+  const { exact, loose: similar } = indexOf(tools);
+  const same = exact.get(given)?.[0];
+  if (same) return same;
   const [head = ""] = given.trim().split(/<\||[{(["<\n]/);
   const plain = head.replace(/^[\s'"`]+|[\s'"`]+$/g, "");
   const cut = plain.replace(/^(functions?[._]|tools\.|default_api\.)/, "");
@@ -28,12 +40,13 @@ export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined
     cut.split(".").at(-1)!,
     ...(half + half === cut ? [half] : []),
     bare,
+    bare.split(".").at(-1)!,
   ];
   if (/^functions/.test(bare)) names.push(bare.replace(/^functions/, ""));
-  for (const form of [(name: string) => name, loose])
+  for (const fitting of [(name: string) => exact.get(name), (name: string) => similar.get(loose(name))])
     for (const name of names.filter(Boolean)) {
-      const fits = tools.filter((tool) => form(tool.name) === form(name));
-      if (fits.length) return fits.length === 1 ? fits[0] : undefined;
+      const fits = fitting(name);
+      if (fits) return fits.length === 1 ? fits[0] : undefined;
     }
   return undefined;
 }
@@ -99,6 +112,22 @@ function ofText(
     if (typeof found === "string" && types.has("object")) return coerce(schema, found, raw, work, root, depth + 1);
   }
   return text;
+}
+
+const TEXTUAL =
+  /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd|script|query|pattern|regex|input|prompt|message|question/i;
+const KEPT = /content|text|new|code|source|data|command|query/i;
+
+/** What XML says of a call whose parameters nobody here knows yet: lists, objects, yes and no, nothing. Texts stay as they are. */
+export function decoded(given: Record<string, unknown>): Record<string, unknown> {
+  const made: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const word = typeof value === "string" ? value.trim() : "";
+    const isData = /^(true|false)$/.test(word) || (/^[[{]/.test(word) && !TEXTUAL.test(key));
+    if (word === "null" && !KEPT.test(key)) continue;
+    put(made, key, isData ? (tryTo(() => JSON.parse(word)) ?? value) : value);
+  }
+  return made;
 }
 
 /** A tool's arguments with their types. */

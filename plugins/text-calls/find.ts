@@ -1,6 +1,6 @@
 // The calls in a text: first behind marks that say so, anywhere in it; then, where the whole text is one, without any.
 import type { Call } from "zz";
-import { argumentsFor, fits, toolFor } from "./coerce.ts";
+import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
 import { readJson, skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
@@ -18,7 +18,15 @@ export interface Found {
   calls: Call[];
 }
 /** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
-type How = { worded: boolean; bare?: boolean; last?: boolean; ended?: boolean }; // last: nothing may follow; ended: by the output limit; bare: false where the answer is to be JSON, which is no call then
+interface How {
+  worded: boolean;
+  bare?: boolean; // false where the answer is to be JSON, which is no call then
+  last?: boolean; // nothing may follow
+  ended?: boolean; // by the output limit
+  own?: Translate | undefined;
+}
+/** A call under a foreign name, as those of zz's own that it stands for. */
+type Translate = (call: Call) => Promise<Call[]>;
 
 export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
   const source = openSource(text, tools, how.ended);
@@ -31,6 +39,7 @@ export async function findCalls(text: string, tools: readonly Tool[], how: How):
 interface Scan {
   source: Source;
   worded: boolean;
+  own: Translate | undefined;
   marks: RegExp;
   kinds: Mark[]; // by the number of its group
   quoted: ReturnType<typeof quotes>;
@@ -44,14 +53,14 @@ interface Scan {
 }
 
 /** Behind marks, from left to right. */
-async function marked(source: Source, { worded }: How): Promise<Found | undefined> {
+async function marked(source: Source, { worded, own }: How): Promise<Found | undefined> {
   const { text } = source;
   const known = marksIn(text);
   if (!known) return undefined;
   const { pattern: marks, marks: kinds } = known;
   const wrapper = { at: -1, end: -1 };
   const none = { start: -1, end: 0, bad: -1, muted: -1, named: false };
-  const scan: Scan = { source, worded, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
+  const scan: Scan = { source, worded, own, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
     if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
     if (!(await readMark(scan, found))) break;
@@ -100,7 +109,7 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
 
 async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
   const { source, worded, taken } = scan;
-  const all = await Promise.all(piece.calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+  const all = await takeAll(source, piece.calls, scan.own);
   const counts = ({ verdict }: Taken) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded);
   scan.marks.lastIndex = Math.max(piece.end, after);
   if (scan.start < 0 && !all.some(counts)) {
@@ -133,16 +142,53 @@ function unreadable({ text, tools }: Source, after: number): Piece | undefined {
   return { calls: [{ name, args: {}, wrong: "they are not valid JSON" }], end: text.length };
 }
 
-type Taken = { raw: Raw; verdict: "fits" | "unfit" | "cut" | "unknown"; name: string; args: Call["args"] };
+interface Taken {
+  raw: Raw;
+  verdict: "fits" | "unfit" | "cut" | "unknown";
+  name: string;
+  args: Call["args"];
+  broken?: string | undefined; // why a foreign call has no counterpart
+}
 
-async function take(source: Source, raw: Raw): Promise<Taken> {
+const takeAll = async (source: Source, calls: readonly Raw[], own: Translate | undefined): Promise<Taken[]> =>
+  (await Promise.all(calls.slice(0, MAX_CALLS + 1).map((raw) => take(source, raw, own)))).flat();
+
+async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | Taken[]> {
   const tool = toolFor(raw.name, source.tools);
   const { name } = tool ?? raw;
   if (!tool) return { raw, verdict: "unknown", name, args: raw.args };
   if (raw.cut || (raw.loose && source.ended)) return { raw, verdict: "cut", name, args: {} };
   const args = argumentsFor(tool, raw.args, raw.raw ?? false, source.work);
-  const verdict = !raw.wrong && (await fits(tool, args)) ? "fits" : "unfit";
-  return { raw, verdict, name, args };
+  const fit = !raw.wrong && !tool.foreign && (await fits(tool, args));
+  if (own && !raw.wrong) {
+    const meant = await translated(
+      source,
+      raw,
+      { name: tool.foreign ? name : raw.name, args: fit ? args : raw.raw ? decoded(raw.args) : raw.args },
+      own,
+    );
+    if (tool.foreign || meant.every(({ verdict }) => verdict === "fits")) return meant;
+  }
+  return { raw, verdict: fit ? "fits" : "unfit", name, args: tool.foreign ? {} : args };
+}
+
+/** As the calls of zz's own that are meant, and only then brought to their types and checked. */
+async function translated(
+  source: Source,
+  raw: Raw,
+  { name, args }: Pick<Call, "name" | "args">,
+  own: Translate,
+): Promise<Taken[]> {
+  const calls = await own({ id: raw.id ?? "", name, args });
+  const all = calls.map(async ({ name, args, broken }, i): Promise<Taken> => {
+    const tool = source.tools.find((one) => one.name === name && !one.foreign);
+    const part = i ? { ...raw, id: undefined } : raw;
+    if (!tool) return { raw: part, verdict: "unknown", name, args };
+    const typed = argumentsFor(tool, args, raw.raw ?? false, source.work);
+    const verdict = !broken && (await fits(tool, typed)) ? "fits" : "unfit";
+    return { raw: part, verdict, name, args: typed, broken };
+  });
+  return Promise.all(all);
 }
 
 const CUT =
@@ -150,7 +196,8 @@ const CUT =
 
 function asCalls(taken: readonly Taken[]): Call[] {
   const ids = new Set<string>();
-  return taken.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args }, i) => {
+  const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may end before there is a name
+  return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
     ids.add(id);
     const many =
@@ -158,7 +205,7 @@ function asCalls(taken: readonly Taken[]): Call[] {
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
       raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-    const broken = many || (verdict === "cut" && CUT) || wrong;
+    const broken = many || ((verdict === "cut" || raw.cut) && CUT) || wrong || why;
     return { id, name, args, ...(broken && { broken }) };
   });
 }
@@ -177,32 +224,37 @@ function tidy(text: string): string {
 
 async function unmarked(source: Source, how: How): Promise<Found | undefined> {
   const { text, tools } = source;
+  const named = openSource(
+    text,
+    tools.filter((tool) => !tool.foreign),
+    how.ended,
+  ); // code may call functions of these names
   const start = skipSpace(text, 0);
   const fenced = insideOfFence(text.slice(start));
   if (fenced) {
     const inner = await findCalls(fenced.body, tools, how);
     if (inner && !inner.text) return inner;
     if (!fenced.isCode) return undefined;
-    const code = openSource(fenced.body, tools, how.ended);
+    const code = openSource(fenced.body, named.tools, how.ended);
     return all(code, readPythonic(code, 0, { list: false, many: true }));
   }
   const harmony = readBareHarmony(source);
-  if (harmony) return all(source, harmony, text.slice(0, harmony.start ?? 0), harmony.thinking);
+  if (harmony) return all(source, harmony, how, text.slice(0, harmony.start ?? 0), harmony.thinking);
   const char = text[start];
   if (char === "{" || char === "[") {
     const objects = readObjects(source, start, false, /<\/(?:tool_call|function)>|<\|e(?:om|ot)_id\|>|<\|im_end\|>/y);
-    if (objects) return isAlone(source, objects.end, how) ? all(source, objects) : undefined;
-    const python = char === "[" ? readPythonic(source, start, { list: true }) : undefined;
-    return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
+    if (objects) return isAlone(source, objects.end, how) ? all(source, objects, how) : undefined;
+    const python = char === "[" ? readPythonic(named, start, { list: true }) : undefined;
+    return python && isAlone(source, python.end, how) ? all(named, python) : undefined;
   }
   const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
   const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
-  if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged) : undefined;
-  const named = namedObjects(source, start);
-  if (named) return isAlone(source, named.end, how) ? all(source, named) : undefined;
-  if (!readCall(source, start)) return undefined;
-  const python = readPythonic(source, start, { list: false, many: true });
-  return python && isAlone(source, python.end, how) ? all(source, python) : undefined;
+  if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged, how) : undefined;
+  const objects = namedObjects(named, start);
+  if (objects) return isAlone(source, objects.end, how) ? all(named, objects) : undefined;
+  if (!readCall(named, start)) return undefined;
+  const python = readPythonic(named, start, { list: false, many: true });
+  return python && isAlone(source, python.end, how) ? all(named, python) : undefined;
 }
 
 const MAX_BEGINNINGS = 8;
@@ -224,8 +276,14 @@ async function lastLines({ text, tools }: Source, how: How): Promise<Found | und
 }
 
 /** Every one of them must be a call that fits, or one that was cut off. */
-async function all(source: Source, piece: Piece | undefined, before = "", thinking = ""): Promise<Found | undefined> {
-  const taken = await Promise.all((piece?.calls ?? []).slice(0, MAX_CALLS + 1).map((raw) => take(source, raw)));
+async function all(
+  source: Source,
+  piece: Piece | undefined,
+  { own }: Partial<How> = {},
+  before = "",
+  thinking = "",
+): Promise<Found | undefined> {
+  const taken = await takeAll(source, piece?.calls ?? [], own);
   if (!taken.length || !taken.every(({ verdict }) => verdict === "fits" || verdict === "cut")) return undefined;
   return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
 }

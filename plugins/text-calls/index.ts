@@ -1,6 +1,7 @@
-// Calls that a model writes as text. Where its API has no tools for it, it is asked in words; where a reply that should
-// hold a call holds it as text, the text is read. All of it loads when it is first needed.
-import type { ChatRequest, Ctx, Reply, Zz } from "zz";
+// Calls as models write them. Where a model's API has no tools, it is asked in words; where a reply that should hold a call holds
+// it as text, the text is read; and a call that it knows from another program becomes zz's own, before anything is shown,
+// judged or saved (habits/). All of it loads when it is first needed.
+import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
 
 type Format = "auto" | "native" | "text";
 export const defaults: { format: Format } = { format: "auto" };
@@ -20,23 +21,26 @@ export const settings = {
 
 /** Without one of these no reply holds a call or a mark of thinking. */
 const MARKERS = /[<{[(]|Action:/;
+const SEARCH = /^<{5,9} ?SEARCH/m; // Aider's blocks, in the text of the answer
 const NO_TOOLS =
   /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
 
 const MAX_SHOW_MS = 30_000; // a busy server may take long to say what a model can
 
 export default (zz: Zz<typeof defaults>) => {
+  const translated = new WeakSet<Call>(); // out of texts: once is enough
   const inWords = new Set<string>(); // models whose server refused tools
 
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
+  zz.wrap("request", translate, "first"); // outermost: also for calls that another plugin found in the text
 
   async function offer(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx): Promise<Reply> {
     const { format } = zz.config;
     const isPlain = !request.tools.length && !request.messages.some(({ role }) => role === "tool");
-    if (isPlain) return read(request, await next(request), false, ctx);
+    if (isPlain) return rescued(request, await next(request), false, ctx);
     if (format === "text" || (format === "auto" && (await lacksTools(request, ctx)))) return ask();
     try {
-      return await read(request, await next(request), false, ctx);
+      return await rescued(request, await next(request), false, ctx);
     } catch (error) {
       const { message = "", status = 0 } = error as Error & { status?: number };
       const refused = format === "auto" && status >= 400 && NO_TOOLS.test(message.slice(0, 2_000));
@@ -47,8 +51,27 @@ export default (zz: Zz<typeof defaults>) => {
 
     async function ask(): Promise<Reply> {
       const worded = await import("./ask.ts");
-      return read(request, await next(worded.inWords(request)), true, ctx);
+      return rescued(request, await next(worded.inWords(request)), true, ctx);
     }
+  }
+
+  async function rescued(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx): Promise<Reply> {
+    const made = await read(request, reply, worded, ctx);
+    if (made !== reply) for (const call of made.calls) if (!call.broken) translated.add(call);
+    return made;
+  }
+
+  /** Calls that were made for other programs, as zz's own. */
+  async function translate(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx) {
+    let reply = await next(request);
+    if (!request.tools.length) return reply;
+    const tools = toolsOf(request, ctx);
+    const isBlock = !reply.calls.length && SEARCH.test(reply.text) && tools.some(({ name }) => name === "edit_file");
+    if (isBlock) reply = (await import("./habits/answers.ts")).withBlocks(reply, ctx);
+    if (reply.calls.every((call) => translated.has(call))) return reply;
+    const { ownCalls } = await import("./habits/calls.ts");
+    const all = reply.calls.map((call) => (translated.has(call) ? [call] : ownCalls([call], tools, ctx)));
+    return { ...reply, calls: (await Promise.all(all)).flat() };
   }
 
   async function lacksTools({ model }: ChatRequest, { about }: Ctx): Promise<boolean> {
@@ -56,17 +79,25 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
-async function read(request: ChatRequest, reply: Reply, worded: boolean, { about, note }: Ctx): Promise<Reply> {
+/** In the conversation a model may call those, too, that it was not told of. */
+const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>
+  tools.length && task === "chat" ? about.tools : tools;
+
+async function read(request: ChatRequest, reply: Reply, worded: boolean, ctx: Ctx): Promise<Reply> {
   const { text, thinking, calls } = reply;
   if (calls.length || !MARKERS.test(text || thinking)) return reply;
-  const { rescue } = await import("./rescue.ts");
-  const { tools, options, schema, task } = request;
+  const [{ rescue }, { foreignTools, ownCalls }] = await Promise.all([
+    import("./rescue.ts"),
+    import("./habits/calls.ts"),
+  ]);
+  const { tools, options, schema } = request;
   const named = new Set(tools.map(({ name }) => name));
-  const others = tools.length && task === "chat" ? about.tools.filter(({ name }) => !named.has(name)) : []; // known, if not described
+  const all = [...tools, ...toolsOf(request, ctx).filter(({ name }) => !named.has(name))];
+  const own = (call: Call) => ownCalls([call], all, ctx);
   try {
-    return await rescue(reply, { tools: [...tools, ...others], options, schema, worded });
+    return await rescue(reply, { tools: all, foreign: foreignTools(all), own, options, schema, worded });
   } catch (error) {
-    note(`The answer was not searched for calls: ${(error as Error)?.message}`);
+    ctx.note(`The answer was not searched for calls: ${(error as Error)?.message}`);
     return reply;
   }
 }

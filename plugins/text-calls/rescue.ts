@@ -1,25 +1,29 @@
 // A reply whose calls stand in its text, or in its thinking where there is no text.
-import type { Reply } from "zz";
+import type { Call, Reply } from "zz";
 import { findCalls } from "./find.ts";
 import { takeThinking } from "./thinking.ts";
 import type { Tool } from "./types.ts";
 
 interface Asked {
   tools: readonly Tool[];
+  foreign?: readonly Tool[]; // what other programs call them
+  own?: (call: Call) => Promise<Call[]>; // such a call as those that it stands for
   worded: boolean; // in words, not natively
   options: Record<string, unknown>;
   schema?: unknown; // what the answer must fit, as JSON
 }
 
-export async function rescue(reply: Reply, { tools, worded, options, schema }: Asked): Promise<Reply> {
+export async function rescue(reply: Reply, { tools, foreign, own, worded, options, schema }: Asked): Promise<Reply> {
   const apart = takeThinking(reply.text);
   const whole = { ...reply, text: apart.text, thinking: joined(reply.thinking, apart.thinking) };
   if (!tools.length || options.tool_choice === "none" || reply.finish === "filter") return whole;
   const inThinking = !whole.text.trim();
-  const found = await findCalls(inThinking ? whole.thinking : whole.text, tools, {
+  const known = own && foreign ? [...tools, ...foreign.map((tool): Tool => ({ ...tool, foreign: true }))] : tools;
+  const found = await findCalls(inThinking ? whole.thinking : whole.text, known, {
     worded,
     bare: !schema,
     ended: reply.finish === "length",
+    own,
   });
   if (!found) return whole;
   const thinking = inThinking ? found.text : joined(whole.thinking, found.thinking ?? "");

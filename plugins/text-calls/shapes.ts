@@ -43,7 +43,8 @@ export function callsIn(value: unknown, json: Json, source: Source, strong: bool
     return [{ name, args, id: idOf(value), ...(cut && { cut }), ...(wrong && { wrong }) }];
   }
   const [key = "", ...more] = Object.keys(value);
-  if (more.length || !isObj(value[key]) || !source.tools.some(({ name }) => name === key)) return undefined;
+  if (more.length || !isObj(value[key]) || !source.tools.some((tool) => tool.name === key && (strong || !tool.foreign)))
+    return undefined;
   return [{ name: key, args: value[key], ...(json.cut && json.open.has(value[key]) && { cut: true }) }];
 }
 

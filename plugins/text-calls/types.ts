@@ -2,7 +2,7 @@
 import type { ChatRequest } from "zz";
 import type { Work } from "./json.ts";
 
-export type Tool = ChatRequest["tools"][number];
+export type Tool = ChatRequest["tools"][number] & { foreign?: true }; // foreign: a name that other programs have for one of zz's
 
 /** A call as it stood in the text, before its name and its arguments were looked at. */
 export interface Raw {

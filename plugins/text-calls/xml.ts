@@ -95,7 +95,7 @@ function stopsOf(source: Source, from: number): number {
 
 /** A tag that was begun when the text ended. */
 function isPartial(text: string, at: number): boolean {
-  return at < text.length && text.length - at < 200 && /^<[\w=" :/-]{0,199}$/.test(text.slice(at));
+  return at < text.length && text.length - at < 200 && /^<[^<>\n]{0,199}$/.test(text.slice(at));
 }
 
 /** A value ends at the first closing tag that another parameter or the end follows. Where there is none, at the next parameter, or where
@@ -248,7 +248,10 @@ function readNamed(source: Source, at: number): Piece | undefined {
     if (!opened && !(missing && !pair)) break;
     const from = next + (opened?.[0].length ?? 0);
     const held = matchAt(KEY_HELD, text, from);
-    if (!held) break;
+    if (!held) {
+      if (from >= text.length) call.cut = true;
+      break;
+    }
     const key = held[0].trim();
     next = from + held[0].length;
     const closed = matchAt(KEY_END, text, next);

@@ -85,7 +85,9 @@ describe("the packed tarball", () => {
   });
 
   test("brings at most four packages of 30 MB, none with an install script", () => {
-    const { dependencies } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
+    const { dependencies, scripts } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
+    const warned = Object.keys(scripts).filter((name) => /^((pre|post)?install|prepare|prepublish)$/.test(name));
+    deepEqual(warned, [], "npm warns of these at an install");
     const names = Object.keys(dependencies);
     deepEqual(names, ["typebox", "zod"]);
     for (const name of names) {

@@ -239,6 +239,25 @@ test("At 40 columns no line of the first picker is broken", async () => {
   await leave(term);
 });
 
+test("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
+  const url = "http://models.example-company.internal:8080/some/long/path/v1";
+  const term = terminal(place(), ["-m", "offline"], { cols: 40 });
+  await at(term, PROMPT, `/setup${ENTER}`);
+  await at(term, SELECT, DOWN, ENTER);
+  await at(term, /\? Base URL, as http:\/\/host:port\/v1:\s*$/, url);
+  const shown = await term.sees(/path\/v1$/);
+  const [first, ...rest] = shown.slice(shown.indexOf("? Base URL")).split("\n");
+  equal(first, "? Base URL, as http://host:port/v1:");
+  equal(rest.join("").trim(), url, shown);
+  ok(/^ ?http:\/\/models\.example-company/.test(rest[0]!), shown);
+  await at(term, /v1$/, ENTER);
+  const key = await term.sees(/^\? Its key \(a dash for none\):$/m);
+  ok(key.includes("✔ Base URL, as http://host:port/v1:\n"), key);
+  await at(term, /none\):\s*$/, ESCAPE);
+  await term.sees("Nothing was changed");
+  await leave(term);
+});
+
 test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop removes it", async () => {
   const where = place();
   const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_API_KEY: "from-outside" } });

@@ -168,13 +168,13 @@ test("Escape in the picker of /model and of /sessions load is a no", async (t) =
   await one.leave();
   const zz = await repl(t, { where });
   zz.type(`/model${KEY.enter}`);
-  await zz.sees("navigate");
+  await zz.sees("⏎ select · esc leave");
   zz.type(ESC);
   await zz.sees(/Still openai\/m[\s\S]*›\s*$/);
   zz.type(`/sessions load${KEY.enter}`);
   await zz.sees(/Conversation[\s\S]*an earlier talk[\s\S]*navigate/);
   zz.type(ESC);
-  await zz.sees(/select\n[^\n]*›\s*$/);
+  await zz.sees(/leave\n[^\n]*›\s*$/);
   await zz.leave();
 });
 

@@ -1,5 +1,5 @@
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { base } from "../../plugins/ollama.ts";
@@ -442,6 +442,30 @@ describe("Ollama", { concurrency: 3 }, () => {
     const json = JSON.parse((await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout);
     deepEqual(json[0], { id: "ollama/lamp:7b", window: 32_768, tools: true, vision: true });
     deepEqual(json[1], { id: "ollama/old:latest" });
+  });
+
+  test("--models and /models tell which of them are loaded, and where", async () => {
+    const models = [
+      { name: "lamp:7b", loaded: { size: 6_200_000_000, size_vram: 3_100_000_000 } },
+      { name: "small:1b", loaded: { size: 1_400_000_000, size_vram: 1_400_000_000 } },
+      { name: "odd:1b", loaded: {} },
+      { name: "rest:1b" },
+    ];
+    const rows = [
+      "ollama/lamp:7b   32768 tokens  loaded, 6.2 GB, 50 % in graphics memory",
+      "ollama/small:1b  32768 tokens  loaded, 1.4 GB",
+      "ollama/odd:1b    32768 tokens  loaded",
+      "ollama/rest:1b   32768 tokens",
+    ];
+    deepEqual((await ask([], ["--models", "-m", "ollama"], { models })).stdout.trimEnd().split("\n"), rows);
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    const kept = await ask([], ["--models"], { models, where });
+    ok(kept.stdout.includes(rows[0]!), kept.stdout);
+    const file = readFileSync(join(where.home, "models.json"), "utf8"); // shown again for an hour
+    ok(file.includes("lamp:7b") && !file.includes("loaded"), file);
+    const { stdout, stderr } = await ask([], ["-m", "ollama/small:1b", "/models"], { models });
+    match(stdout + stderr, /^\* ollama\/small:1b +32768 tokens {2}loaded, 1\.4 GB$/m);
   });
 
   test("--models with no server: exit 1 for ollama alone, a note beside the others'", async () => {

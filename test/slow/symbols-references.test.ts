@@ -1,5 +1,7 @@
 // Semantic references on real code: as a language service over the whole program gives them, and how long they take.
-import { deepEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -8,7 +10,10 @@ import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
+import { CORPORA, type Corpus, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { corpus } from "../support/corpus.ts";
+import { needs } from "../support/needs.ts";
+import { WAYS } from "../support/run.ts";
 
 const SHORT = process.env.ZZ_SHORT === "1";
 const DRAWN = Number(process.env.ZZ_DRAWN ?? (SHORT ? 15 : 300));
@@ -23,8 +28,12 @@ const SEED = Number(process.env.ZZ_SEED ?? 7);
 const OPTIONS = {
   ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
   ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
+  jsx: "preserve",
 };
-const PACKAGES = SHORT ? [["rxjs"]] : [["viem"], ["rxjs", "zod", "openai", "effect"]];
+const repositories = corporaFolder();
+const PACKAGES = SHORT
+  ? [["rxjs"]]
+  : [["viem"], ["rxjs", "zod", "openai", "effect"], ...(repositories ? CORPORA.map((name) => [name]) : [])];
 const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 
 interface Project {
@@ -34,13 +43,20 @@ interface Project {
   open(): Service;
 }
 
+/** Where the files of a package, or of a repository beside the project, are. */
+function sourcesOf(name: string, root: string): string {
+  if (!CORPORA.includes(name)) return join(corpus([`${name}@${VERSIONS[name]}`]), `${name}-${VERSIONS[name]}`);
+  const [{ root: unpacked }] = unpackCorpora(repositories!, `${root}-repositories`, [name]) as [Corpus];
+  after(() => rmSync(`${root}-repositories`, { recursive: true, force: true }));
+  return unpacked;
+}
+
 /** The TypeScript of these packages under one config, and nothing beside it. */
 function project(packages: string[]): Project {
   const root = mkdtempSync(join(tmpdir(), "zz-references-"));
   after(() => rmSync(root, { recursive: true, force: true }));
-  const sources = corpus(packages.map((name) => `${name}@${VERSIONS[name]}`));
   for (const name of packages) {
-    const from = join(sources, `${name}-${VERSIONS[name]}`);
+    const from = sourcesOf(name, root);
     for (const file of readdirSync(from, { recursive: true, encoding: "utf8" })) {
       if (!CODE.test(file) || file.includes("node_modules")) continue;
       mkdirSync(dirname(join(root, name, file)), { recursive: true });
@@ -52,9 +68,15 @@ function project(packages: string[]): Project {
   const texts = new Map(names.map((name) => [name, readFileSync(join(root, name), "utf8")]));
   const usersOf = (wanted: Set<string>) =>
     names.filter((name) => [...wanted].some((one) => holds(texts.get(name)!, one)));
-  const globals = names.filter((name) => scan(name, texts.get(name)!).global);
+  const facts = new Map(names.map((name) => [name, scan(name, texts.get(name)!)]));
+  const globals = names.filter((name) => facts.get(name)!.global);
+  const passing = {
+    of: (path: string) => facts.get(path)!.imports,
+    exportsOf: (path: string) => facts.get(path)!.exports,
+    taking: () => names,
+  };
   const open = () => {
-    const service = openService(root, usersOf, () => globals);
+    const service = openService(root, { usersOf, globals: () => globals, passing });
     service.update(names);
     return service;
   };
@@ -94,12 +116,13 @@ function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
 
 type Drawn = At & { position: number };
 
-/** Of every name that something is declared under, the first of that name on its line. */
+/** Of every name that something is declared under, the first of that name on its line; two of three at the top level of its file. */
 function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
-  const all: Drawn[] = [];
+  const [all, top]: Drawn[][] = [[], []];
   for (const path of names) {
     const source = ts.createSourceFile(path, texts.get(path)!, ts.ScriptTarget.Latest, true);
     const seen = new Set<string>();
+    const tops = new Set(source.statements.flatMap(declaredBy));
     const visit = (node: ts.Node): void => {
       const { name } = node as { name?: ts.Node };
       if (name && (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)) && isDeclared(node)) note(name, name.text);
@@ -111,14 +134,23 @@ function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
       const position = node.getStart(source);
       const line = source.getLineAndCharacterOfPosition(position).line + 1;
       const key = `${line} ${name}`;
-      if (!seen.has(key)) all.push({ path, line, name, position });
+      if (!seen.has(key)) all!.push({ path, line, name, position });
+      if (!seen.has(key) && tops.has(node)) top!.push({ path, line, name, position });
       seen.add(key);
     };
     visit(source);
   }
   let state = seed;
   const random = () => (state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
-  return Array.from({ length: many }, () => all[Math.floor(random() * all.length)]!);
+  return Array.from({ length: many }, (_, i) => {
+    const from = i % 3 && top!.length ? top! : all!;
+    return from[Math.floor(random() * from.length)]!;
+  });
+}
+function declaredBy(node: ts.Statement): ts.Node[] {
+  if (ts.isVariableStatement(node)) return node.declarationList.declarations.map(({ name }) => name);
+  const { name } = node as { name?: ts.Node };
+  return name ? [name] : [];
 }
 const isDeclared = (node: ts.Node): boolean =>
   !ts.isPropertyAccessExpression(node) &&
@@ -239,4 +271,79 @@ function problems(own: Project): string[] {
   });
   whole.dispose();
   return found;
+}
+
+const MUCH_USED = ["pipeArguments", "PipeInspectableProto", "stringifyPrimitive"];
+const LIMITS = { cold: 4, again: 0.6, other: 1.2, memory: 450 }; // the first three of what ctags takes for all files
+
+needs("ctags", "git")(
+  `references to ${MUCH_USED.join(", ")} in a new process and in the same one, beside ctags`,
+  async (t) => {
+    const base = mkdtempSync(join(tmpdir(), "zz-much-used-"));
+    after(() => rmSync(base, { recursive: true, force: true }));
+    const root = join(base, "project");
+    cpSync(corpus(["effect@4.1.0", "rxjs@7.8.2", "zod@4.6.7", "openai@7.55.0"]), root, { recursive: true });
+    for (const args of [
+      ["init", "-q"],
+      ["add", "-A"],
+    ])
+      execFileSync("git", args, { cwd: root });
+    const env = { ...process.env, ZZ_HOME: join(base, "home") };
+    const [node, zz] = WAYS.dist;
+    const ask = (symbol: string) => [node, [zz, "--call", "find_references", JSON.stringify({ symbol })]] as const;
+    await runs(root, env, ...ask("pipeArguments")); // the index is there, as is the compile cache
+    const [ctags, cold, memory]: number[][] = [[], [], []];
+    for (let run = 0; run < (SHORT ? 1 : 3); run++)
+      for (const symbol of MUCH_USED) {
+        ctags!.push((await runs(root, env, "ctags", ["-R", "-f", join(base, "tags"), root])).ms);
+        const { ms, peak } = await runs(root, env, ...ask(symbol));
+        cold!.push(ms);
+        memory!.push(peak);
+      }
+    const own = project(["effect", "rxjs", "zod", "openai"]);
+    const service = own.open();
+    const place = (name: string): At => {
+      const isDefined = new RegExp(`^export (?:const|function) ${name}\\b`, "m");
+      const path = own.names.find((path) => isDefined.test(own.texts.get(path)!))!;
+      const before = own.texts.get(path)!.slice(0, isDefined.exec(own.texts.get(path)!)!.index);
+      return { path, line: before.split("\n").length, name };
+    };
+    const [first, again, other]: number[][] = [[], [], []];
+    for (const name of MUCH_USED) {
+      timed(first!.length ? other! : first!, () => ok(service.references(place(name)).length));
+      timed(again!, () => ok(service.references(place(name)).length));
+    }
+    service.close();
+    const median = (all: number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
+    const ratio = (all: number[]): number => median(all) / median(ctags!);
+    t.diagnostic(
+      `ctags ${median(ctags!).toFixed(0)} ms; a new process ${median(cold!).toFixed(0)} ms (${ratio(cold!).toFixed(2)} × ctags), ${Math.max(...memory!).toFixed(0)} MB; in one process: first ${first![0]!.toFixed(0)}, again ${median(again!).toFixed(0)}, another name ${median(other!).toFixed(0)} ms`,
+    );
+    ok(ratio(cold!) <= LIMITS.cold, "a new process");
+    ok(ratio(again!) <= LIMITS.again, "the same question again");
+    ok(ratio(other!) <= LIMITS.other, "another name in the same process");
+    ok(Math.max(...memory!) <= LIMITS.memory, "memory");
+  },
+);
+
+/** How long a program takes, and how much memory at most, where that can be read; in MB. */
+async function runs(cwd: string, env: NodeJS.ProcessEnv, command: string, args: readonly string[]) {
+  const started = performance.now();
+  const child = spawn(command, args, { cwd, env, stdio: "ignore" });
+  let peak = 0;
+  const watch = setInterval(() => {
+    const status = tryRead(`/proc/${child.pid}/status`);
+    peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+  }, 5);
+  const [code] = await once(child, "exit");
+  clearInterval(watch);
+  equal(code, 0);
+  return { ms: performance.now() - started, peak };
+}
+function tryRead(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }

@@ -15,7 +15,7 @@ const LIMIT_MS = 60_000;
 const LEAN = ["--max-semi-space-size=4"]; // MB
 /** The longest files are started first: if they began last, they would run alone at the end. */
 const FIRST =
-  `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/habits/habits plugins/search/search
+  `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/text-calls/habits/habits plugins/search/search
   plugins/shell/effects security/hangs plugins/read-tools security/canary plugins/writing/writing e2e/readme
   kernel/plugin-lifecycle security/permissions plugins/shell/exec plugins/install/install e2e/packages
   plugins/symbols/indexing plugins/shell/sandbox kernel/sessions`.split(/\s+/);

@@ -1,6 +1,7 @@
 // Writes random calls in each format and reads them again: none may be lost, invented or changed.
-import { deepEqual } from "node:assert/strict";
+import { deepEqual, ok } from "node:assert/strict";
 import fc from "fast-check";
+import type { Call } from "zz";
 import { findCalls } from "../../plugins/text-calls/find.ts";
 import { FORMATS, type Format } from "../../plugins/text-calls/formats.ts";
 
@@ -128,8 +129,7 @@ const before = fc.constantFrom(
 export async function roundTrip(format: Format, runs: number, seed?: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, before, async (calls, before) => {
-      const given = calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
-      const written = format.calls(given, RANDOM_TOOLS);
+      const written = format.calls(withIds(calls), RANDOM_TOOLS);
       const found = await findCalls(before ? `${before}\n${written}` : written, RANDOM_TOOLS, { worded: true });
       deepEqual(
         {
@@ -142,18 +142,36 @@ export async function roundTrip(format: Format, runs: number, seed?: number): Pr
     { numRuns: runs, ...(seed !== undefined && { seed }) },
   );
 }
+const withIds = (calls: readonly Pick<Call, "name" | "args">[]) =>
+  calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
+
 /** However early the output limit cuts an answer off, only whole calls that were written run, and nothing else. */
-export async function cutOff(format: Format, runs: number): Promise<void> {
+export async function cutOff(format: Format, runs: number, seed?: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, fc.double({ min: 0, max: 1, noNaN: true }), async (calls, part) => {
-      const given = calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
-      const written = `So:\n${format.calls(given, RANDOM_TOOLS)}`;
-      const text = written.slice(0, Math.floor(written.length * part));
-      const found = await findCalls(text, RANDOM_TOOLS, { worded: true, ended: true });
-      const run = (found?.calls ?? []).filter(({ broken }) => !broken).map(({ name, args }) => ({ name, args }));
-      deepEqual(run, calls.slice(0, run.length));
+      const written = `So:\n${format.calls(withIds(calls), RANDOM_TOOLS)}`;
+      await cutAt(calls, written.slice(0, Math.floor(written.length * part)));
     }),
-    { numRuns: runs },
+    { numRuns: runs, ...(seed !== undefined && { seed }) },
   );
 }
+
+/** The same, cut at each place of one conversation. */
+export async function cutEverywhere(format: Format): Promise<void> {
+  const calls = [
+    { name: "run", args: { text: "<tool_call>", list: [], flag: false, either: "<|python_end|>", any: "```json" } },
+    { name: "get-weather", args: { path: "ü", nested: { "</tool_call>": "[TOOL_CALLS]" }, count: 1 } },
+    { name: "write_file", args: { text: "<think>\n" } },
+  ];
+  const written = `So:\n${format.calls(withIds(calls), RANDOM_TOOLS)}`;
+  for (let end = 0; end <= written.length; end++) await cutAt(calls, written.slice(0, end));
+}
+
+async function cutAt(calls: readonly Pick<Call, "name" | "args">[], text: string): Promise<void> {
+  const found = await findCalls(text, RANDOM_TOOLS, { worded: true, ended: true });
+  ok(found?.calls.every(({ name }) => name) ?? true, `a call without a name: ${text}`);
+  const run = (found?.calls ?? []).filter(({ broken }) => !broken).map(({ name, args }) => ({ name, args }));
+  deepEqual(run, calls.slice(0, run.length), text);
+}
+
 export { FORMATS };

@@ -2,6 +2,7 @@
 import type { CompilerGate, Ctx, MakeCompilerGate, Result } from "zz";
 import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
+import type { Facts } from "../scan/facts.ts";
 import { capped, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
@@ -71,14 +72,11 @@ export async function importGraph(
   state: State,
   index: Index,
   ctx: Ctx,
-  files = index.files,
+  files: readonly (readonly [string, Pick<Facts, "imports">])[] = index.files.map((file) => [file, index.facts(file)!]),
 ): Promise<Graph & { resolver: Resolver }> {
   const { openResolver, graphOf } = await import("../resolve.ts");
   const resolver = openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
-  const graph = await graphOf(
-    files.map((file) => [file, index.facts(file)!] as const),
-    resolver,
-  );
+  const graph = await graphOf(files, resolver);
   index.keep(resolver.kept());
   return { ...graph, resolver };
 }

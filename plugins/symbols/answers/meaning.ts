@@ -2,6 +2,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { bestFor } from "../match.ts";
+import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
@@ -12,6 +13,7 @@ import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
+const MAX_GLOB_CHARS = 900;
 const MAX_NEAR = 8; // names that may have been meant
 const MAX_SYMBOL_CHARS = 120; // characters
 const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
@@ -22,6 +24,9 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const index = await freshIndex(state, ctx);
   const { wanted, all, others, left } = await definitionsOf(index, args, ctx);
   const sources = all.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
+  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
+  const asText = textHits(wanted, index, named.covers, ctx); // meanwhile
+  asText.catch(() => {}); // awaited below
   const found: { symbol: string; places: Place[] }[] = [];
   for (const at of all) {
     const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
@@ -30,11 +35,10 @@ export async function references(state: State, args: SymbolQuery & { start?: num
     const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
     if (places.length) found.push({ symbol: groups[0]!.symbol, places });
   }
-  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const said = await textHits(wanted, index, named.covers, ctx);
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  const said = await asText;
   if (!found.length && !said.length && !unsure.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
   const first = Math.max(args.start ?? 1, 1) - 1;
@@ -147,28 +151,36 @@ const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 async function sourcesOf(state: State, index: Index, ctx: Ctx): Promise<ReadonlyMap<string, string>> {
   if (state.sources?.version === index.version) return state.sources.all;
   const all = new Map<string, string>();
-  if (index.names.filter((name) => /(?:^|\/)package\.json$/.test(name)).length > 1)
-    for (const [file, edges] of (await importGraph(state, index, ctx)).imports)
-      for (const { spec, to } of edges) if (to && !/^[./]/.test(spec)) all.set(`${file}\n${spec}`, to);
+  if (index.names.filter((name) => /(?:^|\/)package\.json$/.test(name)).length > 1) {
+    const known = passing(index.pageIndexes);
+    const named = (file: string) => ({ imports: known.of(file).filter(({ from }) => !/^[./]/.test(from)) });
+    const files = index.files
+      .filter((file) => SCRIPT.test(file))
+      .map((file) => [file, named(file)] as const)
+      .filter(([, { imports }]) => imports.length);
+    for (const [file, edges] of (await importGraph(state, index, ctx, files)).imports)
+      for (const { spec, to } of edges) if (to) all.set(`${file}\n${spec}`, to);
+  }
   state.sources = { version: index.version, all };
   return all;
 }
 
 /** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
 async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
-  const users = using(index.pageIndexes, name).filter(
-    (file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file),
-  );
+  const { of } = passing(index.pageIndexes);
+  const users = using(index.pageIndexes, name)
+    .filter((file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
+    .map(
+      (file) => [file, { imports: of(file).filter(({ names }) => names.some((one) => mayTake(one, name))) }] as const,
+    )
+    .filter(([, { imports }]) => imports.length);
   if (!users.length) return [];
   const { imports } = await importGraph(state, index, ctx, users);
   const rows: string[] = [];
-  for (const file of users) {
-    const own = index.facts(file)!.imports; // in the order of the edges
+  for (const [file, { imports: own }] of users) {
     const doubtful = (imports.get(file) ?? []).flatMap(({ kind, how, line, spec }, i) => {
       const isUnseen = how === "require" && !/\.[cm]?jsx?$/.test(file); // TypeScript does not follow it
-      return kind === "missing" || (isUnseen && kind === "internal")
-        ? [{ line, spec, names: own[i]?.names ?? [] }]
-        : [];
+      return kind === "missing" || (isUnseen && kind === "internal") ? [{ line, spec, names: own[i]!.names }] : [];
     });
     if (!doubtful.length) continue;
     const { text } = await ctx.files.read(file);
@@ -177,6 +189,8 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
   }
   return rows;
 }
+
+const mayTake = (taken: string, name: string): boolean => taken[0] === "*" || taken.split(" as ")[0] === name;
 
 /** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
 function takesName(taken: string, name: string, text: string): boolean {
@@ -190,18 +204,29 @@ function takesName(taken: string, name: string, text: string): boolean {
 /** Where it stands in files that the index does not know. */
 async function textHits(
   name: string,
-  { files }: Index,
+  { files, names }: Index,
   isKnown: (file: string) => boolean,
   ctx: Ctx,
 ): Promise<string[]> {
-  if (!/^[\w$#]+$/.test(name)) return [];
-  const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
-  const { text, failed } = await ctx.call("grep", { query, regex: true });
-  if (failed) return [];
   const known = new Set(files.filter((file) => SCRIPT.test(file) || isKnown(file)));
+  const others = names.filter((file) => !known.has(file));
+  if (!/^[\w$#]+$/.test(name) || !others.length) return [];
+  const query = `(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`;
+  const glob = globOf(others);
+  const { text, failed } = await ctx.call("grep", { query, regex: true, ...(glob && { glob }) });
+  if (failed) return [];
   const rows = text.split("\n").filter((row) => /^[^":]+:\d+:/.test(row) && !known.has(row.split(":")[0]!));
   const more = rows.length > MAX_TEXT_HITS || /^\[\d+ more hit/m.test(text);
   return [...rows.slice(0, MAX_TEXT_HITS), ...(more && rows.length ? ["[there is more; grep shows all of it]"] : [])];
+}
+
+/** Their extensions, so that code is not searched again; undefined if they cannot be told from it. */
+function globOf(names: string[]): string | undefined {
+  const kinds = new Set(names.map((name) => /\.[^./]+$/.exec(name)?.[0] ?? name.slice(name.lastIndexOf("/") + 1)));
+  const parts = [...kinds].map((kind) => (kind.startsWith(".") ? `*${kind}` : kind));
+  const glob = `{${parts.join(",")},}`;
+  const isPlain = parts.every((part) => /^[\w.*@+-]+$/.test(part) && !SCRIPT.test(part));
+  return isPlain && glob.length < MAX_GLOB_CHARS ? glob : undefined;
 }
 
 export async function check(state: State, { paths }: { paths: string[] }, ctx: Ctx): Promise<Result> {

@@ -3,14 +3,15 @@ import { ts } from "ts-morph";
 import type { At } from "./contract.ts";
 import { absolute } from "./disk.ts";
 import { treeOf } from "./documents.ts";
-import { isMainExport, readLinks, readSubclasses } from "./links.ts";
+import { isMainExport, linksOf } from "./links.ts";
 import { type Found, isLocal, locate, wordOf } from "./locate.ts";
 import { importersOf, resolve } from "./modules.ts";
-import { begin, grow, sliceOf } from "./programs.ts";
+import { begin, grow, has, sliceOf, slimOf } from "./programs.ts";
+import { isCleared, reachOf } from "./reach.ts";
 import type { Link, Slice, State } from "./state.ts";
 
-/** The position of the name, after loading everything that could use it. */
-export function load(state: State, at: At): Target {
+/** The position of the name, after loading everything that could use it; `isWhole`: with all their types. */
+export function load(state: State, at: At, isWhole = true): Target {
   begin(state);
   const file = codeFile(state, at.path);
   const slice = sliceOf(state, file);
@@ -20,9 +21,22 @@ export function load(state: State, at: At): Target {
     throw new Error(
       `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there has that name. Look it up again.`,
     );
+  const position = found.name.getStart(source);
+  const slim = isWhole ? undefined : slimTarget(state, slice, file, found);
+  if (slim) return { file, position, ...slim };
   const { files, words } = candidates(state, slice, file, source, found);
   grow(state, slice, files, true);
-  return { slice, file, position: found.name.getStart(source), files, words };
+  return { slice, isSlim: false, file, position, files, words };
+}
+
+/** Without the types of files that cannot matter, if those are not needed. */
+function slimTarget(state: State, slice: Slice, file: string, found: Found) {
+  const reached = reachOf(state, slice, file, found);
+  if (!reached) return undefined;
+  const { files, words, doubts } = reached;
+  const isLoaded = has(slice, reached);
+  const slim = isLoaded ? slice : slimOf(state, slice, reached);
+  return isCleared(slim.program!, doubts) ? { slice: slim, isSlim: !isLoaded, files, words } : undefined;
 }
 
 export function codeFile(state: State, path: string): string {
@@ -92,20 +106,13 @@ function candidates(
   }
 }
 
-export function linksOf(state: State, slice: Slice, file: string, withSubclasses = false): Link[] {
-  const source = treeOf(state, slice, file);
-  if (!source) return [];
-  const found = state.links.get(source) ?? readLinks(source);
-  state.links.set(source, found);
-  return withSubclasses ? [...found, ...readSubclasses(source)] : found;
-}
-
 interface Candidates {
   files: string[];
   words: Set<string>; // the name and its aliases
 }
 export interface Target extends Candidates {
   slice: Slice;
+  isSlim: boolean; // types from other files are unknown
   file: string;
   position: number;
 }

@@ -8,9 +8,9 @@ import { tryTo } from "./words.ts";
 export type Acquired = [string, unknown, unknown, unknown, unknown, string, ts.ScriptKind | undefined, ParseOptions];
 type ParseOptions = ts.CreateSourceFileOptions;
 
-/** A file's tree, as the program will have it. */
-export function treeOf(state: State, slice: Slice, file: string): ts.SourceFile | undefined {
-  slice.full.add(file); // the caller looks for names in it
+/** A file's tree, as the program will have it; `isFull`: with its JSDoc, since the caller looks for names in it. */
+export function treeOf(state: State, slice: Slice, file: string, isFull = true): ts.SourceFile | undefined {
+  if (isFull) slice.full.add(file);
   const version = docVersion(state, slice, file);
   if (version === undefined) return undefined;
   const known = slice.docs.get(file);
@@ -85,6 +85,18 @@ export function tableOf(state: State, source: ts.SourceFile & { nameTable?: unkn
 export function docVersion(state: State, { full }: Slice, file: string): string | undefined {
   const version = versionOf(state, file);
   return version && full.has(file) ? `${version}+` : version;
+}
+
+/** Whether a comment may hold one of the names: without its comments, a file is parsed in half the time. */
+export function isInJsDoc(text: string, names: Iterable<string>): boolean {
+  const sought = [...names].filter((name) => text.includes(name));
+  if (!sought.length) return false;
+  for (let from = text.indexOf("/**"); from >= 0; from = text.indexOf("/**", from + 3)) {
+    const end = text.indexOf("*/", from + 2);
+    const comment = text.slice(from, end < 0 ? text.length : end);
+    if (sought.some((name) => comment.includes(name))) return true;
+  }
+  return false;
 }
 
 /** As a whole word. */

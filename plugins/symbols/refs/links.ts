@@ -2,13 +2,22 @@
 import { ts } from "ts-morph";
 import { K } from "./compiler.ts";
 import { isScript } from "./disk.ts";
+import { treeOf } from "./documents.ts";
 import { partsOf, wordOf } from "./locate.ts";
-import type { Link } from "./state.ts";
+import type { Link, Slice, State } from "./state.ts";
 
 export const isMainExport = ({ how, to, module }: Link): boolean => how === "export" && to === "default" && !module;
 
+export function linksOf(state: State, slice: Slice, file: string, withSubclasses = false): Link[] {
+  const source = treeOf(state, slice, file);
+  if (!source) return [];
+  const found = state.links.get(source) ?? readLinks(source);
+  state.links.set(source, found);
+  return withSubclasses ? [...found, ...readSubclasses(source)] : found;
+}
+
 /** Every name under which a file passes on another. */
-export function readLinks(source: ts.SourceFile): Link[] {
+function readLinks(source: ts.SourceFile): Link[] {
   const found: Link[] = [];
   const isJs = isScript(source.fileName);
   for (const statement of source.statements) read(statement);
@@ -95,7 +104,7 @@ export function exportedAs(target: ts.Expression): string | undefined {
 }
 
 /** Classes without a constructor: constructing them uses the base class. */
-export function readSubclasses(source: ts.SourceFile): Link[] {
+function readSubclasses(source: ts.SourceFile): Link[] {
   const found: Link[] = [];
   visit(source);
   return found;

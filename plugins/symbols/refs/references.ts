@@ -1,16 +1,16 @@
 // All places that refer to one symbol.
 import { ts } from "ts-morph";
-import { linksOf, load, type Target } from "./candidates.ts";
+import { load, type Target } from "./candidates.ts";
 import { internals } from "./compiler.ts";
 import type { At, Group, Place } from "./contract.ts";
 import { absolute, isInProject, isScript, relative } from "./disk.ts";
-import { exportedAs } from "./links.ts";
+import { exportedAs, linksOf } from "./links.ts";
 import type { State } from "./state.ts";
 
 const MAX_LINE_CHARS = 120; // characters
 
 export function references(state: State, at: At): Group[] {
-  const target = load(state, at);
+  const target = load(state, at, false);
   const { service, program } = target.slice;
   const found = service.findReferences(target.file, target.position) ?? [];
   const groups = found.map(({ definition, references }) => {

@@ -2,6 +2,7 @@
 import type { Stats } from "node:fs";
 import type { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
+import type { Export, Import } from "../scan/facts.ts";
 
 /** One tsconfig.json or jsconfig.json, or none. */
 export interface Config {
@@ -21,6 +22,8 @@ export interface Slice {
   program?: ts.Program; // the latest one
   seen: number; // how many it then had in full
   importsMayHaveChanged: boolean; // an import may lead elsewhere than before
+  slim?: Slice; // what names at the top level of modules need: it shares the trees
+  only?: Set<string>; // the files that imports may lead to
   unwarmed: ts.Node[]; // what warm() has not processed yet, the next one last
 }
 /** `imports` is set once a program has the file. */
@@ -40,10 +43,13 @@ export type Sources = ReadonlyMap<string, string>;
 export const LIB = "/zz-typescript-lib/";
 export const MAX_WHOLE_PROJECT_FILES = 2_000; // files: in a larger project only what a question needs is loaded
 
+/** What a file takes of another, as in the index. */
+export type Passing = Pick<Import, "from" | "how" | "names">;
+
 /** What an open service holds. All paths are absolute. */
 export interface State {
   root: string;
-  index: { usersOf(names: Set<string>): string[]; globals(): string[]; importsOf(path: string): string[] | undefined };
+  index: Index;
   gate: CompilerGate;
   disk: Disk;
   libs: Map<string, string>; // TypeScript's own declarations, by path
@@ -59,6 +65,16 @@ export interface State {
   sources: Sources;
   slices: Slice[]; // the most recently used first
   isThorough: boolean;
+}
+/** What is known of the files without reading them. */
+export interface Index {
+  usersOf(names: Set<string>): string[]; // files that contain one as an identifier, a string or in JSDoc; one too few is wrong
+  globals(): string[]; // files whose declarations are visible without an import
+  passing?: {
+    of(path: string): Passing[]; // all that it imports
+    exportsOf(path: string): Export[];
+    taking(what: "*" | "default"): string[]; // files that may import a module as a whole, or its default
+  };
 }
 interface Disk {
   useCaseSensitiveFileNames: boolean;

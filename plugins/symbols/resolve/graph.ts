@@ -4,7 +4,10 @@ import { isMade } from "../scan/made.ts";
 import type { Edge, Graph, Resolver } from "./contract.ts";
 import { CODE, folderOf } from "./paths.ts";
 
-export async function graphOf(files: Iterable<readonly [string, Facts]>, resolver: Resolver): Promise<Graph> {
+export async function graphOf(
+  files: Iterable<readonly [string, Pick<Facts, "imports">]>,
+  resolver: Resolver,
+): Promise<Graph> {
   const all = [...files];
   await resolver.prepare(all.map(([file, { imports }]) => [file, imports]));
   const imports = new Map<string, Edge[]>();

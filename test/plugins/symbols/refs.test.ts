@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
+import type { CompilerGate } from "zz";
 import { type At, openService, type Place, type Renaming, type Service } from "../../../plugins/symbols/refs.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
 
@@ -25,7 +26,7 @@ const CONFIG = JSON.stringify({
   compilerOptions: { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] },
 });
 
-function project(sources: Files, links: Record<string, string> = {}): Project {
+function project(sources: Files, links: Record<string, string> = {}, gate?: CompilerGate): Project {
   const root = mkdtempSync(join(tmpdir(), "zz-refs-"));
   const texts = new Map<string, string>();
   const marked: string[] = [];
@@ -62,7 +63,13 @@ function project(sources: Files, links: Record<string, string> = {}): Project {
     return code().filter((path) => [...names].some((name) => texts.get(path)!.includes(name)));
   };
   const globals = () => code().filter((path) => scan(path, texts.get(path)!).global);
-  const service = openService(root, usersOf, globals);
+  const facts = (path: string) => scan(path, texts.get(path)!);
+  const passing = {
+    of: (path: string) => facts(path).imports,
+    exportsOf: (path: string) => facts(path).exports,
+    taking: () => code(),
+  };
+  const service = openService(root, { usersOf, globals, passing }, gate);
   service.update(code());
   after(() => {
     service.close();
@@ -591,6 +598,76 @@ const REFERENCES: [title: string, files: Files, links?: Record<string, string>][
   ],
   ["a label", { "a.ts": "export function f() {\n  ⟦!outer⟧: for (;;) break ⟦outer⟧;\n}" }],
   ["a type parameter", { "a.ts": "export type A<\n  ⟦!T⟧,\n> = ⟦T⟧[];\nexport type B<T> = T;" }],
+  [
+    "a module as a type",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export type All = typeof import("./a");',
+      "c.ts": 'import type { All } from "./b";\nexport const f = (all: All) => all.⟦foo⟧;',
+    },
+  ],
+  [
+    "an import() that a function gives",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export const load = () => import("./a");',
+      "c.ts": 'import { load } from "./b";\n(await load()).⟦foo⟧;\nload().then((all) => all.⟦foo⟧);',
+    },
+  ],
+  [
+    "a module that stars, names and defaults pass on",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export * as ns from "./a";',
+      "c.ts": 'export * from "./b";\nexport { ns as other } from "./b";',
+      "d.ts": 'import { other } from "./c";\nexport default other;',
+      "e.ts": 'import it from "./d";\nimport * as all from "./c";\nit.⟦foo⟧;\nall.ns.⟦foo⟧;',
+      "f.ts": 'import * as all from "./c";\nexport const { ns } = all;',
+      "g.ts": 'import { ns } from "./f";\nns.⟦foo⟧;',
+    },
+  ],
+  [
+    "what a namespace's alias leads to",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import * as all from "./a";\nexport namespace N {\n  export import it = all.⟦foo⟧;\n}',
+      "c.ts": 'import { N } from "./b";\nN.it;',
+    },
+  ],
+  [
+    "a module beside variables of the same name",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import * as ns from "./a";\nns.⟦foo⟧;\nexport const f = (ns: { foo: 1 }) => [ns, ns.foo];',
+      "c.ts": 'import * as ns from "./a";\nexport const unseen = ns;',
+    },
+  ],
+  [
+    "a name, and no use of what an earlier export * has under that name",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": "export const foo = 2;",
+      "c.ts": 'export * from "./b";',
+      "d.ts": 'export * from "./c";\nexport * from "./a";',
+      "e.ts": 'import * as all from "./d";\nall.foo;',
+      "g.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧;',
+    },
+  ],
+  [
+    "a name in JSDoc, under its own name and another",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import type { ⟦foo⟧ as ⟦bar⟧ } from "./a";\n/** {@link ⟦bar⟧} */\nexport const it = 1;',
+      "c.ts": 'import * as ns from "./a";\n/** {@link ns.⟦foo⟧} */\nexport const it = 1;',
+    },
+  ],
+  [
+    "what `declare module` adds to an interface",
+    {
+      "a.ts": "export interface ⟦!Foo⟧ {}",
+      "b.ts": 'declare module "./a" {\n  interface ⟦Foo⟧ {\n    b: 1;\n  }\n}\nexport {};',
+    },
+  ],
 ];
 
 for (const [title, files, links] of REFERENCES)
@@ -676,6 +753,72 @@ test("references() asks for no file where no other can see the name", () => {
   });
   service.references(at);
   deepEqual([...asked], []);
+});
+
+/** The files of the project that a question reads. */
+function readFor(files: Files, name?: string): string[] {
+  const read = new Set<string>();
+  const { service, at } = project(
+    files,
+    {},
+    {
+      ...{ mayLookUp: () => true, mayList: () => true, leadsOut: () => {}, unread: () => [], again: () => {} },
+      mayRead: (file) => Boolean(read.add(file.replace(/^.*\//, ""))),
+    },
+  );
+  service.references(name ? { ...at, name } : at);
+  return [...read].filter((file) => file in files).sort();
+}
+const AROUND = {
+  "heavy.ts": 'import "./heavier";\nexport const heavy = { foo: 1 };',
+  "heavier.ts": "declare global {\n  var heavier: 1;\n}\nexport {};",
+  "other.ts": 'import { heavy } from "./heavy";\nheavy.foo;',
+};
+const READ: [title: string, files: Files, read: string[]][] = [
+  [
+    "that import the name",
+    {
+      ...AROUND,
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'import { heavy } from "./heavy";\nimport { foo } from "./a";\nheavy;',
+    },
+    ["a.ts", "b.ts"],
+  ],
+  [
+    "that pass it on",
+    {
+      ...AROUND,
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.ts": 'export * from "./a";',
+      "c.ts": 'import { foo } from "./b";',
+    },
+    ["a.ts", "b.ts", "c.ts"],
+  ],
+  [
+    "it is in, if it is a function's own",
+    { ...AROUND, "a.ts": 'import { heavy } from "./heavy";\nexport const f = (⟦!foo⟧ = heavy) => foo;' },
+    ["a.ts"],
+  ],
+  [
+    "whose types decide",
+    { ...AROUND, "a.ts": 'import { heavy } from "./heavy";\nexport const it = { ⟦!foo⟧: heavy };' },
+    ["a.ts", "heavier.ts", "heavy.ts", "other.ts"],
+  ],
+];
+for (const [title, files, read] of READ)
+  test(`references() reads the files ${title}`, () => deepEqual(readFor(files), read));
+
+test("references() goes on to another name, with what it has", () => {
+  const own = project({
+    "a.ts": "export const ⟦!foo⟧ = 1;",
+    "b.ts": 'import { foo } from "./a";\nimport { bar } from "./c";\n/** {@link bar} */\nexport const it = foo;',
+    "c.ts": "export const bar = 1;",
+  });
+  equal(found(own.service, own.at).length, 3);
+  deepEqual(found(own.service, { path: "c.ts", line: 1, name: "bar" }), ["b.ts:36", "b.ts:65", "c.ts:13"]);
+  own.write("b.ts", 'import { foo } from "./a";');
+  deepEqual(found(own.service, { path: "c.ts", line: 1, name: "bar" }), ["c.ts:13"]);
+  equal(found(own.service, own.at).length, 2);
 });
 
 test("references() sees a use that was added to a file", () => {

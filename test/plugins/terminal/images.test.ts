@@ -3,6 +3,8 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import jpeg from "jpeg-js";
+import pngjs from "pngjs";
 import {
   drawn,
   MAX_IMAGE_COLUMNS,
@@ -10,6 +12,7 @@ import {
   type Protocol,
   protocolOf,
 } from "../../../plugins/terminal/images.ts";
+import { sixels } from "../../../plugins/terminal/sixel.ts";
 import { mediaIn } from "../../../sdk/media.ts";
 import { call, say } from "../../support/fake/openai.ts";
 import { JPEG, PDF, png } from "../../support/media.ts";
@@ -70,6 +73,11 @@ test("A long image goes to kitty in pieces, of which only the last says so", () 
 });
 
 const PNG = png(40, 30);
+function red(width: number, height: number): Buffer {
+  const image = new pngjs.PNG({ width, height });
+  for (let i = 0; i < image.data.length; i += 4) image.data.set([200, 40, 80, 255], i);
+  return pngjs.PNG.sync.write(image);
+}
 function project(settings: object = {}) {
   const where = place();
   mkdirSync(where.home, { recursive: true });
@@ -78,6 +86,9 @@ function project(settings: object = {}) {
     "dot.png": PNG,
     "photo.jpg": JPEG,
     "paper.pdf": PDF,
+    "real.png": red(40, 30),
+    "wide.png": red(1_000, 6),
+    "real.jpg": jpeg.encode({ data: Buffer.alloc(16 * 8 * 4, 200), width: 16, height: 8 }).data,
     "half.png": PNG.subarray(0, 40),
     "note.png": "words\n",
   };
@@ -127,6 +138,60 @@ for (const [name, env, shape] of [
     await zz.leave();
   });
 }
+
+/** What a terminal says of itself when it is asked. */
+const answering = (zz: Awaited<ReturnType<typeof start>>, answer: string) => {
+  let done = false;
+  zz.pty.onData(() => {
+    if (done || !zz.raw().includes("\x1b[c")) return;
+    done = true;
+    zz.type(answer);
+  });
+};
+const SIXEL = /\x1bP0;1;q"1;1;(\d+);(\d+)[^\x1b]*\x1b\\/g;
+
+for (const [what, path, size] of [
+  ["a PNG", "real.png", [40, 30]],
+  ["a JPEG", "real.jpg", [16, 8]],
+  ["a PNG that is wider than the screen", "wide.png", [360, 2]],
+] as const)
+  test(`show_image draws ${what} as sixels where the terminal says that it has them, and keeps what is typed`, async (t) => {
+    const zz = await start(t, NONE, path);
+    answering(zz, "later\x1b[6;16;6t\x1b[?62;4;22c");
+    await zz.say("show it", "Good.");
+    const all = [...zz.raw().matchAll(SIXEL)];
+    equal(all.length, 1, zz.screen());
+    deepEqual([Number(all[0]![1]), Number(all[0]![2])], size);
+    await zz.sees("› later");
+    const count = zz.raw().split("\x1b[16t").length;
+    zz.type("\x15and again\r");
+    await zz.sees(/Good\.[\s\S]*Good\./);
+    equal(zz.raw().split("\x1b[16t").length, count, "it is asked once");
+  });
+
+test("A terminal without sixels, or that does not answer, is asked once and draws nothing", async (t) => {
+  for (const answer of ["\x1b[?1;2c", ""]) {
+    const zz = await start(t, NONE, "dot.png");
+    if (answer) answering(zz, answer);
+    await zz.say("show it", "Good.");
+    match(zz.fake.requests[1]!.body.messages.at(-1).content, /there is no terminal here that draws images/);
+    equal(zz.raw().match(SIXEL), null);
+    equal(zz.raw().split("\x1b[16t").length, 2);
+  }
+});
+
+test("What cannot be decoded is told to the model", async (t) => {
+  const zz = await start(t, NONE, "photo.jpg");
+  answering(zz, "\x1b[?62;4c");
+  await zz.say("show it", "Good.");
+  match(zz.fake.requests[1]!.body.messages.at(-1).content, /it cannot be decoded/);
+});
+
+test("Sixels are the image: decoded again, they have its colour", async () => {
+  const text = await sixels(mediaIn(red(100, 50))!, [50, 400]);
+  match(text!, /^\x1bP0;1;q"1;1;50;25#0;2;78;16;31/); // in percent
+  equal(await sixels({ ...mediaIn(png())!, base64: "AAAA" }, [50, 50]), undefined);
+});
 
 const UNSHOWN: [what: string, env: Record<string, string>, path: string, why: RegExp, settings?: object][] = [
   ["on a terminal that cannot", NONE, "dot.png", /there is no terminal here that draws images\. open_file opens it/],

@@ -3,7 +3,7 @@ import { equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findCalls } from "../../../plugins/text-calls/find.ts";
 import { FORMATS, formatFor, wordsFor } from "../../../plugins/text-calls/formats.ts";
-import { cutOff, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
+import { cutEverywhere, cutOff, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
 
 const RUNS = Number(process.env.ZZ_RUNS ?? 60);
 
@@ -13,6 +13,7 @@ describe("What is written is read", () => {
 
 describe("Of what is cut off, nothing else runs than was written", () => {
   for (const format of FORMATS) test(`${format.name}: ${RUNS} random cuts`, () => cutOff(format, RUNS));
+  for (const format of FORMATS) test(`${format.name}: cut at every place`, () => cutEverywhere(format));
 });
 
 describe("A model's format", () => {

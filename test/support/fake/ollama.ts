@@ -83,6 +83,7 @@ export interface Installed {
   capabilities?: string[] | null; // null: an old server that does not report them
   trained?: number | null;
   parameters?: string;
+  loaded?: { size?: number; size_vram?: number }; // in memory
 }
 export interface FakeOllama extends Fake {
   /** Requests other than /api/chat, such as "POST /api/show m"; "closed /api/pull" if the client left during a pull. */
@@ -120,6 +121,13 @@ export async function fakeOllama(
       "GET /api/version": route(() => json({ version: "0.14.1" })),
       "GET /api/tags": route(() =>
         json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, wait),
+      ),
+      "GET /api/ps": route(() =>
+        json({
+          models: installed.flatMap(({ name, loaded }) =>
+            loaded ? [{ name, model: name, ...loaded, expires_at: "2026-06-01T12:05:00Z", context_length: 4096 }] : [],
+          ),
+        }),
       ),
       "POST /api/pull": route(({ body, aborted }) => {
         void aborted.then(() => asked.push("closed /api/pull"));

@@ -3,13 +3,13 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Zz } from "../../../kernel/contract.ts";
-import { type Asked, harness, type Setup } from "../../../sdk/testing.ts";
-import { call, say } from "../../support/fake/openai.ts";
-import { needs } from "../../support/needs.ts";
-import { repl } from "../../support/repl.ts";
-import { place, ROOT } from "../../support/run.ts";
-import { KEY } from "../../support/terminal.ts";
+import type { Zz } from "../../../../kernel/contract.ts";
+import { type Asked, harness, type Setup } from "../../../../sdk/testing.ts";
+import { call, say } from "../../../support/fake/openai.ts";
+import { needs } from "../../../support/needs.ts";
+import { repl } from "../../../support/repl.ts";
+import { place, ROOT } from "../../../support/run.ts";
+import { KEY } from "../../../support/terminal.ts";
 import { CALLS, FILES, READ, type Row } from "./calls.ts";
 
 const TODOS: Asked[] = [

@@ -14,6 +14,22 @@ export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): 
   return own;
 }
 
+/** The names under which other programs call these tools, as tools themselves: for whoever looks for calls in a text. */
+export function foreignTools(tools: Tools): Tools {
+  const taken = new Set(tools.map(({ name }) => bare(name)));
+  const made: Tools = [];
+  const editor: Habit = { to: "edit_file", names: EDITORS.names, params: {} };
+  for (const { to, names } of [...HABITS, editor]) {
+    const tool = tools.find(({ name }) => name === to);
+    for (const name of tool ? names.split(" ") : []) {
+      if (taken.has(bare(name))) continue;
+      taken.add(bare(name));
+      made.push({ name, description: "", schema: tool!.schema });
+    }
+  }
+  return made;
+}
+
 async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   const given = isArgs(call.args) ? call.args : {};
   if (call.name.length > MAX_NAME_CHARS) return [call];

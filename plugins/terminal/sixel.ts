@@ -1,0 +1,115 @@
+// Images as sixels, for terminals that have no better way. Whether one has them it is asked, once, when the first image is to be shown:
+// meanwhile zz has the keyboard to itself, and what was typed goes back to whoever reads it next.
+import type { Ctx } from "zz";
+import type { MediaFile } from "zz/text";
+import { tryTo } from "zz/text";
+
+const ASK = "\x1b[16t\x1b[c"; // how large a cell is, and what the terminal can; it answers in this order
+const ANSWERED = /\x1b\[\?([\d;]*)c/;
+const CELL = /\x1b\[6;(\d+);(\d+)t/;
+const ASK_MS = 300;
+const SIXELS = "4"; // among what it can
+const PLAIN_CELL: Cell = [10, 20];
+const MAX_CELL = 200; // pixels
+const MAX_PIXELS = 16_000_000; // they are unpacked here
+const MAX_DECODER_MB = 256;
+const MAX_COLOURS = 256;
+
+export type Cell = [width: number, height: number]; // in pixels
+
+/** The terminal's cell; undefined: it draws no sixels, or nobody can ask it. */
+export async function askForSixels({ terminal }: Pick<Ctx, "terminal">): Promise<Cell | undefined> {
+  if (!terminal || !process.stdin.isTTY) return undefined;
+  const said = await terminal(ask).catch(() => "");
+  const can = ANSWERED.exec(said)?.[1]?.split(";") ?? [];
+  if (!can.slice(1).includes(SIXELS)) return undefined; // the first number is the kind of terminal
+  const [, height, width] = CELL.exec(said)?.map(Number) ?? [];
+  const isCell = width && height && width <= MAX_CELL && height <= MAX_CELL;
+  return isCell ? [width, height] : PLAIN_CELL;
+}
+
+/** What comes until it has answered, or too late. */
+function ask(): Promise<string> {
+  const { stdin, stderr } = process;
+  return new Promise((resolve) => {
+    let said = "";
+    const hear = (bytes: Buffer | string) => {
+      said += bytes.toString("latin1");
+      if (ANSWERED.test(said)) end();
+    };
+    const late = setTimeout(end, ASK_MS);
+    stdin.setRawMode(true);
+    stdin.on("data", hear).resume();
+    stderr.write(ASK);
+
+    function end(): void {
+      clearTimeout(late);
+      stdin.off("data", hear).pause();
+      stdin.setRawMode(false);
+      const typed = said.replace(ANSWERED, "").replace(CELL, "");
+      if (typed) stdin.unshift(Buffer.from(typed, "latin1"));
+      resolve(said);
+    }
+  });
+}
+
+export function unfitForSixels({ type, width = 0, height = 0 }: MediaFile): string | undefined {
+  if (type !== "image/png" && type !== "image/jpeg") return `it is ${type}, and only PNG and JPEG are drawn`;
+  return width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
+}
+
+/** undefined: it cannot be decoded. */
+export async function sixels(
+  { type, base64 }: MediaFile,
+  [wide, high]: [width: number, height: number], // at most, in pixels
+): Promise<string | undefined> {
+  const { default: encoder } = await import("sixel/lib/SixelEncoder.js");
+  const bytes = Buffer.from(base64, "base64");
+  const image = type === "image/png" ? await ofPng(bytes) : await ofJpeg(bytes);
+  if (!image || image.width * image.height > MAX_PIXELS) return undefined;
+  const scale = Math.min(1, wide / image.width, high / image.height);
+  const { data, width, height } = scale < 1 ? shrunk(image, scale) : image;
+  return encoder.image2sixel(data, width, height, MAX_COLOURS, 1);
+}
+
+interface Pixels {
+  data: Uint8Array; // four bytes each
+  width: number;
+  height: number;
+}
+
+async function ofPng(bytes: Buffer): Promise<Pixels | undefined> {
+  const { default: pngjs } = await import("pngjs");
+  return tryTo(() => pngjs.PNG.sync.read(bytes));
+}
+
+async function ofJpeg(bytes: Buffer): Promise<Pixels | undefined> {
+  const { default: jpeg } = await import("jpeg-js");
+  const how = { useTArray: true, maxMemoryUsageInMB: MAX_DECODER_MB, maxResolutionInMP: MAX_PIXELS / 1e6 } as const;
+  return tryTo(() => jpeg.decode(bytes, how));
+}
+
+/** Each pixel is the mean of those that it stands for. */
+function shrunk(image: Pixels, scale: number): Pixels {
+  const width = Math.max(1, Math.round(image.width * scale));
+  const height = Math.max(1, Math.round(image.height * scale));
+  const data = new Uint8Array(width * height * 4);
+  for (let y = 0; y < height; y++) {
+    const [top, bottom] = span(y, height, image.height);
+    for (let x = 0; x < width; x++) {
+      const [left, right] = span(x, width, image.width);
+      const sum = [0, 0, 0, 0];
+      for (let row = top; row < bottom; row++)
+        for (let at = (row * image.width + left) * 4, end = (row * image.width + right) * 4; at < end; at += 4)
+          for (let part = 0; part < 4; part++) sum[part]! += image.data[at + part]!;
+      const count = (bottom - top) * (right - left);
+      for (let part = 0; part < 4; part++) data[(y * width + x) * 4 + part] = sum[part]! / count;
+    }
+  }
+  return { data, width, height };
+}
+
+function span(at: number, count: number, all: number): [from: number, to: number] {
+  const from = Math.floor((at * all) / count);
+  return [from, Math.max(from + 1, Math.floor(((at + 1) * all) / count))];
+}

@@ -1,0 +1,151 @@
+// Calls in text that name their tool as other programs do: in every format each becomes just what it becomes as a native call.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Call, Reply } from "../../../kernel/contract.ts";
+import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
+import { rescue } from "../../../plugins/text-calls/rescue.ts";
+import { type Harness, harness } from "../../../sdk/testing.ts";
+import { FORMATS } from "../../support/text-calls.ts";
+import { CALLS, FILES } from "./habits/calls.ts";
+import { PROSE } from "./prose.ts";
+
+const house = () => harness({ own: true, files: FILES, answer: "yes" });
+
+async function read({ ctx }: Harness, text: string, worded: boolean, more: Partial<Reply> = {}): Promise<Reply> {
+  const { tools } = ctx.about;
+  const own = (call: Call) => ownCalls([call], tools, ctx);
+  const reply: Reply = { text, thinking: "", calls: [], finish: "stop", ...more };
+  return rescue(reply, { tools, foreign: foreignTools(tools), own, options: {}, worded });
+}
+const NEW_ID = /(?<=id\\+": \\+")[\da-f]{8}/g; // of a notebook's cell
+const shown = (calls: readonly Call[]) => calls.map(({ name, args, broken }) => (broken ? [name] : [name, args]));
+
+test("A call under a foreign name is found in every format", async (t) => {
+  const it = await house();
+  t.after(() => it.close());
+  const { ctx } = it;
+  for (const format of FORMATS)
+    await t.test(format.name, async () => {
+      const wrong: string[] = [];
+      for (const [, name, given, { failed }] of CALLS) {
+        const isCall = typeof given === "object" && given !== null && !Array.isArray(given);
+        if (!isCall || failed || name.includes("<|")) continue; // what no format can write, and what fits no tool
+        const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", it.root)) as Call["args"];
+        const native = await ownCalls([{ id: "1", name, args }], ctx.about.tools, ctx);
+        const text = format.calls([{ id: `functions.${name}:0`, name, args }], ctx.about.tools);
+        const found = (await read(it, `So:\n${text}`, true)).calls;
+        if (!isSame(found, native))
+          wrong.push(
+            `${name} ${JSON.stringify(args).slice(0, 200)}\n  ${JSON.stringify(found)}\n  ${JSON.stringify(native)}`,
+          );
+      }
+      ok(!wrong.length, `${wrong.length}:\n${wrong.slice(0, 8).join("\n")}`);
+    });
+});
+
+function isSame(found: readonly Call[], native: readonly Call[]): boolean {
+  const plain = (calls: readonly Call[]) =>
+    JSON.stringify(shown(calls))
+      .replace(NEW_ID, "id")
+      .replace(/"(true|false|-?\d+(?:\.\d+)?)"/g, "$1") // a parameter that zz does not have has no type in XML
+      .replace(/,"ignore":"\[\]"/, "");
+  return plain(found) === plain(native);
+}
+
+describe("A foreign name in a text", () => {
+  test("runs: a command, a read and an edit, one after the other", async () => {
+    for (const format of FORMATS) {
+      const say = (name: string, args: Call["args"]) => format.calls([{ id: `functions.${name}:0`, name, args }], []);
+      const script = [
+        say("Bash", { command: "echo hello", description: "Says hello" }),
+        say("Read", { file_path: "a.ts" }),
+        say("str_replace_based_edit_tool", {
+          command: "str_replace",
+          path: "a.ts",
+          old_str: "return 1;",
+          new_str: "return 2;",
+        }),
+        "Done.",
+      ];
+      await using it = await harness({ own: true, files: FILES, answer: "yes", script });
+      const { text, calls } = await it.ask("go");
+      const names = calls.map(({ name, ok }) => `${name} ${ok}`);
+      deepEqual([text, names], ["Done.", ["run_command true", "read_file true", "edit_file true"]], format.name);
+      equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"), format.name);
+    }
+  });
+
+  test("that nobody knows stays text, and one whose arguments do not fit, too", async () => {
+    await using it = await house();
+    for (const text of [
+      '<tool_call>\n{"name": "Frobnicate", "arguments": {"command": "ls"}}\n</tool_call>',
+      '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
+      '<tool_call>\n{"name": "undo_edit", "arguments": {}}\n</tool_call>',
+    ])
+      deepEqual(shown((await read(it, text, false)).calls), [], text);
+  });
+
+  test("that was asked for in words and does not fit is told to the model, by zz's name", async () => {
+    await using it = await house();
+    const { calls } = await read(
+      it,
+      '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
+      true,
+    );
+    deepEqual(
+      calls.map(({ name }) => name),
+      ["run_command"],
+    );
+  });
+
+  test("that was cut off does not run", async () => {
+    await using it = await house();
+    const text = '<tool_call>\n{"name": "Bash", "arguments": {"command": "rm -r';
+    const { calls } = await read(it, text, false, { finish: "length" });
+    match(calls[0]!.broken!, /cut off/);
+  });
+
+  test("that the person's own tool has goes there", async () => {
+    await using it = await house();
+    const bash = { name: "bash", description: "", schema: { type: "object", properties: { cmd: { type: "string" } } } };
+    const tools = [...it.ctx.about.tools, bash];
+    const reply: Reply = {
+      text: '<tool_call>{"name":"bash","arguments":{"cmd":"x"}}</tool_call>',
+      thinking: "",
+      calls: [],
+      finish: "stop",
+    };
+    const own = (call: Call) => ownCalls([call], tools, it.ctx);
+    const { calls } = await rescue(reply, { tools, foreign: foreignTools(tools), own, options: {}, worded: false });
+    deepEqual(shown(calls), [["bash", { cmd: "x" }]]);
+  });
+});
+
+describe("Nothing that only looks like it is a call", () => {
+  for (const text of [
+    'open("a.ts")',
+    '```python\nopen("a.ts")\n```',
+    'fetch("https://example.com")',
+    '[run("a"), exec("b")]',
+    'cat("a.ts")\nls()',
+    '{"run": {"command": "npm test"}}',
+    '{"read": {"path": "a.ts"}}',
+    'shell{"command": "ls"}',
+    'Use `bash(command="ls")` for that.',
+    'Claude Code calls {"name": "Bash", "arguments": {"command": "ls"}} there.',
+  ])
+    test(text, async () => {
+      await using it = await house();
+      for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], `${worded}`);
+    });
+
+  test(`the ${PROSE.length} texts that talk about calls`, async () => {
+    await using it = await house();
+    for (const worded of [false, true])
+      for (const text of PROSE) {
+        const plain = [/\bget_weather\b/g, /\brun_command\b/g, /\bwrite_file\b/g];
+        const foreign = plain.reduce((made, name, i) => made.replace(name, ["Read", "Bash", "Write"][i]!), text);
+        for (const one of [text, foreign]) deepEqual(shown((await read(it, one, worded)).calls), [], one);
+      }
+  });
+});

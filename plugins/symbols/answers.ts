@@ -6,7 +6,7 @@ import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
-import { freshIndex, type State, type SymbolQuery } from "./answers/state.ts";
+import { freshIndex, lean, type State, type SymbolQuery } from "./answers/state.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import { openRemote } from "./remote.ts";
@@ -16,11 +16,13 @@ import { openWatch } from "./watch.ts";
 export type Answers = ReturnType<typeof openAnswers>;
 
 export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOngoing: () => boolean) {
+  const watch = openWatch(root, () => config.debounce);
   const project = openProject(
     root,
     home,
     (count, ctx, now) => limit(config, count, ctx, now),
     () => config.ignore,
+    watch,
   );
   const state: State = {
     root,
@@ -28,7 +30,7 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
     isOngoing,
     project,
     remote: openRemote(root, isOngoing),
-    watch: openWatch(root, () => config.debounce),
+    watch,
     arrived: new Set(),
     noticeChange: (ctx) => noticeChange(state, ctx),
   };
@@ -44,14 +46,17 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
   return {
     definition: (symbol: string, ctx: Ctx) => told(definition(state, symbol, ctx)),
     references: (args: SymbolQuery & { start?: number }, ctx: Ctx) => told(references(state, args, ctx)),
-    symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) => told(symbols(state, args, ctx)),
-    structure: (args: { path?: string; depth?: number }, ctx: Ctx) => told(structure(state, args, ctx)),
+    symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>
+      told(lean(() => symbols(state, args, ctx))),
+    structure: (args: { path?: string; depth?: number }, ctx: Ctx) =>
+      told(lean<Result | string>(() => structure(state, args, ctx))),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
       told(showPart(state, what, args, ctx)),
-    dependencies: (args: { path?: string }, ctx: Ctx) => told(dependencies(state, args, ctx)),
-    dependents: (args: { path: string }, ctx: Ctx) => told(dependents(state, args, ctx)),
-    complexity: (args: { path?: string }, ctx: Ctx) => told(complexity(state, args, ctx)),
-    todos: (args: { path?: string }, ctx: Ctx) => told(todos(state, args, ctx)),
+    dependencies: (args: { path?: string }, ctx: Ctx) =>
+      told(lean<Result | string>(() => dependencies(state, args, ctx))),
+    dependents: (args: { path: string }, ctx: Ctx) => told(lean<Result | string>(() => dependents(state, args, ctx))),
+    complexity: (args: { path?: string }, ctx: Ctx) => told(lean<Result | string>(() => complexity(state, args, ctx))),
+    todos: (args: { path?: string }, ctx: Ctx) => told(lean<Result | string>(() => todos(state, args, ctx))),
     check: (args: { paths: string[] }, ctx: Ctx) => told(check(state, args, ctx)),
     rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => told(rename(state, args, ctx)),
     map: (args: { query?: string; focus?: string[]; tokens?: number; why?: boolean }, ctx: Ctx) =>

@@ -10,7 +10,7 @@ import { scratchPage } from "./store.ts";
 import type { ReadRequest, Rows } from "./worker.ts";
 
 const BATCH_FILES = 32; // files
-const FILES_PER_READER = 500; // files that justify another process
+const FILES_PER_READER = 400; // files that justify another process
 const MAX_READERS = 4;
 const YOUNG_MB = 64; // MB for what is new in a thread: with less, a fourth of the time goes into collecting garbage
 
@@ -23,7 +23,7 @@ export async function readAll(
   onRows: (rows: Rows, page: Page) => void,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cores = os.availableParallelism() / 2; // each also compiles and collects garbage in its own threads
+  const cores = os.availableParallelism(); // this process waits meanwhile; each reader takes a second of work until it is fast
   const count = Math.max(1, Math.floor(Math.min(cores, files.length / FILES_PER_READER, MAX_READERS)));
   let [next, left] = [0, files.length];
   const readers = Array.from({ length: count }, startReader);

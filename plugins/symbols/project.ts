@@ -21,10 +21,12 @@ import {
   type StoredRow,
   storeFile,
 } from "./store.ts";
+import type { Watch } from "./watch.ts";
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
 const MAX_LOCAL_FILES = 24; // files read in this process, since a worker takes longer to start
 const MAX_LOCAL_BYTES = 400_000;
+const MAX_UNLISTED = 1_000; // names that are known not to be listed
 const MANY_FILES = 1_000; // files, from which on memory is given back
 
 /** The index at one moment. */
@@ -52,9 +54,15 @@ export interface Project {
 /** Decides what to do with a project of very many files. */
 export type Limit = (count: number, ctx: Ctx, now: Scope) => Promise<Scope>;
 
-export function openProject(root: string, home: string, limit: Limit, patterns: () => readonly string[]): Project {
+export function openProject(
+  root: string,
+  home: string,
+  limit: Limit,
+  patterns: () => readonly string[],
+  watch?: Pick<Watch, "take" | "generation">,
+): Project {
   const file = storeFile(root, home);
-  let cached: Data | undefined;
+  const all: Known = { root, limit, patterns, list: [] };
   let running: Promise<Index> | undefined;
   let waiting: Promise<Index> | undefined;
   return { fresh, drop };
@@ -73,70 +81,153 @@ export function openProject(root: string, home: string, limit: Limit, patterns: 
   }
 
   function drop(): void {
-    cached = undefined;
+    [all.cached, all.last] = [undefined, undefined];
     fs.rmSync(file, { force: true });
   }
 
   async function update(ctx: Ctx): Promise<Index> {
     const started = performance.now();
     const db = openStore(root, home, ctx.note);
-    if (cached) db.data = cached;
+    const before = watch?.generation() ?? 0;
+    const touched = await watch?.take();
+    const told = all.last;
+    all.last = undefined; // until it has been looked at
+    if (all.cached) db.data = all.cached;
     else db.read();
     const { data } = db;
     const look: Look = { ctx, root, data, fresh: new Map(), stored: new Map() };
-    const { fresh, stored } = look;
-    const listing = ctx.files.list();
-    listing.catch(() => {}); // awaited below
-    const changed = [...data.files]
-      .filter(([name, entry]) => isChanged(path.join(root, name), entry))
-      .map(([name]) => name);
-    if (fitsLocally(root, changed)) await readHere(look, changed); // while the files are listed
-    const names = (await listing).filter((name) => !CONTROL.test(name));
-    const { code, texts, ignored } = await codeAmong(names, patterns(), ctx.note);
-    Object.assign(data, await limit(code.length, ctx, data));
-    const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
-    const isDenied = ctx.permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
-    const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
-    const readable = inScope.filter(isReadable);
-    const wanted = new Set(readable.slice(0, data.most));
-    const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
-    for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
-    const missing = [...wanted]
-      .filter((name) => !data.files.has(name))
-      .concat(changed.filter((name) => wanted.has(name)));
-    const unread = missing.filter((name) => !fresh.has(name));
-    let failure: unknown;
-    if (fitsLocally(root, unread)) await readHere(look, unread);
-    else await readInWorkers(look, unread).catch((error) => (failure = error));
-    const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
-    const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
-    if (fresh.size || stored.size || gone.length) {
-      change(
-        data,
-        [...fresh.values()].filter((row) => wanted.has(row.path)),
-        stored,
-        gone,
-      );
+    const isWatched = before === told?.generation && before === watch?.generation() && told.rules === rulesOf(all, ctx);
+    const changed = told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
+    if (!told || !changed) {
+      const unlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].slice(-MAX_UNLISTED);
+      return await lookAtAll(all, look, db, started, before, unlisted);
+    }
+    await readHere(look, changed);
+    if (look.fresh.size) {
+      change(data, [...look.fresh.values()], look.stored, []);
       save(db, ctx);
     }
-    if (failure) throw failure;
-    cached = data;
-    if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
-    const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
-    const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
-    return indexOf(data, names, counts, (resolved) => {
-      if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
-      data.resolved = resolved;
-      data.change = { rows: [], gone: [] };
-      save(db, ctx);
-    });
+    all.last = told;
+    return indexFor(db, ctx, told.list, { ...told.counts, ms: performance.now() - started, read: look.fresh.size });
   }
+}
+
+/** What may be read, and what is to be indexed. */
+function rulesOf(all: Known, { permissions }: Ctx): string {
+  return JSON.stringify([permissions.rules, all.patterns()]);
+}
+
+/** The files to read again of what a watch told; undefined: a file came or went, so that all have to be looked at. */
+async function changesIn(
+  all: Known,
+  touched: ReadonlySet<string>,
+  told: Last,
+  { ctx, data }: Look,
+): Promise<string[] | undefined> {
+  const found = [...data.files.keys()].filter((name) => data.files.get(name)!.mtime === -1); // to be read again
+  for (const name of touched) {
+    const entry = data.files.get(name);
+    const stat = tryTo(() => fs.lstatSync(path.join(all.root, name)));
+    if (entry ? !stat?.isFile() : stat ? stat.isDirectory() || !told.unlisted.has(name) : told.names.has(name))
+      return undefined;
+    if (entry && entry.mtime !== -1 && isChanged(path.join(all.root, name), entry)) found.push(name);
+  }
+  const now = await all.limit(told.code, ctx, data);
+  return now.scope === data.scope && now.most === data.most && fitsLocally(all.root, found) ? found : undefined;
+}
+
+async function lookAtAll(
+  all: Known,
+  look: Look,
+  db: LowSync<Data>,
+  started: number,
+  generation: number,
+  maybeUnlisted: string[],
+): Promise<Index> {
+  const { ctx, data, fresh, stored } = look;
+  const rules = rulesOf(all, ctx);
+  const listing = ctx.files.list();
+  listing.catch(() => {}); // awaited below
+  const changed = [...data.files]
+    .filter(([name, entry]) => isChanged(path.join(all.root, name), entry))
+    .map(([name]) => name);
+  if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
+  const listed = await listing;
+  const found = listed.filter((name) => !CONTROL.test(name));
+  const names = found.length === all.list.length && found.every((name, i) => name === all.list[i]) ? all.list : found;
+  all.list = names;
+  const { code, texts, ignored } = await codeAmong(names, all.patterns(), ctx.note);
+  Object.assign(data, await all.limit(code.length, ctx, data));
+  const inScope = data.scope ? code.filter((name) => name.startsWith(`${data.scope}/`)) : code;
+  const isDenied = deniesReading(ctx);
+  const isReadable = (name: string) => (data.files.has(name) && !isDenied) || mayRead(ctx, name);
+  const readable = inScope.filter(isReadable);
+  const wanted = new Set(readable.slice(0, data.most));
+  const left = readable.length - dropLinks(look, wanted, readable, changed) - wanted.size;
+  for (const name of textsOf(look, texts).filter(isReadable).slice(0, data.most)) wanted.add(name);
+  const missing = [...wanted]
+    .filter((name) => !data.files.has(name))
+    .concat(changed.filter((name) => wanted.has(name)));
+  const unread = missing.filter((name) => !fresh.has(name));
+  let failure: unknown;
+  if (fitsLocally(all.root, unread)) await readHere(look, unread);
+  else await readInWorkers(look, unread).catch((error) => (failure = error));
+  const stale = new Set(changed.filter((name) => !fresh.has(name) && !stored.has(name)));
+  const gone = [...data.files.keys()].filter((name) => !wanted.has(name) || stale.has(name));
+  if (fresh.size || stored.size || gone.length) {
+    change(
+      data,
+      [...fresh.values()].filter((row) => wanted.has(row.path)),
+      stored,
+      gone,
+    );
+    save(db, ctx);
+  }
+  if (failure) throw failure;
+  all.cached = data;
+  if (stored.size > MANY_FILES || data.files.size > 5 * MANY_FILES) freeMemorySoon();
+  const [ms, beyond] = [performance.now() - started, code.length - inScope.length];
+  const counts = { ms, read: fresh.size + stored.size, left, beyond, scope: data.scope, ignored };
+  const known = new Set(listed);
+  const unlisted = new Set(maybeUnlisted.filter((name) => !known.has(name) && !name.endsWith(".gitignore")));
+  all.last = { generation, rules, names: known, list: names, counts, code: code.length, unlisted };
+  return indexFor(db, ctx, names, counts);
+}
+
+function indexFor(db: LowSync<Data>, ctx: Ctx, names: readonly string[], counts: Counts): Index {
+  const { data } = db;
+  return indexOf(data, names, counts, (resolved) => {
+    if (JSON.stringify(resolved) === JSON.stringify(data.resolved)) return;
+    data.resolved = resolved;
+    data.change = { rows: [], gone: [] };
+    save(db, ctx);
+  });
+}
+
+/** What is known of a project between two questions. */
+interface Known {
+  root: string;
+  limit: Limit;
+  patterns: () => readonly string[];
+  cached?: Data | undefined;
+  last?: Last | undefined;
+  list: readonly string[]; // of all files, the same object until one comes or goes
+}
+/** The last look at all files. */
+interface Last {
+  generation: number; // of the watch when it began
+  rules: string;
+  names: ReadonlySet<string>; // of all that were listed
+  list: readonly string[]; // without those that cannot be shown
+  counts: Counts;
+  code: number; // how many files of code there were
+  unlisted: ReadonlySet<string>; // what was told of and is not listed, as what an editor writes beside a file
 }
 
 /** The texts that lie in the indexed folder and are no links. */
 function textsOf({ root, data }: Look, texts: string[]): string[] {
   const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
-  const isLink = (name: string) => fs.lstatSync(path.join(root, name), { throwIfNoEntry: false })?.isSymbolicLink();
+  const isLink = (name: string) => tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink());
   return near.filter((name) => data.files.has(name) || !isLink(name));
 }
 
@@ -147,7 +238,7 @@ function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[]
   for (const name of wanted) {
     const file = path.join(root, name);
     const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
-    if (isKnown || !fs.lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) continue;
+    if (isKnown || !tryTo(() => fs.lstatSync(file).isSymbolicLink())) continue;
     const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
     if (target !== undefined && listed.has(target)) wanted.delete(name);
   }
@@ -221,7 +312,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
 }
 
 type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
-function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"]): Index {
+function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
   return {
     ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, resolved, keep },
@@ -233,17 +324,29 @@ function indexOf(data: Data, names: string[], counts: Counts, keep: Index["keep"
   };
 }
 
+/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
-  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  const stat = statOf(file);
   return !stat || stat.mtimeMs !== mtime || stat.ctimeMs !== ctime || stat.size !== size;
 }
 
 function fitsLocally(root: string, names: string[]): boolean {
   if (names.length > MAX_LOCAL_FILES) return false;
-  const sizes = names.map((name) => fs.statSync(path.join(root, name), { throwIfNoEntry: false })?.size ?? 0);
+  const sizes = names.map((name) => statOf(path.join(root, name))?.size ?? 0);
   return sizes.reduce((sum, size) => sum + size, 0) <= MAX_LOCAL_BYTES;
 }
 
+/** Whether a rule may keep from reading what was read before. */
+export const deniesReading = ({ permissions }: Ctx): boolean =>
+  permissions.rules.some(({ kind, verdict }) => kind === "read" && verdict !== "allow");
 export const mayRead = ({ permissions }: Ctx, name: string): boolean =>
   permissions.judge("read", name).verdict === "allow";
 

@@ -10,7 +10,7 @@ import { type Entry, pack, type Row } from "./rows.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
 import { bagOf } from "./scan/words.ts";
-import { scan } from "./scan.ts";
+import { entriesOf, scanForRow } from "./scan.ts";
 
 const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand
 const MAX_PROSE_BYTES = 250_000; // of a file that is no code
@@ -71,8 +71,8 @@ function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | u
   }
   const isPlain = isUtf8(bytes);
   if (CODE.test(name) && isPlain) {
-    const facts = scan(name, text);
-    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text)) }; // minified: nobody wrote it
+    const { facts, uses } = scanForRow(name, text);
+    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text), uses && entriesOf(uses)) }; // minified: nobody wrote it
   }
   const facts: Facts = CODE.test(name) ? listed("not UTF-8") : empty();
   if (isMarkedGenerated(text)) facts.made = true;

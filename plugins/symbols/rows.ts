@@ -19,13 +19,21 @@ const PRIVATE = 4;
 const PROTECTED = 8;
 const LOCAL = 16;
 
-export function pack(facts: Facts, words: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(textOf(facts)), END, words]);
+/** `uses`: where they are not in the facts. */
+export function pack(facts: Facts, words: Buffer, uses?: Iterable<[string, number]>): Buffer {
+  const text = textOf(facts, uses ?? Object.entries(facts.uses));
+  const length = Buffer.byteLength(text);
+  const row = Buffer.allocUnsafe(length + 1 + words.length);
+  row.write(text);
+  row[length] = 0; // JSON has none
+  words.copy(row, length + 1);
+  return row;
 }
-const END = Buffer.of(0); // JSON has none
 
-function textOf(facts: Facts): string {
-  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
+function textOf(facts: Facts, uses: Iterable<[string, number]>): string {
+  let used = " ";
+  for (const [name, count] of uses) used += `${name}:${count} `;
+  const { symbols, imports, exports, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
   return JSON.stringify({
     s: symbols.map((sym) =>
       trimmed([
@@ -42,9 +50,7 @@ function textOf(facts: Facts): string {
     ),
     i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
     e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
-    u: ` ${Object.entries(uses)
-      .map(([name, count]) => `${name}:${count}`)
-      .join(" ")} `,
+    u: used.length > 1 ? used : "  ",
     t: todos.map(({ line, text }) => [line, text]),
     n: [loc, nesting, decisions],
     x: parseError,
@@ -63,7 +69,9 @@ export function unpack(row: Buffer): Facts {
     symbols: s.map(symOf),
     imports: i.map(importOf),
     exports: e.map(exportOf),
-    uses: usesOf(u),
+    get uses() {
+      return usesOf(u); // few ask for them, and they take more memory than the rest
+    },
     todos: t.map(([line, text]: [number, string]) => ({ line, text })),
     ...{ loc: n[0], nesting: n[1], decisions: n[2] },
     ...(x && { parseError: x }),
@@ -135,6 +143,8 @@ const CHUNK = 1 << 20; // bytes searched at a time
 export const defining = (pageIndexes: PageIndex[], name: string): string[] =>
   containing(pageIndexes, `[${JSON.stringify(name)},`);
 export const using = (pageIndexes: PageIndex[], name: string): string[] => containing(pageIndexes, ` ${name}:`);
+/** The files that say of themselves that a program made them. */
+export const generated = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"m":true');
 export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
 /** The files whose rows contain a text. */

@@ -3,7 +3,7 @@
 import type { ts } from "ts-morph";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
-import { countLines, lineStarts } from "./scan/lines.ts";
+import { countLines, lineAt, lineStarts } from "./scan/lines.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
 import { noteError, noteFailure, type Parsed, parse } from "./scan/parse.ts";
 import { createSourceFile, PARSE_OPTIONS, unescapeLeadingUnderscores } from "./scan/parser.ts";
@@ -16,10 +16,25 @@ export { listed };
 
 const MINIFIED = 500; // characters per line, on average
 
+/** Where git left a conflict in the middle of a merge or a rebase; -1: nowhere. */
+function conflictIn(text: string): number {
+  const start = text.search(/^<{7} /m);
+  const middle = start < 0 ? -1 : text.indexOf("\n=======", start);
+  return middle >= 0 && text.indexOf("\n>>>>>>> ", middle) >= 0 ? start : -1;
+}
+const CONFLICT_MARKS = /^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?\r?$/gm;
+
 /** Does not throw, whatever the text is. */
 export function scan(path: string, text: string): Facts {
-  if (/\.json$/i.test(path)) return scanJson(path, text);
-  if (/\.ya?ml$/i.test(path)) return scanYaml(text);
+  const { facts, uses } = scanForRow(path, text);
+  if (uses) facts.uses = record(uses);
+  return facts;
+}
+
+/** The same for a row, in which the uses are a text: no object is made of them on the way. */
+export function scanForRow(path: string, text: string): { facts: Facts; uses?: Map<ts.__String, number> } {
+  if (/\.json$/i.test(path)) return { facts: scanJson(path, text) };
+  if (/\.ya?ml$/i.test(path)) return { facts: scanYaml(text) };
   return scanCode(path, text);
 }
 
@@ -27,10 +42,15 @@ function isMinified(path: string, text: string, lines: number): boolean {
   return /[.-]min\.[cm]?js$/.test(path) || (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED);
 }
 
-function scanCode(path: string, text: string): Facts {
+function scanCode(path: string, text: string): ReturnType<typeof scanForRow> {
   const starts = lineStarts(text);
-  if (isMinified(path, text, starts.length)) return listed("minified");
+  if (isMinified(path, text, starts.length)) return { facts: listed("minified") };
   const facts = empty();
+  const conflict = conflictIn(text);
+  if (conflict >= 0) {
+    facts.parseError = `line ${lineAt(starts, conflict)}: a merge conflict`;
+    text = text.replace(CONFLICT_MARKS, (mark) => " ".repeat(mark.length)); // the parser would skip one of the two sides
+  }
   const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
   const file: Reading = {
     ...{ text, starts, facts, uses: new Map(), exported: new Set(), texts: [] },
@@ -46,7 +66,6 @@ function scanCode(path: string, text: string): Facts {
       Object.assign(file, START);
     }
   noteTags(file);
-  facts.uses = record(file.uses);
   facts.loc = countLines(file);
   facts.decisions += file.decisions;
   facts.todos = source ? todosIn(source, text, starts) : [];
@@ -54,7 +73,7 @@ function scanCode(path: string, text: string): Facts {
   if (source && !isModule(path, source, file)) facts.global = true;
   if (isMarkedGenerated(text)) facts.made = true;
   noteError(facts, source, starts);
-  return facts;
+  return { facts, uses: file.uses };
 }
 
 /** Whether other files see its declarations only by importing them. */
@@ -73,4 +92,8 @@ function record(uses: Map<ts.__String, number>): Record<string, number> {
   const all = Object.create(null);
   for (const [name, count] of uses) all[unescapeLeadingUnderscores(name)] = count;
   return Object.setPrototypeOf(all, Object.prototype);
+}
+/** As Object.entries() of them. */
+export function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {
+  for (const [name, count] of uses) yield [unescapeLeadingUnderscores(name), count];
 }

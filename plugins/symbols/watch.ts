@@ -1,48 +1,188 @@
-// Watches the folders of the indexed files, so that saved changes are indexed before the next question.
+// Watches the folders of the project, so that saved changes are indexed before the next question, and a question need not
+// look at every file: where every folder is watched, what was not told of has not changed.
 import fs from "node:fs";
 import path from "node:path";
+import { setImmediate } from "node:timers/promises";
+import type { Git } from "zz";
+import { tryTo } from "zz/text";
 
-const MAX_FOLDERS = 5_000; // watched; each costs the system some resources
+const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
+const MAX_UNLISTED = 500; // folders without a listed file, of which git is asked whether it ignores them
+const MAX_EVENTS = 4_000; // between two looks; the system forgets some when there are many more
+const NEVER = new Set(["node_modules", ".git"]);
+/** Where the system tells of every change, also of one by another program: not over a network, where another machine may write. */
+const LOCAL_DISKS = new Set([
+  ...[0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e],
+]);
 
 export interface Watch {
-  on(files: readonly string[], onChange: () => void): void; // watches these files' folders, and calls this on a change
+  /** Watches the folders of these files, and those without any; calls `onChange` some time after a change. */
+  on(names: readonly string[], git: Git, onChange: () => void): void;
   changes(): number; // how many it saw so far
+  /** What it saw since it was last asked; undefined: not everything is watched, or too much happened. */
+  take(): Promise<ReadonlySet<string> | undefined>;
+  /** Changes with the watched folders: what one look at all files and `take()` with the same number saw is all there is. */
+  generation(): number;
   close(): void;
+}
+
+interface Watching {
+  root: string;
+  debounce: () => number;
+  watchers: Map<string, fs.FSWatcher>; // by the folder
+  unlisted: Set<string>; // those of them that hold no listed file, and git's own
+  touched: Set<string>;
+  generation: number;
+  events: number;
+  isLost: boolean; // whether something happened that nobody knows
+  isWhole: boolean; // whether every folder is watched
+  run: number;
+  timer?: NodeJS.Timeout;
+  onChange(): void;
+  seen: number;
+  known?: readonly string[] | undefined;
 }
 
 /** `debounce`: ms without a further change, before it tells of one. */
 export function openWatch(root: string, debounce: () => number): Watch {
-  const watchers = new Map<string, fs.FSWatcher>();
-  let timer: NodeJS.Timeout | undefined;
-  let onChange = () => {};
-  let seen = 0;
-  return { on, changes: () => seen, close };
+  const w: Watching = {
+    ...{ root, debounce, watchers: new Map(), unlisted: new Set(), touched: new Set(), onChange() {} },
+    ...{ generation: 0, events: 0, isLost: false, isWhole: false, run: 0, seen: 0 },
+  };
+  return {
+    on: (names, git, onChange) => on(w, names, git, onChange),
+    take: () => take(w),
+    close: () => close(w),
+    changes: () => w.seen,
+    generation: () => w.generation,
+  };
+}
 
-  function on(files: readonly string[], act: () => void): void {
-    onChange = act;
-    const folders = new Set(files.map((file) => path.dirname(file)));
-    folders.add(".");
-    for (const [folder, watcher] of watchers) if (!folders.has(folder)) forget(folder, watcher);
-    for (const folder of [...folders].slice(0, MAX_FOLDERS)) if (!watchers.has(folder)) watchFolder(folder);
+function on(w: Watching, names: readonly string[], git: Git, act: () => void): void {
+  w.onChange = act;
+  if (names === w.known) return;
+  w.known = names;
+  const folders = foldersOf(names);
+  for (const folder of [...w.watchers.keys()]) if (folders.has(folder) === w.unlisted.has(folder)) forget(w, folder);
+  let isWhole = process.platform === "linux" && folders.size <= MAX_FOLDERS && isLocal(w);
+  for (const folder of [...folders].slice(0, MAX_FOLDERS)) isWhole = add(w, folder, () => scheduleUpdate(w)) && isWhole;
+  w.isWhole = false; // until it is w.known which others there are
+  if (isWhole) void watchOthers(w, folders, git, ++w.run);
+}
+
+/** A new file may come into a folder that has none so far, and git may list one that it did not. */
+async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, run: number): Promise<void> {
+  const found = new Set<string>();
+  for (let next = [...listed]; next.length; ) {
+    const inner: string[] = [];
+    for (const [i, folder] of next.entries()) {
+      if (i % 50 === 0) await setImmediate();
+      for (const entry of entriesOf(w, folder)) {
+        if (entry.name === ".git" && folder !== ".") return; // another repository, with a list of its own
+        const name = path.posix.join(folder, entry.name);
+        if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
+      }
+    }
+    if (found.size + inner.length > MAX_UNLISTED) return;
+    const ignored = inner.length ? await git.say(["check-ignore", "-z", "--", ...inner], w.root) : "";
+    const isIgnored = new Set(ignored?.split("\0"));
+    next = inner.filter((name) => !isIgnored.has(name));
+    for (const name of next) found.add(name);
   }
-  function watchFolder(folder: string): void {
-    try {
-      const watcher = fs.watch(path.join(root, folder), { persistent: false }, scheduleUpdate);
-      watcher.on("error", () => forget(folder, watcher));
-      watchers.set(folder, watcher);
-    } catch {} // it is gone, or the system has no watchers left: each question checks for itself
+  const dir = (await git.say(["rev-parse", "--absolute-git-dir"], w.root))?.trimEnd();
+  if (run !== w.run) return;
+  for (const folder of w.unlisted) if (!found.has(folder) && !listed.has(folder)) forget(w, folder);
+  w.unlisted.clear();
+  let isWhole = true;
+  for (const folder of found) isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
+  for (const folder of dir ? [dir, path.join(dir, "info")] : []) {
+    if (!fs.existsSync(folder)) continue;
+    isWhole = add(w, folder) && w.unlisted.add(folder) && isWhole;
   }
-  function scheduleUpdate(): void {
-    seen++;
-    clearTimeout(timer);
-    timer = setTimeout(onChange, debounce()).unref();
+  w.isWhole = isWhole;
+}
+
+/** Returns whether it is watched. */
+function add(w: Watching, folder: string, act?: () => void): boolean {
+  if (w.watchers.has(folder)) return true;
+  try {
+    const isGits = path.isAbsolute(folder);
+    const watcher = fs.watch(path.resolve(w.root, folder), { persistent: false }, (_, name) => {
+      if (isGits && !/^(?:index|exclude)$/.test(name ?? "index")) return;
+      notice(w, isGits || !name ? undefined : path.posix.join(folder, name));
+      act?.();
+    });
+    watcher.on("error", () => forget(w, folder));
+    w.watchers.set(folder, watcher);
+    w.generation++;
+    return true;
+  } catch {
+    return false; // it is gone, or the system has no w.watchers left: each question looks for itself
   }
-  function forget(folder: string, watcher: fs.FSWatcher): void {
-    watcher.close();
-    watchers.delete(folder);
-  }
-  function close(): void {
-    clearTimeout(timer);
-    for (const [folder, watcher] of watchers) forget(folder, watcher);
-  }
+}
+/** Undefined: nobody knows what. */
+function notice(w: Watching, name: string | undefined): void {
+  w.events++;
+  if (name === undefined || w.events > MAX_EVENTS) w.isLost = true;
+  else if (w.touched.size < MAX_EVENTS) w.touched.add(name);
+  if (name === undefined) return;
+  if (w.watchers.has(name) && name !== ".")
+    forgetWith(w, name); // it may be another one now
+  else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined; // with folders in it, perhaps
+}
+function scheduleUpdate(w: Watching): void {
+  w.seen++;
+  clearTimeout(w.timer);
+  w.timer = setTimeout(w.onChange, w.debounce()).unref();
+}
+
+async function take(w: Watching): Promise<ReadonlySet<string> | undefined> {
+  if (!w.isWhole) return reset(w);
+  for (let i = 0; i < 2; i++) await setImmediate(); // what happened up to now is told of in between
+  const { isWhole, isLost } = w;
+  const all = reset(w);
+  return isWhole && !isLost ? all : undefined;
+}
+function reset(w: Watching): ReadonlySet<string> | undefined {
+  const { isWhole } = w;
+  const all = new Set(w.touched);
+  w.touched.clear();
+  [w.events, w.isLost] = [0, false];
+  return isWhole ? all : undefined;
+}
+
+function forgetWith(w: Watching, folder: string): void {
+  for (const one of [...w.watchers.keys()]) if (one === folder || one.startsWith(`${folder}/`)) forget(w, one);
+  w.isLost = true;
+  w.known = undefined;
+}
+function forget(w: Watching, folder: string): void {
+  w.watchers.get(folder)?.close();
+  w.watchers.delete(folder);
+  w.unlisted.delete(folder);
+  w.generation++;
+}
+function close(w: Watching): void {
+  clearTimeout(w.timer);
+  w.run++;
+  for (const folder of [...w.watchers.keys()]) forget(w, folder);
+  w.isWhole = false;
+}
+function entriesOf(w: Watching, folder: string): fs.Dirent[] {
+  return tryTo(() => fs.readdirSync(path.join(w.root, folder), { withFileTypes: true })) ?? []; // gone, which its watcher tells
+}
+function isLocal(w: Watching): boolean {
+  return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);
+}
+
+/** Of these files, and the folders around those. */
+function foldersOf(names: readonly string[]): Set<string> {
+  const folders = new Set(["."]);
+  for (const name of names)
+    for (let at = name.lastIndexOf("/"); at > 0; at = name.lastIndexOf("/", at - 1)) {
+      const folder = name.slice(0, at);
+      if (folders.has(folder)) break;
+      folders.add(folder);
+    }
+  return folders;
 }

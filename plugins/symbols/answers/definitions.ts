@@ -2,7 +2,8 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { bestFor, type Found, fuzzy } from "../match.ts";
-import { defining } from "../rows.ts";
+import type { Index } from "../project.ts";
+import { defining, generated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
@@ -34,20 +35,27 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
   const known = new Set(own.map(placeOf));
+  const made = madeBy(index);
+  const writtenFirst = (a: Found, b: Found): number => Number(made(a.path)) - Number(made(b.path));
   const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))].sort(writtenFirst);
-  const all = () => foundIn(index, written(index.files), ctx).filter(({ kind }) => kind !== "key");
+  const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
   if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
   if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
 }
 
-/** Without build output and the like, unless there is nothing else. */
-function written(files: readonly string[]): readonly string[] {
-  const own = files.filter((file) => !isMade(file));
-  return own.length ? own : files;
+/** Tells build output and the like, by its path or by what its first lines say. */
+function madeBy(index: Index): (file: string) => boolean {
+  const marked = new Set(generated(index.pageIndexes));
+  return (file) => isMade(file) || marked.has(file);
 }
-const writtenFirst = (a: Found, b: Found): number => Number(isMade(a.path)) - Number(isMade(b.path));
+/** Without those, unless there is nothing else. */
+function written(index: Index): readonly string[] {
+  const made = madeBy(index);
+  const own = index.files.filter((file) => !made(file));
+  return own.length ? own : index.files;
+}
 
 const placeOf = ({ path: file, line }: Found): string => `${file}:${line}`;
 const rowWithAlias = (found: Found | Alias): string =>
@@ -60,7 +68,7 @@ export async function symbols(
 ) {
   const index = await freshIndex(state, ctx);
   const files = filesUnder(index, under, ctx);
-  const all = foundIn(index, relative(under, ctx) ? files : written(files), ctx).filter(
+  const all = foundIn(index, relative(under, ctx) ? files : written(index), ctx).filter(
     (found) => !kind || found.kind === kind,
   );
   const best = fuzzy(nameIn(query), all, MAX_ROWS);

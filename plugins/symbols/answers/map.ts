@@ -9,7 +9,7 @@ import type { Facts } from "../scan/facts.ts";
 import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
 import { isMapped, lastName } from "./rows.ts";
-import { freshIndex, type ShownMap, type State, unattended } from "./state.ts";
+import { freshIndex, lean, type ShownMap, type State, unattended } from "./state.ts";
 
 const MAP_TOKENS = 2_000;
 const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000]; // of the map in the prompt: a part of the model's window
@@ -47,22 +47,28 @@ function isKnown(index: Index, focus: string): boolean {
   return isThere || defining(index.pageIndexes, lastName(name)).length > 0;
 }
 
-async function mapFor(
+const mapFor = (
   ...[state, index, request, ctx, arrived]: [State, Index, MapRequest, Ctx, Iterable<string>?]
-): Promise<RepoMap> {
-  const { mapFrom } = await import("../rank.ts");
-  const [survey, history] = await Promise.all([
-    surveyFor(state, index, ctx),
-    request.query ? historyOf(state, ctx) : undefined,
-  ]);
-  const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
-  return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
-}
+): Promise<RepoMap> =>
+  lean(async () => {
+    const { mapFrom } = await import("../rank.ts");
+    const [survey, history] = await Promise.all([
+      surveyFor(state, index, ctx),
+      request.query ? historyOf(state, ctx) : undefined,
+    ]);
+    const known = new Set(survey.docs.flatMap(({ path: file, source }) => (source ? [file] : [])));
+    return mapFrom(survey, { seen: filesSeen(ctx, known, arrived), history, ...request });
+  });
 
 /** What is counted of the index, until a file of it changes, or what may be read. */
 export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
   if (state.survey?.version === index.version && state.survey.about === about) return state.survey.made;
+  state.survey = { version: index.version, about, made: await survey(state, index, ctx) };
+  return state.survey.made;
+}
+
+async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
   const factsOf = (file: string) => read.get(file) ?? read.set(file, index.facts(file)).get(file);
   const once: Index = Object.create(index, { facts: { value: factsOf } });
@@ -88,7 +94,6 @@ export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<S
     others.map((name) => ({ path: name, words: index.words(name) })),
   );
   read.clear();
-  state.survey = { version: index.version, about, made };
   return made;
 }
 

@@ -1,5 +1,6 @@
 // What the tools share while a project is open.
 
+import v8 from "node:v8";
 import type { Ctx } from "zz";
 import type { Config } from "../index.ts";
 import type { Index, Project } from "../project.ts";
@@ -46,8 +47,18 @@ export interface SymbolQuery {
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.partial = partialIndex(index);
-  if (state.isOngoing()) state.watch.on(index.files, () => state.noticeChange(unattended(ctx)));
+  if (state.isOngoing()) state.watch.on(index.names, ctx.git, () => state.noticeChange(unattended(ctx)));
   return index;
+}
+
+/** What is read of all files is garbage soon: V8 would make room for it, of 60 MB, and keep that. */
+export async function lean<T>(run: () => Promise<T>): Promise<T> {
+  v8.setFlagsFromString("--semi-space-growth-factor=1");
+  try {
+    return await run();
+  } finally {
+    v8.setFlagsFromString("--semi-space-growth-factor=2"); // as it is by itself
+  }
 }
 
 function partialIndex({ files, left, beyond, scope, ignored }: Index): string {

@@ -132,14 +132,15 @@ function define(all: Uses, doc: number, sym: Sym): void {
   if (isPublic(sym) && docs.at(-1) !== doc) docs.push(doc);
 }
 function countUses({ names, users, definers, uses }: Uses, doc: number, facts: Facts): void {
-  for (const name in facts.uses) {
+  const used = facts.uses; // made when it is asked for
+  for (const name in used) {
     const id = names.get(name);
     if (id === undefined) continue;
     users[id]!++;
     if (!definers[id]!.length) continue;
     uses.doc.push(doc);
     uses.name.push(id);
-    uses.count.push(facts.uses[name]!);
+    uses.count.push(used[name]!);
   }
 }
 

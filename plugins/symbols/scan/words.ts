@@ -81,26 +81,53 @@ for (let code = 0; code < 128; code++) {
 
 /** By the hash of a word as it is spelt: that of its stem; -1 of one that says little. */
 const stems = new Map<number, number>();
-const MAX_STEMS = 200_000;
+/** By the hash of an identifier as it is spelt: where what it adds to a bag is counted. */
+const spelt = new Map<number, number[]>();
+/** Where each hash is counted, which hash that is, and how often the text has it that is being read. */
+const places = new Map<number, number>();
+const MAX_KEPT = 100_000; // of each of these
+let hashes = new Uint32Array(1 << 14);
+let counts = new Uint32Array(1 << 14);
 
 export function bagOf(text: string): Buffer {
-  const counts = new Map<number, number>();
-  const add = (hash: number) => void counts.set(hash, (counts.get(hash) ?? 0) + 1);
-  if (stems.size > MAX_STEMS) stems.clear();
+  const touched: number[] = [];
+  if (Math.max(places.size, spelt.size) > MAX_KEPT) for (const known of [stems, spelt, places]) known.clear();
   const { length } = text;
   for (let at = 0; at < length; at++) {
-    let kind = KINDS[text.charCodeAt(at)]!;
+    let code = text.charCodeAt(at);
+    let kind = KINDS[code]!;
     if (kind === NONE) continue;
     const start = at;
+    let hash = OFFSET;
     let isWide = false;
     do {
       if (kind === WIDE) isWide = true;
-      kind = ++at < length ? KINDS[text.charCodeAt(at)]! : NONE;
+      hash = Math.imul(hash ^ code, PRIME);
+      code = ++at < length ? text.charCodeAt(at) : 0;
+      kind = KINDS[code]!;
     } while (kind !== NONE);
-    if (isWide) for (const hash of hashesIn(text.slice(start, at))) add(hash);
-    else if (addWords(text, start, at, add) > 1 && at - start <= 2 * MAX_CHARS) add(nameHash(text.slice(start, at)));
+    const known = spelt.get(hash) ?? learn(hash, text.slice(start, at), isWide);
+    for (let i = 0; i < known.length; i++) if (counts[known[i]!]!++ === 0) touched.push(known[i]!);
   }
-  return packed(counts);
+  return packed(touched);
+}
+
+function learn(hash: number, name: string, isWide: boolean): number[] {
+  const found = isWide ? hashesIn(name) : [];
+  const words = isWide ? 0 : addWords(name, 0, name.length, (one) => void found.push(one));
+  if (words > 1 && name.length <= 2 * MAX_CHARS) found.push(nameHash(name));
+  const known = found.map(placeOf);
+  if (name.length <= 2 * MAX_CHARS) spelt.set(hash, known); // a longer one is hardly met twice
+  return known;
+}
+function placeOf(hash: number): number {
+  const known = places.get(hash);
+  if (known !== undefined) return known;
+  const place = places.size;
+  places.set(hash, place);
+  if (place === hashes.length) [hashes, counts] = [twice(hashes), twice(counts)];
+  hashes[place] = hash;
+  return place;
 }
 
 /** The words of an identifier of ASCII letters; of HTMLElement the E belongs to what follows. Returns how many there are. */
@@ -138,19 +165,27 @@ function stemHash(text: string, from: number, to: number): number {
   return known;
 }
 
-/** The most frequent ones, where there are too many. */
-function packed(counts: Map<number, number>): Buffer {
-  let all = [...counts];
-  if (all.length > MAX_WORDS) all = all.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS);
-  const bytes = Buffer.allocUnsafe(all.length * ENTRY_BYTES);
+function twice(numbers: Uint32Array): Uint32Array<ArrayBuffer> {
+  const more = new Uint32Array(2 * numbers.length);
+  more.set(numbers);
+  return more;
+}
+
+/** The most frequent ones, where there are too many. The counts are zero again afterwards. */
+function packed(touched: number[]): Buffer {
+  const kept =
+    touched.length > MAX_WORDS ? touched.toSorted((a, b) => counts[b]! - counts[a]!).slice(0, MAX_WORDS) : touched;
+  const bytes = Buffer.allocUnsafe(kept.length * ENTRY_BYTES);
   let at = 0;
-  for (const [hash, many] of all) {
-    const code = CODES[Math.min(many, CODES.length - 1)]!;
+  for (const place of kept) {
+    const hash = hashes[place]!;
+    const code = CODES[Math.min(counts[place]!, CODES.length - 1)]!;
     bytes[at++] = 0x80 | (hash & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 7) & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 14) & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 21) << 4) | code;
   }
+  for (const place of touched) counts[place] = 0;
   return bytes;
 }
 

@@ -77,6 +77,16 @@ for (const [what, change, symbol, expected] of [
     "a.ts/in.ts:1: export const within = 1",
   ],
   [
+    "in a folder in whose place a file is now",
+    (w: Place) => {
+      fs.rmSync(join(w.cwd, "deep"), { recursive: true });
+      put(w, "deep", "export const first = 1;\n");
+      put(w, "c.ts", "export const third = 1;\n");
+    },
+    "third",
+    "c.ts:1: export const third = 1",
+  ],
+  [
     "replaced by one of the same size and time",
     (w: Place) => {
       const { atimeMs, mtimeMs } = fs.statSync(join(w.cwd, "a.ts"));
@@ -88,12 +98,16 @@ for (const [what, change, symbol, expected] of [
   ],
 ] as const)
   test(`a file that was ${what} is seen at the next question`, async () => {
-    const where = project({ "a.ts": "export const first = 1;\n", "other.ts": "export const other = 1;\n" });
+    const where = project({
+      "a.ts": "export const first = 1;\n",
+      "other.ts": "export const other = 1;\n",
+      "deep/x.ts": "export const deep = 1;\n",
+    });
     await finds(where, "first", "a.ts:1: export const first = 1");
     change(where);
     await finds(where, symbol, expected);
     await finds(where, "other", "other.ts:1: export const other = 1");
-    if (what !== "renamed" && what !== "added") await lacks(where, "first");
+    if (!/^renamed|^added|^in a/.test(what)) await lacks(where, "first");
   });
 
 test("a file that is gone is not found any more", async () => {

@@ -2,8 +2,9 @@
 // rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
 import type { Zz } from "zz";
 import { promptOf } from "./prompt.ts";
-import { defaults, isRich, look, openScreen } from "./screen.ts";
+import { defaults, isRich, look, openScreen, readColours } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
+import { STYLES } from "./theme.ts";
 import { showTurns } from "./turn.ts";
 
 export { defaults };
@@ -14,6 +15,12 @@ export const settings = {
     type: "object",
     properties: {
       theme: { enum: ["dark", "light", "none"], description: "colours for a dark or a light terminal, or none" },
+      colours: {
+        type: "object",
+        description: 'colours of your own by style, in words such as "bold #ff8800"',
+        properties: Object.fromEntries(STYLES.map((name) => [name, { type: "string" }])),
+        additionalProperties: false,
+      },
       thinking: { enum: ["off", "summary", "full"], description: "how much of the model's thinking is shown" },
       calls: {
         enum: ["all", "results", "failed", "off"],
@@ -43,6 +50,18 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(() => zz.config);
+  let wrong = ""; // what is wrong with the person's own colours
+  const recolour = () =>
+    readColours(screen).then(
+      () => void (wrong = ""),
+      ({ message }) => void (wrong = message),
+    );
+  zz.on("started", (_, { note }) => void (wrong && note(wrong)));
+  zz.on("configured", async ({ names }, { note }) => {
+    if (!names.includes("display")) return;
+    await recolour();
+    if (wrong) note(wrong);
+  });
   showTurns(zz, screen);
   addShowImage(zz, screen);
   zz.wrap("preview", async ({ about, changes }) => {
@@ -68,6 +87,7 @@ export default (zz: Zz<typeof defaults>) => {
     async (mark, next, ctx) => `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(mark)}`,
   );
   zz.defer(screen.line.stop);
+  return Object.keys(zz.config.colours).length ? recolour() : undefined;
 };
 
 /** Word by word, until a key is pressed; returns what is left to print. */

@@ -4,10 +4,11 @@ import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
 import type { Cell } from "./sixel.ts";
-import { type Theme, type ThemeName, theme } from "./theme.ts";
+import { type StyleName, type Theme, type ThemeName, theme } from "./theme.ts";
 
 export const defaults = {
   theme: "dark" as ThemeName,
+  colours: {} as Record<string, string>, // by style
   thinking: "summary",
   calls: "all" as "all" | "results" | "failed" | "off",
   resultLines: 0, // under the row of each result
@@ -34,6 +35,7 @@ export interface Screen {
   since: number;
   pictures: Map<string, Image>; // by path, that the row of a call is to show
   sixels?: Promise<Cell | undefined>; // the terminal's answer, once it was asked
+  own?: Partial<Pick<Theme, StyleName>>; // the person's own colours
   calls: Announced[]; // of this round whose results were not shown, in call order
 }
 
@@ -61,8 +63,17 @@ export const isPlain = ({ config, dumb }: Screen): boolean => config().plain || 
 /** Whether answers are rendered. */
 export const isRich = (screen: Screen): boolean => screen.live && Boolean(process.stdout.isTTY) && !isPlain(screen);
 
-export const look = ({ config, dumb }: Screen): Theme =>
-  theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : config().theme);
+export const look = ({ config, dumb, own }: Screen): Theme =>
+  theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : config().theme, own);
+
+/** Reads the person's own colours; chalk is loaded only if there are some. */
+export async function readColours(screen: Screen): Promise<void> {
+  delete screen.own;
+  const { colours } = screen.config();
+  if (!Object.keys(colours).length) return;
+  const { ownPaints } = await import("./colours.ts");
+  screen.own = ownPaints(colours, process.stderr.getColorDepth?.() ?? 4);
+}
 
 export const signs = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
 

@@ -7,9 +7,10 @@ export type Paint = (text: string) => string;
 export type Syntax = Record<(typeof TOKENS)[number], Paint>;
 export type Theme = Record<(typeof STYLES)[number], Paint> & { syntax: Syntax };
 export type ThemeName = "dark" | "light" | "none";
+export type StyleName = (typeof STYLES)[number];
 
 // biome-ignore format: a list of words.
-const STYLES = [
+export const STYLES = [
   "heading1", "heading", "strong", "em", "del", "code", "link", "url", "quote", "marker", "rule", "table",
   "dim", "accent", "ok", "bad", "warn",
   "added", "removed", "changed", // in a diff; changed is the part of a line that differs
@@ -73,9 +74,10 @@ const COLOURS: Record<ThemeName, Colours> = {
   none: { styles: {}, syntax: {} },
 };
 
-export function theme(name: ThemeName): Theme {
+/** `own`: what the person set for some of the styles. */
+export function theme(name: ThemeName, own: Partial<Record<StyleName, Paint>> = {}): Theme {
   const { styles, syntax } = COLOURS[name];
-  return { ...paints(STYLES, styles), syntax: paints(TOKENS, syntax) };
+  return { ...paints(STYLES, styles), ...(name !== "none" && own), syntax: paints(TOKENS, syntax) };
 }
 
 function paints<Name extends string>(names: readonly Name[], codes: Codes<Name>): Record<Name, Paint> {

@@ -60,7 +60,8 @@ export async function readAll(
   }
   function sendBatch(reader: ChildProcess): void {
     const batch = files.slice(next, (next += BATCH_FILES));
-    if (batch.length) reader.send({ root, files: batch } satisfies ReadRequest);
+    const request: ReadRequest = { root, files: batch };
+    if (batch.length) reader.send(request, () => {}); // if it cannot be sent, the reader has ended, which is reported
   }
 }
 

@@ -97,7 +97,7 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
   const counts = { killed: 0, torn: 0, interrupted: 0, lines: new Map<number, number>() };
   let where = place();
   const args = ["--once", "-c", "--base-url", server.url, "-m", "openai/m"];
-  const { ms: wholeTurn } = await zz(where, [...args, "not killed"], { way: "dist" }); // how long a turn takes here
+  let { ms: wholeTurn } = await zz(where, [...args, "not killed"], { way: "dist" }); // how long a turn takes here
   for (let i = 0; i < KILLS; i++) {
     if (i % PER_PLACE === 0) {
       where = place();
@@ -116,6 +116,7 @@ test(`after each of ${KILLS} kill -9 in mid-turn nothing acknowledged is lost an
     blow.abort();
     const killed = await running;
     if (killed.code === null) counts.killed++;
+    else wholeTurn = Math.min(wholeTurn, killed.ms); // the machine was busier when it was measured
 
     const at = `kill ${i}, ${moment} ms`;
     const left = disk(where);

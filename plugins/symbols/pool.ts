@@ -40,7 +40,7 @@ export async function readAll(
   function startReader(): ChildProcess {
     const { page, fd } = scratchPage();
     const reader = programs.fork(workerFile("worker"), {
-      execArgv: [],
+      execArgv: ["--max-semi-space-size=8"], // MB: there may be several of them
       serialization: "advanced",
       stdio: ["ignore", "ignore", "inherit", "ipc", fd], // the last is what worker.ts writes to
     });

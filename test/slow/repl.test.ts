@@ -11,7 +11,7 @@ import { ESC, repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
-const TURNS = process.env.ZZ_SHORT ? 100 : 500;
+const TURNS = process.env.ZZ_SHORT ? 200 : 500;
 
 /** Answers of a MB: prose with lists, one block of code, and some of everything. */
 const LONG: Record<string, string> = {

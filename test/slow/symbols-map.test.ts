@@ -26,6 +26,7 @@ const MOST_CHANGED = 20;
 /** In a smaller project the map shows nearly every file in any order. */
 const SMALLEST = 60;
 const LARGEST = 1_000_000;
+const SOURCE = /\.[cm]?[jt]sx?$/; // as in ../shared/corpora: what else a commit changed says nothing of the map
 const CODE = /\.(?:[cm]?[jt]sx?|json|ya?ml)$/;
 
 interface Commit {
@@ -47,7 +48,7 @@ function* commits(): Generator<Commit> {
     if (!parent) continue;
     const tree = treeOf(parent);
     const touched = list(["diff-tree", "-r", "-z", "--name-only", "--no-renames", parent, hash]);
-    const changed = touched.filter((path) => tree.has(path));
+    const changed = touched.filter((path) => tree.has(path) && SOURCE.test(path));
     if (touched.length > MOST_CHANGED || !changed.length || tree.size < SMALLEST) continue;
     learn(tree, known);
     yield { message: message.trim(), changed, ...projectOf(tree, known) };

@@ -28,7 +28,9 @@ test(`after each of ${KILLS} kill -9 no file is half-written, and undo gives bac
       whole = (await running).ms; // the first run compiles what the others read from the cache
     else await sleep(moment);
     blow.abort();
-    if ((await running).code === null) counts.killed++;
+    const { code, ms } = await running;
+    if (code === null) counts.killed++;
+    else whole = Math.min(whole, ms); // the machine was busier when it was measured
     const now = FILES.map((name) => fs.readFileSync(join(where.cwd, name), "utf8"));
     ok(
       now.every((text) => text === OLD || text === NEW),

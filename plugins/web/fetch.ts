@@ -145,15 +145,16 @@ const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException
 
 /** Unpacked, and no more of it than that: the rest is not asked for. Half a PDF is not one, so that one may be larger. */
 async function beginning({ body }: HttpAnswer, most: number): Promise<{ bytes: Buffer; isCut: boolean }> {
-  const pieces: Uint8Array[] = [];
+  let bytes = Buffer.allocUnsafeSlow(most); // in one, so that nothing is there twice
   let size = 0;
   for await (const piece of body) {
-    if (!size && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-") most = Math.max(most, MAX_PDF_BYTES);
-    pieces.push(piece.subarray(0, most - size));
+    if (!size && most < MAX_PDF_BYTES && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-")
+      bytes = Buffer.allocUnsafeSlow((most = MAX_PDF_BYTES));
+    bytes.set(piece.subarray(0, most - size), size);
     size += piece.length;
-    if (size > most) return { bytes: Buffer.concat(pieces), isCut: true };
+    if (size > most) return { bytes, isCut: true };
   }
-  return { bytes: Buffer.concat(pieces), isCut: false };
+  return { bytes: Buffer.from(bytes.subarray(0, size)), isCut: false };
 }
 
 function shown(page: Page, start: number): Result {

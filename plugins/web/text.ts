@@ -14,7 +14,7 @@ export interface Source {
 }
 export type Read = { text: string; title: string; cut: string };
 
-const MAX_THREAD_MB = 32;
+const MAX_THREAD_MB = 26;
 const MAX_PDF_THREAD_MB = 128;
 const THREAD_SECONDS = 15;
 const MAX_PAGE_CHARS = 200_000; // of HTML that a tree is made of, without scripts and styles

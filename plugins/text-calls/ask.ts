@@ -1,5 +1,5 @@
-// A request for a model that has no tools in its API: they are offered in the system prompt, and the calls and results of
-// the conversation so far are written as the model would have written and read them.
+// Builds a request for a model whose API has no tools: the system prompt offers them, and the calls and results of the
+// conversation so far are written as the model would have written and read them.
 import type { Call, ChatRequest, Message } from "zz";
 import { type Format, formatFor, wordsFor } from "./formats.ts";
 
@@ -12,11 +12,11 @@ export function inWords(request: ChatRequest): ChatRequest {
   return { ...request, system, messages: history(request, format), tools: [], options };
 }
 
-/** Each call has its result, straight after it. */
+/** The messages as text, with each call's result directly after the message that made it. */
 function history({ messages, tools }: ChatRequest, format: Format): Message[] {
   const made: Message[] = [];
   for (const [i, message] of messages.entries()) {
-    if (message.role === "tool") continue; // it stands with its call
+    if (message.role === "tool") continue; // shown with its call
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
     if (message.role !== "assistant" || !calls.length) {
       made.push(message);

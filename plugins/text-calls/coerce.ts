@@ -1,18 +1,18 @@
-// From what stood in the text to a call of an offered tool: its name cleaned, its values brought to the types of the
-// tool's schema where nothing is lost by it, and all of it checked.
+// Turns what a text contained into a call of an offered tool: cleans the name, converts values to the types of the
+// tool's schema if nothing is lost by it, and checks the result.
 import { tryTo } from "zz/text";
 import { put, type Work, wholeJson } from "./json.ts";
 import type { Tool } from "./types.ts";
 
-type Schema = any; // JSON Schema, as a tool gave it
+type Schema = any; // a tool's JSON Schema
 const MAX_NAME_CHARS = 300;
 const ALL_TYPES = ["null", "boolean", "integer", "number", "object", "array", "string"];
-/** Names under which some models put all of the arguments once more. */
+/** Parameters in which some models wrap all of the arguments again. */
 const WRAPPERS = ["arguments", "parameters", "args", "input", "params", "tool_input"];
 
 const loose = (name: string): string => name.replace(/[-._\s]/g, "").toLowerCase();
 
-/** The tools by their names: a text may name many that there are not. */
+/** The tools by name, since a text may name many that do not exist. */
 const indexes = new WeakMap<readonly Tool[], { exact: Map<string, Tool[]>; loose: Map<string, Tool[]> }>();
 function indexOf(tools: readonly Tool[]) {
   const known = indexes.get(tools);
@@ -22,7 +22,7 @@ function indexOf(tools: readonly Tool[]) {
   return index;
 }
 
-/** The offered tool that a name means, also with what models put around it. Two that fit are none. */
+/** The offered tool that a name means, without what models put around it; undefined if several fit. */
 export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined {
   if (given.length > MAX_NAME_CHARS) return undefined;
   const { exact, loose: similar } = indexOf(tools);
@@ -51,7 +51,7 @@ export function toolFor(given: string, tools: readonly Tool[]): Tool | undefined
   return undefined;
 }
 
-/** raw: texts that carry no type, as in XML. */
+/** Converts a value to the type of its schema. raw: the texts in it have no type, as in XML. */
 export function coerce(schema: Schema, value: unknown, raw: boolean, work: Work, root = schema, depth = 0): unknown {
   if (depth > 30) return value;
   const types = typesOf(schema, root);
@@ -81,7 +81,7 @@ export function coerce(schema: Schema, value: unknown, raw: boolean, work: Work,
   return made;
 }
 
-/** A text where something else may be wanted. It stays what it is where a text is wanted, and where nothing else fits it. */
+/** Converts a text to the type that is wanted. It stays a text if a text is wanted, or if no other type fits. */
 function ofText(
   schema: Schema,
   text: string,
@@ -118,7 +118,7 @@ const TEXTUAL =
   /content|text|str|code|source|data|patch|diff|new|old|replace|search|find|body|command|cmd|script|query|pattern|regex|input|prompt|message|question/i;
 const KEPT = /content|text|new|code|source|data|command|query/i;
 
-/** What XML says of a call whose parameters nobody here knows yet: lists, objects, yes and no, nothing. Texts stay as they are. */
+/** Decodes the values of a call in XML whose schema is not known yet: lists, objects, booleans and null; texts stay. */
 export function decoded(given: Record<string, unknown>): Record<string, unknown> {
   const made: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
@@ -130,7 +130,7 @@ export function decoded(given: Record<string, unknown>): Record<string, unknown>
   return made;
 }
 
-/** A tool's arguments with their types. */
+/** Converts arguments to the types of a tool's schema. */
 export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, raw: boolean, work: Work) {
   const properties = propertiesOf(schema, schema);
   let all = given;
@@ -154,13 +154,13 @@ export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, r
       !(schema as Schema).required?.includes(name) &&
       !typesOf(properties[name], schema).has("null")
     )
-      continue; // nothing, for what may be left out
+      continue; // null for an optional parameter
     put(made, name ?? key, typed);
   }
   return made;
 }
 
-/** Whether arguments fit a tool's schema. A name of an unknown parameter may stand for a required one that holds it: the tool may know it. */
+/** Whether arguments fit a tool's schema. An unknown name may replace a missing one that it resembles: as an alias. */
 export async function fits({ schema }: Tool, args: Record<string, unknown>): Promise<boolean> {
   const { Errors } = await import("typebox/schema");
   const known = Object.keys(propertiesOf(schema, schema));
@@ -177,7 +177,7 @@ export async function fits({ schema }: Tool, args: Record<string, unknown>): Pro
   try {
     return Errors(relaxed, args)[0];
   } catch {
-    return true; // a schema that cannot be read: the tool itself looks again
+    return true; // a schema that cannot be read: the tool checks again
   }
 }
 
@@ -187,7 +187,7 @@ export function propertiesOf(schema: Schema, root: Schema): Record<string, Schem
   return Object.assign({}, ...parts.map((one) => at(one, root).properties ?? {}));
 }
 
-/** The types that a schema lets through; none: any. */
+/** The types that a schema accepts; empty if it accepts any. */
 export function typesOf(schema: Schema, root: Schema, depth = 0): Set<string> {
   const own = at(schema, root);
   if (depth > 10) return new Set();
@@ -216,7 +216,7 @@ function enumOf(schema: Schema, root: Schema): unknown[] {
   return own.enum ?? (own.const === undefined ? [] : [own.const]);
 }
 
-/** A schema, or the one in the same document that it refers to. */
+/** The schema, or the one in the same document that its $ref points to. */
 function at(schema: Schema, root: Schema): Schema {
   let own = schema;
   for (let i = 0; i < 10 && typeof own?.$ref === "string" && own.$ref.startsWith("#/"); i++)

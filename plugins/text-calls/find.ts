@@ -1,4 +1,4 @@
-// The calls in a text: first behind marks that say so, anywhere in it; then, where the whole text is one, without any.
+// Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that is nothing but calls.
 import type { Call } from "zz";
 import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
 import { readJson, skipSpace } from "./json.ts";
@@ -13,19 +13,19 @@ import { BLOCK_END } from "./xml.ts";
 
 const MAX_CALLS = 128;
 export interface Found {
-  text: string; // what stood before the markup
+  text: string; // the text before the markup
   thinking?: string;
   calls: Call[];
 }
-/** worded: zz asked for calls in words, so that a call that does not fit is told to the model and not to the person. */
+/** worded: zz asked for calls in words, so one that does not fit is reported to the model, not shown to the person. */
 interface How {
   worded: boolean;
-  bare?: boolean; // false where the answer is to be JSON, which is no call then
-  last?: boolean; // nothing may follow
-  ended?: boolean; // by the output limit
+  bare?: boolean; // false if the answer has to be JSON, which then is not a call
+  last?: boolean; // nothing may follow the calls
+  ended?: boolean; // the output limit cut the text off
   own?: Translate | undefined;
 }
-/** A call under a foreign name, as those of zz's own that it stands for. */
+/** Translates a call of another program's tool into calls of zz's own tools. */
 type Translate = (call: Call) => Promise<Call[]>;
 
 export async function findCalls(text: string, tools: readonly Tool[], how: How): Promise<Found | undefined> {
@@ -35,24 +35,24 @@ export async function findCalls(text: string, tools: readonly Tool[], how: How):
   return (await unmarked(source, how)) ?? (how.worded ? lastLines(source, how) : undefined);
 }
 
-/** One way through a text, from mark to mark. */
+/** The state of one pass through a text, from mark to mark. */
 interface Scan {
   source: Source;
   worded: boolean;
   own: Translate | undefined;
   marks: RegExp;
-  kinds: Mark[]; // by the number of its group
+  kinds: Mark[]; // by the number of their group in `marks`
   quoted: ReturnType<typeof quotes>;
   taken: Taken[];
-  start: number; // where the markup begins; -1: none was found
-  end: number; // of the last call
-  bad: number; // where the first call stands that does not fit
-  wrapper: { at: number; end: number }; // a mark that nothing could be read behind
-  muted: number; // where such a mark ends that is only spoken of
-  named: boolean; // what is said first has a name, as with ReAct and Functionary
+  start: number; // where the markup begins; -1 if none was found
+  end: number; // the end of the last call
+  bad: number; // where the first call begins that does not fit
+  wrapper: { at: number; end: number }; // the last mark after which nothing could be read
+  muted: number; // the end of such a mark if the text only talks about it
+  named: boolean; // the text before the calls has a label, as with ReAct and Functionary
 }
 
-/** Behind marks, from left to right. */
+/** Finds calls after marks, from left to right. */
 async function marked(source: Source, { worded, own }: How): Promise<Found | undefined> {
   const { text } = source;
   const known = marksIn(text);
@@ -71,14 +71,14 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   return { text: tidy(said), calls: asCalls(scan.taken) };
 }
 
-/** What stands behind one mark. False: nothing more is looked for. */
+/** Reads what follows one mark. False ends the search. */
 async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const { source, marks, worded } = scan;
   const { text } = source;
   const at = found.index;
   const after = at + found[0].length;
   if (isThinking(found[0])) {
-    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // what was only thought of
+    marks.lastIndex = source.next(closerOf(found[0]), after)?.end ?? after; // calls inside of thinking do not count
     return true;
   }
   const how = scan.quoted.how(at);
@@ -100,7 +100,7 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const lost = mark.read && unreadable(source, after);
   if (!lost) return true;
   if (worded || scan.start >= 0) await takePiece(scan, lost, from, after, found[0]);
-  return false; // what stands in it is part of a call
+  return false; // marks after this are part of the call
 
   function isSpoken(): boolean {
     return scan.start < 0 && isTalk(text, from, piece!.end);
@@ -126,14 +126,14 @@ async function takePiece(scan: Scan, piece: Piece, from: number, after: number, 
   return taken.length <= MAX_CALLS;
 }
 
-/** Between a wrapper and what it wraps. */
+/** Whether a text may be between a wrapper and what it wraps. */
 const isNothing = (text: string): boolean =>
   text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*)?$/.test(text);
 
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
 
-/** A call that was begun, whose object cannot be read, but whose name can. */
+/** A call whose name can be read, but not its arguments. */
 function unreadable({ text, tools }: Source, after: number): Piece | undefined {
   const name = /^\s{0,20}[[{]{1,2}\s{0,20}["']name["']\s{0,5}:\s{0,5}["']([^"']{1,100})["']/.exec(
     text.slice(after, after + 300),
@@ -147,7 +147,7 @@ interface Taken {
   verdict: "fits" | "unfit" | "cut" | "unknown";
   name: string;
   args: Call["args"];
-  broken?: string | undefined; // why a foreign call has no counterpart
+  broken?: string | undefined; // why another program's call cannot be translated
 }
 
 const takeAll = async (source: Source, calls: readonly Raw[], own: Translate | undefined): Promise<Taken[]> =>
@@ -172,7 +172,7 @@ async function take(source: Source, raw: Raw, own?: Translate): Promise<Taken | 
   return { raw, verdict: fit ? "fits" : "unfit", name, args: tool.foreign ? {} : args };
 }
 
-/** As the calls of zz's own that are meant, and only then brought to their types and checked. */
+/** Translates a call into calls of zz's own tools, and only then converts and checks the arguments. */
 async function translated(
   source: Source,
   raw: Raw,
@@ -196,7 +196,7 @@ const CUT =
 
 function asCalls(taken: readonly Taken[]): Call[] {
   const ids = new Set<string>();
-  const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may end before there is a name
+  const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may have ended within the name
   return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
     ids.add(id);
@@ -212,7 +212,7 @@ function asCalls(taken: readonly Taken[]): Call[] {
 
 const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
 
-/** Without what opened a wrapper of the answer. */
+/** The text without the opening tag of a wrapper around the answer or the calls. */
 function tidy(text: string): string {
   return text
     .replace(/^\s{0,100}<(?:answer|response)>\s{0,100}/, "")
@@ -228,7 +228,7 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
     text,
     tools.filter((tool) => !tool.foreign),
     how.ended,
-  ); // code may call functions of these names
+  ); // without foreign names, which code may well call
   const start = skipSpace(text, 0);
   const fenced = insideOfFence(text.slice(start));
   if (fenced) {
@@ -260,7 +260,7 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
 const MAX_BEGINNINGS = 8;
 const BEGINNING = /^(?=\{\s{0,20}["']|\[\s{0,20}(?:\{|[A-Za-z_]\w{0,60}\()|functions\.\w)/gm;
 
-/** Where zz asked for calls: words, and calls on lines of their own at the end. The marks are tokens that many servers leave out. */
+/** If zz asked for calls: words, then calls on their own lines without marks, which many servers drop as tokens. */
 async function lastLines({ text, tools }: Source, how: How): Promise<Found | undefined> {
   const quoted = quotes(text);
   const lines = new RegExp(BEGINNING);
@@ -275,7 +275,7 @@ async function lastLines({ text, tools }: Source, how: How): Promise<Found | und
   return undefined;
 }
 
-/** Every one of them must be a call that fits, or one that was cut off. */
+/** The calls, if every one of them fits or was cut off. */
 async function all(
   source: Source,
   piece: Piece | undefined,
@@ -288,27 +288,27 @@ async function all(
   return { text: tidy(before), calls: asCalls(taken), ...(thinking && { thinking }) };
 }
 
-/** Nothing that speaks of the calls stands behind them on their line. */
+/** Whether nothing follows the calls on their line, and the text does not just talk about them. */
 function isAlone({ text }: Source, end: number, { last }: How): boolean {
   const rest = text.slice(end, end + 400).replace(/<\|[a-z_]{1,30}\|>|<\/[a-z_]{1,30}>/g, "");
   const line = last ? rest : rest.split("\n")[0]!;
   return !line.trim() && !isTalk(text, 0, end);
 }
 
-/** The body of a text that is one fence. */
+/** The body of a text that is a single fence. */
 function insideOfFence(text: string): { body: string; isCode: boolean } | undefined {
   const head = /^```([\w-]{0,20})[ \t]{0,10}\r?\n/.exec(text.slice(0, 50));
   if (!head) return undefined;
   const rest = text.slice(head[0].length).trimEnd();
   const close = rest.indexOf("\n```");
-  if (close >= 0 && close + 4 !== rest.length) return undefined; // text behind it, or another fence
+  if (close >= 0 && close + 4 !== rest.length) return undefined; // followed by text or another fence
   const body = close < 0 ? rest : rest.slice(0, close);
   return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
 }
 
 const NAMED =
   /\s{0,20}(?:call:\s{0,5})?((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y;
-/** `NAME{…}`, one or several: the marks of Mistral, Kimi or Gemma were lost on the way. */
+/** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
 function namedObjects(source: Source, start: number): Piece | undefined {
   const { text, tools } = source;
   const calls: Raw[] = [];

@@ -1,5 +1,5 @@
-// The formats in which zz asks for calls in words: for which models, how a call and a result are written, and what the model
-// is told. What is written here is read by marks.ts, which also knows the families that no format was made for.
+// The formats in which zz asks for calls in words: for which models, how a call and a result are written, and what the
+// prompt says. marks.ts reads them, as well as families of models that have no format here.
 import type { Tool } from "./types.ts";
 
 export type Written = { id: string; name: string; args: Record<string, unknown> };
@@ -9,7 +9,7 @@ export interface Format {
   calls(calls: readonly Written[], tools: readonly Tool[]): string;
   result(result: { name: string; id: string; index: number; text: string }): string; // index: of its call
   tools(tools: readonly Tool[]): string;
-  how: string; // the model is told; `%` stands for a sample call
+  how: string; // instructions for the model; `%` is replaced by a sample call
 }
 
 const asJson = (tool: Tool): string =>
@@ -21,7 +21,7 @@ const jsonLines = (tools: readonly Tool[]): string => `<tools>\n${tools.map(asJs
 const response = ({ text }: { text: string }): string => `<tool_response>\n${text}\n</tool_response>`;
 const plainResult = ({ name, text }: { name: string; text: string }): string => `Result of ${name}:\n${text}`;
 
-/** JSON in which no mark of any format can stand: what it begins with is written as an escape. */
+/** JSON without any format's marks: their first character is written as an escape. */
 const escaped = (value: unknown): string =>
   JSON.stringify(value)
     .replace(/[<[\]`]/g, (char) => (char === "<" || char === "`" ? hex(char) : char))
@@ -29,10 +29,10 @@ const escaped = (value: unknown): string =>
 const hex = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
-/** A line break at either end is the tags' own: one more of each keeps the value's. */
+/** Readers drop one line break at either end of a value, so a value that has one gets another at both ends. */
 const framed = (value: string): string => (/^\n|\n$/.test(value) ? `\n${value}\n` : value);
 
-/** Values that cannot stand raw between tags: with a mark in them, or a text where the schema does not say that it is one. */
+/** Whether values can be written raw between tags: they contain no mark, and the schema says which ones are texts. */
 const isPlain = (args: Written["args"], schema: unknown): boolean => {
   const { properties = {} } = schema as { properties?: Record<string, { type?: unknown }> };
   return Object.entries(args).every(([key, value]) => {
@@ -105,7 +105,7 @@ function dsmlCall({ name, args }: Written): string {
   return `<${DSML}invoke name="${name}">\n${fits ? parameters.join("") : `${escaped(args)}\n`}</${DSML}invoke>\n`;
 }
 
-/** As a literal of Python. */
+/** A value as a Python literal. */
 function python(value: unknown): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -129,7 +129,7 @@ function pythonCalls(calls: readonly Written[]): string {
 
 const asTools = (tools: readonly Tool[]): string => tools.map(asJson).join("\n");
 
-/** The first whose pattern fits the model's name. The last fits any. */
+/** The first format whose pattern matches the model's name is used. The last one matches any name. */
 export const FORMATS: Format[] = [
   {
     name: "qwen-coder",
@@ -239,7 +239,7 @@ export function formatFor(model: string): Format {
   return FORMATS.find(({ models }) => models.test(name))!;
 }
 
-/** What the model is told of its tools. */
+/** The part of the system prompt that describes the tools. */
 export function wordsFor(format: Format, tools: readonly Tool[]): string {
   const sample = format.calls([{ id: "", name: SAMPLE.name, args: SAMPLE.arguments }], []);
   return [

@@ -1,6 +1,6 @@
-// Calls as models write them. Where a model's API has no tools, it is asked in words; where a reply that should hold a call holds
-// it as text, the text is read; and a call that it knows from another program becomes zz's own, before anything is shown,
-// judged or saved (habits/). All of it loads when it is first needed.
+// Calls in texts. A model whose API has no tools is asked for calls in words; calls that a reply contains as text are
+// read; and calls of other programs' tools become calls of zz's own before they are shown, judged or saved (habits/).
+// All of it loads on first use.
 import type { Call, ChatRequest, Ctx, Reply, Zz } from "zz";
 
 type Format = "auto" | "native" | "text";
@@ -19,20 +19,20 @@ export const settings = {
   },
 };
 
-/** Without one of these no reply holds a call or a mark of thinking. */
+/** A reply without any of these contains neither calls nor marks of thinking. */
 const MARKERS = /[<{[(]|Action:/;
 const SEARCH = /^<{5,9} ?SEARCH/m; // Aider's blocks, in the text of the answer
 const NO_TOOLS =
   /(not|n't) support (the )?(tools?|functions?)\b|(not|n't) support (tool|function)[- _](use|call)|support tool use|(tools?|functions?)( calling| use| calls)?['"`]? (is|are) not (supported|enabled|available)|requires --(enable-auto-tool-choice|jinja|tool-call-parser)/i;
 
-const MAX_SHOW_MS = 30_000; // a busy server may take long to say what a model can
+const MAX_SHOW_MS = 30_000; // a busy server may take long to describe a model
 
 export default (zz: Zz<typeof defaults>) => {
-  const translated = new WeakSet<Call>(); // out of texts: once is enough
+  const translated = new WeakSet<Call>(); // calls from texts that were translated already
   const inWords = new Set<string>(); // models whose server refused tools
 
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
-  zz.wrap("request", translate, "first"); // outermost: also for calls that another plugin found in the text
+  zz.wrap("request", translate, "first"); // outermost, to see calls that another plugin found in the text
 
   async function offer(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx): Promise<Reply> {
     const { format } = zz.config;
@@ -61,7 +61,7 @@ export default (zz: Zz<typeof defaults>) => {
     return made;
   }
 
-  /** Calls that were made for other programs, as zz's own. */
+  /** Turns calls of other programs' tools into zz's own. */
   async function translate(request: ChatRequest, next: (request: ChatRequest) => Promise<Reply>, ctx: Ctx) {
     let reply = await next(request);
     if (!request.tools.length) return reply;
@@ -79,7 +79,7 @@ export default (zz: Zz<typeof defaults>) => {
   }
 };
 
-/** In the conversation a model may call those, too, that it was not told of. */
+/** The tools that the model may call: in the conversation, also those that it was not offered. */
 const toolsOf = ({ tools, task }: ChatRequest, { about }: Ctx): ChatRequest["tools"] =>
   tools.length && task === "chat" ? about.tools : tools;
 

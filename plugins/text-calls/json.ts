@@ -1,15 +1,15 @@
-// JSON as models write it: strict where it is strict, else read with what they get wrong in its syntax. Values are never invented.
+// Reads JSON as models write it: strictly if it is valid, else with the usual syntax errors. It never invents a value.
 
-/** How many characters may be looked at in all, so that no text takes more than linear time. */
+/** How many characters may still be examined, so that every text takes linear time. */
 export type Work = { left: number };
-/** cut: the text ended inside; open: the objects and lists that were not closed. */
+/** cut: the text ended inside of it; open: the objects and lists that were not closed. */
 export type Json = { value: unknown; end: number; cut: boolean; open: ReadonlySet<unknown> };
 
 const MAX_DEPTH = 100;
 const NOTHING: ReadonlySet<unknown> = new Set();
 const WORDS: Record<string, unknown> = { true: true, false: false, null: null, True: true, False: false, None: null };
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
-/** What opens a text, and what closes it. Gemma has marks of its own, within which nothing is escaped. */
+/** What opens and closes a string. Gemma has its own marks, within which nothing is escaped. */
 const QUOTES: [open: string, close: string, raw?: true][] = [
   ['"""', '"""'],
   ["'''", "'''"],
@@ -21,7 +21,7 @@ const QUOTES: [open: string, close: string, raw?: true][] = [
   ["<escape>", "<escape>", true],
 ];
 
-/** The object or list that begins here, whatever follows it; undefined: none does. bare: texts may lack their quotes. */
+/** The object or list that begins here, whatever follows; undefined if none does. bare: strings may lack quotes. */
 export function readJson(text: string, at: number, work: Work, bare = false): Json | undefined {
   const first = text[at];
   if ((first !== "{" && first !== "[") || work.left <= 0) return undefined;
@@ -29,12 +29,12 @@ export function readJson(text: string, at: number, work: Work, bare = false): Js
   if (end > 0) {
     try {
       return { value: JSON.parse(text.slice(at, end)), end, cut: false, open: NOTHING };
-    } catch {} // it is read with more patience
+    } catch {} // not valid: the reader below tolerates errors
   }
   return new Reader(text, at, work, bare).read();
 }
 
-/** All of a text as one value, or undefined. */
+/** The whole text as one value, or undefined. */
 export function wholeJson(text: string, work: Work): unknown {
   try {
     const value = JSON.parse(text);
@@ -53,7 +53,7 @@ export function skipSpace(text: string, at: number): number {
   return at;
 }
 
-/** Where strict JSON ends, by its brackets and strings alone; -1: it does not. */
+/** Where valid JSON would end, judging by brackets and strings; -1 if it does not. */
 function balancedEnd(text: string, at: number, work: Work): number {
   let depth = 0;
   let i = at;
@@ -70,7 +70,7 @@ function balancedEnd(text: string, at: number, work: Work): number {
   return depth === 0 && i > 0 && i < text.length ? i + 1 : -1;
 }
 
-/** The quote that closes the string which opens here. */
+/** The index of the quote that closes the string which opens here. */
 function stringEnd(text: string, at: number): number {
   for (let i = at + 1; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -89,9 +89,9 @@ export function put(object: Record<string, unknown>, key: string, value: unknown
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
-const WRONG = new Error("not JSON"); // thrown at each of many marks: one that is made once costs nothing
+const WRONG = new Error("not JSON"); // made once, since it is thrown at each of many marks
 
-/** Trailing commas, other quotes, keys without quotes, Python's words, raw line breaks in strings, a comma left out. */
+/** Tolerates trailing and missing commas, other quotes, bare keys, Python's words, and raw line breaks in strings. */
 class Reader {
   cut = false;
   readonly open = new Set<unknown>();
@@ -208,7 +208,7 @@ class Reader {
     throw WRONG;
   }
 
-  /** A closing tag, where only the last brace is missing. */
+  /** Whether a closing tag follows, so that only the last brace is missing. */
   closedByTag(): boolean {
     return this.text.startsWith("</", skipSpace(this.text, this.at));
   }
@@ -273,7 +273,7 @@ const WORD = /[A-Za-z]{1,10}/y;
 const KEY = /[A-Za-z_$][\w$.-]{0,199}/y;
 const NEXT = /[,}\]]/g;
 
-/** How many characters an escape takes, and what it stands for; one that is none is the character itself. */
+/** How many characters an escape takes, and what it means; an unknown one means its own character. */
 function unescaped(text: string, at: number): [taken: number, char: string] {
   const char = text[at + 1] ?? "";
   if (char === "u") {

@@ -1,4 +1,4 @@
-// The one table of what begins a call, and who reads it.
+// The table of marks that begin a call, each with its reader.
 
 import * as special from "./special.ts";
 import { closerOf, OPENERS } from "./thinking.ts";
@@ -7,9 +7,9 @@ import { readBlock, readFunction, readInvoke, readMarked } from "./xml.ts";
 
 export interface Mark {
   marker: string; // a pattern without groups
-  hint: string; // a text with none of it does not match
-  read?: Reader; // absent: it only opens a wrapper, or thinking
-  worded?: true; // only where zz asked for it
+  hint: string; // a text without it does not match
+  read?: Reader; // absent if the mark only opens a wrapper, or thinking
+  worded?: true; // only if zz asked for calls in words
 }
 
 const PREFIX = "[^\\s<>=\"'/]{0,30}?";
@@ -47,7 +47,7 @@ export const MARKS: Mark[] = [
   { marker: "<\\|open\\|>tools<\\|sep\\|>", hint: "<|" },
   { marker: "<\\|open\\|>call tool=", hint: "<|", read: special.readKimi3 },
   { marker: "<\\|tool_call>|<start_function_call>", hint: "_call>", read: special.readGemma },
-  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // of <invoke>, with a prefix
+  { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // around <invoke>, with a prefix
   { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss
   // plain words, at the beginning of a line
   { marker: ">>>[A-Za-z_][\\w.-]{0,100}\\s{0,5}\\n(?=\\s{0,5}\\{)", hint: ">>>", read: special.readFunctionary },
@@ -59,7 +59,7 @@ export const MARKS: Mark[] = [
   })),
 ];
 
-/** The marks that may stand in a text, and what finds them; the number of the group says which. */
+/** The marks that may occur in a text, and a pattern that finds them; the number of its group says which. */
 export function marksIn(text: string): { marks: Mark[]; pattern: RegExp } | undefined {
   const known = new Map<string, boolean>();
   const marks = MARKS.filter(({ hint }) => {

@@ -1,4 +1,4 @@
-// Calls as Python writes them: [name(key="value", …), …]. Read as literals, never run.
+// Calls in Python's syntax: [name(key="value", …), …]. They are read as literals, never run.
 import { toolFor } from "./coerce.ts";
 import { put, skipSpace } from "./json.ts";
 import { matchAt } from "./source.ts";
@@ -12,7 +12,7 @@ const NUMBER = /[+-]?(?:\d[\d_]{0,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1
 const WORD = /[A-Za-z]{1,10}(?!\w)/y;
 const WORDS: Record<string, unknown> = { True: true, False: false, None: null, true: true, false: false, null: null };
 
-/** A list of calls; or calls alone, one a line, where `many` says so. */
+/** Reads a list of calls; with `many`, also calls without a list, one per line. */
 export function readPythonic(source: Source, at: number, how: { list: boolean; many?: boolean }): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
@@ -34,10 +34,10 @@ export function readPythonic(source: Source, at: number, how: { list: boolean; m
   if (!calls.length) return undefined;
   if (!how.list) return { calls, end: next };
   if (text[next] === "]") return { calls, end: next + 1 };
-  return next >= text.length ? { calls, end: next } : undefined; // each call is whole: only the list was not closed
+  return next >= text.length ? { calls, end: next } : undefined; // all calls are whole; only the list was not closed
 }
 
-/** `name(…)`, also as `x = name(…)` and `print(name(…))`. */
+/** Reads `name(…)`, also as `x = name(…)` and `print(name(…))`. */
 export function readCall(source: Source, at: number): { call: Raw; end: number } | undefined {
   const { text } = source;
   const assigned = matchAt(KEYWORD, text, at);
@@ -80,7 +80,7 @@ function readArguments(source: Source, name: string, from: number): { call: Raw;
   }
 }
 
-/** Values without a name: the one that is required, or all in the order of the schema. */
+/** Assigns values without names: to the one required parameter first, then in the order of the schema. */
 function placed({ tools }: Source, name: string, values: unknown[], args: Raw["args"]): string | undefined {
   if (!values.length) return undefined;
   const { properties = {}, required = [] } = (toolFor(name, tools)?.schema ?? {}) as {
@@ -119,7 +119,7 @@ function readValue(source: Source, at: number, depth: number): Value | undefined
   return word && at + word.length === text.length ? { value: undefined, end: text.length, cut: true } : undefined;
 }
 
-/** Lists, tuples and dictionaries. */
+/** Reads lists, tuples and dictionaries. */
 function readGroup(source: Source, at: number, depth: number): Value | undefined {
   const { text } = source;
   const close = { "[": "]", "(": ")", "{": "}" }[text[at]!]!;
@@ -165,7 +165,7 @@ const ESCAPES: Record<string, string> = {
   "\n": "",
 };
 
-/** Strings that stand side by side are one. */
+/** Reads adjacent strings as one. */
 function readStrings(text: string, at: number): Value | undefined {
   let value = "";
   let end = at;

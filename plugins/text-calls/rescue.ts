@@ -1,4 +1,4 @@
-// A reply whose calls stand in its text, or in its thinking where there is no text.
+// Takes the calls out of a reply's text, or out of its thinking if there is no text.
 import type { Call, Reply } from "zz";
 import { findCalls } from "./find.ts";
 import { takeThinking } from "./thinking.ts";
@@ -6,11 +6,11 @@ import type { Tool } from "./types.ts";
 
 interface Asked {
   tools: readonly Tool[];
-  foreign?: readonly Tool[]; // what other programs call them
-  own?: (call: Call) => Promise<Call[]>; // such a call as those that it stands for
-  worded: boolean; // in words, not natively
+  foreign?: readonly Tool[]; // the tools under other programs' names
+  own?: (call: Call) => Promise<Call[]>; // translates such a call into zz's own
+  worded: boolean; // zz asked for calls in words, not by the API
   options: Record<string, unknown>;
-  schema?: unknown; // what the answer must fit, as JSON
+  schema?: unknown; // a JSON Schema that the answer must fit
 }
 
 export async function rescue(reply: Reply, { tools, foreign, own, worded, options, schema }: Asked): Promise<Reply> {

@@ -1,4 +1,4 @@
-// What objects stand for calls: the names that models give to the name and to the arguments, and what they wrap them in.
+// Recognizes objects that are calls: what models call the name and the arguments, and what they wrap them in.
 
 import { toolFor, typeOf } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
@@ -13,7 +13,7 @@ const MAX_CALLS = 1_000;
 type Obj = Record<string, unknown>;
 const isObj = (value: unknown): value is Obj => typeOf(value) === "object";
 
-/** The calls in a value; undefined: it is something else. strong: marks around it say that it is a call. */
+/** The calls in a value; undefined if it is something else. strong: marks around it say that it is a call. */
 export function callsIn(value: unknown, json: Json, source: Source, strong: boolean, depth = 0): Raw[] | undefined {
   if (depth > 4) return undefined;
   if (Array.isArray(value)) {
@@ -48,7 +48,7 @@ export function callsIn(value: unknown, json: Json, source: Source, strong: bool
   return [{ name: key, args: value[key], ...(json.cut && json.open.has(value[key]) && { cut: true }) }];
 }
 
-/** Whether arguments were whole when the text ended: an object that was closed, or nothing that was begun after it. */
+/** Whether arguments were whole when the text ended: an object that was closed, or none that began after it. */
 function isWhole(args: unknown, json: Json): boolean {
   return !json.cut || (isObj(args) && !json.open.has(args));
 }
@@ -58,7 +58,7 @@ function idOf({ id, tool_call_id, call_id }: Obj): string | undefined {
   return typeof given === "string" && given && given.length <= 100 ? given : undefined;
 }
 
-/** An object, or its text, up to twice encoded; nothing is {}. */
+/** Reads arguments: an object, or its JSON, encoded up to twice; {} if there is nothing. */
 export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: string } {
   let value = given;
   for (let i = 0; i < 2 && typeof value === "string"; i++) {
@@ -81,9 +81,9 @@ export function skipFence(text: string, at: number): number {
   return fence ? skipSpace(text, start + fence[0].length) : start;
 }
 
-const PYTHON = /^\[\s{0,10}[A-Za-z_]/; // calls as Python writes them, which would be looked through in vain
+const PYTHON = /^\[\s{0,10}[A-Za-z_]/; // calls in Python's syntax, which need not be searched for objects
 
-/** Objects and lists one after the other, and whatever closes them. */
+/** Reads objects and lists one after another, and what closes them. */
 export function readObjects(source: Source, at: number, strong: boolean, closers?: RegExp): Piece | undefined {
   const { text, work } = source;
   const calls: Raw[] = [];
@@ -110,7 +110,7 @@ export function readObjects(source: Source, at: number, strong: boolean, closers
 
 const TRAIL = /(?:\s|[;.}\]]){0,60}/y;
 const FENCE_END = /```(?!\w)/y;
-/** Past stray brackets, the end of a fence, and closing marks. */
+/** Skips stray brackets, the end of a fence, and closing marks. */
 export function skipClosers(text: string, at: number, closers?: RegExp): number {
   let trail = at + matchAt(TRAIL, text, at)![0].length;
   if (matchAt(FENCE_END, text, trail)) {
@@ -122,11 +122,11 @@ export function skipClosers(text: string, at: number, closers?: RegExp): number 
   return trail === text.length ? trail : at;
 }
 
-/** The longest offered name that a text begins with. */
+/** The longest name of an offered tool that a text begins with. */
 export function longestName(text: string, tools: readonly Tool[]): string | undefined {
   const fits = tools.filter(({ name }) => text.startsWith(name)).map(({ name }) => name);
   return fits.sort((a, b) => b.length - a.length)[0];
 }
 
-/** What is known to be no name is not looked for. */
+/** Whether a name means an offered tool. */
 export const isName = (name: string, tools: readonly Tool[]): boolean => toolFor(name, tools) !== undefined;

@@ -1,4 +1,4 @@
-// A text that is searched in linear time, and where in it something is only quoted.
+// Searches a text in linear time, and tells which places in it are only quoted.
 import type { Source, Tool } from "./types.ts";
 
 const WORK_PER_CHAR = 6;
@@ -29,13 +29,13 @@ export function openSource(text: string, tools: readonly Tool[], ended = false):
   }
 }
 
-/** Matches a sticky pattern here. */
+/** Matches a sticky pattern at an index. */
 export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;
   return pattern.exec(text);
 }
 
-/** Whether what stands at a place is in a fence, in inline code, in a quotation or in an indented block. Asked from left to right. */
+/** Tells whether a place is in a fence, inline code, a quotation or an indented block. Ask from left to right. */
 export function quotes(text: string) {
   let [at, line, fence, ticked] = [0, 0, "", false];
   return {

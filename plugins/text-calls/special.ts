@@ -1,4 +1,4 @@
-// Calls behind special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma, gpt-oss and smaller families.
+// Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma, gpt-oss and others.
 import { toolFor } from "./coerce.ts";
 import { put, readJson, skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
@@ -6,7 +6,7 @@ import { argumentsIn, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
 import type { Piece, Raw, Reader, Source } from "./types.ts";
 
-/** Objects or a list of them behind a marker, in JSON or in Python. */
+/** Reads objects or a list of them after a marker, in JSON or in Python. */
 const list =
   (closers: RegExp): Reader =>
   (source, _at, after) => {
@@ -41,7 +41,7 @@ export const readPythonTag: Reader = (source, at, after, marker) => {
   return python && calls!.every(({ name }) => toolFor(name, tools)) ? { ...python, calls: calls! } : undefined;
 };
 
-/** A line each, as Olmo writes them; or objects. */
+/** Calls on a line each, as Olmo writes them; or objects. */
 export const readLines: Reader = (source, at, after, marker) => {
   const found = readList(source, at, after, marker);
   if (found) return found;
@@ -66,7 +66,7 @@ export const readMistral: Reader = (source, _at, after) => {
   return named(source, head[1]!, after + head[0].length, head[2]);
 };
 
-/** `[ARGS]` whose opener was lost: the name is the word before it. */
+/** `[ARGS]` whose opening mark was lost: the name is the word before it. */
 export const readArgs: Reader = (source, at, after) => {
   const name = /[A-Za-z_][\w.-]{0,199}$/.exec(source.text.slice(Math.max(0, at - 200), at))?.[0];
   if (!name || !toolFor(name, source.tools)) return undefined;
@@ -82,7 +82,7 @@ function named(source: Source, name: string, at: number, id?: string): Piece | u
   return { calls: [call], end: json.end };
 }
 
-/** The text ended behind the name, before the arguments. */
+/** A call whose text ended after the name, before the arguments. */
 function cutHead({ text, tools }: Source, at: number): Piece | undefined {
   const rest = text.slice(at, at + 300).trim();
   const name = /^[\w.:-]{1,200}/.exec(rest)?.[0] ?? "";
@@ -143,7 +143,7 @@ const readKimi: Reader = (source, _at, after) => {
   return { calls: [{ name: id, args, id, ...(json.cut && { cut: true }), ...(wrong && { wrong }) }], end };
 };
 
-/** A mark of Kimi's, which some write for DeepSeek's. */
+/** Kimi's mark, which some models write instead of DeepSeek's. */
 export const readCallBegin: Reader = (source, at, after, marker) =>
   matchAt(DS_SEP_NEAR, source.text, after)
     ? readDeepSeek(source, at, after, marker)
@@ -211,7 +211,7 @@ const HARMONY_HEAD =
   /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=([^\s<]{1,200}))?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})(?:\s{1,5}to=([^\s<]{1,200}))?\s{0,5}(?:<\|constrain\|>[a-z]{0,20}|json|code)?\s{0,5}<\|message\|>/y;
 const HARMONY_END = /<\|(?:end|call|return|start|channel)\|>/g;
 
-/** One segment: a call where it names a recipient, thinking where it is analysis. Anything else is for the person. */
+/** One segment: a call if it names a recipient, thinking if it is analysis. Anything else is for the person. */
 export const readHarmony: Reader = (source, at) => {
   const { text } = source;
   const head = matchAt(HARMONY_HEAD, text, at);
@@ -235,7 +235,7 @@ export const readHarmony: Reader = (source, at) => {
   return undefined;
 };
 
-/** Harmony whose special tokens were taken out. */
+/** Harmony's format without its special tokens. */
 const BARE_TO =
   /(?:^|assistant)\s{0,5}(?:(?:commentary|analysis|final)\s{0,5})?to=(functions\.[\w.-]{1,200})\s{0,5}(?:commentary\s{0,5})?(?:json|code)?\s{0,20}(?=\{)/g;
 export function readBareHarmony(source: Source): (Piece & { thinking: string }) | undefined {
@@ -272,7 +272,7 @@ const ACTION = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
 const INPUT = /\s{0,20}Action Input:[ \t]{0,10}/y;
 const OBSERVED = /\n\s{0,10}(?:Observation|Thought|Final Answer):/g;
 
-/** `Action: NAME`, then `Action Input:` with JSON, or with a text for the one parameter there is. Command-R: `Action:`, then a fenced list. */
+/** `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:` and a fenced list. */
 export const readAction: Reader = (source, at, after) => {
   const { text, tools, work } = source;
   const fence = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, after);

@@ -1,4 +1,4 @@
-// Thinking that stands in the text, in the marks of its family; and the marks around an answer. The kernel knows <think>.
+// Takes thinking, by the marks of each family, and the marks around an answer out of a text. The kernel knows <think>.
 import { matchAt } from "./source.ts";
 
 const PAIRS: [open: string, close: string][] = [
@@ -11,10 +11,10 @@ const PAIRS: [open: string, close: string][] = [
   ["<|START_THINKING|>", "<|END_THINKING|>"],
   ["<|channel>thought", "<channel|>"],
 ];
-/** Closers of tokens that nobody writes otherwise: without an opener, all before them was thinking. */
+/** Closing tokens that occur nowhere else: without an opening one, everything before them is thinking. */
 const LONE = ["[/THINK]", "</seed:think>", "<|END_THINKING|>"];
 const AROUND = /<\|(?:START|END)_(?:RESPONSE|TEXT)\|>/g;
-/** Where thinking that stands in the middle of a text begins. */
+/** Marks that begin thinking in the middle of a text. */
 export const OPENERS = PAIRS.map(([open]) => open);
 export const closerOf = (opener: string): string => PAIRS.find(([open]) => open === opener)![1];
 
@@ -31,7 +31,7 @@ export function takeThinking(given: string): Parts {
     if (!pair) break;
     const end = start.indexOf(pair[1], pair[0].length);
     const inner = start.slice(pair[0].length, end < 0 ? undefined : end).trim();
-    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner); // an opener that was repeated
+    thoughts.push(inner.startsWith(pair[0]) ? inner.slice(pair[0].length).trim() : inner); // a repeated opening mark
     text = end < 0 ? "" : start.slice(end + pair[1].length).replace(/^\s{1,1000}/, "");
     if (end >= 0 && text.startsWith(pair[1])) text = text.slice(pair[1].length).trimStart();
   }
@@ -49,7 +49,7 @@ const HEAD =
   /(?:<\|start\|>[a-z]{1,20})?(?:\s{0,5}to=[^\s<]{1,200})?\s{0,5}<\|channel\|>\s{0,5}([a-z]{1,20})[^<>\n]{0,250}(?:<\|constrain\|>[a-z]{0,20}\s{0,5})?<\|message\|>/y;
 const END = /<\|(?:end|call|return|start|channel)\|>/g;
 
-/** gpt-oss: analysis is thinking, what has a recipient is left for whoever reads calls, all else is for the person. */
+/** gpt-oss: analysis is thinking, segments with a recipient are left for find.ts, all else is for the person. */
 function segments(text: string): Parts | undefined {
   const said: string[] = [];
   const thoughts: string[] = [];

@@ -1,29 +1,29 @@
-// What a reader of one grammar is given, and what it gives.
+// The types of readers, of which there is one per grammar.
 import type { ChatRequest } from "zz";
 import type { Work } from "./json.ts";
 
-export type Tool = ChatRequest["tools"][number] & { foreign?: true }; // foreign: a name that other programs have for one of zz's
+export type Tool = ChatRequest["tools"][number] & { foreign?: true }; // foreign: under another program's name
 
-/** A call as it stood in the text, before its name and its arguments were looked at. */
+/** A call from a text, before its name and arguments are checked. */
 export interface Raw {
   name: string;
   args: Record<string, unknown>;
   id?: string | undefined;
   raw?: boolean | undefined; // its values are texts without a type
   cut?: boolean | undefined; // the text ended inside of it
-  loose?: boolean | undefined; // the text ended behind one of its arguments: another might have come
+  loose?: boolean | undefined; // the text ended after an argument, so others may be missing
   wrong?: string | undefined; // why its arguments cannot be used
 }
-/** Calls that stood together, and where what belongs to them ends. */
+/** Adjacent calls, and the end of their markup. */
 export type Piece = { calls: Raw[]; end: number; thinking?: string; start?: number };
 
-/** A text, searched from its beginning to its end: what was found is remembered, so that a mark that is not there is looked for once. */
+/** A text that is searched from start to end. Results are remembered, so that a missing mark is searched for once. */
 export interface Source {
   readonly text: string;
   readonly tools: readonly Tool[];
   readonly work: Work;
-  readonly ended: boolean; // by the output limit
+  readonly ended: boolean; // the output limit cut it off
   next(what: string | RegExp, from: number): { at: number; end: number } | undefined;
 }
-/** Reads what begins at a marker; undefined: it is no call. `after` is where the marker ends. */
+/** Reads what begins at a marker; undefined if it is not a call. `after` is where the marker ends. */
 export type Reader = (source: Source, at: number, after: number, marker: string) => Piece | undefined;

@@ -1,4 +1,4 @@
-// Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's pairs of keys and values, MiniCPM's <param>.
+// Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and values, MiniCPM's tags.
 import { toolFor } from "./coerce.ts";
 import { put, readJson, skipSpace, wholeJson } from "./json.ts";
 import { argumentsIn, longestName, readObjects, skipFence } from "./shapes.ts";
@@ -6,10 +6,10 @@ import { matchAt } from "./source.ts";
 import type { Piece, Raw, Reader, Source } from "./types.ts";
 
 const MAX_CALLS = 1_000;
-/** What an XML value is: at most one line break at either end belongs to the tags. */
+/** An XML value, without one line break at either end, which belongs to the tags. */
 const trimmed = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
 
-/** The block that a `<tool_call>` or one of its like opens: what follows says in which grammar. */
+/** A block in `<tool_call>` or a similar tag: what follows the tag shows its grammar. */
 export const readBlock: Reader = (source, _at, after) => {
   const { text } = source;
   const start = skipFence(text, after);
@@ -17,7 +17,7 @@ export const readBlock: Reader = (source, _at, after) => {
   if (char === "{" || char === "[") return readObjects(source, start, true, BLOCK_END);
   if (char === "<") {
     if (text.startsWith("<function", start)) return readFunctions(source, start);
-    return undefined; // <invoke …> and blocks in blocks are found by themselves
+    return undefined; // <invoke …> and inner blocks have marks of their own
   }
   return readNamed(source, start);
 };
@@ -85,7 +85,7 @@ function readOneFunction(source: Source, at: number): { call: Raw; end: number }
 }
 const FUNCTION_END_HERE = /<\/function>/y;
 
-/** Where values must end: at the end of the function or of the block, whichever comes first. */
+/** Where values have to end: at the end of the function or of the block, whichever comes first. */
 function stopsOf(source: Source, from: number): number {
   const all = [source.next(FUNCTION_END, from), source.next(TOOL_END, from)].map(
     (one) => one?.at ?? Number.POSITIVE_INFINITY,
@@ -93,13 +93,13 @@ function stopsOf(source: Source, from: number): number {
   return Math.min(...all);
 }
 
-/** A tag that was begun when the text ended. */
+/** Whether the text ended inside of a tag. */
 function isPartial(text: string, at: number): boolean {
   return at < text.length && text.length - at < 200 && /^<[^<>\n]{0,199}$/.test(text.slice(at));
 }
 
-/** A value ends at the first closing tag that another parameter or the end follows. Where there is none, at the next parameter, or where
- * the call ends. Without any of these the text ended in it. */
+/** A value ends at the first closing tag that is followed by another parameter or the end; without such a tag, at the
+ * next parameter or the end of the call. If there is none of these, the text ended inside of the value. */
 function valueEnd(
   source: Source,
   from: number,
@@ -118,7 +118,7 @@ function valueEnd(
   return { end: source.text.length, next: source.text.length, closed: false };
 }
 
-/** Values of MiniCPM may stand in CDATA. */
+/** The value without CDATA, in which MiniCPM may wrap it. */
 const unwrapped = (value: string): string =>
   /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>") ? value.trim().slice(9, -3) : value;
 
@@ -174,7 +174,7 @@ function readOneInvoke(source: Source, at: number): { call: Raw; end: number } |
   let next = skipSpace(text, at + head[0].length);
   if (text[next] === "{") return jsonBody(source, name, next, INVOKE_END_HERE);
   const args: Raw["args"] = {};
-  let raw = false; // without what says whether a value is a text
+  let raw = false; // true if values do not say whether they are texts
   for (;;) {
     const parameter = matchAt(INVOKED, text, next);
     if (!parameter) break;
@@ -197,7 +197,7 @@ function readOneInvoke(source: Source, at: number): { call: Raw; end: number } |
   };
 }
 
-/** DeepSeek says of each value whether it is a text as it stands, or JSON. */
+/** DeepSeek marks each value as plain text or JSON. */
 function ofKind(kind: string, held: string, { work }: Source): unknown {
   const value = kind === "true" ? held : wholeJson(held, work);
   return value === undefined ? trimmed(held) : value;
@@ -231,7 +231,7 @@ function readNamed(source: Source, at: number): Piece | undefined {
   const args: Raw["args"] = {};
   const call: Raw = { name, args, raw: true };
   let missing = 0;
-  // The first <arg_key> may be missing: then the name and the key run into one another.
+  // If the first <arg_key> is missing, the name and the key run into one another.
   if (!toolFor(name, tools)) {
     const line = text.slice(at, at + 400).split("<")[0]!;
     const meant = longestName(line, tools);
@@ -274,7 +274,7 @@ function readNamed(source: Source, at: number): Piece | undefined {
   const end = matchAt(PAIRS_END_HERE, text, next);
   if (!end && !Object.keys(args).length && !call.cut) {
     const rest = skipSpace(text, next);
-    if (rest < text.length && !isPartial(text, rest)) return undefined; // only a word behind the tag
+    if (rest < text.length && !isPartial(text, rest)) return undefined; // just a word after the tag
     call.cut = rest < text.length;
   } else if (!end && isPartial(text, skipSpace(text, next))) call.cut = true;
   call.loose = !end && skipSpace(text, next) >= text.length;
@@ -288,7 +288,7 @@ function readNamed(source: Source, at: number): Piece | undefined {
   }
 }
 
-// ── MiniMax M3: every tag behind a mark, a tag for each parameter ──
+// ── MiniMax M3: every tag after a mark, a tag for each parameter ──
 
 const M3 = "]<]minimax[>[";
 export const readMarked: Reader = (source, at) => {

@@ -1,5 +1,5 @@
-// SEARCH/REPLACE blocks that a model wrote into its answer, as Aider taught it: each becomes a call of edit_file. An example in a text
-// about such blocks looks the same, so that only blocks count whose file is there and holds what they search for, all of them or none.
+// SEARCH/REPLACE blocks in an answer, as Aider taught models, become calls of edit_file. Examples in a text about such
+// blocks look the same, so blocks count only if all of their files exist and contain what they search for.
 import fs from "node:fs";
 import type { Call, Ctx, Reply } from "zz";
 import { tryTo } from "zz/text";
@@ -13,12 +13,12 @@ type Edit = { old_string: string; new_string: string };
 interface Block {
   path: string;
   edit: Edit;
-  from: number; // with the line of its file and its fence
+  from: number; // including the line of its file, and its fence
   to: number;
-  isOpen: boolean; // its fence is not closed yet
+  isOpen: boolean; // whether its fence is not closed yet
 }
 
-/** The reply with its blocks as calls; the same reply where it holds none. */
+/** The reply with its blocks as calls; the same reply if it has none. */
 export function withBlocks(reply: Reply, ctx: Ctx): Reply {
   const { text } = reply;
   if (text.length > MAX_TEXT_CHARS) return reply;
@@ -40,7 +40,7 @@ const newId = (): string => `call_${Math.random().toString(36).slice(2, 12)}`;
 const FENCE = /^(`{3,}|~{3,})[\w+.-]*\s*$/;
 const PATH = /^[#>*\s]*[`*"']*([\w@.][\w@./+-]*)[`*"':]*\s*$/;
 
-/** The block with its file, which stands on a line of its own before it, in front of the fence or in it. */
+/** The block with its file, which is named on a line of its own before it, in front of the fence or inside of it. */
 function blockAt(text: string, at: number, block: string, before: Block | undefined): Block | undefined {
   const parsed = editsOfBlocks(block);
   if (typeof parsed === "string" || !parsed[0]) return undefined;
@@ -64,7 +64,7 @@ function blockAt(text: string, at: number, block: string, before: Block | undefi
   return { path, edit: parsed[0], from: own.at(-1)?.from ?? at, to, isOpen: isFenced && !closing };
 }
 
-/** Whether the file is there, may be looked at, and holds all that is to be replaced. */
+/** Whether the file exists, may be read, and contains all that the edits replace. */
 function isMeant(path: string, edits: Edit[], { files, permissions }: Ctx): boolean {
   const file = tryTo(() => files.path(path));
   if (!file || permissions.secret(path)) return false;

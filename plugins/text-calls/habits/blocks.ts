@@ -1,4 +1,4 @@
-// SEARCH/REPLACE blocks as edits. What is not whole is no edit: a sentence says what is missing.
+// SEARCH/REPLACE blocks as edits; for an incomplete block, a sentence that says what is missing.
 
 type Edit = { old_string: string; new_string: string };
 const SEARCH = /^(<{5,9}|-{5,9}) ?SEARCH>?\s*$/;
@@ -38,7 +38,7 @@ export function editsOfBlocks(diff: string): Edit[] | string {
 const missing = (state: string): string => (state === "search" ? "======= and no >>>>>>> REPLACE" : ">>>>>>> REPLACE");
 const textOf = (lines: string[]): string => (lines.length ? `${lines.join("\n")}\n` : "");
 
-/** Some begin with the line numbers that they are for; the text alone decides. */
+/** Drops the line numbers that some models put in front; the text alone decides where an edit applies. */
 function withoutHints(lines: string[]): string[] {
   let at = 0;
   while (HINT.test(lines[at] ?? "")) at++;

@@ -7,14 +7,14 @@ import { type Asked, type Given, VALUES } from "./values.ts";
 type Tools = ChatRequest["tools"];
 type Meant = Omit<Given, "args"> & { call: Call };
 
-/** The same calls, as zz's own. What is nobody's habit, or zz's own already, stays as it is. */
+/** The same calls as calls of zz's own tools. Those that need no translation, or have none, stay as they are. */
 export async function ownCalls(calls: readonly Call[], tools: Tools, ctx: Ctx): Promise<Call[]> {
   const own: Call[] = [];
-  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call]))); // its own tool tells what is wrong
+  for (const call of calls) own.push(...(await ownCall(call, tools, ctx).catch(() => [call]))); // the tool reports it
   return own;
 }
 
-/** The names under which other programs call these tools, as tools themselves: for whoever looks for calls in a text. */
+/** These tools under the names of other programs, for finding calls in a text. */
 export function foreignTools(tools: Tools): Tools {
   const taken = new Set(tools.map(({ name }) => bare(name)));
   const made: Tools = [];
@@ -36,7 +36,7 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
   const [whole = ""] = call.name.replace(PREFIX, "").split(/<\||[{(["<\n]/);
   for (const written of new Set([whole, whole.split(".").at(-1)!])) {
     const name = bare(written.replace(/:\d+$/, "").trim());
-    const taken = tools.find((tool) => bare(tool.name) === name); // a tool that is offered goes by its own name
+    const taken = tools.find((tool) => bare(tool.name) === name); // an offered tool of this name comes first
     const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
     const to = isEditor ? editorsTool(given) : undefined;
     const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
@@ -65,7 +65,7 @@ async function translated(meant: Meant, habit: Habit, isEditor: boolean): Promis
     return i ? { ...rest, id: `${call.id}_${i + 1}` } : { ...rest, ...(extra !== undefined && { extra }) };
   });
 }
-/** What the command of an editor stands for; of one that is missing or unknown the tool that says so. */
+/** The tool for an editor's command; for a missing or unknown command, the tool that reports it. */
 const editorsTool = ({ command }: Args): string =>
   (typeof command === "string" && Object.hasOwn(EDITORS.to, command) && EDITORS.to[command]) || "edit_file";
 
@@ -77,7 +77,7 @@ function wrongEditor(command: unknown): string | undefined {
   return `${said}. Give one of ${words.join(", ")}.`;
 }
 
-/** Whether the tool takes just that. */
+/** Whether the tool accepts exactly these arguments. */
 function fits({ schema }: Tools[number], args: unknown): boolean {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, Args>; required?: string[] };
   if (!isArgs(args) || !required.every((name) => name in args)) return false;
@@ -86,7 +86,7 @@ function fits({ schema }: Tools[number], args: unknown): boolean {
   );
 }
 
-/** Paths are relative to the project here. */
+/** Makes paths relative to the project. */
 function withoutRoot(args: Args, root: string): Args {
   const isPath = ([key]: [string, unknown]) => ["path", "from", "to", "paths"].includes(key);
   const shortened = Object.entries(args)

@@ -1,4 +1,4 @@
-// Commands as other programs write them: a list of words, a folder to run in, a limit in seconds, a patch in a here-document.
+// Commands in the forms of other programs: a list of words, a folder to run in, a limit in seconds, or a patch.
 import { basename, posix } from "node:path";
 import { tryTo } from "zz/text";
 import { type Args, bare, hasOwnName, withoutFolder } from "./names.ts";
@@ -17,8 +17,8 @@ const FOLDERS = [
   "exec_dir",
 ].map(bare);
 const SECONDS = ["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s"].map(bare);
-const IN_SECONDS = ["executebash", "executecommand", "terminal"]; // what their timeout is in
-const LEAST_MS = 1_000; // a smaller timeout is meant in seconds
+const IN_SECONDS = ["executebash", "executecommand", "terminal"]; // tools whose timeout is in seconds
+const LEAST_MS = 1_000; // a smaller timeout counts as seconds
 
 export function commandCall({ args, name, tool, tools, ctx }: Given): Asked[] | string | undefined {
   if (args.command === undefined && args.restart === true)
@@ -49,13 +49,13 @@ function setTimeLimit(args: Args, name: string): string | undefined {
   return undefined;
 }
 
-/** ["ls", "my file"], also as JSON in a text. */
+/** The words of a command such as ["ls", "my file"], also as JSON in a text. */
 function wordsOf(command: unknown): string[] | undefined {
   const list = typeof command === "string" && /^\s*\["/.test(command) ? tryTo(() => JSON.parse(command)) : command;
   return Array.isArray(list) && list.every((word) => typeof word === "string") ? list : undefined;
 }
 
-/** The line that means just these words. What a shell was to run is what zz's own shell runs. */
+/** A command line for exactly these words. Of `bash -c LINE` and the like, it is the line itself. */
 function lineOf(words: string[]): string {
   const [shell = "", how = "", script = ""] = words;
   const isShell = ["bash", "sh"].includes(basename(shell)) && /^-(c|lc|cl)$/.test(how) && words.length === 3;
@@ -69,7 +69,7 @@ function quoted(word: string, at: number): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The same command in a folder: what is shown and judged says so. */
+/** The command with `cd` in front, so that the question and the judge see the folder. */
 function inFolder(folder: string, command: string): string {
   if (!folder.trim() || /^\.\/*$/.test(folder)) return command;
   const enter = `cd ${quoted(folder.startsWith("-") ? `./${folder}` : folder, 1)}`;
@@ -79,7 +79,7 @@ function inFolder(folder: string, command: string): string {
 const HEREDOC =
   /^\s*(?:cd\s+(?<cd>[\w./-]+)\s*&&\s*)?apply_?patch\s*<<-?\s*(['"]?)(?<end>\w+)\2[^\S\n]*\n(?<patch>[\s\S]*?)\n\k<end>\s*$/i;
 
-/** A patch, where the command is nothing but that. */
+/** The patch, if the command does nothing but apply one. */
 function patchOf(words: string[] | undefined, command: string, folder: string): Args | string | undefined {
   if (words?.length === 2 && /^apply_?patch$/i.test(words[0]!)) return { patch: below(folder, words[1]!) };
   const { cd, patch } = HEREDOC.exec(command)?.groups ?? {};
@@ -89,7 +89,7 @@ function patchOf(words: string[] | undefined, command: string, folder: string): 
     : undefined;
 }
 
-/** The patch, with its paths in a folder. */
+/** The patch with its paths put below a folder. */
 function below(folder: string, patch: string): string {
   if (!folder || /^\.\/*$/.test(folder)) return patch;
   const inside = (_: string, head: string, path: string) =>

@@ -1,4 +1,4 @@
-// Arguments under zz's own names.
+// Renames arguments to zz's own names.
 import type { ChatRequest } from "zz";
 import { type Habit, IDLE } from "./table.ts";
 
@@ -15,11 +15,11 @@ export function isOf(property: Args | undefined, value: unknown): boolean {
   return !property?.type || property.type === type || (property.type === "integer" && type === "number");
 }
 
-/** Whether the tool has just that parameter: somebody's own tool may stand instead of zz's. */
+/** Whether the tool has exactly that parameter: a plugin's tool may have replaced zz's. */
 export const hasOwnName = ({ schema }: Tools[number], name: string): boolean =>
   Object.hasOwn((schema.properties ?? {}) as object, name);
 
-/** Their parameters under zz's names. What zz does not know stays, so that the result says what had no effect. */
+/** Renames parameters to zz's names. Unknown ones stay, so that the result says what had no effect. */
 export function renamed(
   given: Args,
   { params, idle = "" }: Pick<Habit, "params" | "idle">,
@@ -39,14 +39,14 @@ export function renamed(
         )
           continue;
         if (!(name in own)) own[name] = value;
-        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue; // it stays, and is told
+        else if (JSON.stringify(own[name]) !== JSON.stringify(value)) continue; // a second value stays, and is reported
         rest.delete(key);
       }
   for (const [key, value] of rest) if (!isIdle(key, value, `${IDLE} ${idle}`)) own[key] = value;
   return own;
 }
 
-/** Whether a parameter that zz does not have would change nothing. */
+/** Whether a parameter that zz does not have makes no difference. */
 function isIdle(key: string, value: unknown, idle: string): boolean {
   if (typeof value === "object" && !Object.keys(value ?? {}).length) return true;
   const said = Array.isArray(value) && value.length === 1 ? value[0] : value;
@@ -56,7 +56,7 @@ function isIdle(key: string, value: unknown, idle: string): boolean {
   });
 }
 
-/** A path relative to a folder that it lies in; anything else as it is. */
+/** A path inside of a folder, relative to that folder; anything else unchanged. */
 export function withoutFolder<T>(value: T, folder: string): T | string {
   if (typeof value !== "string" || (value !== folder && !value.startsWith(`${folder}/`))) return value;
   return value.slice(folder.length + 1).replace(/^\/+/, "") || ".";

@@ -1,4 +1,4 @@
-// A cell of a Jupyter notebook, edited as text: the smallest piece of the file that says which cell is meant.
+// Edits a cell of a Jupyter notebook as text: by the smallest part of the file that identifies the cell.
 import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
@@ -94,14 +94,14 @@ const newCell = (kind: string, source: string, hasIds: boolean): Cell => ({
   source: linesOf(source),
 });
 
-/** By its id, or as some programs number them: cell-3. */
+/** The index of a cell, by its id or by a number such as cell-3. */
 function cellAt(all: Cell[], wanted: unknown): number {
   const at = all.findIndex(({ id }) => id !== undefined && id === wanted);
   const [, number] = /^cell-(\d+)$/.exec(String(wanted)) ?? [];
   return at >= 0 ? at : number === undefined ? Number.NaN : Number(number);
 }
 
-/** Where each member of an object or a list stands in valid JSON; a member of an object begins with its key. */
+/** Where each member of an object or list is in valid JSON; a member of an object begins with its key. */
 function members(text: string, open: number): Part[] {
   const parts: Part[] = [];
   for (let at = start(text, open + 1); text[at] !== "}" && text[at] !== "]" && at < text.length; ) {
@@ -128,7 +128,7 @@ function start(text: string, from: number): number {
   return at;
 }
 
-/** Where a value ends that begins here. */
+/** The end of the value that begins here. */
 function endOf(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {

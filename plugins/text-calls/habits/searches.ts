@@ -1,4 +1,4 @@
-// Searches as other programs write them: patterns are regular expressions there, types of files stand for globs.
+// Searches in the forms of other programs, where patterns are regular expressions and file types replace globs.
 import { tryTo } from "zz/text";
 import { type Args, bare, hasOwnName } from "./names.ts";
 import type { Given } from "./values.ts";
@@ -87,13 +87,13 @@ const wordOf = (words: Record<string, string>, word: string): string | undefined
   Object.hasOwn(words, word) ? words[word] : undefined;
 const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** Elsewhere every query is one; a text without signs is found faster as it stands, and one that is not a pattern only so. */
+/** Whether a query has to be a regular expression. Plain text is found faster as such, an invalid pattern only so. */
 const isPattern = (query: string): boolean =>
   query.length < MAX_PATTERN_CHARS &&
   /[\\^$.*+?()[\]{}|]/.test(query) &&
   tryTo(() => new RegExp(query.replace(/^\(\?i\)/, ""))) !== undefined;
 
-/** One glob, whatever it is given as: a list, names between commas, a type of files. */
+/** Makes one glob of a list, names separated by commas, or a file type. */
 function globOf(args: Args): void {
   const { glob, type } = args;
   const list = Array.isArray(glob)

@@ -1,26 +1,26 @@
-// The table of habits: what other programs call zz's tools and their parameters. None of it is told to a model. Case, "-"
-// and "_" do not count: file_path stands for filePath and FilePath too. What needs more than another name is put right by
-// the function of values.ts that carries the tool's name.
+// The table of habits: other programs' names for zz's tools and parameters. No model sees it. Case, "-" and "_" do not
+// count: file_path covers filePath and FilePath too. If a call needs more than other names, the function of values.ts
+// for its tool converts it.
 
 export interface Habit {
   to: string; // zz's own tool
-  names: string; // what others call it
-  params: Record<string, string>; // zz's own parameter: what others call it, in the order in which they are looked at
-  idle?: string; // what changes nothing here, and goes: a name, or name=value
+  names: string; // other programs' names for it
+  params: Record<string, string>; // zz's own parameter: other names for it, the first that is given wins
+  idle?: string; // parameters without effect here, which are dropped: a name, or name=value
 }
 
 const PATH = "file_path filename file target_file absolute_path relative_workspace_path relative_path file_name";
 const FOLDER = "folder directory dir dir_path directory_path target_directory search_path search_directory";
 const CONTENT = "contents file_text file_content text data code_content new_content";
 
-/** Of every call: why it is made, and what its program wants to know of it. */
+/** Parameters without effect in any call: reasons for it, and data for the other program. */
 export const IDLE =
   "description explanation instruction instructions thought reason justification security_risk requires_approval " +
   "tool_summary tool_action wait_for_previous wait_for_previous_tools ai_proposed_content modified_by_user task_progress " +
   "summary risk_level risk_level_reason instruction_reminder instructions_reminder sudo=false " +
   "respect_gemini_ignore respect_git_ignore=true file_filtering_options";
 
-/** What one entry of edit_file's edits is called elsewhere. */
+/** Other names for the fields of an entry in edit_file's edits. */
 export const EDIT = {
   old_string: "old_str old_str_1 old_text old search search_text find target target_content original old_content",
   new_string: "new_str new_str_1 new_text new replace replacement replacement_content updated new_content replace_text",
@@ -190,7 +190,7 @@ export const HABITS: Habit[] = [
   },
 ];
 
-/** One tool for everything that is done to files: its command says which of zz's is meant. */
+/** A single tool for everything about files: its command decides which of zz's tools is meant. */
 export const EDITORS = {
   names:
     "str_replace_editor str_replace_based_edit_tool fs_write file_editor text_editor developer_text_editor edit_tool " +

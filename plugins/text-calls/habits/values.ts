@@ -1,4 +1,4 @@
-// Where another name is not enough: values that say something else elsewhere, and calls that are several of zz's.
+// Converts what other names do not cover: values with another meaning, and calls that become several of zz's.
 import { existsSync, statSync } from "node:fs";
 import type { ChatRequest, Ctx } from "zz";
 import { plural, tryTo } from "zz/text";
@@ -8,7 +8,7 @@ import { type Args, bare, isArgs, renamed } from "./names.ts";
 import { grepCall } from "./searches.ts";
 import { EDIT } from "./table.ts";
 
-/** A call as it came (`name` without case and punctuation), and its arguments under zz's names. */
+/** A call as the model made it (`name` without case and punctuation), and its arguments under zz's names. */
 export interface Given {
   args: Args;
   given: Args;
@@ -18,7 +18,7 @@ export interface Given {
   ctx: Ctx;
 }
 export type Asked = [tool: string, args: Args];
-/** zz's calls; a sentence that says why there is none; undefined: the arguments are right as they are, or made so in place. */
+/** zz's calls; a sentence that says why there is none; undefined if the arguments are right or were fixed in place. */
 type Made = Asked[] | string | undefined;
 
 export const VALUES: Record<string, (given: Given) => Made | Promise<Made>> = {
@@ -36,7 +36,7 @@ export const VALUES: Record<string, (given: Given) => Made | Promise<Made>> = {
   todo: ({ args }) => todoCall(args),
 };
 
-const MAX_FILES = 20; // that one call reads
+const MAX_FILES = 20; // files that one call may read
 const MAX_RANGE_CHARS = 100;
 
 async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made> {
@@ -57,13 +57,13 @@ async function readCalls({ args, given, name, tools, ctx }: Given): Promise<Made
     delete args[range];
     Object.assign(args, { start: Math.max(1, start), ...(end !== -1 && { end }) });
   }
-  if ("absolute_path" in given && /^\d+$/.test(String(args.start))) args.start = Number(args.start) + 1; // it counts from 0 there
+  if ("absolute_path" in given && /^\d+$/.test(String(args.start))) args.start = Number(args.start) + 1; // was 0-based
   return isFolder(args.path, ctx) && (given.command === "view" || name === "view")
     ? [["list_dir", { path: args.path }]]
     : undefined;
 }
 
-/** [1, 50], "1-50", "1:50" */
+/** Reads a range such as [1, 50], "1-50" or "1:50". */
 function rangeOf(range: unknown): [number, number] | undefined {
   if (String(range).length > MAX_RANGE_CHARS) return undefined;
   const parts =
@@ -82,13 +82,13 @@ function isFolder(path: unknown, { files }: Ctx): boolean {
   return typeof path === "string" && tryTo(() => statSync(files.path(path)).isDirectory()) === true;
 }
 
-/** One thing, a list, or a list as JSON. */
+/** A list from a single value, a list, or a list as JSON. */
 function listOf(given: unknown): unknown[] {
   const list = typeof given === "string" && /^\s*\[/.test(given) ? (tryTo(() => JSON.parse(given)) ?? given) : given;
   return Array.isArray(list) ? list : list === undefined ? [] : [list];
 }
 
-/** [{ path, line_ranges: [[1, 50]] }] or { path }, as one read each. */
+/** One read for each of [{ path, line_ranges: [[1, 50]] }] or { path }. */
 function listedReads(listed: unknown): Made {
   const files = listOf(listed);
   const reads = files.flatMap((file): Asked[] | undefined => {
@@ -105,7 +105,7 @@ function listedReads(listed: unknown): Made {
   return reads.length ? reads : "it names no file. Give a path.";
 }
 
-/** Patterns and folders stand for the files in them, as glob finds them; of too many only the names are shown. */
+/** Reads the files that glob finds for patterns and folders; if there are too many, it only lists their names. */
 async function manyReads({ paths, include, files, ...more }: Args, tools: Given["tools"], ctx: Ctx): Promise<Made> {
   const wanted = [paths, include, files].flatMap((some) => listOf(some));
   if (wanted.some(isArgs)) return listedReads(wanted);
@@ -167,13 +167,13 @@ async function editCalls({ args, given, name, ctx }: Given): Promise<Made> {
   return created(args) ? [["create_file", { path: args.path, content: args.new_string }]] : undefined;
 }
 
-/** Some say how often a text stands in the file: all of them are meant, and no others. */
+/** Checks a given number of occurrences, which means that all of them are replaced, and that there are no others. */
 async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | undefined> {
   const { path, old_string: old, expected_replacements } = args;
   const expected = Number(expected_replacements);
   if (!(expected > 1)) return undefined;
   args.replace_all ??= true;
-  const file = await files.read(String(path)).catch(() => undefined); // the tool tells why not
+  const file = await files.read(String(path)).catch(() => undefined); // the tool reports why it cannot
   const count = file && typeof old === "string" && old ? file.text.split(old).length - 1 : 0;
   if (!count) return undefined;
   if (count !== expected)
@@ -182,7 +182,7 @@ async function unexpectedCount(args: Args, { files }: Ctx): Promise<string | und
   return undefined;
 }
 
-/** Nothing becomes a text: elsewhere that makes a new file. */
+/** Whether an edit replaces an empty text, which makes a new file in other programs. */
 const created = ({ path, old_string, new_string, replace_all, edits, ...more }: Args): boolean =>
   old_string === "" &&
   typeof new_string === "string" &&
@@ -202,7 +202,7 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Made {
     if (isArgs(plain))
       for (const key of Object.keys(plain))
         if (!Object.hasOwn(EDIT, key)) {
-          if (!/^(startline|endline)$/.test(bare(key))) more[`edits.${key}`] = plain[key]; // no parameter, and told so
+          if (!/^(startline|endline)$/.test(bare(key))) more[`edits.${key}`] = plain[key]; // unknown, and reported
           delete plain[key];
         }
     byPath.set(path, [...(byPath.get(path) ?? []), plain]);
@@ -213,7 +213,7 @@ function listedEdits({ edits: _, ...args }: Args, edits: unknown[]): Made {
 }
 const only = (byPath: Map<unknown, unknown[]>): Args => (byPath.size ? { edits: [...byPath.values()][0] } : {});
 
-/** A file in outline, with "existing code" for what is left out, needs a model that fills it in. */
+/** A sketch of a file makes a new file. "existing code" for left-out parts would need a model that fills them in. */
 function sketchCall({ path, code_edit, code, ...more }: Args, { files }: Ctx): Made {
   const content = code_edit ?? code;
   const isThere = typeof path === "string" && tryTo(() => existsSync(files.path(path))) !== false;
@@ -222,7 +222,7 @@ function sketchCall({ path, code_edit, code, ...more }: Args, { files }: Ctx): M
   return [["create_file", { path, content, ...more }]];
 }
 
-/** SEARCH/REPLACE blocks, or a diff. */
+/** Edits from SEARCH/REPLACE blocks or a diff. */
 function diffCall({ diff, ...args }: Args): Made {
   if (typeof diff !== "string") return "diff must be a text of SEARCH/REPLACE blocks.";
   if (/^\s*(\*\*\* Begin Patch|diff --git |--- .*\n\+\+\+ )/.test(diff))
@@ -244,13 +244,13 @@ async function insertCall({ args, given, name, ctx }: Given): Promise<Made> {
   if (line === undefined) return undefined;
   const at = typeof line === "string" && /^\d+$/.test(line) ? Number(line) : line;
   if (!Number.isInteger(at)) return "start must be the number of a line.";
-  const isAfter = given.command === "insert"; // the line before which, or after which
+  const isAfter = given.command === "insert"; // whether `at` is the line before it
   const last = Number(at) === 0 && !isAfter ? await lineCount(args.path, ctx) : undefined;
   const start = last !== undefined ? last + 1 : isAfter ? Number(at) + 1 : Number(at);
   Object.assign(args, { start, end: start - 1 });
 }
 
-/** To append: how many lines there are. */
+/** The number of lines of a file, for appending. */
 async function lineCount(path: unknown, { files }: Ctx): Promise<number | undefined> {
   if (typeof path !== "string") return undefined;
   const text = await files.read(path).then(
@@ -289,7 +289,7 @@ function rename(args: Args, from: string, to: string): void {
   delete args[from];
 }
 
-/** A list of steps, whatever they are called; zz's knows which are done. */
+/** A list of steps in any form, as zz's steps and the numbers of those that are done. */
 function todoCall(args: Args): Made {
   const { set } = args;
   const rows = typeof set === "string" ? set.split("\n").filter((row) => row.trim()) : set;

@@ -1,4 +1,4 @@
-// /mcp: which servers there are, what they are doing, and what to do with one.
+// /mcp: lists the servers and what they are doing, and starts, stops or shows one.
 import type { Choice, Ctx } from "zz";
 import { clip, oneLine, usage } from "zz/text";
 import { countOf, type Hub, type Server, serverNamed, stop } from "./hub.ts";
@@ -69,12 +69,12 @@ function list({ servers, left }: Hub): string {
         : "not needed yet";
     const out = held.size ? `, ${held.size} left out` : "";
     const where = config.command ?? config.url?.replace(/\?.*$/, "");
-    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${OF[from]}`;
+    return `${name}  ${state} · ${countOf(server)}${out} · ${clip(oneLine(where ?? ""), 60)}${ORIGINS[from]}`;
   });
   return [...rows, ...left].join("\n") || NONE;
 }
 
-const OF = { home: "", project: " · of this project", editor: " · of the editor" };
+const ORIGINS = { home: "", project: " · of this project", editor: " · of the editor" };
 
 function tools({ name, known, held }: Server): string {
   const rows = known!.tools.map((tool) => {

@@ -1,19 +1,19 @@
-// What a server says of its tools, as far as the model is told of it: cut, cleaned, and named as the server's words.
+// A server's descriptions of its tools, as the model reads them: cleaned, cut, and marked as the server's words.
 import { clean, clip, oneLine } from "zz/text";
 import { hashOf } from "./settings.ts";
 
-/** What a server says of itself, as it is kept in the home. */
+/** What a server reported about itself, as the home keeps it. */
 export interface Known {
   tools: KnownTool[];
   prompts: KnownPrompt[];
-  resources?: boolean; // it has some
+  resources?: boolean; // whether it has any
 }
 export interface KnownTool {
-  name: string; // as the server has it
+  name: string; // the server's name for it
   description: string;
   schema: Record<string, unknown>;
   hints?: Hints;
-  pin: string; // the hash of all that, as the server sent it
+  pin: string; // a hash of all of the above, as the server sent it
 }
 export type Hints = { readOnlyHint?: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
 export type KnownPrompt = { name: string; description: string; args: { name: string; required: boolean }[] };
@@ -35,11 +35,11 @@ export function knownTool({ name, description = "", title = "", inputSchema, ann
   };
 }
 
-/** Without what is not seen and could hide words. */
+/** The text without invisible characters, which could hide words. */
 const plain = (text: string): string => clean(text).replace(UNSEEN, "").trim();
 const UNSEEN = /[\p{Cf}\p{Co}\p{Cn}]/gu;
 
-/** Patterns could keep a matcher busy for ever, and references could lead elsewhere: the server checks what it gets itself. */
+/** Patterns could keep a matcher busy for ever, references could point elsewhere, and the server checks anyway. */
 const LEFT_OUT =
   /^(\$schema|\$id|\$anchor|\$dynamic\w+|pattern|patternProperties|format|contentEncoding|contentMediaType)$/;
 
@@ -47,7 +47,7 @@ function cleanSchema(given: unknown): unknown {
   let nodes = 0;
   return visit(given, 0, false);
 
-  /** `names`: the keys are names of parameters, not words of JSON Schema. */
+  /** `names`: the keys are names of parameters, not keywords of JSON Schema. */
   function visit(value: unknown, depth: number, names: boolean): unknown {
     if (typeof value === "string") return plain(value).slice(0, MAX_INNER_TEXT);
     if (typeof value !== "object" || value === null) return value;
@@ -62,7 +62,7 @@ function cleanSchema(given: unknown): unknown {
   }
 }
 
-/** What descriptions say that would rather steer the model than describe a tool. */
+/** Phrases in descriptions that try to steer the model instead of describing a tool. */
 const STEERS = [
   /\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,40}\b(instruction|rule|prompt|message|tool)/i,
   /<\/?\s*(important|system|instructions?|assistant|user|human|secret|tool_?calls?)\b[^>]*>/i,
@@ -72,7 +72,7 @@ const STEERS = [
   /\b(read|send|include|pass|attach|upload)\b.{0,60}(\.env\b|\bapi keys?\b|\bcredentials\b|\bpasswords?\b|\bconversation history\b)/i,
 ];
 
-/** The words of a description that speak to the model; undefined: none do. */
+/** The text of a tool that tries to steer the model; undefined if there is none. */
 export function steering({ description, schema }: KnownTool): string | undefined {
   const all = [description, ...textsIn(schema)];
   const found = all.find((text) => STEERS.some((words) => words.test(text)));
@@ -84,7 +84,7 @@ function textsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** A tool's name among all others: its server's, two underscores, its own; cut and spelt so that every provider takes it. */
+/** A tool's name in zz: its server's, two underscores, its own; cut and cleaned so that every provider accepts it. */
 export function toolName(server: string, tool: string, taken: (name: string) => boolean): string {
   const whole = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   if (whole.length <= 64 && !taken(whole)) return whole;

@@ -1,4 +1,4 @@
-// A server asks the person for something: a question for each field, at the prompt. Nobody there: it is told so.
+// A server asks the person for something: one question per field. Without a terminal the server gets "cancel".
 import type { Ctx } from "zz";
 import { clean, clip, oneLine } from "zz/text";
 
@@ -27,13 +27,13 @@ export async function elicit(server: string, { message, requestedSchema }: any, 
   const content: Record<string, unknown> = {};
   for (const [name, field] of fields) {
     const value = await answerFor(name, field, requestedSchema.required?.includes(name) === true, ctx);
-    if (value === LEFT) return { action: "cancel" };
+    if (value === CANCELLED) return { action: "cancel" };
     if (value !== undefined) content[name] = value;
   }
   return { action: "accept", content };
 }
 
-const LEFT = Symbol("the person left the question");
+const CANCELLED = Symbol("the person left the question");
 
 async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx): Promise<unknown> {
   const title = words(field.title ?? name, 80);
@@ -44,7 +44,7 @@ async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx
     if (choices?.length && ctx.pick) {
       const picked = await ctx.pick(`${title}${about}`, choices.map(String));
       if (picked !== undefined) return choices.find((one) => String(one) === picked);
-      return required ? LEFT : field.default;
+      return required ? CANCELLED : field.default;
     }
     const hint = choices
       ? ` (${choices.map((one) => words(one, 40)).join(", ")})`
@@ -54,14 +54,14 @@ async function answerFor(name: string, field: Field, required: boolean, ctx: Ctx
     const said = (await ctx.ask!(`${title}${about}${hint}${otherwise}: `)).trim();
     if (!said && field.default !== undefined) return field.default;
     if (!said && !required) return undefined;
-    const { value, wrong } = fitted(said, field, choices);
+    const { value, wrong } = valueFrom(said, field, choices);
     if (!wrong) return value;
     ctx.note(`'${title}' ${wrong}.`);
   }
-  return LEFT;
+  return CANCELLED;
 }
 
-function fitted(
+function valueFrom(
   said: string,
   { type, minimum, maximum, minLength = 0, maxLength, items }: Field,
   choices?: unknown[],

@@ -1,4 +1,4 @@
-// A server at an address: the SDK's transport, over zz's own requests, so that they are seen, veiled and limited as all others are.
+// A server at an address: the SDK's transport over zz's own requests, which are veiled and limited like all others.
 import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./lines.ts";
@@ -6,7 +6,7 @@ import { lineReader, salvage } from "./lines.ts";
 const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
-/** As the SDK asks for it. An answer that is too long for memory is cut. */
+/** The fetch function that the SDK asks for. An answer that is too long for memory is cut. */
 export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
@@ -17,14 +17,14 @@ export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: Reque
       const answer = await zz.fetch(String(url), { method, headers, body: sent, signal });
       const pending = new Set([idIn(sent)]);
       const type = answer.headers.get("content-type") ?? "";
-      const given = KEPT.flatMap((name) =>
+      const kept = KEPT.flatMap((name) =>
         answer.headers.get(name) === null ? [] : [[name, answer.headers.get(name)!] as [string, string]],
       );
       const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
       if (isEmpty) for await (const _ of answer.body) break;
       const body = untilStopped(answer.body, signal);
       const pieces = /event-stream/.test(type) ? events(body, pending) : whole(body, pending);
-      return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: given });
+      return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: kept });
     } catch (error) {
       const { status, message } = error as { status?: number; message: string };
       if (!status) throw error;
@@ -33,7 +33,7 @@ export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: Reque
   };
 }
 
-/** Aborts a moment after the given one: in the very moment in which an answer ends, its connection belongs to nobody who would hear of it. */
+/** Aborts a tick after the given signal: just as an answer ends, nothing listens for errors of its connection. */
 function later(signal: AbortSignal | undefined): AbortSignal | undefined {
   if (!signal || signal.aborted) return signal;
   const end = new AbortController();
@@ -41,7 +41,7 @@ function later(signal: AbortSignal | undefined): AbortSignal | undefined {
   return end.signal;
 }
 
-/** An end that zz wanted is not an error: nobody reads on to hear of it. */
+/** Ignores the error of a connection that zz itself ended: nothing reads on. */
 async function* untilStopped(body: AsyncIterable<Uint8Array>, signal?: AbortSignal | null): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
@@ -55,7 +55,7 @@ function idIn(body: string | undefined): string | number {
   return id ?? "";
 }
 
-/** The lines of a stream of events, one by one. */
+/** The whole lines of a stream of events, with overlong ones cut. */
 async function* events(
   body: AsyncIterable<Uint8Array>,
   pending: ReadonlySet<string | number>,

@@ -1,39 +1,38 @@
-// All MCP servers of a conversation: what is known of them from the last time, and those that run. None is started before it is needed.
+// All MCP servers of a conversation: what earlier runs learned, and which servers run. Each starts when it is needed.
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, codeOf, fault, oneLine, plural, textOf, tryTo } from "zz/text";
 import type { Known, KnownTool } from "./describe.ts";
 import type { Answers, Link } from "./link.ts";
-import { type Configured, configured, filledIn, type ServerConfig, variablesOf } from "./settings.ts";
+import { type Configured, configured, filledIn, keptUnder, type ServerConfig, variablesOf } from "./settings.ts";
 
 export type Config = Readonly<Record<string, ServerConfig>>;
-export const CACHE = "mcp-tools.json"; // in the home: what servers said of themselves the last time
+export const CACHE = "mcp-tools.json"; // in the home: what servers reported about themselves the last time
 const [CALL_SECONDS, MAX_KEPT] = [120, 100];
-const MAX_FAILURES = 2; // the first start, and one more
-const FORGIVEN_MS = 600_000; // after so long, an earlier end counts no longer
+const MAX_FAILURES = 2; // of the first start and one restart
+const FORGIVEN_MS = 600_000; // failures older than this no longer count
 
-/** One server. */
 export interface Server extends Configured {
-  known?: Known; // undefined: it never ran
+  known?: Known; // undefined if it never ran
   link?: Promise<Link> | undefined;
   running?: Link | undefined;
-  stale?: boolean; // it says that its lists have changed
-  held: Map<string, string>; // tools that are not offered, and why
-  failures: number; // starts and ends that nobody wanted
+  stale?: boolean; // it reported that its lists have changed
+  held: Map<string, string>; // tools that the model is not offered, and why
+  failures: number; // failed starts and unexpected ends
   failedAt: number;
-  why?: string; // of the last failure
+  why?: string; // the reason for the last failure
 }
 export interface Hub {
   zz: Zz<Config>;
-  lent: Config; // by an editor, for this conversation
+  lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
-  left: string[]; // sentences: which are left out
-  told: Set<string>; // what the person was told already
+  left: string[]; // a sentence for each server that is left out
+  told: Set<string>; // sentences that the person has seen
   answers(server: string): Answers;
-  learned(server: Server): void; // its tools and prompts are there
+  learned(server: Server): void; // called once its tools and prompts are known
 }
 
-/** The servers that there are by now; those that stay, stay as they are. */
+/** Brings the list of servers up to date; those whose settings did not change keep running. */
 export function lookUp(hub: Hub, ctx: Ctx): void {
   const [all, left] = configured(ctx, hub.zz.config, hub.lent);
   hub.left = left;
@@ -45,7 +44,7 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
     }
   const cache = fresh.length ? readCache(ctx) : {};
   for (const one of fresh) {
-    const known = cache[one.id];
+    const known = isEmpty(cache) ? undefined : cache[keptUnder(one)];
     const server: Server = { ...one, ...(known && { known }), held: new Map(), failures: 0, failedAt: 0 };
     hub.servers.set(one.name, server);
     if (known) hub.learned(server);
@@ -53,18 +52,20 @@ export function lookUp(hub: Hub, ctx: Ctx): void {
 }
 
 type Cache = Record<string, Known>;
+const isEmpty = (cache: Cache): boolean => !Object.keys(cache).length;
 function readCache({ about }: Ctx): Cache {
   const all = tryTo(() => JSON.parse(textOf(path.join(about.home, CACHE)))) as Cache | undefined;
   const isKnown = ([, one]: [string, Known]) => Array.isArray(one?.tools) && Array.isArray(one?.prompts);
   return Object.fromEntries(Object.entries(Object(all) as Cache).filter(isKnown));
 }
 
-function keep({ id, known }: Server, ctx: Ctx): void {
+function keep(server: Server, ctx: Ctx): void {
+  const id = keptUnder(server);
   const change = (text: string) => {
     const { [id]: _, ...others } = (tryTo(() => JSON.parse(text)) ?? {}) as Cache;
-    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, known]]));
+    return JSON.stringify(Object.fromEntries([...Object.entries(others).slice(1 - MAX_KEPT), [id, server.known]]));
   };
-  tryTo(() => ctx.keep(CACHE, change)); // without it, it is asked again
+  tryTo(() => ctx.keep(CACHE, change)); // if that fails, the server is asked again next time
 }
 
 export function serverNamed({ servers, left }: Hub, name: string): Server {
@@ -78,7 +79,7 @@ export function serverNamed({ servers, left }: Hub, name: string): Server {
   );
 }
 
-/** The server, running. One that ended is started again once, and then named. */
+/** Starts a server unless it runs. One that failed is started again once; after that, this throws. */
 export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   if (server.link) {
@@ -116,7 +117,7 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   ctx.progress(`starting MCP server ${name}`);
   const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
   const { transport, why, close } = await transportOf(hub.zz, ctx, server, config);
-  let wanted = false; // its end
+  let isStopping = false; // zz itself ends it
   const link = await openLink(
     {
       ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name) },
@@ -125,7 +126,7 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
       ended: () => {
         close();
         server.running = undefined;
-        if (!wanted) failed(server, `it ended${why() ? ` (${why()})` : ""}.`);
+        if (!isStopping) failed(server, `it ended${why() ? ` (${why()})` : ""}.`);
       },
     },
     ctx,
@@ -135,7 +136,7 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   });
   const end = link.close;
   link.close = async () => {
-    wanted = true;
+    isStopping = true;
     await end();
   };
   server.running = link;
@@ -150,12 +151,13 @@ function couldNot({ name, config }: Server, error: unknown, why: string): Error 
   const said = isMissing
     ? message
     : `Cannot start MCP server '${name}': ${message.replace(/^MCP server '[^']+' /, "it ").replace(/\.$/, "")}`;
-  const boxed = config.command && config.sandbox !== false && !isMissing && /exit code|ended/.test(`${message} ${why}`);
-  const way = ` It runs in the sandbox; "sandbox": { "hosts": […], "write": […] } in its settings lets it reach more.`;
-  return fault(`${said}.${boxed ? way : ""}`.replace(/\.\.$/, "."), status === undefined ? {} : { status });
+  const isSandboxed =
+    config.command && config.sandbox !== false && !isMissing && /exit code|ended/.test(`${message} ${why}`);
+  const remedy = ` It runs in the sandbox; "sandbox": { "hosts": […], "write": […] } in its settings lets it reach more.`;
+  return fault(`${said}.${isSandboxed ? remedy : ""}`.replace(/\.\.$/, "."), status === undefined ? {} : { status });
 }
 
-/** What it has, by its own word. What it says of its tools counts as it was seen first; a change counts once the person has seen it. */
+/** Asks a server for its tools and prompts. Descriptions stay as first seen until the person approves a change. */
 async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<void> {
   server.stale = false;
   const before = server.known;
@@ -178,7 +180,7 @@ export async function stop(server: Server): Promise<void> {
   await link?.close().catch(() => {});
 }
 
-/** What a call of one of its tools needs: to call it, and what its server needs to be there. */
+/** The needs of a call: the call itself, and starting or reaching its server. */
 export async function needsOf(hub: Hub, server: Server, what: string | undefined, ctx: Ctx): Promise<Needs> {
   const { name, config, from } = server;
   const own = what === undefined ? [] : [callNeed(server, what)];
@@ -193,7 +195,7 @@ export async function needsOf(hub: Hub, server: Server, what: string | undefined
   return { ...(run.length && { run }), ...(net.length && { net }), ...(env.length && { env }) };
 }
 
-/** A name that no command has: a rule for the one is none for the other. */
+/** A name that no shell command can have, so that a rule for commands never covers a call, nor the other way round. */
 export const needName = (server: string, what: string): string => `mcp:${server} ${what.replace(/[^\w./-]/g, "_")}`;
 
 function callNeed({ name, config, known }: Server, what: string): Need {
@@ -203,7 +205,7 @@ function callNeed({ name, config, known }: Server, what: string): Need {
   return { name: need, verdict: "allow", why: "its server says that it only reads, and the settings believe it" };
 }
 
-/** In the sandbox it starts unasked; outside of it, only where the person's own settings say so. */
+/** A server starts unasked in the sandbox; outside of it, only if the person's own settings turn the sandbox off. */
 async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
   if (config.sandbox === false && from === "home") return [];
   if (config.sandbox !== false && (await import("./transport.ts").then(({ sandboxOf }) => sandboxOf(ctx)))) return [];
@@ -213,7 +215,7 @@ async function startNeeds({ config, from }: Server, ctx: Ctx): Promise<Need[]> {
 export const commandLine = ({ command = "", args = [] }: ServerConfig): string =>
   clip(oneLine(clean([command, ...args].join(" "))), 2_000);
 
-/** Said once. */
+/** Shows a sentence to the person, once. */
 export function tell(hub: Hub, ctx: Ctx, sentence: string): void {
   if (hub.told.has(sentence)) return;
   hub.told.add(sentence);

@@ -1,5 +1,5 @@
-// MCP, both ways: the tools, resources and prompts of other programs' servers, and zz as such a server (--mcp). No server is started
-// before it is needed: what it has is known from the last time, and of one that never ran only its name.
+// MCP, both ways: the tools, resources and prompts of servers, and zz as a server (--mcp). A server starts when it is
+// needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
 import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
@@ -11,29 +11,29 @@ export const defaults: Record<string, ServerConfig> = {};
 export const settings = { name: "mcpServers", schema: SCHEMA };
 
 const FILE = ".mcp.json";
-const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
-const SHARE = 0.05; // of the window, for the tools of servers
+const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person may take any time to answer
+const SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE = "mcp_tools";
-const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_sampling"]); // described below, for scripts, and for servers
+const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_sampling"]); // for offer(), scripts, /mcp and servers
 
 type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
-/** What is loaded once there are servers. */
+/** Loaded once there are servers. */
 interface Loaded {
   hub: Hub;
   use: typeof import("./use.ts");
   lookUp: typeof import("./hub.ts").lookUp;
 }
-/** What the plugin holds. */
+/** The state of the plugin. */
 interface Own {
   zz: Zz<Config>;
   state: { open: string[] }; // servers whose tools the model asked for
   names: Map<string, { server: string; tool: string }>; // of the tools that were registered
   commands: Set<string>;
-  lent: Config; // servers that an editor names, for this instance alone
+  lent: Config; // servers that an editor names for this instance alone
   loaded?: Promise<Loaded>;
-  isRegistered?: true; // its own tools
+  isRegistered?: true; // whether the plugin's own tools are registered
 }
 
 export default (zz: Zz<Config>) => {
@@ -41,7 +41,7 @@ export default (zz: Zz<Config>) => {
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
-  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? borrow(own, call, next, ctx) : next(call)));
+  zz.wrap("call", (call, next, ctx) => (call.name === LEND ? addLentServers(own, call, next, ctx) : next(call)));
   zz.command({
     name: "mcp",
     usage: "[tools|resources|restart|stop|accept|login|logout NAME]",
@@ -67,12 +67,12 @@ export default (zz: Zz<Config>) => {
   if (Object.keys(zz.config).length) register(own);
 };
 
-/** For other plugins: servers for this conversation alone, such as an editor's. They ask by a call that holds a function, which no model
- * can send: ctx.call("lend_mcp_servers", { servers, taken }). Each is started as one that a project names: in the sandbox, its host asked for. */
+/** Another plugin adds servers for this conversation, such as an editor's: ctx.call(LEND, { servers, taken }). No model
+ * can send a function. Each is treated like a server that a project names: sandboxed, and its host asked for. */
 const LEND = "lend_mcp_servers";
 type Lending = { servers?: Config; taken?: () => void };
 
-async function borrow(own: Own, call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx): Promise<Result> {
+async function addLentServers(own: Own, call: Call, next: (call: Call) => Promise<Result>, ctx: Ctx): Promise<Result> {
   const { servers, taken } = call.args as Lending;
   if (typeof taken !== "function") return next(call);
   Object.assign(own.lent, servers);
@@ -81,7 +81,7 @@ async function borrow(own: Own, call: Call, next: (call: Call) => Promise<Result
   return { text: "" };
 }
 
-/** Undefined: there is no server, and nothing is loaded for them. */
+/** Loads the parts for servers and looks up the servers; undefined if there are none. */
 async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
   if (
     !own.loaded &&
@@ -90,11 +90,11 @@ async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
   )
     return undefined;
   own.loaded ??= load(own);
-  const all = await own.loaded;
+  const loaded = await own.loaded;
   register(own);
-  all.lookUp(all.hub, ctx);
-  for (const sentence of all.hub.left) all.use.tell(all.hub, ctx, sentence);
-  return all;
+  loaded.lookUp(loaded.hub, ctx);
+  for (const sentence of loaded.hub.left) loaded.use.tell(loaded.hub, ctx, sentence);
+  return loaded;
 }
 
 async function load({ zz, lent, names, commands }: Own): Promise<Loaded> {
@@ -126,7 +126,7 @@ async function load({ zz, lent, names, commands }: Own): Promise<Loaded> {
 const nameOf = (names: Own["names"], server: string, tool: string): string | undefined =>
   [...names].find(([, one]) => one.server === server && one.tool === tool)?.[0];
 
-/** Its own tools, where there may be servers. Each loads what it needs when it is called. */
+/** Registers the plugin's own tools, once. Each loads what it needs when it is called. */
 function register(own: Own): void {
   const { zz, state, names } = own;
   if (own.isRegistered) return;
@@ -186,19 +186,19 @@ function register(own: Own): void {
 }
 
 async function must(own: Own, ctx: Ctx): Promise<Loaded> {
-  const all = await ready(own, ctx);
-  if (!all) throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
-  return all;
+  const loaded = await ready(own, ctx);
+  if (!loaded) throw fault('There are no MCP servers. Name some under "mcpServers" in the settings.');
+  return loaded;
 }
 
-/** Of the servers' tools as many as fit; of the others the servers are named. */
+/** Offers as many of the servers' tools as fit. Servers whose tools do not fit are named by the tool mcp_tools. */
 async function offer(own: Own, tools: Tools, next: (tools: Tools) => Promise<Tools>, ctx: Ctx): Promise<Tools> {
-  const all = await ready(own, ctx);
-  if (!all) return next(tools);
+  const loaded = await ready(own, ctx);
+  if (!loaded) return next(tools);
   const { names, state } = own;
-  const { hub, use } = all;
+  const { hub, use } = loaded;
   await use.renew(hub, ctx);
-  const there = new Map(ctx.about.tools.map((tool) => [tool.name, tool])); // some came just now; --tool may name a few
+  const registered = new Map(ctx.about.tools.map((tool) => [tool.name, tool])); // --tool may leave some out
   const servers = [...hub.servers.values()];
   const isLeft = ({ name }: { name: string }) =>
     names.has(name) || HIDDEN.has(name) || (name === "mcp_resource" && !servers.some(({ known }) => known?.resources));
@@ -209,14 +209,14 @@ async function offer(own: Own, tools: Tools, next: (tools: Tools) => Promise<Too
   const hidden: Server[] = [];
   const isOpen = ({ name }: Server) => state.open.includes(name);
   for (const server of [...servers.filter(isOpen), ...servers.filter((one) => !isOpen(one))]) {
-    const offered = use.offeredOf(server, (...one) => nameOf(names, ...one)).filter(({ name }) => there.has(name));
+    const offered = use.offeredOf(server, (...one) => nameOf(names, ...one)).filter(({ name }) => registered.has(name));
     const size = tokensOf(JSON.stringify(offered));
     if (server.known && (isOpen(server) || size <= left)) {
       described.push(...offered);
       left -= size;
     } else hidden.push(server);
   }
-  const more = there.get(MORE);
+  const more = registered.get(MORE);
   if (more && hidden.length) {
     const { name, schema, description } = more;
     described.push({ name, schema, description: `${description} There are: ${hidden.map(use.briefly).join("; ")}.` });
@@ -226,6 +226,6 @@ async function offer(own: Own, tools: Tools, next: (tools: Tools) => Promise<Too
 
 async function withResources(own: Own, line: string, ctx: Ctx): Promise<string> {
   if (!/@[A-Za-z][\w-]*:/.test(line) || line.startsWith("!")) return line;
-  const all = await ready(own, ctx);
-  return all ? all.use.attachResources(all.hub, line, ctx) : line;
+  const loaded = await ready(own, ctx);
+  return loaded ? loaded.use.attachResources(loaded.hub, line, ctx) : line;
 }

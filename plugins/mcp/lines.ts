@@ -1,14 +1,14 @@
-// Messages of a server, a line each, in pieces of any length. One that is too long for memory is cut, and its beginning kept.
+// Reads a server's messages, one per line, from pieces of any length. Of a line that is too long, both ends are kept.
 
 export type Message = { jsonrpc: "2.0"; id?: string | number; method?: string; [field: string]: unknown };
 
-const MAX_LINE_BYTES = 8_000_000; // that are parsed
-const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // kept of a longer line
+const MAX_LINE_BYTES = 8_000_000; // longer lines are not parsed
+const [HEAD_BYTES, TAIL_BYTES] = [512_000, 4_096]; // of a longer line, these are kept
 
-/** What is kept of a line that was too long. */
+/** What is kept of a line that is too long. */
 export type Cut = { head: string; tail: string; bytes: number };
 
-/** Takes bytes as they come, and gives lines. */
+/** Splits bytes into lines. */
 export function lineReader(
   onLine: (line: string) => void,
   onCut: (cut: Cut) => void,
@@ -34,7 +34,7 @@ export function lineReader(
   function take(bytes: Buffer): void {
     size += bytes.length;
     if (head) {
-      const last = bytes.subarray(-TAIL_BYTES); // a piece is large, and would be kept whole
+      const last = bytes.subarray(-TAIL_BYTES); // copied below: a view would keep the whole piece in memory
       tail = Buffer.from(last.length < TAIL_BYTES ? Buffer.concat([tail, last]).subarray(-TAIL_BYTES) : last);
       return;
     }
@@ -57,12 +57,12 @@ export function lineReader(
   }
 }
 
-/** Gives its memory back at once: the collector would come for it only after 64 MB of the like. A pool that others share stays. */
+/** Frees a buffer's memory at once; the collector would wait for 64 MB of it. A pool that other buffers share stays. */
 function release({ buffer, length }: Buffer): void {
   if (length && buffer.byteLength === length) (buffer as ArrayBuffer).transfer(0);
 }
 
-/** A result that was cut, as far as it can be told: the first text in it, for the request that it answers. */
+/** Makes a result of a message that was cut, if it answers a pending request: the first text in it, and a note. */
 export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string | number>): Message | undefined {
   const [, found] =
     /"id"\s*:\s*(\d+)\s*}[\s,\]]*$/.exec(tail) ??
@@ -80,7 +80,7 @@ export function salvage({ head, tail, bytes }: Cut, pending: ReadonlySet<string 
   };
 }
 
-/** A JSON string's text, up to its end or to where it was cut. */
+/** The text of a JSON string, up to its end or to where it was cut. */
 function textFrom(json: string): string {
   const [body = ""] = /^(?:[^"\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(json) ?? [];
   try {

@@ -20,12 +20,12 @@ import { clean, clip, fault, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
-const START_MS = 30_000; // until a server has said what it is
+const START_MS = 30_000; // for a server to answer the greeting
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
-const CLOSED = -32_000; // the SDK's code of a connection that is gone
-const MAX_ASKED = 50; // times that a server may ask the model or the person in one conversation
+const CLOSED = -32_000; // the SDK's error code for a closed connection
+const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
 
-/** What a server may ask for while it works: each gives what goes back to it. */
+/** Answers to what a server may ask for while it works. */
 export interface Answers {
   sample(params: any, ctx: Ctx): Promise<object>;
   elicit(params: any, ctx: Ctx): Promise<object>;
@@ -46,19 +46,18 @@ export type Opening = {
   name: string;
   version: string; // zz's
   transport: Transport;
-  why(): string; // what is known of the server's end
-  seconds: number; // that one call may take
+  why(): string; // what is known about why the server ended
+  seconds: number; // the limit of one call
   answers: Answers;
   changed(what: "tools" | "prompts" | "resources"): void;
   ended(): void;
 };
 
-/** A client at work. */
 interface Live {
   opening: Opening;
   client: Client;
-  waits: Set<Patience>; // of the requests that are open
-  now: Ctx; // of the last request: who can be asked
+  waits: Set<Patience>; // the time limits of open requests
+  now: Ctx; // of the last request; the server's questions go through it
   isOpen: boolean;
   asked: number;
 }
@@ -71,7 +70,7 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
     live.isOpen = false;
     opening.ended();
   };
-  client.onerror = () => {}; // whoever waits is told
+  client.onerror = () => {}; // the request that waits throws
   answerTo(live);
   await limited(live, START_MS, ctx, "say what it is", (how) => client.connect(transport, how)).catch(async (error) => {
     await transport.close().catch(() => {});
@@ -81,10 +80,10 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
 }
 
 function newClient({ version, changed }: Opening): Client {
-  const told = (what: "tools" | "prompts" | "resources") => ({ autoRefresh: false, onChanged: () => changed(what) });
-  const listChanged = { tools: told("tools"), prompts: told("prompts"), resources: told("resources") };
+  const hook = (what: "tools" | "prompts" | "resources") => ({ autoRefresh: false, onChanged: () => changed(what) });
+  const listChanged = { tools: hook("tools"), prompts: hook("prompts"), resources: hook("resources") };
   const valid = { valid: true, data: undefined as never, errorMessage: undefined };
-  const jsonSchemaValidator = { getValidator: () => () => valid } as never; // what servers promise of answers is not held against them
+  const jsonSchemaValidator = { getValidator: () => () => valid } as never; // output schemas are ignored
   const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
   return new Client({ name: "zz", version }, { capabilities, listChanged, jsonSchemaValidator });
 }
@@ -97,17 +96,17 @@ function linkOf(live: Live): Link {
     const act = (how: object) => client.request({ method, params } as never, schema, how) as Promise<T>;
     return limited(live, opening.seconds * 1_000, ctx, what, act);
   };
-  /** All pages of a list, as far as anybody would use them. */
-  async function all(ctx: Ctx, method: string, field: string, schema: any): Promise<any[]> {
-    const found: any[] = [];
+  /** All pages of a list, up to the limits. */
+  async function allPages(ctx: Ctx, method: string, field: string, schema: any): Promise<any[]> {
+    const items: any[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES && found.length < MAX_TOOLS; page++) {
+    for (let page = 0; page < MAX_PAGES && items.length < MAX_TOOLS; page++) {
       const given = await request<any>("list what it has", ctx, method, cursor === undefined ? {} : { cursor }, schema);
-      found.push(...given[field]);
+      items.push(...given[field]);
       cursor = given.nextCursor;
       if (cursor === undefined) break;
     }
-    return found.slice(0, MAX_TOOLS);
+    return items.slice(0, MAX_TOOLS);
   }
   return {
     get ended() {
@@ -118,13 +117,13 @@ function linkOf(live: Live): Link {
       version: clip(oneLine(clean(version)), 40),
       instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
     },
-    tools: async (ctx) => (await all(ctx, "tools/list", "tools", ListToolsResultSchema)).map(knownTool),
-    prompts: async (ctx) => (await all(ctx, "prompts/list", "prompts", ListPromptsResultSchema)).map(knownPrompt),
+    tools: async (ctx) => (await allPages(ctx, "tools/list", "tools", ListToolsResultSchema)).map(knownTool),
+    prompts: async (ctx) => (await allPages(ctx, "prompts/list", "prompts", ListPromptsResultSchema)).map(knownPrompt),
     async resources(ctx) {
-      const there = await all(ctx, "resources/list", "resources", ListResourcesResultSchema);
+      const listed = await allPages(ctx, "resources/list", "resources", ListResourcesResultSchema);
       const method = "resources/templates/list";
-      const shapes = all(ctx, method, "resourceTemplates", ListResourceTemplatesResultSchema).catch(() => []);
-      return [...there, ...(await shapes)].map(knownResource);
+      const templates = allPages(ctx, method, "resourceTemplates", ListResourceTemplatesResultSchema).catch(() => []);
+      return [...listed, ...(await templates)].map(knownResource);
     },
     call: (tool, args, ctx) =>
       request(`answer '${tool}'`, ctx, "tools/call", { name: tool, arguments: args }, CallToolResultSchema),
@@ -135,7 +134,7 @@ function linkOf(live: Live): Link {
   };
 }
 
-/** Within the time that it has; a person who is asked meanwhile takes none of it. */
+/** Runs a request within its time limit, which pauses while the person is asked something. */
 async function limited<T>(live: Live, ms: number, by: Ctx, what: string, act: (how: object) => Promise<T>): Promise<T> {
   const { name, why } = live.opening;
   const because = () => (why() ? `: ${why()}` : "");
@@ -175,7 +174,7 @@ function saidBy(name: string, error: unknown): Error {
   return fault(`MCP server '${name}' says: ${said}.`);
 }
 
-/** What the server may ask for. The time that the person takes is not the server's. */
+/** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */
 function answerTo(live: Live): void {
   const { client, now, opening } = live;
   const { sample, elicit } = opening.answers;
@@ -199,7 +198,7 @@ function answerTo(live: Live): void {
 }
 
 type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void; lift(): void };
-/** Aborts after so many ms, in which it was not held. */
+/** A time limit that can be restarted and paused: aborts after so many ms in which it was not held. */
 function patience(ms: number): Patience {
   const end = new AbortController();
   let [holds, timer] = [0, undefined as NodeJS.Timeout | undefined];

@@ -1,4 +1,4 @@
-// Logging in to a server: the SDK's OAuth, with the browser on this machine, and the tokens in a private file of the home.
+// Logs in to a server: the SDK's OAuth with this machine's browser. A private file of the home keeps the tokens.
 import { createServer } from "node:http";
 import path from "node:path";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
@@ -9,14 +9,14 @@ import type { Hub, Server } from "./hub.ts";
 import { filledIn } from "./settings.ts";
 
 export const KEPT = "mcp-credentials.json"; // in the home
-const LOGIN_MS = 300_000; // that the person has in the browser
+const LOGIN_MS = 300_000; // for the person to log in in the browser
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
 
 type Login = { client?: any; tokens?: any };
 type Kept = { servers?: Record<string, Login>; [more: string]: unknown };
 
-/** A login is for this address: under the same name another server gets none of it. */
+/** A login belongs to one address: another server of the same name does not get it. */
 const keyOf = ({ name, config }: Server): string => `${name} ${config.url}`;
 
 function read(ctx: Ctx, server: Server): Login {
@@ -32,7 +32,7 @@ function keep(ctx: Ctx, server: Server, login: Login | undefined): void {
   });
 }
 
-/** From now on they are shown nowhere. */
+/** Registers a login's tokens as secrets. */
 function veiled(zz: Zz<any>, login: Login): Login {
   const { client, tokens } = login;
   for (const one of [client?.client_secret, tokens?.access_token, tokens?.refresh_token, tokens?.id_token])
@@ -72,7 +72,7 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
   };
 }
 
-/** For requests: what the last login gave, renewed as long as the server renews it. Undefined: nobody logged in. */
+/** The last login, for requests; renewed as long as the server allows it. Undefined if there is no login. */
 export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): OAuthClientProvider | undefined {
   const login = veiled(zz, read(ctx, server));
   if (!login.tokens) return undefined;
@@ -91,7 +91,7 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   const { name, config } = server;
   const { url } = filledIn(zz, ctx, server);
   if (config.url === undefined || !url)
-    throw fault(`Cannot log in to MCP server '${name}': it is a program, and no address.`);
+    throw fault(`Cannot log in to MCP server '${name}': it is a program, not an address.`);
   const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
   const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
   const callback = await listen(state);
@@ -120,7 +120,7 @@ const cannot = (name: string, error: unknown): Error => {
   return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}. Try again.`);
 };
 
-/** Where the browser comes back to: only this machine, only with what it was sent away with. */
+/** The server that the browser is redirected to: reachable from this machine alone, and only with the right `state`. */
 async function listen(
   state: string,
 ): Promise<{ url: string; code(limit: AbortSignal): Promise<string>; close(): void }> {
@@ -157,7 +157,7 @@ async function listen(
   };
 }
 
-/** The address is the server's word: nothing but a web page is opened. */
+/** Opens the login page. The server chose its address, so only a web page is opened. */
 function show(name: string, at: URL, ctx: Ctx): void {
   const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(at.hostname);
   if (at.protocol !== "https:" && !(at.protocol === "http:" && isLocal))
@@ -167,6 +167,6 @@ function show(name: string, at: URL, ctx: Ctx): void {
   ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${at.href}`);
   if (!ctx.programs.find(OPENER)) return;
   const child = ctx.programs.start(OPENER, [at.href], { detached: true, stdio: "ignore" });
-  child.on("error", () => {}); // the address stands above
+  child.on("error", () => {}); // the note above has the address
   child.unref();
 }

@@ -1,4 +1,4 @@
-// What a server says of its tools counts as it was when it was first seen. What changes, and what speaks to the model, is shown first.
+// Pins a server's tools as first seen. One that changes, or that tries to steer the model, needs the person's approval.
 import type { Ctx } from "zz";
 import { clip, oneLine, plural } from "zz/text";
 import { type KnownTool, steering } from "./describe.ts";
@@ -8,7 +8,7 @@ const MAX_SHOWN = 12; // tools in one question
 
 type Settled = { kept: KnownTool[]; held: Map<string, string> };
 
-/** Those that are offered as they are now; what is held back stays as it was before, so that it is asked again. */
+/** The tools to keep and those to hold back. Those keep their old description, so that the next start asks again. */
 export async function settled(
   { name }: Pick<Server, "name">,
   before: KnownTool[] | undefined,

@@ -1,8 +1,8 @@
-// What a server answers, as a result: texts joined and cut, pictures beside them.
+// Turns a server's answer into a result: its texts joined and cut, and its images.
 import type { Image, Result } from "zz";
 import { MAX_MEDIA_BYTES, plural } from "zz/text";
 
-const MAX_RESULT_CHARS = 60_000; // that the model reads
+const MAX_RESULT_CHARS = 60_000; // more than this the model does not read
 const MAX_IMAGES = 8;
 const HEAD_SHARE = 0.8;
 
@@ -17,7 +17,6 @@ type Content = {
 };
 type Resource = { uri?: string; text?: string; blob?: string; mimeType?: string };
 
-/** Of a call. */
 export function resultOf({ content, structuredContent, isError }: any): Result {
   const { text, images } = told(Array.isArray(content) ? content : []);
   const shown = text || (structuredContent === undefined ? "" : JSON.stringify(structuredContent, null, 2));
@@ -45,7 +44,7 @@ export function ofResource({ uri, text, blob, mimeType }: Resource, images: Imag
   return media(blob, mimeType, images) || `[${uri}: ${mimeType ?? "bytes"}]`;
 }
 
-/** Pictures go beside the text; of what the model does not take, it is told that it is there. */
+/** Adds data to the images; what cannot be sent to the model is named in the text instead. */
 function media(data: unknown, type = "bytes", images: Image[]): string {
   if (typeof data !== "string") return "";
   const bytes = Math.floor(data.length * 0.75);
@@ -56,7 +55,7 @@ function media(data: unknown, type = "bytes", images: Image[]): string {
   return "";
 }
 
-/** The beginning and the end of what is too long. */
+/** Cuts a text that is too long in the middle. */
 export function cut(text: string, most = MAX_RESULT_CHARS): string {
   if (text.length <= most) return text;
   const head = text.slice(0, most * HEAD_SHARE);

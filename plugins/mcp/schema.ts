@@ -1,6 +1,6 @@
 // The settings of MCP servers.
 
-/** As other programs write it, and what only zz looks at. */
+/** The settings that other programs use too, and zz's own: disabled, timeout, readOnly, sandbox and oauth. */
 export interface ServerConfig {
   command?: string;
   args?: string[];
@@ -9,8 +9,8 @@ export interface ServerConfig {
   url?: string;
   headers?: Record<string, string>;
   disabled?: boolean;
-  timeout?: number; // seconds that one call may take
-  readOnly?: "ask" | "believe"; // whether its tools are asked for that it calls read-only
+  timeout?: number; // the limit of one call, in seconds
+  readOnly?: "ask" | "believe"; // "believe": tools that it calls read-only run without a question
   sandbox?: boolean | { hosts?: string[]; write?: string[] };
   oauth?: { clientId?: string; clientSecret?: string; scope?: string };
 }

@@ -1,4 +1,4 @@
-// zz as an MCP server: its tools, for any client, under the same gate. Where the client can ask its person, they are asked there.
+// zz as an MCP server: its tools for any client, through the same gate, whose questions go to a client that can ask.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -16,26 +16,26 @@ const INSTRUCTIONS =
 
 type Refused = { kind: Kind; name: string };
 
-/** Until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
+/** Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
 export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx): Promise<Result> {
-  const one = newServing(zz, ctx);
-  if (value !== true) return serveHttp(zz, String(value), ctx, one);
+  const connect = newServing(zz, ctx);
+  if (value !== true) return serveHttp(zz, String(value), ctx, connect);
   const { stdin, stdout } = zz.io;
-  const left = new Promise<void>((resolve) => {
+  const ended = new Promise<void>((resolve) => {
     stdin.once("end", resolve).once("close", resolve);
     ctx.signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  await one(new StdioServerTransport(stdin as never, stdout as never));
-  await left;
+  await connect(new StdioServerTransport(stdin as never, stdout as never));
+  await ended;
   return { text: "" };
 }
 
-/** Gives what connects a server to a transport. All of them share one queue: what one asks the person about is not another's. */
+/** Returns what connects a server to a transport. All servers share a queue, so that a refusal belongs to one call. */
 function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Server> {
   let queue: Promise<unknown> = Promise.resolve();
-  let refused: Refused[] = []; // by the call that runs
+  let refused: Refused[] = []; // needs of the call that runs
   zz.on("decided", ({ kind, name, allowed, why }: Readonly<Events["decided"]>) => {
-    if (!allowed && why === NOBODY) refused.push({ kind, name });
+    if (!allowed && why === NO_TERMINAL) refused.push({ kind, name });
   });
   return async (transport) => {
     const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
@@ -50,7 +50,7 @@ function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Se
     return server;
   };
 
-  /** A refusal for want of somebody to ask is put to the client's person, where it has one; a yes is for this call alone. */
+  /** Runs a call. If the gate had no terminal to ask on, the client asks its user; an approval holds for this call. */
   async function call(server: Server, name: string, args: Record<string, unknown>): Promise<object> {
     const known = tools(ctx).some((tool) => tool.name === name);
     if (!known)
@@ -61,7 +61,7 @@ function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Se
         refused = [];
         const result = await ctx.call(name, args);
         const open = refused;
-        if (!result.refused || !open.length || tries === MAX_TRIES || !(await agrees(server, name, args, open)))
+        if (!result.refused || !open.length || tries === MAX_TRIES || !(await isApproved(server, name, args, open)))
           return answer(result);
         for (const { kind, name } of open) {
           const rule: Rule = { verdict: "allow", kind, name, exact: true, from: "answer" };
@@ -74,7 +74,7 @@ function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Se
     }
   }
 }
-const NOBODY = "there is no terminal to ask on"; // as the gate says it
+const NO_TERMINAL = "there is no terminal to ask on"; // the gate's reason
 
 function tools({ about }: Ctx) {
   const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
@@ -86,7 +86,7 @@ function tools({ about }: Ctx) {
     },
   }));
 }
-/** What reads or changes files, and asks a server elsewhere for it. */
+/** Tools whose kind is not "run" although they reach other servers. */
 const REACHES_OUT = /^(web_|install_|task$)/;
 
 function answer({ text, failed, images = [] }: Result): object {
@@ -96,10 +96,10 @@ function answer({ text, failed, images = [] }: Result): object {
   return { content: [{ type: "text", text }, ...pictures], ...(failed && { isError: true }) };
 }
 
-async function agrees(server: Server, tool: string, args: object, open: Refused[]): Promise<boolean> {
+async function isApproved(server: Server, tool: string, args: object, open: Refused[]): Promise<boolean> {
   if (!server.getClientCapabilities()?.elicitation) return false;
   const shown = clean(JSON.stringify(args, null, 2));
-  if (shown.length > MAX_ASKED_CHARS) return false; // nobody can review what is not shown
+  if (shown.length > MAX_ASKED_CHARS) return false; // a question that is cut cannot be reviewed
   const what = open.map(({ kind, name }) => `${kind} access to "${clean(name)}"`).join(" and ");
   const yes = { type: "string", title: "Allow it, this once?", enum: ["no", "yes"] } as const;
   const asked = {
@@ -116,7 +116,7 @@ async function serveHttp(
   zz: Zz<any>,
   value: string,
   ctx: Ctx,
-  one: (transport: Transport) => Promise<Server>,
+  connect: (transport: Transport) => Promise<Server>,
 ): Promise<Result> {
   if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
     throw usage(
@@ -136,8 +136,8 @@ async function serveHttp(
   zz.io.stderr.write(
     `Serving MCP on http://127.0.0.1:${port}/mcp, with the token of ${whereToken(zz, ctx)}. Ctrl+C ends it.\n`,
   );
-  const left = new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => resolve(), { once: true }));
-  await Promise.race([left, failed]).finally(() => {
+  const stopped = new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await Promise.race([stopped, failed]).finally(() => {
     http.close();
     http.closeAllConnections();
   });
@@ -145,7 +145,7 @@ async function serveHttp(
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { host = "", origin, authorization = "" } = request.headers;
-    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host) && origin === undefined; // no web page may ask
+    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host) && origin === undefined; // web pages are refused
     if (!isLocal) return refuse(response, 403, "only programs on this machine may ask");
     if (!timingSafeEqual(digest(authorization), digest(`Bearer ${token}`)))
       return refuse(response, 401, "the token is missing or wrong");
@@ -160,7 +160,7 @@ async function serveHttp(
       onsessioninitialized: (id) => void sessions.set(id, transport),
       onsessionclosed: (id) => void sessions.delete(id),
     });
-    await one(transport as Transport);
+    await connect(transport as Transport);
     await transport.handleRequest(request, response);
   }
 }
@@ -174,7 +174,7 @@ const VARIABLE = "ZZ_MCP_TOKEN";
 const whereToken = (zz: Zz<any>, { about }: Ctx): string =>
   zz.io.variable(VARIABLE) ? VARIABLE : `"serve" in ${path.join(about.home, KEPT)}`;
 
-/** The person's own, or one that is made once and kept. */
+/** The token of the person's variable, or one that is made once and kept in the home. */
 function tokenOf(zz: Zz<any>, ctx: Ctx): string {
   const own = zz.io.variable(VARIABLE);
   let token = own ?? "";

@@ -1,5 +1,5 @@
-// Which MCP servers there are: those of the person's settings, those of .mcp.json in a project that the person trusts, and those that an
-// editor names for its conversation.
+// Collects the MCP servers: those in the person's settings, those in .mcp.json of a project that the person trusts, and
+// those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { fault, textOf, tryTo } from "zz/text";
@@ -9,14 +9,14 @@ export type { ServerConfig } from "./schema.ts";
 
 export type Source = "home" | "project" | "editor";
 export type Servers = Readonly<Record<string, ServerConfig>>;
-/** A server as it is configured. `id`: its name, and what it is started by: another command is another server. */
+/** A configured server. `id`: its name and its settings, so that another command makes another server. */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
 const FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;
 
-/** All servers, by name, and in sentences which are left out. */
+/** All servers by name, and a sentence for each that is left out. */
 export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, Configured>, string[]] {
   const all = new Map<string, Configured>();
   const left: string[] = [];
@@ -29,7 +29,7 @@ export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, 
       );
     else add(name, config, from[0] ?? "home");
   }
-  for (const [name, config] of Object.entries(ofProject(ctx, left)))
+  for (const [name, config] of Object.entries(projectServers(ctx, left)))
     if (all.has(name))
       left.push(
         `MCP server '${name}' of ${FILE} is left out: your settings have one of that name. Rename one of them.`,
@@ -45,10 +45,20 @@ export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, 
     const wrong = wrongIn(name, config);
     if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
     else if (!config.disabled)
-      all.set(name, { name, config, from, id: `${name} ${hashOf([config, from, from === "project" && ctx.root])}` });
+      all.set(name, {
+        name,
+        config,
+        from,
+        id: `${name} ${JSON.stringify([config, from, from === "project" && ctx.root])}`,
+      });
   }
 }
 
+/** What a server is kept under: its settings may hold secrets, so that only their hash is written. */
+export const keptUnder = ({ name, id }: Pick<Configured, "name" | "id">): string =>
+  `${name} ${hashOf(JSON.parse(id.slice(name.length + 1)))}`;
+
+/** Node's crypto takes 5 ms to load, so a start without known servers does without. */
 export const hashOf = (value: unknown): string =>
   process
     .getBuiltinModule("node:crypto")
@@ -67,19 +77,19 @@ function wrongIn(name: string, config: ServerConfig): string | undefined {
   return undefined;
 }
 
-/** Who set which: a project's settings count once it is trusted, and then they are merged into the person's. */
+/** Which files describe each server. The settings of a trusted project are merged into the person's. */
 function sourcesOf({ settings, plugins }: Ctx): Map<string, Source[]> {
   if (!plugins.brought?.given || !plugins.brought.files.includes(SETTINGS)) return new Map();
-  const found = new Map<string, Source[]>();
+  const setBy = new Map<string, Source[]>();
   for (const { name, from = [] } of settings.list()) {
     const [section, server] = name.split(".");
-    if (section === "mcpServers" && server) found.set(server, [...new Set([...(found.get(server) ?? []), ...from])]);
+    if (section === "mcpServers" && server) setBy.set(server, [...new Set([...(setBy.get(server) ?? []), ...from])]);
   }
-  return found;
+  return setBy;
 }
 
-/** A file that nobody trusted is named, and not looked into. */
-function ofProject({ root, plugins }: Ctx, left: string[]): Record<string, ServerConfig> {
+/** The servers of the project's file. A file that is not trusted is named, but not read. */
+function projectServers({ root, plugins }: Ctx, left: string[]): Record<string, ServerConfig> {
   const { brought } = plugins;
   if (!brought?.files.includes(FILE)) return {};
   if (!brought.given) {
@@ -95,13 +105,13 @@ function ofProject({ root, plugins }: Ctx, left: string[]): Record<string, Serve
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
-/** The variables that a server's settings name. */
+/** The environment variables that a server's settings refer to. */
 export const variablesOf = ({ env, headers, args, url, cwd, command }: ServerConfig): string[] => {
   const all = [command, url, cwd, ...(args ?? []), ...Object.values(env ?? {}), ...Object.values(headers ?? {})];
   return [...new Set(all.flatMap((text) => [...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
 };
 
-/** The settings with ${VAR} and ${VAR:-otherwise} filled in: from the environment, else from what /env keeps. What they hold is a secret. */
+/** Fills in ${VAR} and ${VAR:-otherwise}, from the environment or from what /env keeps. The values become secrets. */
 export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Configured): ServerConfig {
   if (from === "editor") return asGiven(zz, config);
   const kept = (tryTo(() => JSON.parse(textOf(path.join(about.home, "env.json")))) ?? {}) as Record<string, string>;
@@ -129,7 +139,7 @@ export function filledIn(zz: Zz<any>, { about }: Ctx, { name, config, from }: Co
   };
 }
 
-/** An editor fills in its settings itself: its words are not looked up here. */
+/** An editor's settings, unchanged: the editor fills in variables. Values with a secret's name become secrets. */
 function asGiven(zz: Zz<any>, config: ServerConfig): ServerConfig {
   for (const [name, value] of Object.entries({ ...config.env, ...config.headers }))
     if (/auth|cookie|key|password|secret|token/i.test(name)) zz.secret(value);

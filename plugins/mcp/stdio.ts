@@ -5,17 +5,17 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { clean, clip, fault, oneLine, tryTo } from "zz/text";
 import { lineReader, type Message, salvage } from "./lines.ts";
 
-/** What a server may send that nobody asked for, between two answers, until it counts as gone wild. */
+/** How much a server may send without a request, between two answers, before it is ended. */
 const [MAX_UNASKED, MAX_UNASKED_BYTES] = [20_000, 50_000_000];
 const MAX_STDERR_CHARS = 4_000;
-const GRACE_MS = 1_000; // from the end of its stdin to SIGTERM, and from there to SIGKILL
+const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to SIGKILL
 
 export interface Stdio extends Transport {
-  why(): string; // what is known of its end
-  garbage(): string; // the first that was not a message; "": nothing
+  why(): string; // what is known about why it ended
+  garbage(): string; // the first line that was not a message; "": none
 }
 
-/** Started by `start`, once the client wants it. */
+/** The transport. `start` starts the program once the client connects. */
 export function stdio(start: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
   let child: ChildProcess | undefined;
@@ -42,7 +42,7 @@ export function stdio(start: () => ChildProcess): Stdio {
   async function begin(): Promise<void> {
     child = start();
     const { stdin, stdout, stderr } = child;
-    const kill = () => signal(child, "SIGKILL"); // zz ends: also while a server that was stopped has not ended yet
+    const kill = () => signal(child, "SIGKILL"); // when zz ends, even if a stopped server still runs
     process.once("exit", kill);
     child.once("exit", () => process.off("exit", kill));
     stdout!.on("data", inbox.add).on("error", () => {});
@@ -51,7 +51,7 @@ export function stdio(start: () => ChildProcess): Stdio {
       .setEncoding("utf8")
       .on("data", hear)
       .on("error", () => {});
-    stdin!.on("error", () => {}); // it ended: "close" tells
+    stdin!.on("error", () => {}); // the server ended; "close" handles that
     child.on("close", (code, signal) => {
       end ||= signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`;
       gone();
@@ -84,14 +84,14 @@ export function stdio(start: () => ChildProcess): Stdio {
   }
 }
 
-/** It leads a group of processes. */
+/** Sends a signal to the server's whole process group. */
 function signal(child: ChildProcess | undefined, name: NodeJS.Signals): void {
   const pid = child?.pid;
   if (!pid || child?.exitCode !== null || child.signalCode !== null) return;
   tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, name));
 }
 
-/** What comes from a server, told apart: answers that somebody waits for, and what nobody asked for, of which there is a limit. */
+/** Reads what a server sends. Answers to pending requests are free; everything else counts towards a limit. */
 function openInbox(pending: Set<string | number>, on: { give(message: Message): void; flood(): void }) {
   let garbage = "";
   let [unasked, bytes] = [0, 0];
@@ -105,7 +105,7 @@ function openInbox(pending: Set<string | number>, on: { give(message: Message): 
   function onLine(line: string): void {
     if (!line.trim()) return;
     const message = tryTo(() => JSON.parse(line)) as Message | undefined;
-    const all = Array.isArray(message) ? message : [message]; // of an older version: several at once
+    const all = Array.isArray(message) ? message : [message]; // older versions of the protocol batch messages
     for (const one of all)
       if (typeof one === "object" && one?.jsonrpc === "2.0") receive(one, line.length);
       else {
@@ -127,6 +127,6 @@ function openInbox(pending: Set<string | number>, on: { give(message: Message): 
   }
 }
 
-const DRAIN_MS = 10_000; // that a server may leave its stdin unread
+const DRAIN_MS = 10_000; // how long a server may leave its stdin unread
 const drained = (child: ChildProcess): Promise<unknown> =>
   new Promise((go) => child.stdin!.once("drain", go).once("close", go));

@@ -1,4 +1,4 @@
-// How a server is reached: a program of its own, in the sandbox unless its settings say otherwise, or an address.
+// How zz reaches a server: a program, in the sandbox unless its settings turn that off, or an address.
 import path from "node:path";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { Ctx, Zz } from "zz";
@@ -9,7 +9,7 @@ import { stdio } from "./stdio.ts";
 
 export type Way = { transport: Transport; why(): string; close(): void };
 
-/** `config`: its settings, filled in. */
+/** `config`: the server's settings with variables filled in. */
 export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Way> {
   return config.command === undefined ? atAddress(zz, ctx, server, config) : asProgram(zz, ctx, server, config);
 }
@@ -29,7 +29,7 @@ async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }
   return { transport: transport as Transport, why: () => "", close: () => {} };
 }
 
-/** What a program needs to run at all; the person's keys are not among it. */
+/** The variables that a program needs to run at all; the person's keys are not among them. */
 const VARIABLES =
   "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA".split(" ");
 
@@ -56,15 +56,15 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: Server
   return { transport, why: transport.why, close: () => box?.close() };
 }
 
-/** What plugins/shell gives whoever asks for it by this call: how to start a program in its sandbox. */
+/** How to start a program in the sandbox. plugins/shell returns this to a call of start_in_sandbox. */
 type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
 const SERVICE = "start_in_sandbox";
 
-/** The name of the sandbox that there is; undefined: there is none. */
+/** The name of the sandbox; undefined if there is none. */
 export async function sandboxOf(ctx: Ctx): Promise<string | undefined> {
-  let found: string | undefined;
-  await ctx.call(SERVICE, { look: (name: string | undefined) => void (found = name) });
-  return found;
+  let sandbox: string | undefined;
+  await ctx.call(SERVICE, { look: (name: string | undefined) => void (sandbox = name) });
+  return sandbox;
 }
 
 async function boxed(

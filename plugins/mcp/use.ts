@@ -1,4 +1,4 @@
-// What is done with servers: their tools called and described, their resources read, their prompts sent, and what they ask answered.
+// Uses servers: calls and describes their tools, reads their resources, sends their prompts, answers their questions.
 import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
@@ -11,7 +11,7 @@ export { tell, toolName };
 const [MAX_LISTED, MAX_NAMES, MAX_BRIEF_CHARS] = [200, 8, 400];
 const [CALL_SECONDS, START_MS] = [120, 60_000];
 
-/** One of a server's tools, as zz's own are. What it is like now, is asked for each time: a server may change it. */
+/** A server's tool as a tool of zz. Getters look up its description each time, since the server may change it. */
 export function toolFor(hub: Hub, server: string, tool: string, name: string): Tool {
   const known = () => hub.servers.get(server)?.known?.tools.find((one) => one.name === tool);
   return {
@@ -73,10 +73,10 @@ export async function call(hub: Hub, name: string, tool: string, args: unknown, 
   return resultOf(await link.call(tool, args, ctx));
 }
 
-/** A server's tools, as the model is told of them. */
+/** The tools of a server that the model is offered. */
 export function offeredOf(server: Server, nameOf: (server: string, tool: string) => string | undefined) {
-  const there = server.known?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
-  return there.flatMap((tool) => {
+  const offered = server.known?.tools.filter(({ name }) => !server.held.has(name)) ?? [];
+  return offered.flatMap((tool) => {
     const name = nameOf(server.name, tool.name);
     return name ? [{ name, description: descriptionOf(server.name, tool), schema: tool.schema }] : [];
   });
@@ -92,7 +92,7 @@ export function briefly({ name, known }: Server): string {
   );
 }
 
-/** Where a running server said that its lists have changed, they are asked for again. */
+/** Asks running servers again for their lists if they reported a change. */
 export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
   for (const server of hub.servers.values())
     if (server.stale && server.running) await running(hub, server, ctx).catch((error) => tell(hub, ctx, error.message));
@@ -155,7 +155,7 @@ function readResource({ contents = [] }: { contents?: object[]; content?: object
 
 const MENTION = /(?<![\w\\@.+/-])@([A-Za-z][\w-]*):([a-zA-Z][\w+.-]*:\/*[^\s]+|[^\s:]+)/g;
 
-/** What @server:uri names goes with the message; the words stay in it. */
+/** Attaches each resource that @server:uri names to the message; the text of the line stays. */
 export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise<string> {
   const command = /^\/([A-Za-z][\w-]*)(?:\s|$)/.exec(line.trim())?.[1];
   if (
@@ -163,8 +163,8 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
     ctx.about.commands.some(({ name, group }) => name === command && group !== "templates" && group !== "MCP")
   )
     return line;
-  const found = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
-  for (const [, name = "", given = ""] of found) {
+  const named = [...line.matchAll(MENTION)].filter(([, name = ""]) => hub.servers.has(name));
+  for (const [, name = "", given = ""] of named) {
     const uri = given.replace(/[.,;!?)\]'"]+$/, "");
     try {
       const denied = ctx.permissions.judge("run", needName(name, "resources/read"));
@@ -180,10 +180,10 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
       ctx.note(`@${name}:${uri} is not attached: ${(error as Error).message}`);
     }
   }
-  return found.length ? line.replace(MENTION, (whole, name) => (hub.servers.has(name) ? `\\${whole}` : whole)) : line;
+  return named.length ? line.replace(MENTION, (whole, name) => (hub.servers.has(name) ? `\\${whole}` : whole)) : line;
 }
 
-/** What the person asked for starts a server through the gate, too. */
+/** Starts a server through the gate, also when the person asked for it. */
 export async function started(name: string, ctx: Ctx): Promise<void> {
   const { failed, text } = await ctx.call("mcp_start", { server: name });
   if (failed) throw fault(text);
@@ -199,7 +199,7 @@ export async function start(hub: Hub, name: string, ctx: Ctx): Promise<string> {
 export const usageOf = ({ args }: KnownPrompt): string =>
   args.map(({ name, required }) => (required ? name.toUpperCase() : `[${name}=…]`)).join(" ");
 
-/** `/server__prompt first second name=third`: what has no name goes to the places in their order; the last takes the rest. */
+/** `/server__prompt first second name=third`: unnamed words fill the other arguments in order, the last the rest. */
 export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: string, ctx: Ctx): Promise<void> {
   const server = serverNamed(hub, name);
   await started(name, ctx);
@@ -239,10 +239,10 @@ function argumentsOf({ args }: KnownPrompt, rest: string): Record<string, string
   return given;
 }
 
-// What servers ask
+// Servers' questions to the model and the person
 
 type Asked = { server: string; params: any };
-const asked = new Map<string, Asked>(); // what a server wants to ask the model, by an id that only zz knows
+const asked = new Map<string, Asked>(); // a server's questions to the model, by an id that only zz knows
 let count = 0;
 
 export function answers(zz: Pick<Zz, "veil">): (server: string) => Answers {
@@ -268,10 +268,10 @@ export function answers(zz: Pick<Zz, "veil">): (server: string) => Answers {
 }
 
 function askedBy(id: string): Asked {
-  const found = asked.get(id);
-  if (!found)
+  const question = asked.get(id);
+  if (!question)
     throw fault("Cannot ask the model for a server: no server asks. Only a server's own request starts this.");
-  return found;
+  return question;
 }
 
 export function samplingNeeds(id: string): Needs {

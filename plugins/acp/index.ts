@@ -1,5 +1,5 @@
-// --acp: an editor drives zz by the Agent Client Protocol. One process speaks with the editor and starts another for each
-// conversation: each has a folder, settings and plugins of its own, and none waits for another.
+// --acp: an editor drives zz by the Agent Client Protocol. One process talks to the editor and starts another for each
+// conversation, which has its own folder, settings and plugins and does not wait for the others.
 import type { Zz } from "zz";
 import { usage } from "zz/text";
 

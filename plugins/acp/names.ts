@@ -1,10 +1,10 @@
-// The editor gets a session's name before zz has one: zz's own comes with the first message. Kept in the home.
+// Maps the editor's names of sessions to zz's, in a file of the home: the editor gets a name before zz has one.
 import type { Ctx } from "zz";
 
 const FILE = "acp.json";
-const MOST = 1_000;
+const MAX_NAMES = 1_000;
 
-export type Names = Record<string, string>; // zz's own, by the editor's
+export type Names = Record<string, string>; // zz's names, by the editor's
 
 export function namesIn(ctx: Ctx): Names {
   let names: Names = {};
@@ -15,10 +15,10 @@ export function namesIn(ctx: Ctx): Names {
   return names;
 }
 
-export function keepName(ctx: Ctx, editors: string, own: string): void {
+export function keepName(ctx: Ctx, editorName: string, own: string): void {
   ctx.keep(FILE, (text) => {
-    const all = { ...parsed(text), [editors]: own };
-    return `${JSON.stringify(Object.fromEntries(Object.entries(all).slice(-MOST)), null, 2)}\n`;
+    const all = { ...parsed(text), [editorName]: own };
+    return `${JSON.stringify(Object.fromEntries(Object.entries(all).slice(-MAX_NAMES)), null, 2)}\n`;
   });
 }
 

@@ -1,4 +1,4 @@
-// zz's questions, in the editor's own form.
+// Asks zz's questions in the editor's own dialogs.
 import * as acp from "@agentclientprotocol/sdk";
 import type { Choice, Person } from "zz";
 import { oneLine } from "zz/text";
@@ -14,17 +14,17 @@ const OPTIONS = [
 
 export function askThrough(talk: Talk): Person {
   return {
-    ask: (question, keys) => (keys ? choose(talk, question, keys) : write(talk, question)),
+    ask: (question, keys) => (keys ? choose(talk, question, keys) : askForText(talk, question)),
     note: (text) => void tell(talk, textUpdate("agent_message_chunk", `${text}\n\n`)),
     pick: (question, choices) => pick(talk, question, choices),
     goOn: async (why) => (await choose(talk, `Stopped: ${why}. Go on?`, "yn")) === "y",
   };
 }
 
-/** A yes or no, with what would change. Whoever leaves the question says no. */
+/** Asks for a key, and shows what would change. If the person closes the question, the answer is no. */
 async function choose(talk: Talk, question: string, keys: string): Promise<string> {
   const state = running.getStore();
-  const said = plainly(question);
+  const said = withoutFrame(question);
   const changes = state?.changes ?? [];
   const content: acp.ToolCallContent[] = changes.length
     ? changes.map((change) => diffOf(talk.ctx, change))
@@ -49,26 +49,26 @@ async function request(
     const { outcome } = await talk.editor.request<acp.RequestPermissionResponse>(method, params, how);
     return outcome.outcome === "selected" ? outcome.optionId : undefined;
   } catch {
-    return undefined; // the editor is gone, or took the turn back
+    return undefined; // the editor is gone, or cancelled the turn
   }
 }
 
 /** The question without its frame, and without the keys that the editor has buttons for. */
-const plainly = (question: string): string =>
+const withoutFrame = (question: string): string =>
   question
     .split("\n")
     .filter((line) => !/^┗ |skips this question\.$/.test(line))
     .map((line) => line.replace(/^[┏┠┃] ?/, ""))
     .join("\n");
 
-/** Words of the person's own, where the editor can ask for them. */
-async function write({ editor, id, can, turn }: Talk, question: string): Promise<string> {
+/** Asks for a line of text; "" if the editor cannot ask for one. */
+async function askForText({ editor, id, can, turn }: Talk, question: string): Promise<string> {
   if (!can.elicitation?.form) return "";
   try {
     const answer = await editor.request(
       acp.methods.client.elicitation.create,
       {
-        ...{ mode: "form", sessionId: id, message: plainly(question) },
+        ...{ mode: "form", sessionId: id, message: withoutFrame(question) },
         requestedSchema: { type: "object", properties: { answer: { type: "string", title: "Answer" } } },
       } as acp.CreateElicitationRequest,
       { cancellationSignal: turn.signal, stopWaitingOnCancel: true },

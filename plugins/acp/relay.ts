@@ -1,10 +1,10 @@
-// Between the editor and the processes of its conversations: each message goes where its session is.
+// Passes messages between the editor and the processes of its sessions.
 import type { ChildProcess } from "node:child_process";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { namesIn } from "./names.ts";
 
-/** JSON-RPC, as far as a message has to be looked at. */
+/** The parts of a JSON-RPC message that the relay reads. */
 interface Message {
   id?: string | number | null;
   method?: string;
@@ -15,25 +15,25 @@ interface Message {
 interface Session {
   process: ChildProcess;
   number: number;
-  waiting: Map<Message["id"], (answer: Message) => void>; // what it was asked, and what becomes of its answer
+  waiting: Map<Message["id"], (answer: Message) => void>; // handlers of its answers, by the request's id
 }
 interface Relay {
   zz: Zz;
   ctx: Ctx;
-  hello: Message; // the editor's own: each process hears it
+  hello: Message; // the editor's `initialize`, which each process gets too
   sessions: Map<string, Session>;
   begun: number;
 }
 
 const CODES = { parse: -32700, request: -32600, params: -32602, internal: -32603, missing: -32002 };
 const VERSION = 1;
-const LONGEST = 64 << 20; // characters of one message
-const PATIENCE_MS = 3_000; // for a process that is to end
+const MAX_MESSAGE_CHARS = 64 << 20;
+const PATIENCE_MS = 3_000; // until a process that does not end is killed
 
-/** Until the editor closes its end. */
+/** Runs until the editor closes its end. */
 export async function relay(zz: Zz, ctx: Ctx): Promise<void> {
   const state: Relay = { zz, ctx, hello: {}, sessions: new Map(), begun: 0 };
-  zz.io.stdout.on("error", () => {}); // the editor is gone: its end of stdin tells
+  zz.io.stdout.on("error", () => {}); // the editor is gone; the end of stdin ends the loop
   try {
     for await (const line of linesOf(zz.io.stdin)) void obey(state, line);
   } finally {
@@ -46,7 +46,7 @@ async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<string> {
   for await (const piece of input.setEncoding("utf8")) {
     const lines = (rest + piece).split("\n");
     rest = lines.pop()!;
-    if (rest.length > LONGEST) rest = "";
+    if (rest.length > MAX_MESSAGE_CHARS) rest = "";
     yield* lines.filter((line) => line.trim());
   }
 }
@@ -75,22 +75,22 @@ async function obey(state: Relay, line: string): Promise<void> {
 
 const refusal = (code: number, message: string): Error => Object.assign(new Error(message), { code });
 
-/** Undefined: the answer comes from the session's own process. */
+/** The result; undefined if the session's own process answers. */
 async function handle(state: Relay, message: Message): Promise<unknown> {
   const { method = "", params = {} } = message;
   if (method === "initialize") return initialize(state, message);
   if (!state.hello.method) throw refusal(CODES.request, `Cannot do '${method}' before 'initialize'.`);
   if (method === "authenticate") return {};
   if (method === "session/new") return begin(state, message);
-  if (method === "session/load" || method === "session/resume") return begin(state, message, named(params));
+  if (method === "session/load" || method === "session/resume") return begin(state, message, sessionIdIn(params));
   if (method === "session/list") return list(state, params);
-  if (method === "session/delete") return remove(state, named(params));
-  if (method === "session/close") return close(state, named(params));
+  if (method === "session/delete") return remove(state, sessionIdIn(params));
+  if (method === "session/close") return close(state, sessionIdIn(params));
   if (method === "$/cancel_request") {
     for (const one of state.sessions.values()) one.process.send(message);
     return undefined;
   }
-  const session = state.sessions.get(named(params));
+  const session = state.sessions.get(sessionIdIn(params));
   if (!session)
     throw refusal(
       CODES.missing,
@@ -100,7 +100,7 @@ async function handle(state: Relay, message: Message): Promise<unknown> {
   return undefined;
 }
 
-function named(params: Record<string, any>): string {
+function sessionIdIn(params: Record<string, any>): string {
   if (typeof params.sessionId === "string") return params.sessionId;
   throw refusal(CODES.params, "Cannot tell which session is meant: 'sessionId' is missing.");
 }
@@ -120,7 +120,7 @@ function initialize(state: Relay, message: Message): object {
   };
 }
 
-/** A process for one session: it hears the editor's greeting first, then what the editor asked. */
+/** Starts a process for one session, and sends it the editor's `initialize` first, then the editor's request. */
 async function begin(state: Relay, message: Message, id?: string): Promise<undefined> {
   const { params = {} } = message;
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
@@ -134,58 +134,58 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
     { stdio: ["ignore", "ignore", "inherit", "ipc"], ownPath: true },
   );
   const session: Session = { process: child, number: state.begun++, waiting: new Map() };
-  child.on("message", (told) => hear(state, session, told as Message));
+  child.on("message", (message) => receive(state, session, message as Message));
   child.on("error", () => ended(state, session));
   child.on("exit", () => ended(state, session));
   const greeting = { ...state.hello, id: `hello ${session.number}` };
-  session.waiting.set(message.id, (told) => {
-    const its = id ?? told.result?.sessionId;
-    if (its && !told.error) state.sessions.set(its, session);
-    send(state, told);
-    if (told.error) void end(session);
+  session.waiting.set(message.id, (reply) => {
+    const sessionId = id ?? reply.result?.sessionId;
+    if (sessionId && !reply.error) state.sessions.set(sessionId, session);
+    send(state, reply);
+    if (reply.error) void end(session);
   });
-  session.waiting.set(greeting.id, (told) => void (told.error || child.send(message, () => {})));
+  session.waiting.set(greeting.id, (reply) => void (reply.error || child.send(message, () => {})));
   child.send(greeting, () => {});
 }
 
-/** To the session's process. */
+/** Sends the editor's message to the session's process. */
 function pass(state: Relay, session: Session, message: Message): void {
-  if (message.id !== undefined) session.waiting.set(message.id, (told) => send(state, told));
+  if (message.id !== undefined) session.waiting.set(message.id, (reply) => send(state, reply));
   session.process.send(message, () => {});
 }
 
-/** From a session's process: an answer, or something for the editor. Its own questions carry its number, so that answers find it. */
-function hear(state: Relay, session: Session, message: Message): void {
+/** Handles a message of a session's process. Its requests get the session's number, so that answers find it. */
+function receive(state: Relay, session: Session, message: Message): void {
   if (message.method === undefined) {
-    const take = session.waiting.get(message.id);
+    const onReply = session.waiting.get(message.id);
     session.waiting.delete(message.id);
-    take?.(message);
+    onReply?.(message);
   } else if (message.id === undefined) send(state, message);
   else send(state, { ...message, id: `${session.number} ${JSON.stringify(message.id)}` });
 }
 
-/** From the editor, to a question of a session's. */
+/** Passes the editor's answer to the session that asked. */
 function answer(state: Relay, message: Message): void {
   const [, number, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
   const session = [...state.sessions.values()].find((one) => one.number === Number(number));
   if (session && id) session.process.send({ ...message, id: JSON.parse(id) }, () => {});
 }
 
-/** What the editor still waits for is answered. */
+/** Answers the editor's open requests to a session whose process ended. */
 function ended(state: Relay, session: Session): void {
   for (const [id, one] of state.sessions) if (one === session) state.sessions.delete(id);
   const error = {
     code: CODES.internal,
     message: "The process of this session ended. Load it again, or begin a new one.",
   };
-  for (const [id, take] of session.waiting) take({ id: id ?? null, error });
+  for (const [id, onReply] of session.waiting) onReply({ id: id ?? null, error });
   session.waiting.clear();
 }
 
 async function end({ process: child }: Session): Promise<void> {
   if (child.exitCode !== null || child.signalCode) return;
   const exited = new Promise((done) => child.once("exit", done));
-  if (child.connected) child.disconnect(); // its conversation ends as if the editor had left
+  if (child.connected) child.disconnect(); // it ends as if the editor had left
   const late = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
   await exited;
   clearTimeout(late);
@@ -200,10 +200,10 @@ async function close(state: Relay, id: string): Promise<object> {
 
 function list({ ctx }: Relay, { cwd }: Record<string, any>): object {
   const all = ctx.sessions.list().filter(({ root }) => !cwd || root === cwd);
-  const editors = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
+  const editorNames = new Map(Object.entries(namesIn(ctx)).map(([name, own]) => [own, name]));
   return {
     sessions: all.map(({ id, root, title, used }) => ({
-      ...{ sessionId: editors.get(id) ?? id, cwd: root, title, updatedAt: used },
+      ...{ sessionId: editorNames.get(id) ?? id, cwd: root, title, updatedAt: used },
     })),
   };
 }

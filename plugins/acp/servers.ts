@@ -1,10 +1,10 @@
-// MCP servers that the editor names for a session, handed to whoever in zz speaks MCP.
+// Hands the MCP servers that the editor names for a session to zz's plugin for MCP.
 import type { McpServer } from "@agentclientprotocol/sdk";
 import type { Ctx } from "zz";
 
 const MAX_NAME = 28;
 
-/** Each as settings would describe it. Whoever takes them asks and starts; this session's process holds them until it ends. */
+/** Describes each server as settings do. The plugin for MCP starts them, and keeps them until this process ends. */
 export async function lendServers(given: readonly McpServer[], ctx: Ctx): Promise<void> {
   if (!given.length) return;
   const servers: Record<string, object> = {};
@@ -28,7 +28,7 @@ const configOf = (one: McpServer): object =>
 const valuesOf = (all: { name: string; value: string }[]): Record<string, string> =>
   Object.fromEntries(all.map(({ name, value }) => [name, value]));
 
-/** An editor names as it likes; zz's names of servers stand before those of their tools. */
+/** An editor's name for a server, as zz can use it: at the start of tool names. */
 function plainName(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9-]+/g, "_").replace(/^_+|_+$/g, "");
   return (/^[A-Za-z]/.test(plain) ? plain : `mcp_${plain}`).slice(0, MAX_NAME);

@@ -1,5 +1,5 @@
-// One conversation with an editor: what it asks for becomes turns of zz, and what zz does becomes updates, questions and
-// differences in the editor's own form.
+// One conversation with an editor: the editor's prompts become turns of zz; what zz does becomes updates, questions and
+// diffs of the protocol.
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
@@ -34,7 +34,7 @@ const RULES = {
   ],
 } as const;
 
-/** Until the editor leaves. */
+/** Runs until the editor leaves. */
 export async function talk(zz: Zz, host: DialogHost): Promise<number> {
   let live: Talk | undefined;
   let can: acp.ClientCapabilities = {};
@@ -46,7 +46,7 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
     await lendServers(servers, ctx);
     return live;
   };
-  const told = (): Talk => {
+  const current = (): Talk => {
     if (live) return live;
     throw new acp.RequestError(-32002, "Cannot do that yet: there is no session.");
   };
@@ -68,16 +68,16 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
     .onRequest(acp.methods.agent.session.resume, async ({ client, params }) =>
       begun(await opened(client, params.sessionId, params.mcpServers)),
     )
-    .onRequest(acp.methods.agent.session.setMode, ({ params }) => setMode(told(), params.modeId))
+    .onRequest(acp.methods.agent.session.setMode, ({ params }) => setMode(current(), params.modeId))
     .onRequest(acp.methods.agent.session.setConfigOption, async ({ params }) => {
-      const { ctx } = told();
+      const { ctx } = current();
       if (params.configId !== "model")
         throw acp.RequestError.invalidParams(undefined, `there is no option '${params.configId}'`);
       await ctx.chat.use(String(params.value));
       return { configOptions: await optionsOf(ctx) };
     })
     .onRequest(acp.methods.agent.session.prompt, async ({ params }) => ({
-      stopReason: await prompt(told(), params.prompt),
+      stopReason: await prompt(current(), params.prompt),
     }))
     .onNotification(acp.methods.agent.session.cancel, () => cancel(live))
     .connect(streamOfParent());
@@ -86,7 +86,7 @@ export async function talk(zz: Zz, host: DialogHost): Promise<number> {
   return 0;
 }
 
-/** Messages come and go between the two processes as objects. */
+/** A stream over the channel to the parent process, which passes messages as objects. */
 function streamOfParent(): acp.Stream {
   return {
     readable: new ReadableStream<AnyMessage>({
@@ -104,7 +104,7 @@ function streamOfParent(): acp.Stream {
   };
 }
 
-/** What the editor is told when a session begins; what takes longer comes after that answer. */
+/** The answer to a request that begins a session. What takes longer is sent as updates after it. */
 async function begun(talk: Talk) {
   const { ctx, mode } = talk;
   setTimeout(async () => {
@@ -151,28 +151,28 @@ async function prompt(talk: Talk, blocks: ContentBlock[]): Promise<StopReason> {
   return stopReasonOf(failed ? "filter" : talk.finish);
 }
 
-/** What the person wrote, and what they attached to it. */
+/** The text of one part of a prompt. Files and images that the person attached go with the message. */
 function wordsOf({ chat }: Ctx, block: ContentBlock): string[] {
   if (block.type === "text") return [block.text];
   if (block.type === "image") chat.attach({ type: block.mimeType, base64: block.data });
-  if (block.type === "resource_link") return [named(block.uri, block.name)];
+  if (block.type === "resource_link") return [pathOrUri(block.uri, block.name)];
   if (block.type === "resource") {
     const { resource } = block;
     if ("text" in resource)
-      chat.attach(`<file name=${JSON.stringify(named(resource.uri))}>\n${resource.text}\n</file>`);
+      chat.attach(`<file name=${JSON.stringify(pathOrUri(resource.uri))}>\n${resource.text}\n</file>`);
     else if (/^image\//.test(resource.mimeType ?? "")) chat.attach({ type: resource.mimeType!, base64: resource.blob });
-    else return [named(resource.uri)];
+    else return [pathOrUri(resource.uri)];
   }
   return [];
 }
 
-/** Its path, where it has one. */
-function named(uri: string, name = uri): string {
+/** The path of a file's URI; of another URI, its name and the URI. */
+function pathOrUri(uri: string, name = uri): string {
   const url = URL.canParse(uri) ? new URL(uri) : undefined;
   return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : `${name === uri ? "" : `${name}: `}${uri}`;
 }
 
-/** What happens in zz, told to the editor. */
+/** Reports what happens in zz to the editor, and refuses calls that change files with unsaved text there. */
 function watch(talk: Talk): void {
   const { zz, ctx } = talk;
   zz.on("thought", ({ text }) => tell(talk, textUpdate("agent_thought_chunk", text)));
@@ -240,7 +240,7 @@ function watch(talk: Talk): void {
 }
 
 const PATIENCE_MS = 2_000;
-/** What the editor has of a file, where that is not what is on the disk. */
+/** A file's text in the editor, if it differs from the disk. */
 async function unsavedText({ can, editor, id }: Talk, file: string): Promise<string | undefined> {
   if (!can.fs?.readTextFile) return undefined;
   try {
@@ -251,6 +251,6 @@ async function unsavedText({ can, editor, id }: Talk, file: string): Promise<str
     const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, how);
     return content === saved ? undefined : content;
   } catch {
-    return undefined; // the editor does not know it
+    return undefined; // the editor does not know the file
   }
 }

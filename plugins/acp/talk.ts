@@ -1,13 +1,13 @@
-// What the parts of a conversation with an editor share.
+// The state that the parts of a conversation with an editor share.
 import { AsyncLocalStorage } from "node:async_hooks";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Answer, Ctx, DialogHost, Difference, Zz } from "zz";
 
-/** What is known of the call that is under way. */
+/** The call that is under way. */
 export interface Running {
   id: string;
   changes: readonly Difference[];
-  unsaved: string[]; // what the editor has of its files and did not save
+  unsaved: string[]; // notes with the text of files that the editor has not saved
 }
 export interface Talk {
   zz: Zz;
@@ -24,6 +24,6 @@ export interface Talk {
 }
 export const running = new AsyncLocalStorage<Running>();
 
-/** Nobody hears it once the editor has left. */
+/** Sends an update; does nothing once the editor has left. */
 export const tell = ({ editor, id }: Talk, update: acp.SessionUpdate): Promise<void> =>
   editor.notify(acp.methods.client.session.update, { sessionId: id, update }).catch(() => {});

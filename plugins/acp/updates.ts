@@ -1,4 +1,4 @@
-// zz's facts in the protocol's words.
+// Turns zz's events into updates of the protocol.
 import type {
   SessionConfigOption,
   SessionUpdate,
@@ -12,7 +12,7 @@ import type { Running } from "./talk.ts";
 
 export type Update = SessionUpdate;
 
-const MOST_CHARS = 20_000; // of a result that is shown; the model has all of it
+const MAX_RESULT_CHARS = 20_000; // of a result in the editor; the model gets all of it
 const TITLE_CHARS = 200;
 
 export const textUpdate = (
@@ -49,7 +49,7 @@ export function kindOf({ about }: Ctx, name: string): ToolKind {
 }
 
 export function answerOf(ctx: Ctx, { id, changes }: Running, { text, failed, images = [] }: Result): Update {
-  const shown = clip(text, MOST_CHARS);
+  const shown = clip(text, MAX_RESULT_CHARS);
   return {
     sessionUpdate: "tool_call_update",
     toolCallId: id,
@@ -83,7 +83,7 @@ export const commandsOf = ({ about }: Ctx) =>
     ...(usage && { input: { hint: usage } }),
   }));
 
-/** Models of every provider that answers. */
+/** The models of all providers that answer. */
 export async function optionsOf(ctx: Ctx): Promise<SessionConfigOption[]> {
   const { models } = await ctx.about.models().catch(() => ({ models: [] }));
   return optionsWith(ctx, models);
@@ -99,7 +99,7 @@ export function optionsWith({ chat }: Ctx, models: readonly Model[]): SessionCon
   ];
 }
 
-/** What was said before. */
+/** The messages of a conversation that is loaded again. */
 export function historyOf(ctx: Ctx): Update[] {
   const { messages } = ctx.chat;
   const results = new Map(messages.flatMap((one) => (one.role === "tool" ? [[one.id, one] as const] : [])));

@@ -1,8 +1,8 @@
-// Which addresses are public: everything else is this machine, its networks, or reserved.
+// Tells public addresses from those of this machine, its networks, and reserved ones.
 import { BlockList, isIP } from "node:net";
 import type { Permissions } from "zz";
 
-/** Ranges that are not public, each with what they are. */
+/** Ranges that are not public, and what they belong to. */
 const RANGES: [what: string, ranges: string][] = [
   ["this machine", "0.0.0.0/8 127.0.0.0/8 ::/127"],
   ["a private network", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10"],
@@ -12,7 +12,7 @@ const RANGES: [what: string, ranges: string][] = [
   ["reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4"],
   ["reserved", "2001::/23 2001:db8::/32 2002::/16 3fff::/20"],
 ];
-const PUBLIC_V6 = listOf("2000::/3"); // all that was ever given out
+const PUBLIC_V6 = listOf("2000::/3"); // the only range of IPv6 that is assigned
 
 function listOf(ranges: string): BlockList {
   const list = new BlockList();
@@ -24,7 +24,7 @@ function listOf(ranges: string): BlockList {
 }
 const LISTS = RANGES.map(([what, ranges]) => ({ what, list: listOf(ranges) }));
 
-/** What an address belongs to when it is not public; undefined: it is public. */
+/** What an address belongs to if it is not public; undefined if it is. */
 export function whyNotPublic(given: string): string | undefined {
   const address = embedded(given.replace(/%.*/, ""));
   const family = isIP(address);
@@ -34,7 +34,7 @@ export function whyNotPublic(given: string): string | undefined {
   return found ?? (family === 6 && !PUBLIC_V6.check(address, "ipv6") ? "reserved" : undefined);
 }
 
-/** The IPv4 address that stands in an IPv6 one: mapped, or behind NAT64. */
+/** The IPv4 address inside of an IPv6 address: mapped, or behind NAT64. */
 function embedded(address: string): string {
   if (isIP(address) !== 6) return address;
   const plain = new URL(`http://[${address}]`).hostname.slice(1, -1);
@@ -44,7 +44,7 @@ function embedded(address: string): string {
   return [one >> 8, one & 255, two >> 8, two & 255].join(".");
 }
 
-/** A host that is an address or stands for this machine, so that its name alone says where it leads. */
+/** Whether a host's name alone shows that it is not public: `localhost`, or an address that is not public. */
 export function isPlainlyLocal(hostname: string): boolean {
   const bare = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
   if (/(^|\.)localhost$/.test(bare)) return true;

@@ -1,4 +1,4 @@
-// One page: fetched from an address that was looked at, no more of it than is wanted, and kept for the session.
+// Fetches one page from an address that was checked, up to a limit, and keeps it for the session.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { promises as dns, type LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
@@ -8,28 +8,28 @@ import { isNamed, isPlainlyLocal, whyNotPublic } from "./address.ts";
 import type { Config } from "./index.ts";
 import { type Kind, kindOf, textFrom } from "./text.ts";
 
-/** What a page says. */
+/** A page that was read. */
 export interface Page {
   url: string;
   kind: Kind;
   text: string;
   title: string;
-  cut: string; // why it is not all of it; "": it is
+  cut: string; // why something is missing; "" if nothing is
 }
 export interface Pages {
   read(url: URL, start: number, ctx: Ctx): Promise<Result>;
 }
 
-const MAX_CHARS = 20_000; // of one answer
+const MAX_CHARS = 20_000; // of one result
 const MAX_KEPT_CHARS = 4_000_000; // of all pages that are kept
-const MAX_MOVES = 5; // to other hosts
+const MAX_MOVES = 5; // redirects to other hosts
 const MB = 1_000_000;
 const MAX_PDF_BYTES = 20 * MB;
 const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
-/** Where a server leads that is another host: that is for the gate to judge. */
+/** A redirect to another host, which the gate has to judge. */
 class Moved extends Error {
-  exit = 1; // so that nobody takes it for a fault of the network
+  exit = 1; // so that it is not taken for a network error
   readonly to: URL;
   constructor(to: URL) {
     super(`It has moved to ${to.href}.`);
@@ -42,11 +42,11 @@ class Refused extends Error {
 
 export function openPages(zz: Zz<Config>): Pages {
   const kept = new Map<string, Page>();
-  const moves = new AsyncLocalStorage<number>(); // how many hosts led here
+  const moves = new AsyncLocalStorage<number>(); // redirects to other hosts so far
 
   return {
     async read(url, start, ctx) {
-      const page = kept.get(url.href) ?? (await load(url, ctx).catch(orLed));
+      const page = kept.get(url.href) ?? (await load(url, ctx).catch(asValue));
       if (page instanceof Refused) return { text: page.message, failed: true, refused: true };
       if (!(page instanceof Moved)) return shown(page, start);
       const { to } = page;
@@ -78,16 +78,16 @@ export function openPages(zz: Zz<Config>): Pages {
       if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
       if (kind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      const made = await textFrom({ bytes, kind, type, url: last.href }, signal);
-      const cut = [isCut && `Only the first ${megabytes} MB were read.`, made.cut].filter(Boolean).join(" ");
-      return keep({ ...made, url: last.href, kind, cut }, url.href);
+      const read = await textFrom({ bytes, kind, type, url: last.href }, signal);
+      const cut = [isCut && `Only the first ${megabytes} MB were read.`, read.cut].filter(Boolean).join(" ");
+      return keep({ ...read, url: last.href, kind, cut }, url.href);
     } catch (error) {
       if (!limit.aborted || ctx.signal.aborted) throw error;
       throw cannot(`it took longer than ${plural(seconds, "second")} ("web.seconds").`);
     }
   }
 
-  /** For the rest of the session. The oldest go when it becomes too much. */
+  /** Keeps a page for the rest of the session, and drops the oldest ones over the limit. */
   function keep(page: Page, under: string): Page {
     kept.set(under, page);
     let size = 0;
@@ -101,28 +101,28 @@ export function openPages(zz: Zz<Config>): Pages {
   }
 }
 
-function orLed(error: unknown): Moved | Refused {
+function asValue(error: unknown): Moved | Refused {
   if (error instanceof Moved || error instanceof Refused) return error;
   throw error;
 }
 
-/** Where to connect to: only what was looked at, whatever a name stands for a moment later. */
+/** Looks a host up once, and returns a lookup with just the addresses that passed the check. */
 async function reach(url: URL, permissions: Permissions, signal: AbortSignal): Promise<LookupFunction> {
   const { host, hostname } = url;
   const name = hostname.replace(/^\[|\]$/g, "");
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  const found = await Promise.race([dns.lookup(name, { all: true }), stopped])
+  const addresses = await Promise.race([dns.lookup(name, { all: true }), stopped])
     .catch((error: NodeJS.ErrnoException) => Promise.reject(signal.aborted ? signal.reason : unknownHost(host, error)))
     .finally(() => signal.removeEventListener("abort", stop));
   signal.throwIfAborted();
-  const fit = found.filter(({ address }) => mayReach(address, url, permissions));
-  if (!fit.length) throw refusal(host, found);
-  return (_, how, done) => (how.all ? done(null, fit) : done(null, fit[0]!.address, fit[0]!.family));
+  const reachable = addresses.filter(({ address }) => mayReach(address, url, permissions));
+  if (!reachable.length) throw refusal(host, addresses);
+  return (_, how, done) => (how.all ? done(null, reachable) : done(null, reachable[0]!.address, reachable[0]!.family));
 }
 
-/** The gate let the name pass. That it leads into this network, nobody said yes to, unless a rule names the address. */
+/** Whether an address may be reached. The gate allowed the host's name; a private address needs a rule of its own. */
 function mayReach(address: string, { host, hostname }: URL, permissions: Permissions): boolean {
   const port = /:\d+$/.exec(host)?.[0] ?? "";
   const shown = (address.includes(":") ? `[${address}]` : address) + port;
@@ -143,9 +143,9 @@ const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException
     exit: 1,
   });
 
-/** Unpacked, and no more of it than that: the rest is not asked for. Half a PDF is not one, so that one may be larger. */
+/** Reads the unpacked body up to a limit, which is higher for a PDF: a part of it cannot be read. */
 async function beginning({ body }: HttpAnswer, most: number): Promise<{ bytes: Buffer; isCut: boolean }> {
-  let bytes = Buffer.allocUnsafeSlow(most); // in one, so that nothing is there twice
+  let bytes = Buffer.allocUnsafeSlow(most); // a single buffer, so that memory holds nothing twice
   let size = 0;
   for await (const piece of body) {
     if (!size && most < MAX_PDF_BYTES && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-")
@@ -169,7 +169,7 @@ function shown(page: Page, start: number): Result {
   return { text: [head, "", body, ...(notes.length ? ["", `[${notes.join(" ")}]`] : [])].join("\n"), data };
 }
 
-/** Between two lines, where there are some. */
+/** Where a part of the text ends: between two lines, if there are any. */
 function endOf(text: string, start: number): number {
   if (text.length <= start + MAX_CHARS) return text.length;
   const line = text.lastIndexOf("\n", start + MAX_CHARS);

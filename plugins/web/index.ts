@@ -1,5 +1,5 @@
-// web_fetch and web_search: pages as Markdown, and where to find them. Only public addresses are reached unless the person
-// names another. What they need is loaded on first use.
+// web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached unless the person
+// names another one. What the tools need is loaded on first use.
 import type { Ctx, Need, Tool, Zz } from "zz";
 import { fault } from "zz/text";
 import type { Pages } from "./fetch.ts";
@@ -30,7 +30,7 @@ export default (zz: Zz<Config>) => {
     description: "Read a web page as Markdown; also PDF, JSON and text.",
     params: { url: "string http or https", start: "integer? the character to go on from" },
     also: { url: ["uri", "link", "href", "address"] },
-    timeout: 900_000, // its own limit is shorter
+    timeout: 900_000, // web.seconds ends it earlier
     needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
     preview: async ({ url }) => {
       const { whyNotPublic } = await import("./address.ts");
@@ -48,7 +48,7 @@ export default (zz: Zz<Config>) => {
     },
   });
 
-  // It is there from the moment on when somebody can be asked. Taken back, it is described no more.
+  // web_search is registered once a search engine is set up. If its settings are removed, it is no longer offered.
   const offerSearch = async () => {
     if (searches || !mayBeSet() || !(await hostOf(zz))) return;
     searches = true;
@@ -63,11 +63,11 @@ export default (zz: Zz<Config>) => {
 const SEARCH = "web_search";
 const VARIABLES = ["BRAVE_API_KEY", "TAVILY_API_KEY"];
 
-/** Where a search goes; undefined: nobody was set up for it. */
+/** The host of the search engine; undefined if none is set up. */
 async function hostOf(zz: Zz<Config>): Promise<string | undefined> {
   const { engineOf } = await import("./search.ts");
-  const found = engineOf(zz);
-  return found && new URL(found.url).host;
+  const engine = engineOf(zz);
+  return engine && new URL(engine.url).host;
 }
 
 const searchTool = (zz: Zz<Config>): Tool => ({
@@ -90,7 +90,7 @@ const searchTool = (zz: Zz<Config>): Tool => ({
   },
 });
 
-/** As the gate judges it: what other spellings of an address stand for is written out by then. */
+/** The URL as the gate judges it: other spellings of an IP address are normalized. */
 export function addressOf(given: string): URL {
   const text = given.trim();
   const cannot = (why: string) => fault(`Cannot fetch '${given}': ${why}`);
@@ -102,7 +102,7 @@ export function addressOf(given: string): URL {
   return url;
 }
 
-/** A host that is plainly none of the internet's is allowed by its own name alone, whatever a rule for all hosts says. */
+/** The need for a host. A rule for all hosts does not allow one that is plainly local; only one with its name does. */
 async function needOf(given: string, { permissions }: Ctx): Promise<Need> {
   const { isNamed, isPlainlyLocal } = await import("./address.ts");
   const { host: name, hostname } = addressOf(given);

@@ -1,7 +1,7 @@
-// A web page as Markdown: what is there to be read of it, with whole addresses.
-// @ts-expect-error: it brings no types
+// Turns the readable part of a web page into Markdown, with absolute addresses.
+// @ts-expect-error: it has no types
 import gfm from "@joplin/turndown-plugin-gfm";
-// @ts-expect-error: its types are of a module by another name
+// @ts-expect-error: its types name another module
 import domino from "@mixmark-io/domino";
 import { Readability } from "@mozilla/readability";
 import TurndownService from "turndown";
@@ -9,15 +9,15 @@ import TurndownService from "turndown";
 const SILENT =
   "script, style, noscript, template, svg, canvas, iframe, object, embed, dialog, [hidden], [aria-hidden=true]";
 const AROUND = "nav, header, footer, aside, form, button, [role=navigation], [role=banner], [role=contentinfo]";
-const LEAST_SHARE = 0.25; // of a page's text: with less, an article was not what the page is
+const LEAST_SHARE = 0.25; // an article with less of a page's text is not what the page is about
 
 export function markdownOf(html: string, url: string): { text: string; title: string } {
-  const found = articleIn(opened(html, url));
-  if (found.content) return { text: toMarkdown(found.content), title: found.title };
-  return { text: toMarkdown(bodyOf(html, url)), title: found.title };
+  const article = articleIn(opened(html, url));
+  if (article.content) return { text: toMarkdown(article.content), title: article.title };
+  return { text: toMarkdown(bodyOf(html, url)), title: article.title };
 }
 
-/** It takes the tree apart that it looks through; a copy would take twice the memory. */
+/** Finds the article. Readability takes the tree apart; a copy would take twice the memory. */
 function articleIn(document: any): { content?: any; title: string } {
   const { title } = document;
   const all = lengthOf(document.body);
@@ -27,7 +27,7 @@ function articleIn(document: any): { content?: any; title: string } {
   return { title: oneLine(article?.title || title), ...(isMost && article?.content && { content: article.content }) };
 }
 
-/** Without what stands around a page, such as its menus, unless that is most of it. */
+/** The body without menus, headers and the like, unless they are most of it. */
 function bodyOf(html: string, url: string): any {
   const { body } = opened(html, url);
   const all = lengthOf(body);
@@ -35,7 +35,7 @@ function bodyOf(html: string, url: string): any {
   return lengthOf(body) >= all * LEAST_SHARE ? body : opened(html, url).body;
 }
 
-/** Without what nobody sees. */
+/** Parses a page, removes what is not visible, and makes its addresses absolute. */
 function opened(html: string, url: string): any {
   const document: any = domino.createDocument(html);
   for (const list of [document.querySelectorAll("a"), document.body.children, document.body.attributes])
@@ -47,16 +47,16 @@ function opened(html: string, url: string): any {
   const from = base && URL.canParse(base, url) ? new URL(base, url).href : url;
   for (const name of ["baseURI", "documentURI"]) Object.defineProperty(document, name, { value: from });
   for (const one of document.querySelectorAll("a[href]"))
-    one.setAttribute("href", whole(one.getAttribute("href"), from));
+    one.setAttribute("href", absolute(one.getAttribute("href"), from));
   for (const one of document.querySelectorAll("img")) {
     const src = one.getAttribute("src") ?? "";
     if (!src || /^data:/i.test(src)) one.remove();
-    else one.setAttribute("src", whole(src, from));
+    else one.setAttribute("src", absolute(src, from));
   }
   return document;
 }
 
-const whole = (address: string, base: string): string =>
+const absolute = (address: string, base: string): string =>
   !address.startsWith("#") && URL.canParse(address, base) ? new URL(address, base).href : address;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();

@@ -6,7 +6,7 @@ const MAX_PAGES = 500;
 export async function textOf(bytes: Uint8Array): Promise<{ text: string; title: string }> {
   const document = await getDocumentProxy(bytes).catch((error: Error) => {
     throw new Error(
-      `Cannot read the PDF: ${error.name === "PasswordException" ? "it needs a password" : "it is damaged, or none"}.`,
+      `Cannot read the PDF: ${error.name === "PasswordException" ? "it needs a password" : "it is damaged, or not a PDF"}.`,
     );
   });
   if (document.numPages > MAX_PAGES)

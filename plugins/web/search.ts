@@ -1,4 +1,4 @@
-// Who searches the web: Brave, Tavily or a SearXNG of the person's, each in its own words.
+// Searches the web with Brave, Tavily or the person's own SearXNG.
 import type { Zz } from "zz";
 import { fault, oneLine, usage } from "zz/text";
 import type { Config } from "./index.ts";
@@ -13,7 +13,7 @@ const ADDRESSES = { brave: "https://api.search.brave.com/res/v1/web/search", tav
 const VARIABLES = { brave: "BRAVE_API_KEY", tavily: "TAVILY_API_KEY" };
 const MAX_HIT_CHARS = 400;
 
-/** Who is asked, and where; undefined: nobody was set up. */
+/** The search engine, its address and its key; undefined if none is set up. */
 export function engineOf({
   config,
   io,
@@ -68,7 +68,7 @@ function hitsIn(engine: Engine, found: unknown): Hit[] {
   });
 }
 
-/** Brave marks words. */
+/** The text without the tags and entities with which Brave marks words. */
 const plain = (text: unknown): string =>
   oneLine(String(text ?? "").replace(/<\/?(strong|b|em|mark)>/g, "")).replace(
     /&(amp|lt|gt|quot|#x27|#39);/g,

@@ -1,5 +1,5 @@
-// What kind of thing came, in which letters, and its text. Pages and PDFs are read in a thread of its own, with a limit
-// to its memory and its time: some are made to take all there is.
+// Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a thread with limits on memory
+// and time, since some are made to use up both.
 import fs from "node:fs";
 import { Worker } from "node:worker_threads";
 import { fault, tryTo } from "zz/text";
@@ -17,11 +17,11 @@ export type Read = { text: string; title: string; cut: string };
 const MAX_THREAD_MB = 26;
 const MAX_PDF_THREAD_MB = 128;
 const THREAD_SECONDS = 15;
-const MAX_PAGE_CHARS = 200_000; // of HTML that a tree is made of, without scripts and styles
+const MAX_PAGE_CHARS = 200_000; // of HTML that is parsed, without scripts and styles
 const MAX_TAG_CHARS = 20_000;
 const MAX_DEPTH = 1_000;
 
-/** By what the server says, else by how it begins; undefined: it holds no text. */
+/** The kind, by the server's type or else by the first bytes; undefined if it holds no text. */
 export function kindOf(type: string, bytes: Buffer): Kind | undefined {
   const [name = ""] = type.toLowerCase().split(";");
   const plain = name.trim();
@@ -45,7 +45,7 @@ export async function textFrom(source: Source, signal: AbortSignal): Promise<Rea
   if (kind === "pdf") return inThread({ kind, bytes: Uint8Array.from(bytes), url }, signal);
   const text = decoded(bytes, type, kind);
   if (kind !== "page") return { text: text.trim(), title: "", cut: "" };
-  const all = lean(text);
+  const all = withoutScripts(text);
   const html = all.slice(0, MAX_PAGE_CHARS);
   const cut = html.length < all.length ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.` : "";
   try {
@@ -54,14 +54,14 @@ export async function textFrom(source: Source, signal: AbortSignal): Promise<Rea
   } catch (error) {
     signal.throwIfAborted();
     return {
-      text: roughly(html),
+      text: bareText(html),
       title: "",
       cut: `It could not be read as a page (${(error as Error).message}): this is its bare text.`,
     };
   }
 }
 
-/** By its mark, what the server says, what the page says of itself; else UTF-8 where it is that, or what old pages are. */
+/** Decodes by byte order mark, the server's header or the page's own; else as UTF-8 if valid, or as windows-1252. */
 function decoded(bytes: Buffer, type: string, kind: Kind): string {
   const start = bytes.subarray(0, 2_048).toString("latin1");
   const mark = start.startsWith("\xef\xbb\xbf")
@@ -71,12 +71,12 @@ function decoded(bytes: Buffer, type: string, kind: Kind): string {
       : start.startsWith("\xfe\xff")
         ? "utf-16be"
         : "";
-  const said = /charset\s*=\s*["']?([\w.:-]+)/i.exec(type)?.[1];
-  const own =
+  const inHeader = /charset\s*=\s*["']?([\w.:-]+)/i.exec(type)?.[1];
+  const inPage =
     kind === "page"
       ? /<(?:meta\b[^>]*?charset|\?xml[^>]*?encoding)\s*=\s*["']?([\w.:-]+)/i.exec(start)?.[1]
       : undefined;
-  for (const name of [mark, said, own]) {
+  for (const name of [mark, inHeader, inPage]) {
     const decoder = name ? tryTo(() => new TextDecoder(name)) : undefined;
     if (decoder) return decoder.decode(bytes);
   }
@@ -87,7 +87,7 @@ function decoded(bytes: Buffer, type: string, kind: Kind): string {
   );
 }
 
-/** Where a text that was cut in mid-letter ends. */
+/** The end of the last whole character, in case the bytes were cut in the middle of one. */
 function lastWhole(bytes: Buffer): number {
   for (let at = bytes.length - 1; at >= Math.max(0, bytes.length - 4); at--) {
     const byte = bytes[at]!;
@@ -132,13 +132,13 @@ function inThread(order: Order, signal: AbortSignal): Promise<Read> {
   });
 }
 
-/** In dist/ it is next to the kernel, in the source it is here. */
+/** The worker's file: next to this one in the source, next to the kernel in dist/. */
 function workerFile(): URL {
   const places = ["./worker.ts", "./web-worker.js", "../web-worker.js"].map((at) => new URL(at, import.meta.url));
   return places.find((place) => fs.existsSync(place))!;
 }
 
-/** Tags and what stands between them, in one pass; without comments, and without what nobody reads. */
+/** Tags and the text between them, in one pass, without comments, scripts and the like. */
 function* piecesOf(html: string): Generator<string> {
   const lower = html.toLowerCase();
   for (let at = 0; at < html.length; ) {
@@ -156,18 +156,18 @@ function* piecesOf(html: string): Generator<string> {
 }
 
 /** A page without its scripts and styles, which often are most of it. */
-function lean(html: string): string {
+function withoutScripts(html: string): string {
   const pieces: string[] = [];
   let size = 0;
   for (const piece of piecesOf(html)) {
-    pieces.push(piece.length > MAX_TAG_CHARS && piece.startsWith("<") ? " " : piece); // an image that is written out
+    pieces.push(piece.length > MAX_TAG_CHARS && piece.startsWith("<") ? " " : piece); // an inline image
     size += piece.length;
     if (size > MAX_PAGE_CHARS) break;
   }
   return pieces.join("");
 }
 
-/** About how deeply it is nested, by tags that are closed where they are meant. */
+/** About how deeply the HTML is nested, counting only tags that are normally closed. */
 function depthOf(html: string): number {
   let [depth, most] = [0, 0];
   for (const piece of piecesOf(html)) {
@@ -179,8 +179,8 @@ function depthOf(html: string): number {
 }
 const NESTS = /^<\/?(div|span|section|article|main|table|ul|ol|dl|blockquote|a|b|i|u|em|strong|font|small|code|pre)\b/i;
 
-/** Without a tree: what stands between tags. */
-function roughly(html: string): string {
+/** The text between tags, without parsing a tree. */
+function bareText(html: string): string {
   const pieces = Array.from(piecesOf(html), (piece) =>
     !/^<[!/a-z]/i.test(piece) ? piece : BLOCK.test(piece) ? "\n" : " ",
   );

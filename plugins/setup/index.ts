@@ -1,12 +1,14 @@
-// /setup: chooses the model; zz runs it by itself if it found none. /keys and --keys: keys.ts.
+// /setup chooses the model; zz runs it by itself if it found none. /keys and --keys are in keys.ts.
 import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
 import {
   addressOf,
   endpoints,
+  keptKey,
   keyFrom,
   keyOf,
   keysFlag,
   NO_TERMINAL,
+  othersWithKeys,
   runKeys,
   USUAL,
   variables,
@@ -17,12 +19,14 @@ import { ollamaAt, pull, SMALL } from "./pull.ts";
 
 const OFFLINE = "offline/router";
 const OFFICIAL = "https://api.openai.com/v1";
+const IS_KEY = /^[\x21-\x7e]+$/;
+const NO_KEY = "That is not a key: a key is one word of plain letters, digits and signs. Enter it again.";
 const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|image|sora/i;
 
-/** What was chosen; nothing is saved before all of it is known. */
+/** What the person chose. Nothing is saved before all of it is known. */
 interface Plan {
   model: string;
-  endpoint?: Endpoint; // of openai
+  endpoint?: Endpoint; // for the provider openai
 }
 
 export default (zz: Zz) => {
@@ -94,6 +98,7 @@ async function decide(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
     }),
     ...(canPull && { "Pull a model with Ollama": () => pullOne(zz, person, ctx) }),
     "Enter a key for OpenAI": () => enterKey(zz, person, ctx, undefined),
+    ...(othersWithKeys(ctx).length && { "Enter a key for another provider": () => enterOtherKey(zz, person, ctx) }),
     "Enter another server's address": () => enterServer(zz, person, ctx),
     "Continue offline, without a model": async () => ({ model: OFFLINE }),
   };
@@ -148,14 +153,48 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
   }
 }
 
-/** Undefined if the address is wrong, not the key. */
+/** Asks for a provider, its key and one of its models. The key is kept only if a model is chosen. */
+async function enterOtherKey(zz: Zz, person: Person, ctx: Ctx): Promise<Plan | undefined> {
+  const name = await person.pick(
+    "Which provider?",
+    othersWithKeys(ctx).map((name) => ({ name, description: variables(ctx)[name]! })),
+  );
+  const setting = `providers.${name}.key`;
+  const before = keptKey(name, ctx);
+  let isDone = false;
+  try {
+    for (;;) {
+      const key = (await person.secret(`Key for ${name}:`)).trim();
+      if (!IS_KEY.test(key)) {
+        person.say(NO_KEY);
+        continue;
+      }
+      await ctx.settings.set(setting, zz.secret(key));
+      const { models, failures } = await person.wait("Asking the server…", () => ctx.about.models(true));
+      const own = models.filter(({ id }) => id.startsWith(`${name}/`) && !NOT_CHAT.test(id));
+      const failure = failures.find((one) => one.startsWith(`${name}:`));
+      if (failure) person.say(failure);
+      if (failure && /\b40[13]\b/.test(failure)) continue;
+      if (failure) return undefined;
+      const model = own.length
+        ? await person.pick("Which model?", own.map(asChoice))
+        : `${name}/${(await person.line("The provider lists no models. Its model's name:")).trim()}`;
+      isDone = true;
+      return { model };
+    }
+  } finally {
+    if (!isDone) await ctx.settings.set(setting, before && zz.secret(before));
+  }
+}
+
+/** Asks for a key. Undefined if the address is wrong instead. */
 async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefined): Promise<Plan | undefined> {
   const hint = url ? "Its key (a dash for none):" : "OpenAI key:";
   for (;;) {
     const typed = (await person.secret(hint)).trim();
     const key = typed === "-" ? "" : typed;
-    if ((!key && !url) || !/^[\x21-\x7e]*$/.test(key)) {
-      person.say("That is not a key: a key is one word of plain letters, digits and signs. Enter it again.");
+    if (url ? key && !IS_KEY.test(key) : !IS_KEY.test(key)) {
+      person.say(NO_KEY);
       continue;
     }
     const base = url ?? addressOf("openai", ctx) ?? OFFICIAL;
@@ -180,7 +219,7 @@ async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefine
 
 type Listed = { at: string; ids?: string[]; refusal?: { message: string; key: boolean } };
 
-/** Many people leave out the /v1; a server that lists no models may still answer. */
+/** Lists a server's models. Many people leave out /v1, so both are tried; a server without a list may still work. */
 async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: AbortSignal): Promise<Listed> {
   const { host } = new URL(base);
   let wrong: (Error & { status?: number }) | undefined;

@@ -1,4 +1,4 @@
-// The keys of providers: where each comes from, and one entered or dropped, at the prompt with /keys, in scripts with --keys.
+// The keys of providers: /keys and, in scripts, --keys show where each comes from, and set or remove one.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Endpoint, Result, Secret, Zz } from "zz";
@@ -8,7 +8,7 @@ import type { Person } from "./person.ts";
 export const NO_TERMINAL =
   "Cannot ask: there is no terminal to ask on. Set OPENAI_API_KEY (and OPENAI_BASE_URL for another server), start Ollama (OLLAMA_HOST says where), or use --model PROVIDER/MODEL with --base-url URL and --key KEY.";
 
-/** Loaded on first use: few starts ask anything. */
+/** Loads person.ts on first use, since few starts ask anything. */
 export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
   const person = await import("./person.ts");
   return person.withPerson(ctx, act);
@@ -18,9 +18,9 @@ type Said = Endpoint & { key_command?: string };
 export const endpoints = (ctx: Ctx): Record<string, Said> =>
   (ctx.settings.list().find(({ name }) => name === "providers")?.value ?? {}) as Record<string, Said>;
 
-export const USUAL = ["ollama", "openai"]; // told of also where nothing is set
+export const USUAL = ["ollama", "openai"]; // listed even if nothing is set for them
 
-/** By provider, the variable that its key may be in. */
+/** The environment variable for each provider's key. */
 export const variables = ({ about }: Ctx): Record<string, string> =>
   Object.fromEntries(about.providers.flatMap(({ name, variable }) => (variable ? [[name, variable]] : [])));
 const endpointOf = (provider: string, { about }: Ctx): Endpoint =>
@@ -28,7 +28,19 @@ const endpointOf = (provider: string, { about }: Ctx): Endpoint =>
 export const addressOf = (provider: string, ctx: Ctx): string | undefined => endpointOf(provider, ctx).url;
 export const keyOf = (provider: string, ctx: Ctx): Secret | undefined => endpointOf(provider, ctx).key;
 
-/** Where a provider's key comes from, and where else one is; never the key. */
+/** Providers that need nothing but a key, the most common ones first. */
+export function othersWithKeys(ctx: Ctx): string[] {
+  const names = Object.keys(variables(ctx)).filter((name) => !USUAL.includes(name) && !AT_AN_ADDRESS.includes(name));
+  return [...new Set([...FIRST.filter((name) => names.includes(name)), ...names.sort()])];
+}
+const FIRST = ["anthropic", "gemini", "openrouter"];
+const AT_AN_ADDRESS = ["azure", "llamacpp", "lmstudio", "sglang", "vllm"]; // at the person's own address
+
+/** The key that /keys or /setup kept for a provider. */
+export const keptKey = (provider: string, ctx: Ctx): string | undefined =>
+  inHome(ctx, KEYS)[provider] as string | undefined;
+
+/** Where a provider's key comes from, and where others for it are; never a key itself. */
 export function keyFrom(provider: string, ctx: Ctx): string {
   const variable = variables(ctx)[provider];
   const isKept = provider in inHome(ctx, KEYS);
@@ -50,7 +62,7 @@ const inHome = ({ about }: Ctx, name: string): Record<string, unknown> =>
 const settingsOf = (provider: string, ctx: Ctx) =>
   (inHome(ctx, SETTINGS).providers as Record<string, { key?: string } | undefined> | undefined)?.[provider];
 
-/** From wherever zz itself keeps it; a variable and another file are the person's. */
+/** Removes a key from where zz keeps it; variables and other files belong to the person. */
 async function dropKey(provider: string, ctx: Ctx): Promise<string> {
   const { key, ...rest } = settingsOf(provider, ctx) ?? {};
   const from = [...(key ? [SETTINGS] : []), ...(provider in inHome(ctx, KEYS) ? [KEYS] : [])];
@@ -68,7 +80,7 @@ export async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const provider = drops ? second : first;
   if (third || (!drops && second))
     return ctx.note("Cannot take a key from the line, where it can be seen. /keys PROVIDER asks for it, unseen.");
-  const wrong = await noProvider(provider, ctx);
+  const wrong = await whyUnknown(provider, ctx);
   if (wrong) return ctx.note(wrong);
   if (drops) return ctx.note(await dropKey(provider, ctx));
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
@@ -78,16 +90,16 @@ export async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
 
 const WAYS = "zz --keys set PROVIDER, with the key on stdin, or zz --keys remove PROVIDER";
 
-/** --keys [set|remove PROVIDER]: what went wrong is thrown, so that a script hears of it. */
+/** --keys [set|remove PROVIDER]. Throws on failure, so that a script gets an exit code. */
 export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Result> {
-  const [does, provider = "", ...more] = words;
-  if (!does) return { text: listed(ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
-  if (!/^(set|remove|drop)$/.test(does)) throw usage(`Cannot '${does}' keys: there is no such word. Write ${WAYS}.`);
+  const [verb, provider = "", ...more] = words;
+  if (!verb) return { text: listed(ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
+  if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: there is no such word. Write ${WAYS}.`);
   if (more.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
-  if (!provider) throw usage(`Cannot ${does} a key: no provider is named. Write ${WAYS}.`);
-  const wrong = await noProvider(provider, ctx);
+  if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${WAYS}.`);
+  const wrong = await whyUnknown(provider, ctx);
   if (wrong) throw usage(wrong);
-  if (does !== "set") return { text: await dropKey(provider, ctx) };
+  if (verb !== "set") return { text: await dropKey(provider, ctx) };
   const typed = ctx.ask ? await ctx.ask(`Key for ${provider}: `, { secret: true }) : await fromStdin(zz);
   const key = typed.trim();
   if (!key) throw usage(`Cannot keep a key for '${provider}': none was given. Write ${WAYS}.`);
@@ -110,8 +122,8 @@ async function fromStdin({ io }: Zz): Promise<string> {
   return text;
 }
 
-/** Why there is no such provider; undefined: there is. */
-async function noProvider(provider: string, ctx: Ctx): Promise<string | undefined> {
+/** Why a provider is unknown; undefined if it is known. */
+async function whyUnknown(provider: string, ctx: Ctx): Promise<string | undefined> {
   const known = knownTo(ctx);
   const others = known.includes(provider) ? [] : await providers(ctx);
   if (known.includes(provider) || others.includes(provider)) return undefined;
@@ -130,7 +142,7 @@ const knownTo = (ctx: Ctx): string[] =>
 
 const places = (ctx: Ctx) => knownTo(ctx).map((provider) => ({ provider, from: keyFrom(provider, ctx) || null }));
 
-/** Those that have a key or are mostly asked, a line each; the others by name. */
+/** A line for each provider that has a key or is common; the others by name only. */
 function listed(ctx: Ctx, enters: (name: string) => string): string {
   const known = knownTo(ctx);
   const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));

@@ -9,7 +9,7 @@ export interface Person {
   pick(message: string, choices: Choice[], standing?: string): Promise<string>; // the chosen name
   line(message: string, standing?: string): Promise<string>;
   secret(message: string): Promise<string>;
-  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // with a line that says what for
+  wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // shows the text meanwhile
 }
 
 const MAX_LISTED = 10; // choices; longer lists are searchable
@@ -29,10 +29,10 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
   }
 }
 
-const ROOM = 40; // columns that what is typed should have, so that an address is not torn at its beginning
+const ROOM = 40; // columns for typing, so that an address is not broken near its beginning
 
-/** A question after which a narrow terminal has little room ends its line. */
-const above = (message: string): string =>
+/** The question, with a line break if it leaves too little room after it. */
+const withBreak = (message: string): string =>
   terminalColumns() - width(`? ${message} `) < ROOM ? `${message}\n` : message;
 
 async function withPickers<T>(
@@ -48,7 +48,12 @@ async function withPickers<T>(
     if (name === "escape" || (ctrl && (name === "c" || name === "d"))) leave(); // a picker alone would hang on Ctrl+D
   };
   const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
-  const context = { signal };
+  const context = {
+    signal,
+    get clearPromptOnDone() {
+      return signal.aborted;
+    },
+  };
   emitKeypressEvents(stdin);
   stdin.on("keypress", press);
   process.on("SIGINT", leave); // between two pickers the terminal turns Ctrl+C into a signal
@@ -74,8 +79,8 @@ async function withPickers<T>(
         return prompts.search({ message, source, theme: pickerTheme }, context);
       },
       line: (message, standing) =>
-        prompts.input({ message: above(message), ...(standing && { default: standing }) }, context),
-      secret: (message) => prompts.password({ message: above(message), mask: "*", toggleMask: false }, context),
+        prompts.input({ message: withBreak(message), ...(standing && { default: standing }) }, context),
+      secret: (message) => prompts.password({ message: withBreak(message), mask: "*", toggleMask: false }, context),
       async wait(text, work) {
         stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);
@@ -93,11 +98,11 @@ async function withPickers<T>(
   }
 }
 
-/** What was picked, in the rest of the row: it would be torn at the edge. */
+/** The picked name, clipped to the rest of the row. */
 const shownAfter = (message: string, name: string): string =>
   clip(name, Math.max(8, terminalColumns() - width(`✔ ${message} `) - 1));
 
-/** An empty line leaves: no other key is sure to work on a plain terminal. */
+/** Asks line by line. An empty line leaves, since no other key is sure to work on a plain terminal. */
 function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
   return {
     signal,

@@ -10,7 +10,7 @@ export const SMALL: Choice[] = [
   { name: "qwen2.5-coder:7b", description: "4.7 GB, 7 billion parameters, for code" },
 ];
 
-/** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not its address. */
+/** Ollama's URL. OLLAMA_HOST may lack a scheme or a port, and 0.0.0.0 is where a server listens, not its address. */
 export function ollamaAt(url?: string): string {
   const given = url?.trim() || "127.0.0.1:11434";
   const [, scheme, who = "", host = "", port, path = ""] =
@@ -23,7 +23,7 @@ export function ollamaAt(url?: string): string {
 type Line = { status?: string; error?: string; digest?: string; total?: number; completed?: number };
 
 /**
- * Lines of JSON: each layer reports its progress. Only "success" ends it well; a failure midway comes under status 200.
+ * Reads lines of JSON with the progress of each layer. Only "success" means success: a failure midway has status 200.
  */
 export async function pull(
   zz: Zz,

@@ -37,8 +37,9 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       if ("alive" in piece) values.push({ value: undefined });
       if (!("data" in piece)) continue;
       const { event, data } = piece;
-      const isWords = event === "error" && parse(data) === undefined;
-      for (const value of isWords ? [data] : valuesIn(data)) {
+      const whole = parse(data);
+      const others = event === "error" ? [data] : undefined;
+      for (const value of whole === undefined ? (others ?? valuesIn(data)) : [whole]) {
         if (!isStream) refuseOther(value, protocol, provider);
         values.push(value instanceof NoJson ? { event: "error", value: value.words } : { event, value });
       }

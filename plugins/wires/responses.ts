@@ -149,7 +149,7 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   open.items.set(at, item);
   if (type === "response.output_text.delta" || type === "response.refusal.delta") {
     open.isRefusal ||= type === "response.refusal.delta";
-    yield* say(open, item, String(event.delta ?? ""));
+    yield say(open, item, String(event.delta ?? ""));
   } else if (/^response\.reasoning(_summary)?_text\.delta$/.test(type)) {
     open.thought = true;
     yield { thinking: String(event.delta ?? "") };
@@ -170,10 +170,10 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   else yield { text: "" }; // other events: a sign of life
 }
 
-function* say(open: Open, item: { text: string }, text: string): Generator<Delta> {
-  item.text += text;
+function say(open: Open, item: { text: string }, text: string): Delta {
+  item.text ||= text; // only whether some came counts
   open.text ||= text !== "";
-  yield { text };
+  return { text };
 }
 
 /** Begins a call once; its arguments come with it, or follow. */
@@ -202,7 +202,7 @@ function* whole(open: Open, at: number, given: any): Generator<Delta> {
   } else if (given?.type === "message") {
     const parts: any[] = Array.isArray(given.content) ? given.content : [];
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
-    if (!item.text) for (const { text, refusal } of parts) yield* say(open, item, String(text ?? refusal ?? ""));
+    if (!item.text) for (const { text, refusal } of parts) yield say(open, item, String(text ?? refusal ?? ""));
   }
 }
 

@@ -24,7 +24,11 @@ export function* readAll(reading: Reading, batch: Value[]): Generator<Delta> {
     if (isError && reading.stop) reading.ended = true;
     if (reading.ended) return;
     if (isError) yield { error: withStatus(value) };
-    if (value?.type === "message") for (const one of whole(value)) yield* deltas(reading, one);
+    const { type, index, delta } = value ?? {};
+    if (type === "content_block_delta" && delta) {
+      if (!reading.open.has(index)) yield* begin(reading, index, { type: MADE[delta.type] ?? "unknown" });
+      yield grow(reading, index, delta);
+    } else if (type === "message") for (const one of whole(value)) yield* deltas(reading, one);
     else yield* deltas(reading, value);
   }
 }
@@ -48,7 +52,6 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
   const { type, index, delta } = value ?? {};
   if (type === "message_start") yield* count(reading, value.message?.usage);
   else if (type === "content_block_start") yield* begin(reading, index, value.content_block);
-  else if (type === "content_block_delta" && delta) yield* grow(reading, index, delta);
   else if (type === "content_block_stop") yield* close(reading, index);
   else if (type === "message_delta") {
     yield* count(reading, value.usage);
@@ -82,30 +85,32 @@ const place = ({ first, blocks }: Reading, index: unknown): number =>
 
 const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Adds a piece to a block; begins the block if the server did not. */
-function* grow(reading: Reading, index: unknown, delta: any): Generator<Delta> {
-  const { type, citation } = delta;
-  const [text, thinking, signature] = [wordsOf(delta.text), wordsOf(delta.thinking), wordsOf(delta.signature)];
-  const json = wordsOf(delta.partial_json);
-  const made: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };
-  if (!reading.open.has(index)) yield* begin(reading, index, { type: made[type] ?? "unknown" });
+/** The blocks that pieces belong to, for a server that did not begin them. */
+const MADE: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };
+
+/** Adds a piece to a block that has begun. */
+function grow(reading: Reading, index: unknown, delta: any): Delta {
+  const { type } = delta;
   const block = reading.open.get(index);
+  const text = wordsOf(delta.text);
   if (text) reading.text = true;
   if (type === "text_delta") {
     add(reading, block, "text", text);
-    return yield { text };
+    return { text };
   }
+  const thinking = wordsOf(delta.thinking);
   if (type === "thinking_delta") {
     add(reading, block, "thinking", thinking);
-    return yield { thinking };
+    return { thinking };
   }
-  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return yield { text: json };
+  const json = wordsOf(delta.partial_json);
+  if (type === "input_json_delta" && block.name === ANSWER_TOOL) return { text: json };
   if (type === "input_json_delta" && block.type === "tool_use")
-    return yield { call: { index: place(reading, index), args: json } };
+    return { call: { index: place(reading, index), args: json } };
   if (type === "input_json_delta") block.json = (block.json ?? "") + json; // the input of one of the server's own tools
-  if (type === "signature_delta") block.signature = (block.signature ?? "") + signature;
-  if (type === "citations_delta") block.citations = [...(block.citations ?? []), citation];
-  yield { text: "" };
+  if (type === "signature_delta") block.signature = (block.signature ?? "") + wordsOf(delta.signature);
+  if (type === "citations_delta") block.citations = [...(block.citations ?? []), delta.citation];
+  return { text: "" };
 }
 
 const MAX_PIECES = 500;

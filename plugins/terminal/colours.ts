@@ -1,4 +1,4 @@
-// The person's own colours: styles in chalk's words, such as "bold #ff8800". Loaded only where the settings have some.
+// The person's own colours: styles in chalk's words, such as "bold #ff8800". Loaded only if the settings have some.
 import { backgroundColorNames, Chalk, type ChalkInstance, foregroundColorNames, modifierNames } from "chalk";
 import { fault, unknown } from "zz/text";
 import type { Paint, StyleName } from "./theme.ts";
@@ -6,7 +6,7 @@ import type { Paint, StyleName } from "./theme.ts";
 const NAMES: readonly string[] = [...modifierNames, ...foregroundColorNames, ...backgroundColorNames];
 const HEX = /^(bg)?#(?:[\da-f]{3}|[\da-f]{6})$/i;
 
-/** Throws a sentence that names the setting and the word that no style has. */
+/** Paints for the styles in the settings. Throws a sentence that names the setting and the unknown word. */
 export function ownPaints(colours: Record<string, string>, depth: number): Partial<Record<StyleName, Paint>> {
   const chalk = new Chalk({ level: depth >= 24 ? 3 : depth >= 8 ? 2 : 1 });
   const pairs = Object.entries(colours).map(([name, words]) => [name, paintOf(chalk, name, words)] as const);

@@ -1,4 +1,4 @@
-// A change for a person to read: numbered lines, what was removed and added, and the part of a line that differs.
+// Draws a diff: numbered lines, what was removed and added, and the part of a line that differs.
 import { diffWordsWithSpace, structuredPatch } from "diff";
 import type { Difference } from "zz";
 
@@ -32,7 +32,7 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
 
 type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
 
-/** If two long texts have little in common, the shortest difference takes minutes to find, and nobody would read it. */
+/** If two long texts have little in common, the shortest difference takes minutes to find, and is unreadable. */
 function hunksOf(before: string, after: string): Hunk[] {
   const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: DIFF_TIMEOUT });
   if (patch) return patch.hunks;

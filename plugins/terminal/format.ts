@@ -4,7 +4,7 @@ import { clip, oneLine, plural, wrap } from "zz/text";
 /** One line without control and invisible characters, at most so many columns wide. */
 export const short = (text: string, columns = 60): string => clip(visible(text.slice(0, 4 * columns + 1_000)), columns);
 
-/** The same for the end of a text. */
+/** The end of a text, likewise. */
 export function tail(text: string, columns: number): string {
   const reversed = (line: string) => [...line].reverse().join("");
   return reversed(short(reversed(text), columns));
@@ -13,7 +13,7 @@ export function tail(text: string, columns: number): string {
 const visible = (text: string): string =>
   oneLine(text.replace(/[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]+/gu, " "));
 
-/** A call's arguments: the first as it is, the others by name. */
+/** A call's arguments: the first without its name, the others with theirs. */
 export function argumentsOf(args: Record<string, unknown>): string {
   const word = (value: unknown) => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
   return Object.entries(args)
@@ -33,7 +33,7 @@ export function summary(text: string): string {
   return rows.length > 1 ? `${rows.length} lines · ${rows[0]}` : text;
 }
 
-const MAX_FOLDED_CHARS = 200_000; // nobody reads more of it as it scrolls by
+const MAX_FOLDED_CHARS = 200_000; // more would scroll by unread
 
 /** A text as rows; rows beyond `maxRows` are counted. */
 export function folded(text: string, columns: number, maxRows: number): string[] {

@@ -1,5 +1,5 @@
-// Images drawn between the rows of a terminal that can. Which it is, its environment says, or else its own answer (sixel.ts).
-// What is written is made here: an image's own bytes only as base64.
+// Draws images between the rows of a terminal that supports it, as the environment or the terminal's own answer says
+// (sixel.ts). An image's bytes are only ever written as base64.
 import type { Ctx } from "zz";
 import { type MediaFile, mediaIn, terminalColumns, tryTo } from "zz/text";
 import { isPlain, type Screen } from "./screen.ts";
@@ -7,15 +7,15 @@ import { isPlain, type Screen } from "./screen.ts";
 export type Protocol = "kitty" | "iterm2";
 export const MAX_IMAGE_COLUMNS = 60;
 export const MAX_IMAGE_ROWS = 20;
-const [CELL_WIDTH, CELL_HEIGHT] = [10, 20]; // pixels, about: one is twice as high as it is wide
+const [CELL_WIDTH, CELL_HEIGHT] = [10, 20]; // approximate pixels: a cell is twice as high as it is wide
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_PIXELS = 50_000_000; // the terminal has to hold them unpacked
 const CHUNK_CHARS = 4_096; // of kitty's protocol
 
-/** The way in which the terminal draws; undefined: none, or none that is sure. */
+/** The protocol with which the terminal draws images; undefined if there is none, or none for sure. */
 export function protocolOf(env: NodeJS.ProcessEnv): Protocol | undefined {
   const { TERM = "", TERM_PROGRAM, LC_TERMINAL, KITTY_WINDOW_ID, KONSOLE_VERSION } = env;
-  if (env.TMUX || env.STY || env.ZELLIJ || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // it draws by itself
+  if (env.TMUX || env.STY || env.ZELLIJ || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // multiplexers
   if (/^xterm-(kitty|ghostty)$/.test(TERM) || TERM_PROGRAM === "ghostty") return "kitty";
   if (/^(iTerm\.app|WezTerm|mintty)$/.test(TERM_PROGRAM ?? "") || LC_TERMINAL === "iTerm2") return "iterm2";
   if (TERM_PROGRAM) return undefined;
@@ -27,7 +27,7 @@ export interface Drawer {
   unfit(image: MediaFile): string | undefined; // why that image is not drawn
 }
 
-/** What draws there now; a string: why nothing does. */
+/** What draws images on this screen; a string says why nothing does. */
 export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
   if (screen.config().images === "off") return "the person turned images off";
   const none = "there is no terminal here that draws images";
@@ -46,13 +46,13 @@ export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string>
   return { draw: (image) => sixels(image, room()), unfit: unfitForSixels };
 }
 
-/** Of a terminal that decodes it by itself. */
+/** Why an image cannot be drawn on a terminal that decodes images itself. */
 function unfit({ type, bytes, width = 0, height = 0 }: MediaFile): string | undefined {
   if (type !== "image/png") return `it is ${type}, and only PNG is drawn`;
   return bytes > MAX_BYTES || width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
 }
 
-/** The images that can be drawn, each from a new row on; "" where there are none. */
+/** The images that can be drawn, each in a new row; "" if there are none. */
 export async function drawing(screen: Screen, images: readonly { base64: string }[], ctx: Ctx): Promise<string> {
   const how = await drawer(screen, ctx);
   if (typeof how === "string") return "";
@@ -72,11 +72,11 @@ export function drawn(
   const high = Math.min(MAX_IMAGE_ROWS, Math.max(1, Math.ceil((height * scale) / CELL_HEIGHT)));
   if (protocol === "iterm2")
     return `\x1b]1337;File=inline=1;size=${bytes};width=${wide};height=${high};preserveAspectRatio=1:${base64}\x07`;
-  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`; // the other follows from its proportions
+  const size = wide / most > high / MAX_IMAGE_ROWS ? `c=${wide}` : `r=${high}`; // the terminal keeps the proportions
   const pieces = base64.match(new RegExp(`.{1,${CHUNK_CHARS}}`, "g")) ?? [];
   return pieces
     .map((piece, i) => {
-      const first = i ? "" : `a=T,f=100,q=2,${size},`; // q=2: without an answer
+      const first = i ? "" : `a=T,f=100,q=2,${size},`; // q=2: the terminal sends no answer
       return `\x1b_G${first}m=${i < pieces.length - 1 ? 1 : 0};${piece}\x1b\\`;
     })
     .join("");

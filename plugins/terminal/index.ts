@@ -1,6 +1,8 @@
 // How things look on a terminal: a live line while something runs, calls as they are announced and as they end, the
 // rendered answer, one line of figures after it, and the prompt. Everything but the answer goes to stderr.
 import type { Zz } from "zz";
+import type { Look } from "./markdown.ts";
+import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt.ts";
 import { defaults, isRich, look, openScreen, readColours } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
@@ -10,7 +12,7 @@ import { showTurns } from "./turn.ts";
 export { defaults };
 export const settings = {
   name: "display",
-  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)), // a project hides nothing
+  project: Object.keys(defaults).filter((name) => !["calls", "diffRows", "images"].includes(name)), // no hiding
   schema: {
     type: "object",
     properties: {
@@ -76,8 +78,7 @@ export default (zz: Zz<typeof defaults>) => {
     async (text, next, ctx) => {
       const answer = await next(text);
       if (!isRich(screen)) return answer;
-      const { renderMarkdown } = await import("./markdown.ts");
-      const shown = renderMarkdown(answer, { width: process.stdout.columns ?? 80, theme: look(screen) });
+      const shown = await rendered(answer, { width: process.stdout.columns ?? 80, theme: look(screen) });
       return zz.config.reveal === "words" ? reveal(shown, zz.config.wordsPerSecond, ctx.signal) : shown;
     },
     { order: "first", limit: 600_000 },
@@ -90,7 +91,14 @@ export default (zz: Zz<typeof defaults>) => {
   return Object.keys(zz.config.colours).length ? recolour() : undefined;
 };
 
-/** Word by word, until a key is pressed; returns what is left to print. */
+/** The answer as it is shown; what reads Markdown is heavy, and a plain line needs none of it. */
+async function rendered(answer: string, look: Look): Promise<string> {
+  if (isPlainLine(answer, look.width)) return answer;
+  const { renderMarkdown } = await import("./markdown.ts");
+  return renderMarkdown(answer, look);
+}
+
+/** Prints word by word until a key is pressed; returns the rest of the text. */
 async function reveal(text: string, perSecond: number, signal: AbortSignal): Promise<string> {
   const { setTimeout: sleep } = await import("node:timers/promises");
   const pieces = text.match(/\s*\S+/g) ?? [];

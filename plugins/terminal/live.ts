@@ -1,21 +1,28 @@
-// The live rows: what runs, for how long, the end of its output, and what is typed meanwhile. They are wiped before
-// anything else is shown.
+// The live rows show what runs, for how long, the end of its output, and what is typed meanwhile. They are wiped before
+// anything else is shown, also in a window that was resized, of which zz may hear late. Where terminals rewrap all rows,
+// the cursor waits at the beginning of the first one, and stays there. Others leave its row as it is and count on it to
+// be the last one: it waits where that begins.
 
-import { width } from "zz/text";
+import { rewrapsLines, width } from "zz/text";
 import { short, tail } from "./format.ts";
 import type { Theme } from "./theme.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms
-const MAX_TAIL_ROWS = 4; // of the output of what runs
+const MAX_TAIL_ROWS = 4; // of a running call's output
+const ERASE = "\r\x1b[J"; // from the cursor's row on
+/** A row stays one, even if the window has become narrower and zz has not been told yet. */
+const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
+
+const up = (rows: number): string => (rows ? `\x1b[${rows}A` : "");
 
 type Where = { on(): boolean; look(): Theme; columns(): number; height(): number };
 
 export function liveLine({ on, look, columns, height }: Where) {
-  let shown: string[] = [];
+  let [shown, above]: [boolean, string[]] = [false, []]; // whether there are rows, and those above the cursor
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
   let ahead = ""; // typed for the next prompt
-  let clock: NodeJS.Timeout | undefined; // so that the time advances when nothing arrives
+  let clock: NodeJS.Timeout | undefined; // advances the time when nothing arrives
   return { begin, resume, thinks, progress, typed, wipe, stop };
 
   function begin(doing: string): void {
@@ -24,15 +31,15 @@ export function liveLine({ on, look, columns, height }: Where) {
     [what, tokens, said, since] = [doing, 0, "", performance.now()];
     clock = setInterval(tick, FRAME_TIME).unref();
   }
-  /** Goes on after a question. */
+  /** Starts again after a question. */
   function resume(doing: string): void {
     if (!clock) begin(doing);
   }
   function thinks(count: number, thought: string): void {
     if (!clock) begin("thinking"); // after a question
-    [tokens, said] = [count, thought]; // shortened only when it is shown: doing so for each piece would take quadratic time
+    [tokens, said] = [count, thought]; // shortened when shown: for each piece, that would take quadratic time
   }
-  /** Outside a turn, as while the code is indexed, there is no clock: progress is shown as it comes. */
+  /** Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is drawn at once. */
   function progress(text: string): void {
     said = text;
     if (!clock) show([short(text, Math.min(60, columns() - 1))]);
@@ -64,17 +71,17 @@ export function liveLine({ on, look, columns, height }: Where) {
   }
   function show(lines: string[]): void {
     if (!on()) return;
-    process.stderr.write(`${erase()}${lines.join("\n")}`);
-    shown = lines;
+    const isFirst = rewrapsLines(process.env);
+    process.stderr.write(`${erase()}${NO_WRAP}${lines.join("\n")}${WRAP}\r${up(isFirst ? lines.length - 1 : 0)}`);
+    [shown, above] = [true, isFirst ? [] : lines.slice(0, -1)];
   }
-  /** From the end of the last row back to the first. In a window that was made narrower, each may take several by now. */
+  /** In a window that became narrower, each row above the cursor's may take several. */
   function erase(): string {
-    const taken = shown.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns())), 0);
-    shown = [];
-    return taken > 1 ? `\x1b[${taken - 1}A\r\x1b[J` : "\r\x1b[K";
+    return up(above.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns())), 0)) + ERASE;
   }
   function wipe(): void {
-    if (shown.length) process.stderr.write(erase());
+    if (shown) process.stderr.write(erase());
+    [shown, above] = [false, []];
   }
   function stop(): void {
     clearInterval(clock);

@@ -8,10 +8,10 @@ import { markedTerminal } from "marked-terminal";
 import { width } from "zz/text";
 import { closing, type Theme } from "./theme.ts";
 
-export type Look = { width: number; theme: Theme; links?: boolean };
+export type Look = { width: number; theme: Theme; links?: boolean; parseTimeout?: number };
 
 const MAX_DEPTH = 24; // of nested quotes and lists; deeper ones stay as they were written
-const PARSE_TIMEOUT = 1_500; // ms; what is not parsed by then stays as it was written
+const PARSE_TIMEOUT = 1_500; // ms, if the look has none of its own; what is not parsed by then stays as it was written
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
 const MAX_COLOURED_CHARS = 20_000; // of a block of code: some languages take quadratic time
 const MAX_COLOURED_LINE_CHARS = 1_000; // of its longest line, for the same reason
@@ -19,7 +19,7 @@ const COLOURING_TIME = 200; // ms for the colours of all code in a text; after t
 const MIN_COLUMNS = 8; // nothing is indented if less would be left
 const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
 
-/** Before a line that is not indented, whatever it is in, so that copying gives the code itself. */
+/** Marks a line that is never indented, so that copied code has no margin. */
 const FLUSH = "\x00";
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
 /** Characters that would change how the text around them is shown. */
@@ -53,7 +53,7 @@ const coloured = (theme: Theme): boolean => theme.syntax.keyword("x") !== "x";
 
 // ── Parsing ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** For renderers: the rendered contents of a token. */
+/** Gives renderers the rendered contents of a token. */
 type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
 
 function setUp(look: Look): { lexer: Lexer; parse: Parse } {
@@ -63,7 +63,7 @@ function setUp(look: Look): { lexer: Lexer; parse: Parse } {
     blocks: (tokens, loose) => blocks(tokens, parser, loose),
   };
   const marked = new Marked(markedTerminal({ strong, em, del }));
-  marked.use({ renderer: renderer(look, parse), tokenizer: tokenizer() });
+  marked.use({ renderer: renderer(look, parse), tokenizer: tokenizer(look.parseTimeout) });
   const parser = new Parser(marked.defaults);
   shallow(marked.defaults.tokenizer!);
   return { lexer: new Lexer(marked.defaults), parse };
@@ -84,8 +84,8 @@ function lex(lexer: Lexer, source: string): Token[] {
 }
 
 /** The rules that are tried first look at the clock now and then; false lets the parser continue. */
-function tokenizer(): NonNullable<MarkedExtension["tokenizer"]> {
-  const deadline = performance.now() + PARSE_TIMEOUT;
+function tokenizer(timeout = PARSE_TIMEOUT): NonNullable<MarkedExtension["tokenizer"]> {
+  const deadline = performance.now() + timeout;
   let places = 0;
   const check = (): false => {
     if (++places % CLOCK_STEPS === 0 && performance.now() > deadline)
@@ -118,7 +118,7 @@ function shallow(tokenizer: { list(source: string): unknown; blockquote(source: 
 
 // ── Rendering ──────────────────────────────────────────────────────────────────────────────────────────
 
-/** Blocks one below the other, with an empty line between them unless they are in a tight list. */
+/** Blocks below one another, with an empty line between them unless they are in a tight list. */
 function blocks(tokens: Token[], parser: Parser, loose: boolean): string {
   const texts = tokens.map((token) => block(token, parser)).filter((text) => text !== "");
   return stack(texts, loose);
@@ -164,7 +164,7 @@ function renderer(look: Look, parse: Parse): RendererObject {
     hr: () => theme.rule("─".repeat(page.room)),
     space: () => "",
     def: () => "",
-    checkbox: () => "", // the list has set it in the place of the bullet
+    checkbox: () => "", // the list shows it in place of the bullet
     blockquote: ({ tokens }) =>
       within(page, 2, (flat) => {
         const text = parse.blocks(tokens, true);
@@ -293,7 +293,7 @@ function indent(text: string, first: string, rest: string): string {
 
 // ── Text ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Without what a terminal takes for a command: numeric references can produce such characters, too. */
+/** The text without characters that control a terminal; numeric references can produce them, too. */
 const clean = (text: string): string => text.replace(UNSAFE, "\ufffd");
 
 /** Names of characters as in HTML, each looked up once. */
@@ -377,7 +377,7 @@ function wrap(text: string, room: number, hard = false): string[] {
   if (line) push();
   return settle(lines);
 
-  /** To this line if it fits. */
+  /** Adds a part to this line if it fits. */
   function put(part: string, size: number): void {
     if (size && used && used + gap.length + size > room) push();
     const space = size && used ? gap : "";

@@ -1,16 +1,16 @@
-// The prompt: the project, its git branch, how full the model's window is, how long zz has been running, and whether edits
-// are made unasked.
+// The prompt: the project, its git branch, how full the model's window is, how long zz has been running, and whether
+// edits are made without a question.
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { terminalColumns } from "zz/text";
+import { repositoryTop, terminalColumns } from "zz/text";
 import { short } from "./format.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
 export async function promptOf({ root, chat, permissions }: Ctx, since: number): Promise<string> {
   const columns = terminalColumns();
-  const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : []; // also where there is little room
+  const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : []; // even in few columns
   if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
   const minutes = Math.floor((Date.now() - since) / 60_000);
   const context = chat.window && chat.used ? [`${Math.round((100 * chat.used) / chat.window)} %`] : [];
@@ -25,16 +25,13 @@ export async function promptOf({ root, chat, permissions }: Ctx, since: number):
  * one that never ends or never answers is not waited for, and only a branch's name or a commit's hash is shown.
  */
 export async function branchOf(folder: string): Promise<string> {
-  for (let at = folder; ; at = path.dirname(at)) {
-    const git = path.join(at, ".git");
-    if (fs.existsSync(git)) {
-      const linked = /^gitdir: (.*)/.exec(await firstBytes(git))?.[1]?.trim();
-      const head = await firstBytes(path.join(linked ? path.resolve(at, linked) : git, "HEAD"));
-      const found = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
-      return short(found?.[1] ?? found?.[2] ?? "", 30);
-    }
-    if (path.dirname(at) === at) return "";
-  }
+  const top = repositoryTop(folder);
+  if (top === undefined) return "";
+  const git = path.join(top, ".git");
+  const linked = /^gitdir: (.*)/.exec(await firstBytes(git))?.[1]?.trim();
+  const head = await firstBytes(path.join(linked ? path.resolve(top, linked) : git, "HEAD"));
+  const found = /^(?:ref: refs\/heads\/(?!\.)(.+)|([0-9a-f]{7})[0-9a-f]{33,57})$/m.exec(head);
+  return short(found?.[1] ?? found?.[2] ?? "", 30);
 }
 
 /** The beginning of a file; "" if it cannot be read, or is a pipe or a device. */

@@ -1,4 +1,4 @@
-// The screen: whether anybody watches, how things look there, and rows that are printed around the live line.
+// The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
 import type { Image } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
@@ -11,8 +11,8 @@ export const defaults = {
   colours: {} as Record<string, string>, // by style
   thinking: "summary",
   calls: "all" as "all" | "results" | "failed" | "off",
-  resultLines: 0, // under the row of each result
-  diffRows: 12, // of an edit that nobody was asked about
+  resultLines: 0, // lines under the row of each result
+  diffRows: 12, // rows of a diff that was applied without a question
   stats: true,
   reveal: "instant",
   wordsPerSecond: 40,
@@ -22,7 +22,7 @@ export const defaults = {
   images: "auto" as "auto" | "off",
 };
 
-/** A call that was announced, and once it has ended, what is shown of it. */
+/** A call that was announced, and what is shown of it once it has ended. */
 export type Announced = { id: string; name: string; result?: string };
 
 export interface Screen {
@@ -33,13 +33,13 @@ export interface Screen {
   stays: boolean; // a conversation, not a one-shot
   idle: boolean;
   since: number;
-  pictures: Map<string, Image>; // by path, that the row of a call is to show
-  sixels?: Promise<Cell | undefined>; // the terminal's answer, once it was asked
+  pictures: Map<string, Image>; // images to draw under the row of their call, by path
+  sixels?: Promise<Cell | undefined>; // the terminal's answer, once it has been asked
   own?: Partial<Pick<Theme, StyleName>>; // the person's own colours
-  calls: Announced[]; // of this round whose results were not shown, in call order
+  calls: Announced[]; // calls of this round whose results are not shown yet, in call order
 }
 
-/** Signs, and the words that stand for them in plain mode. */
+/** Signs; plain mode shows words instead. */
 const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 

@@ -1,4 +1,4 @@
-// show_image: an image of the project, drawn for the person under the row of its call. The model is not sent it.
+// show_image draws an image of the project for the person, under the row of its call. The model does not get it.
 import { closeSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { type MediaFile, readMedia } from "zz/text";
@@ -34,7 +34,7 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
   });
 }
 
-/** Its row is drawn later: what cannot be drawn is told now. */
+/** Why an image cannot be drawn. The row is drawn later, but the result has to say so now. */
 const undrawn = async (how: Drawer, image: MediaFile): Promise<string | undefined> =>
   (await how.draw(image)) === undefined ? "it cannot be decoded" : undefined;
 

@@ -1,34 +1,34 @@
-// Images as sixels, for terminals that have no better way. Whether one has them it is asked, once, when the first image is to be shown:
-// meanwhile zz has the keyboard to itself, and what was typed goes back to whoever reads it next.
+// Images as sixels, for terminals with nothing better. The terminal is asked once, before the first image, whether it
+// draws them. Meanwhile zz alone reads the keyboard; what was typed is put back into stdin.
 import type { Ctx } from "zz";
 import type { MediaFile } from "zz/text";
 import { tryTo } from "zz/text";
 
-const ASK = "\x1b[16t\x1b[c"; // how large a cell is, and what the terminal can; it answers in this order
+const ASK = "\x1b[16t\x1b[c"; // asks for the size of a cell, and for the terminal's features; answered in this order
 const ANSWERED = /\x1b\[\?([\d;]*)c/;
 const CELL = /\x1b\[6;(\d+);(\d+)t/;
 const ASK_MS = 300;
-const SIXELS = "4"; // among what it can
+const SIXELS = "4"; // among the features
 const PLAIN_CELL: Cell = [10, 20];
 const MAX_CELL = 200; // pixels
-const MAX_PIXELS = 16_000_000; // they are unpacked here
+const MAX_PIXELS = 16_000_000; // zz has to unpack them
 const MAX_DECODER_MB = 256;
 const MAX_COLOURS = 256;
 
 export type Cell = [width: number, height: number]; // in pixels
 
-/** The terminal's cell; undefined: it draws no sixels, or nobody can ask it. */
+/** The size of the terminal's cell; undefined if it draws no sixels, or cannot be asked. */
 export async function askForSixels({ terminal }: Pick<Ctx, "terminal">): Promise<Cell | undefined> {
   if (!terminal || !process.stdin.isTTY) return undefined;
   const said = await terminal(ask).catch(() => "");
   const can = ANSWERED.exec(said)?.[1]?.split(";") ?? [];
-  if (!can.slice(1).includes(SIXELS)) return undefined; // the first number is the kind of terminal
+  if (!can.slice(1).includes(SIXELS)) return undefined; // the first number is the type of the terminal
   const [, height, width] = CELL.exec(said)?.map(Number) ?? [];
   const isCell = width && height && width <= MAX_CELL && height <= MAX_CELL;
   return isCell ? [width, height] : PLAIN_CELL;
 }
 
-/** What comes until it has answered, or too late. */
+/** Everything that arrives until the terminal has answered, or the time is up. */
 function ask(): Promise<string> {
   const { stdin, stderr } = process;
   return new Promise((resolve) => {
@@ -58,7 +58,7 @@ export function unfitForSixels({ type, width = 0, height = 0 }: MediaFile): stri
   return width * height > MAX_PIXELS ? "it is too large to be drawn" : undefined;
 }
 
-/** undefined: it cannot be decoded. */
+/** The image as sixels; undefined if it cannot be decoded. */
 export async function sixels(
   { type, base64 }: MediaFile,
   [wide, high]: [width: number, height: number], // at most, in pixels
@@ -89,7 +89,7 @@ async function ofJpeg(bytes: Buffer): Promise<Pixels | undefined> {
   return tryTo(() => jpeg.decode(bytes, how));
 }
 
-/** Each pixel is the mean of those that it stands for. */
+/** Scales an image down: each pixel is the mean of those that it replaces. */
 function shrunk(image: Pixels, scale: number): Pixels {
   const width = Math.max(1, Math.round(image.width * scale));
   const height = Math.max(1, Math.round(image.height * scale));

@@ -1,9 +1,9 @@
-// Colours and styles by their meaning. Plain SGR codes of the sixteen colours: every terminal has them, and the
-// person's own palette decides how they look. Nothing is imported: this loads when zz starts.
+// Colours and styles by their meaning, as plain SGR codes of the sixteen colours: every terminal has them, and the
+// person's palette decides how they look. Nothing is imported, since this loads when zz starts.
 
 export type Paint = (text: string) => string;
 
-/** The tokens of cli-highlight. All are listed, since it would use colours of its own for missing ones. */
+/** The tokens of cli-highlight. All are listed, since it would use its own colours for missing ones. */
 export type Syntax = Record<(typeof TOKENS)[number], Paint>;
 export type Theme = Record<(typeof STYLES)[number], Paint> & { syntax: Syntax };
 export type ThemeName = "dark" | "light" | "none";
@@ -74,7 +74,7 @@ const COLOURS: Record<ThemeName, Colours> = {
   none: { styles: {}, syntax: {} },
 };
 
-/** `own`: what the person set for some of the styles. */
+/** `own`: styles that the person set. */
 export function theme(name: ThemeName, own: Partial<Record<StyleName, Paint>> = {}): Theme {
   const { styles, syntax } = COLOURS[name];
   return { ...paints(STYLES, styles), ...(name !== "none" && own), syntax: paints(TOKENS, syntax) };

@@ -1,26 +1,29 @@
-// What a person sees of a turn: thinking, calls as they are announced and as they end, and a line of figures at its
+// Shows a turn to the person: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
-import { plural, terminalColumns, width, wrap } from "zz/text";
+import { plural, terminalColumns, thousands, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
 import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
+const MAX_ERROR_COLUMNS = 300; // nor is the sentence that says why a call failed
+const MAX_SHOWN_COLUMNS = 60; // of what a tool shows of a failure; more is a sentence, too
+const HEAVY_AFTER = 150; // ms of thinking: by then the request is on its way, and loading delays nothing
 
 export function showTurns(zz: Zz<any>, screen: Screen): void {
   const { line, config } = screen;
   zz.on("started", ({ live, stays }) => void Object.assign(screen, { live, stays, since: Date.now() }));
+  zz.on("phase", whileThinking(screen));
   zz.on("phase", ({ to }) => {
     screen.idle = to === "idle";
     line.stop();
     if (to === "thinking") line.begin("thinking");
     if (to === "executing_tools") line.begin(screen.calls[0]?.name ?? "");
     else showResults(true);
-    if (to === "thinking" && isRich(screen)) import("./markdown.ts").catch(() => {}); // it is heavy: loaded while the model thinks
     if (to === "thinking" && screen.live && isPlain(screen)) print(screen, "thinking");
   });
-  /** In call order: one that waits for an earlier one is shown with it, or when all is over. */
+  /** Shows results in call order: one that is ahead of an earlier call waits for it, or until all calls have ended. */
   function showResults(all = false): void {
     while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
     if (all) screen.calls.splice(0).forEach(printResult);
@@ -89,7 +92,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   });
 }
 
-/** What came of a call, where its row is shown; and what show_image set aside for the person. */
+/** The images of a call's result, if its row is shown; for show_image, the image that it kept for the person. */
 function imagesOf(screen: Screen, { call, result }: Events["called"]): readonly Image[] {
   if (call.name !== SHOW_IMAGE) return isShown(screen, result) ? (result.images ?? []) : [];
   const { path = "" } = (result.data ?? {}) as { path?: string };
@@ -98,7 +101,7 @@ function imagesOf(screen: Screen, { call, result }: Events["called"]): readonly 
   return image ? [image] : [];
 }
 
-/** "" where the terminal cannot. The code for it is loaded with the first image. */
+/** The images as text for the terminal; "" if it cannot draw any. The code for it loads with the first image. */
 const drawn = async (screen: Screen, images: readonly Image[], ctx: Ctx): Promise<string> =>
   screen.live ? (await import("./images.ts")).drawing(screen, images, ctx) : "";
 
@@ -119,21 +122,25 @@ function rowsOf(screen: Screen, fact: Events["called"], subject: string): string
   return [first, ...under.map((line) => look(screen).dim(`  ${short(line, terminalColumns() - 3)}`))].join("\n");
 }
 
-/** What a result belongs to, what came of it, and how long it took. */
+/** The row of a result: its call, how it ended, and how long it took. */
 function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["called"], subject: string): string {
   const { ok, bad } = signs(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
   const came = short(shown ?? summary(result.text), terminalColumns());
   const room = terminalColumns() - 1 - width(`✓ ${short(name)}  · ${time}`);
-  const what = short(subject, Math.max(room - Math.min(width(came), Math.ceil(room * 0.6)), 4));
-  const head = `${sign} ${short(name)}${what && ` ${what}`}`;
-  return result.refused
-    ? wrap(`${head} · ${short(result.text, MAX_REFUSAL_COLUMNS)}${time}`, terminalColumns()).join("\n")
-    : row(screen, `${head} ·`, came, time);
+  const headWith = (columns: number) =>
+    [sign, short(name), short(subject, Math.max(columns, 4))].filter(Boolean).join(" ");
+  const said = shown ?? result.text;
+  const isSentence = result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
+  if (result.refused || (isSentence && width(came) > room - width(subject))) {
+    const why = result.refused ? short(result.text, MAX_REFUSAL_COLUMNS) : short(said, MAX_ERROR_COLUMNS);
+    return wrap(`${headWith(room)} · ${why}${time}`, terminalColumns()).join("\n");
+  }
+  return row(screen, `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`, came, time);
 }
 
-/** A change that was made unasked: its head, and as much of it as does not push all else off the screen. */
+/** A change that was made without a question: its head, and as many rows as the settings allow. */
 function foldedDiff(diff: string, most: number): string[] {
   const rows = diff ? diff.split("\n").map((row) => clipStyled(row, terminalColumns() - 1)) : [];
   if (rows.length <= most + 1) return rows;
@@ -141,7 +148,7 @@ function foldedDiff(diff: string, most: number): string[] {
   return [...rows.slice(0, most), rest];
 }
 
-/** Colours take no room, and end with the row. */
+/** Clips a row. Colours take no columns, and end with the row. */
 function clipStyled(row: string, columns: number): string {
   if (width(row) <= columns) return row;
   let [shown, taken] = ["", 0];
@@ -152,16 +159,25 @@ function clipStyled(row: string, columns: number): string {
   return `${shown}…`;
 }
 
+/** Loads what is heavy while the model thinks. */
+function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
+  let soon: NodeJS.Timeout | undefined;
+  return ({ to }) => {
+    clearTimeout(soon);
+    if (to !== "thinking" || !isRich(screen)) return;
+    soon = setTimeout(() => import("./markdown.ts").catch(() => {}), HEAVY_AFTER).unref();
+  };
+}
+
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 /** Tokens are left out if the server did not report them. */
 function figures({ usage, calls, ms, used, window }: Answer): string {
-  const number = (count: number) => count.toLocaleString("en");
   const { input, output, cached } = usage;
   const tokens =
     input || output
-      ? [`${number(input)} tokens in${cached ? ` (${number(cached)} cached)` : ""}, ${number(output)} out`]
+      ? [`${thousands(input)} tokens in${cached ? ` (${thousands(cached)} cached)` : ""}, ${thousands(output)} out`]
       : [];
-  const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${number(window)}`] : [];
+  const context = used && window ? [`context ${Math.round((100 * used) / window)} % of ${thousands(window)}`] : [];
   return [seconds(ms), ...tokens, plural(calls.length, "call"), ...context].join(" · ");
 }

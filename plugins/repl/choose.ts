@@ -1,10 +1,10 @@
-// Something chosen from a list, and a line that is not shown while it is typed. Both need a terminal whose cursor moves.
+// A picker for lists, and a prompt for secrets that hides what is typed. Both need a terminal whose cursor moves.
 import type { Choice } from "zz";
-import { clean, pickerTheme, terminalColumns, wrap } from "zz/text";
+import { clean, pickerContext, pickerTheme, terminalColumns, wrap } from "zz/text";
 
 export const canChoose = (): boolean => process.env.TERM !== "dumb";
 
-/** What is typed narrows the list. Undefined: the person left it. */
+/** Lets the person choose; typing narrows the list. Undefined if they left it. */
 export async function pick(
   question: string,
   choices: readonly (string | Choice)[],
@@ -19,21 +19,22 @@ export async function pick(
   const holds = (row: (typeof rows)[number], term: string) =>
     `${row.name} ${row.description ?? ""}`.toLowerCase().includes(term.toLowerCase());
   const source = (term = "") => rows.filter((row) => holds(row, term));
-  return orLeft(search({ message: wrapped(question), pageSize: 10, source, theme: pickerTheme }, contextOf(signal)));
+  return orLeft(
+    search({ message: wrapped(question), pageSize: 10, source, theme: pickerTheme }, pickerContext(signal)),
+  );
 }
 
-/** "": the person left it. */
+/** Asks for a line without showing it; "" if the person left the prompt. */
 export async function secret(question: string, signal?: AbortSignal): Promise<string> {
   const { password } = await import("@inquirer/prompts");
   return (
-    (await orLeft(password({ message: wrapped(question), mask: "*", toggleMask: false }, contextOf(signal)))) ?? ""
+    (await orLeft(password({ message: wrapped(question), mask: "*", toggleMask: false }, pickerContext(signal)))) ?? ""
   );
 }
 
 const wrapped = (question: string): string => wrap(clean(question.trim()), terminalColumns() - 3).join("\n");
-const contextOf = (signal: AbortSignal | undefined) => ({ output: process.stderr, ...(signal && { signal }) });
 
-/** Ctrl+C means no. */
+/** Undefined instead of the error that Ctrl+C causes. */
 const orLeft = <T>(answered: Promise<T>): Promise<T | undefined> =>
   answered.catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined;

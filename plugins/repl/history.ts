@@ -24,7 +24,7 @@ export function openHistory({ history: file }: DialogHost): History {
   return { entries, file };
 }
 
-/** What looks like a secret, or begins with a space, is not saved; nothing is, if the settings say so. */
+/** Adds an entry. It is not saved if it looks like a secret, begins with a space, or the settings turn saving off. */
 export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
   if (!text.trim() || text === entries[0]) return;
   entries.unshift(text);

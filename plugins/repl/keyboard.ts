@@ -1,6 +1,6 @@
 /**
- * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a stream of our own, so
- * that pastes (pastes.ts), single keys for questions (questions.ts), keys of plugins (keys.ts) and programs that need the
+ * The keyboard of the conversation at a prompt. readline edits the line. stdin reaches it through a stream of our own,
+ * so that pastes (pastes.ts), keys for questions (questions.ts), plugins' keys (keys.ts) and programs that need the
  * terminal can be told apart. What these share is in line.ts.
  */
 import readline from "node:readline";
@@ -29,11 +29,12 @@ import { answer, isTooEarly, keepWords } from "./questions.ts";
 import { followSize } from "./resize.ts";
 import { say } from "./screen.ts";
 
-const HIDE_PASTES = "\x1b[?2004l"; // they arrive as if they were typed
+const HIDE_PASTES = "\x1b[?2004l"; // pastes arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
 const SHOW_CURSOR = "\x1b[?25h";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
+const ESCAPE = { escapeCodeTimeout: 50 }; // ms: a key that follows Escape within this time counts as Alt plus that key
 
 export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
   const { stdout } = process;
@@ -68,11 +69,11 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
 function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: boolean, { entries }: History): Editor {
   const terminal = !isDumb;
   const history = [...entries];
-  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, escapeCodeTimeout: 50 };
+  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, ...ESCAPE };
   return readline.createInterface({ input, output, ...options }) as Editor;
 }
 
-/** From now on input comes here. */
+/** Sends all further input here. */
 function takeInput(keyboard: Keyboard, input: PassThrough): void {
   const { editor, question, isDumb } = keyboard;
   const { stdin, stdout } = process;
@@ -118,7 +119,7 @@ function takeLine(keyboard: Keyboard, line: string): void {
   keyboard.onChange();
 }
 
-/** After a turn that failed or was stopped, what was typed ahead goes back into the line: Enter sends it. */
+/** After a turn that failed or was stopped, puts what was typed ahead back into the line, where Enter sends it. */
 export function holdQueue(keyboard: Keyboard): void {
   const { queue, held, editor, zz } = keyboard;
   if (!queue.length || keyboard.isClosed) return;
@@ -128,7 +129,7 @@ export function holdQueue(keyboard: Keyboard): void {
   say(zz, `What you typed ahead was not sent${others}. Ctrl+C drops it.`);
 }
 
-/** readline added the line; the history has whole messages, and no answers to questions. */
+/** Undoes what readline added: our history has whole messages, and no answers to questions. */
 function restoreHistory({ editor, history }: Keyboard): void {
   editor.history.splice(0, editor.history.length, ...history.entries);
 }
@@ -158,7 +159,7 @@ export function sendMessage(keyboard: Keyboard, text: string): void {
   keyboard.onChange();
 }
 
-/** Shows the prompt for the next message. One that was typed ahead is shown and comes next. */
+/** Shows the prompt for the next message. A message that was typed ahead is shown and taken first. */
 export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   const { host, queue } = keyboard;
   keyboard.isPromptDue = true;
@@ -206,7 +207,7 @@ function suspend(keyboard: Keyboard): void {
   process.kill(process.pid, "SIGTSTP");
 }
 
-/** A picker that reads keys knows Ctrl+C alone; Escape is that to it. An editor reads its keys by itself. */
+/** Turns Escape into Ctrl+C, the only key with which pickers can be left. Editors read their keys themselves. */
 function leaveAtEscape(_: unknown, key?: { name?: string; meta?: boolean }): void {
   if (key?.name === "escape") setImmediate(() => process.stdin.emit("keypress", "\x03", { name: "c", ctrl: true }));
 }
@@ -221,6 +222,7 @@ export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>)
     if (!isDumb) stdout.write(HIDE_PASTES);
     if (!keyboard.isMuted) stdout.write("\n");
   }
+  readline.emitKeypressEvents(stdin, ESCAPE as object as readline.Interface);
   stdin.on("keypress", leaveAtEscape);
   try {
     return await act();

@@ -25,7 +25,7 @@ export interface PluginKeys {
 }
 type Pressed = Press & { doDefault?(): void };
 
-/** From now on keys come here first. */
+/** Makes keys come here before readline gets them. */
 export function openKeys(keyboard: Keyboard): PluginKeys {
   const { editor } = keyboard;
   const editKey = editor._ttyWrite.bind(editor);
@@ -40,12 +40,12 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
   };
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
   keyboard.onResized = () => {
-    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // they were wiped with the line
+    if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // redrawing the line wiped them
   };
   return keys;
 }
 
-/** In turn with the keys: an open menu or search receives it, and a completion does not overwrite it. */
+/** Handles a paste in order with the keys, so that an open menu gets it and a completion does not overwrite it. */
 export function receivePaste(keys: PluginKeys, text: string): void {
   receive(keys, { name: "paste", text, doDefault: () => insertPaste(keys.keyboard, text) });
 }
@@ -63,7 +63,7 @@ function receive(keys: PluginKeys, key: Pressed): void {
   if (keys.areRowsShown) hideRows(keys);
   keys.onNext = undefined;
   if (onNext) return void onNext(key);
-  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // it hangs: go on without it
+  if (keys.isWorking && key.name === "ctrl+c") keys.isWorking = false; // the plugin hangs: go on without it
   if (keys.isWorking) return void waiting.push(key);
   if (isMuted && !question.onLine) return void typeAhead(keys, key);
   if (key.name === "tab" && keyboard.offer && !editor.line && !question.onLine) return void keyboard.offer();
@@ -77,7 +77,7 @@ function receive(keys: PluginKeys, key: Pressed): void {
   }
 }
 
-/** In a turn: Escape stops it, and what is typed waits for the next prompt. Keys of plugins mean nothing. */
+/** During a turn, Escape stops it, and other input waits for the next prompt. Plugins' keys have no effect. */
 function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
   const { editor, host } = keyboard;
   if (key.name === "escape") {
@@ -90,7 +90,7 @@ function typeAhead({ keyboard }: PluginKeys, key: Pressed): void {
   host.typed(editor.line);
 }
 
-/** The plugin that looks on while a line is typed. What it shows for a line that has changed since is dropped. */
+/** Runs the plugin that follows what is typed. What it shows for a line that has changed since is dropped. */
 async function followTyping(keys: PluginKeys): Promise<void> {
   const { host, editor } = keys.keyboard;
   const bound = host.keys.get("typing");

@@ -21,13 +21,13 @@ export interface Keyboard {
   readonly draft: Draft;
   readonly question: OpenQuestion;
   readonly queue: string[]; // messages that have not been taken yet
-  readonly held: string[]; // messages that wait for the person's word, since the turn before them failed or was stopped
+  readonly held: string[]; // messages that wait for Enter, since the turn before them failed or was stopped
   onChange: () => void; // a message arrived, or the keyboard was closed
   onInput: (bytes: Buffer) => void;
   onResized: () => void; // the line was drawn again in a window of another size
   onLeave: (code: number) => void;
   prompt: string; // shown before the line
-  isPromptDue: boolean; // it is being made
+  isPromptDue: boolean; // the prompt is being made
   isMuted: boolean; // a turn is under way: input is not shown
   isClosed: boolean;
   isCutShort: boolean; // the turn failed, or the person stopped it
@@ -48,10 +48,10 @@ export type KeyEvent = { ctrl: boolean; meta: boolean; shift: boolean; name?: st
 export interface OpenQuestion {
   onKey?: ((typed: string) => void) | undefined;
   onLine?: ((line: string) => void) | undefined;
-  onNoise?: (() => void) | undefined; // it shows once nothing is typed any more
-  isPaged: boolean; // it is between two pages: input is for it
-  isNo?: boolean; // the last one was answered by the key n
-  said?: string | undefined; // instead of pressing a key: the answer to "why not", or part of the next message
+  onNoise?: (() => void) | undefined; // set until nothing is being typed, when the question is shown
+  isPaged: boolean; // the question is between two pages, so input belongs to it
+  isNo?: boolean; // the last question was answered with the key n
+  said?: string | undefined; // words typed instead of a key: the answer to "why not", or part of the next message
 }
 
 /** Whether readline must not draw: not over a question, nor into a program that has the terminal. */
@@ -80,7 +80,7 @@ export function mute(keyboard: Keyboard, on: boolean): void {
   keyboard.isMuted = on;
 }
 
-/** What readline drew last has moved. */
+/** Makes readline forget where it drew last, since that has moved. */
 function forgetDrawn({ editor }: Keyboard): void {
   Object.assign(editor, { prevRows: 0 });
 }
@@ -90,7 +90,7 @@ export function setLine({ editor }: Keyboard, line: string, cursor = line.length
   Object.assign(editor, { line, cursor });
 }
 
-/** After the input scrolled away: the next line begins empty. */
+/** Begins with an empty line after the input scrolled away. */
 export function startNewLine(keyboard: Keyboard): void {
   setLine(keyboard, "");
   forgetDrawn(keyboard);
@@ -102,7 +102,7 @@ export function insertPaste(keyboard: Keyboard, text: string): void {
   const { line, cursor } = editor;
   const inserted = textInLine(pastes, text);
   setLine(keyboard, line.slice(0, cursor) + inserted + line.slice(cursor), cursor + inserted.length);
-  question.onKey?.(""); // it answers nothing, and is kept for the next message
+  question.onKey?.(""); // a paste answers no question; it is kept for the next message
   if (!keyboard.isMuted) editor.prompt(true);
 }
 
@@ -119,7 +119,7 @@ export function showNote(keyboard: Keyboard, text: string): void {
   redraw(keyboard);
 }
 
-/** The same as part of the turn, once there is a conversation. */
+/** Shows a note as part of the turn, once there is a conversation. */
 export function tell({ host, zz }: Keyboard, text: string): void {
   const ctx = host.ctx();
   if (ctx) ctx.note(text);

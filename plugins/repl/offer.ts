@@ -1,10 +1,10 @@
-// The folder's last conversation, offered once: Tab on the empty line goes on with it, anything else is a new one.
+// Offers the folder's last conversation once: Tab on the empty line continues it, any other input starts a new one.
 import type { Ctx, Listed } from "zz";
 import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
-const COMMAND = "sessions"; // goes on with another conversation
+const COMMAND = "sessions"; // continues another conversation
 
-/** The row that offers it, and the line that goes on with it; undefined where there is none. */
+/** The row that offers it, and the line that continues it; undefined if there is none. */
 export function lastConversation({ about, chat, root, sessions }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
   const here = sessions.list().filter((one) => one.root === root && one.id !== chat.id && one.title);

@@ -5,21 +5,21 @@ import { keyOf } from "./screen.ts";
 /** Where a question is shown. */
 interface Screen {
   write(text: string): void;
-  press(settled: boolean): Promise<string>; // the next key; settled: ignores keys that are held down or were typed ahead
+  press(settled: boolean): Promise<string>; // the next key; settled: ignores keys held down or typed ahead
   size(): { columns: number; rows: number };
-  words?(first: string): Promise<string>; // a line that begins so, as the key that it stands for; "": it was taken back
+  words?(first: string): Promise<string>; // reads the rest of a line, returns the key that it means; "": it was deleted
 }
 
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 
 const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
-const WORDS = /^[^\p{C}\s]/u; // somebody says something instead of pressing a key
+const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
 
 /**
- * Shows the question and returns the key that was pressed once all of it had been shown: one that is offered, or Enter
- * for none of them. Words are a no that says why; other keys do nothing. Before that, only a no, Ctrl+C, Escape, or closing the question ends it. Without `keys` it does not wait at the end, and returns "on".
+ * Shows the question, then returns an offered key or Enter; words count as a no that says why. Until all of it is
+ * shown, only a no, Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
  */
 export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
   let columns = 0;
@@ -51,20 +51,21 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       if (isEnd && (ENTER.test(typed) || (keys && keyOf(typed, keys)))) return typed;
       if (isPaged && canGoBack && BACK.test(typed)) return "back";
       if (!isEnd && FORWARD.test(typed)) return "on";
-      const key = isEnd && keys?.includes("n") && WORDS.test(typed) ? await screen.words?.(typed) : undefined;
+      const isChoice = keys !== undefined && keys.length > 1;
+      const key = isEnd && isChoice && WORDS.test(typed) ? await screen.words?.(typed) : undefined;
       if (key) return key;
     }
   }
 }
 
-/** In few columns in fewer words; what does not fit even so is left out, last of all how to say no. */
+/** The bar under a page. In few columns it uses fewer words and leaves parts out, how to say no last of all. */
 function statusBar(shown: number, all: number, keys: string, columns: number): string {
   const isRefusal = keys.includes("n");
   const bars = [
     [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", "b = back"],
-    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave", "b: back"],
-    [`─ ${shown}/${all}`, "space: on", isRefusal ? "n: no" : "Esc: leave"],
-    ["space: on"],
+    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave", "b: back"],
+    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave"],
+    ["space: more"],
   ].map((parts) => parts.join(" · "));
   const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
   return `${bar} `.slice(0, Math.max(columns - 1, 10));
@@ -74,8 +75,8 @@ function statusBar(shown: number, all: number, keys: string, columns: number): s
 type Row = { text: string; line: number };
 
 /**
- * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no quoted text can look like
- * the question's own words. Colours continue in the next row.
+ * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no quoted text can look
+ * like the question's own words. Colours continue in the next row.
  */
 export function rowsOf(text: string, columns: number): Row[] {
   return text.split("\n").flatMap((line, i) => {
@@ -91,7 +92,7 @@ function breakLine(line: string, room: number): string[] {
   if (line.length <= room && ASCII.test(line)) return [line];
   const rows: string[] = [];
   let [row, width, styles] = ["", 0, ""];
-  let space = { end: 0, width: 0, styles: "" }; // behind the last one in this row
+  let space = { end: 0, width: 0, styles: "" }; // the place after the last space in this row
   for (const [piece, style] of line.matchAll(PIECE)) {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
     const columns = Math.min(style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece), room);
@@ -101,7 +102,7 @@ function breakLine(line: string, room: number): string[] {
       rows.push(at.styles ? `${shown}\x1b[0m` : shown);
       [row, width] = [at.styles + row.slice(at.end), width - at.width];
       space = { end: 0, width: 0, styles: "" };
-      if (piece === " ") continue; // it would stand behind the last column
+      if (piece === " ") continue; // it would be after the last column
     }
     row += piece === "\t" ? " ".repeat(columns) : piece;
     width += columns;
@@ -112,7 +113,7 @@ function breakLine(line: string, room: number): string[] {
 const ASCII = /^[ -~]*$/;
 const PIECE = /(\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\)|./gsu;
 
-/** Character by character: a terminal may show several as one, so this is never too little. */
+/** The width of one character. Terminals may show several as one, so the sum is never too small. */
 function widthOfCharacter(character: string): number {
   if (character >= " " && character <= "~") return 1;
   const known = WIDTHS.get(character);

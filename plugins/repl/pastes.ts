@@ -1,4 +1,4 @@
-// Pastes: told apart from keys in the terminal's input; long ones are stored and shown by a short name in the line.
+// Separates pastes from keys in the terminal's input; long pastes are stored, and shown by a short name in the line.
 import { clean } from "zz/text";
 
 const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal sends these around a paste
@@ -11,7 +11,7 @@ export interface PasteReader {
   onKeys(bytes: Buffer): void;
   onPaste(text: string): void;
   paste: Buffer[] | undefined; // the pieces of one that has not ended
-  heldBack: Buffer; // perhaps the beginning of a marker
+  heldBack: Buffer; // bytes that may be the beginning of a marker
   heldBackTimer: NodeJS.Timeout | undefined;
   lastReadAt: number;
 }
@@ -24,7 +24,7 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
   clearTimeout(reader.heldBackTimer);
   const pause = performance.now() - reader.lastReadAt;
   reader.lastReadAt = performance.now();
-  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // otherwise it would never end
+  if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // its end was lost
   let rest = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
     const marker = reader.paste ? PASTE_END : PASTE_START;

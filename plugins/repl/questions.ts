@@ -40,7 +40,7 @@ async function askForKeyByLine(
   let last = "";
   const keep = (text: string) => void (text.startsWith("\r") || rows.push(text)); // the cursor cannot be moved
   const press = async () => {
-    last = rows.splice(0).join("") || last.split("\n").at(-1)!; // after a key that is not offered, its last row again
+    last = rows.splice(0).join("") || last.split("\n").at(-1)!; // after another key, the last row again
     const line = await readAnswer(keyboard, last);
     return isOver() ? "" : line || "\n";
   };
@@ -49,14 +49,14 @@ async function askForKeyByLine(
   return keyOf(await putQuestion(question, keys, { size, write: keep, press, words }), keys);
 }
 
-/** What was typed instead of a key: a yes that is written out, else a no, and why. */
+/** The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the reason. */
 function meant({ question }: Keyboard, text: string, keys: string): string {
   if (/^y(es)?$/i.test(text.trim())) return keyOf("y", keys);
   if (text.trim() && !/^no?$/i.test(text.trim())) question.said = text.trim();
   return text.trim() && "n";
 }
 
-/** Reads on until Enter and shows it; Escape, or taking back all of it, gives "". */
+/** Reads and shows a line until Enter; returns "" after Escape, or if all of it was deleted. */
 async function readWords(first: string, press: (settled: boolean) => Promise<string>): Promise<string> {
   let text = "";
   const shorten = () => {
@@ -77,7 +77,7 @@ async function readWords(first: string, press: (settled: boolean) => Promise<str
   }
 }
 
-/** No question asked why: it is part of the next message. */
+/** Adds words that were typed instead of a key to the next message, if no question asked for a reason. */
 export function keepWords(keyboard: Keyboard): void {
   const { editor, question } = keyboard;
   if (question.said) setLine(keyboard, [editor.line, question.said].filter(Boolean).join(" "));
@@ -142,7 +142,7 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const answer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);
   mute(keyboard, isMuted);
-  return isNo && /^o$/i.test(answer.trim()) ? "" : answer; // the rest of a "no" is no reason
+  return isNo && /^o$/i.test(answer.trim()) ? "" : answer; // the rest of a "no" is not a reason
 }
 
 /** Gives the line to the question that waits for one; false if there is none. */

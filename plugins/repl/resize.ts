@@ -1,22 +1,12 @@
-// The line after the window's size has changed. readline would draw it again at each change, and go up by rows that it counted at
-// the width of before, while the terminal may be two changes ahead. Here it is drawn once, when the size stays, from the row
-// in which it begins by then.
+// Draws the line after the window was resized. readline would redraw it at each change, and move up by the rows of the
+// old width while the terminal may already be two changes ahead. Here it is drawn once, when the size has settled, from
+// the row in which it begins by then.
+import { rewrapsLines } from "zz/text";
 import type { Keyboard } from "./line.ts";
 
-const SETTLED_MS = 60;
+const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next change
 
-/** Whether the terminal breaks the rows of a line anew; the others keep them, with the cursor in its row. */
-export function breaksAnew(env: NodeJS.ProcessEnv): boolean {
-  const { TERM = "", TERM_PROGRAM = "" } = env;
-  if (env.TMUX || /^tmux/.test(TERM)) return true;
-  if (/^(iTerm\.app|WezTerm|ghostty|Apple_Terminal)$/.test(TERM_PROGRAM)) return true;
-  if (TERM_PROGRAM) return false; // VS Code's keeps the row of the cursor
-  return Boolean(
-    env.VTE_VERSION || env.KITTY_WINDOW_ID || env.WT_SESSION || env.ALACRITTY_WINDOW_ID || env.KONSOLE_VERSION,
-  );
-}
-
-/** What readline listens to, it hears no longer. */
+/** Handles resizing in place of readline, whose listener is removed. */
 export function followSize(keyboard: Keyboard, before: readonly unknown[]): void {
   const { editor, screen, isDumb } = keyboard;
   const { stdout } = process;
@@ -36,7 +26,7 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
     if (keyboard.isClosed) return;
     const { rows } = editor.getCursorPos();
     drawAt(stdout.columns);
-    Object.assign(editor, { prevRows: breaksAnew(process.env) ? editor.getCursorPos().rows : rows });
+    Object.assign(editor, { prevRows: rewrapsLines(process.env) ? editor.getCursorPos().rows : rows });
     editor._refreshLine();
     keyboard.onResized();
   }

@@ -1,9 +1,9 @@
-// What questions and notes need of the screen and of single keys.
+// Functions for the screen and for single keys, used by questions and notes.
 import timers from "node:timers/promises";
 import type { Zz } from "zz";
 import { clean, terminalColumns, wrap } from "zz/text";
 
-/** To the person; lines end between words. */
+/** Shows a text to the person, wrapped between words. */
 export function say(zz: Zz, text: string): void {
   const columns = terminalColumns();
   const shown = clean(zz.veil(text))
@@ -12,7 +12,7 @@ export function say(zz: Zz, text: string): void {
   zz.io.stderr.write(`${shown.join("\n")}\n`);
 }
 
-/** The key, if it is one of those offered, with or without Enter, also as its capital; else "". */
+/** The key that was pressed, if it is offered, with or without Enter, in either case; else "". */
 export function keyOf(typed: string, keys: string): string {
   const key = typed.replace(/[\r\n]+$/, "");
   const found = [key, key.toLowerCase()].find((one) => one.length === 1 && keys.includes(one));

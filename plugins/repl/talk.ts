@@ -1,6 +1,6 @@
 // The conversation at a prompt: line after line, until the person leaves.
 import type { Chat, Ctx, DialogHost, Fault, Zz } from "zz";
-import { clean, clip, oneLine, plural, terminalColumns } from "zz/text";
+import { clean, clip, oneLine, plural, terminalColumns, wordsOf } from "zz/text";
 import { canChoose, pick, secret } from "./choose.ts";
 import {
   close,
@@ -27,7 +27,7 @@ export interface Talk {
 export function openTalk(zz: Zz, host: DialogHost): Talk {
   let code = 0;
   let hasLeft = false;
-  let retracts = false; // the message, once its turn has ended
+  let retracts = false; // whether to take the message back once its turn has ended
   const leave = (exit: number) => {
     code = exit;
     hasLeft = true;
@@ -50,7 +50,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       edit: async (text, name) =>
         lendTerminal(keyboard, async () => (await import("./editor.ts")).edit(zz, text, name)),
       note: (text) => showNote(keyboard, text),
-      tryAgain,
+      tryAgain: async (failed, ctx) => {
+        const key = await whatNow(zz, host, failed, ctx);
+        retracts = key === "a";
+        return key === "r" || key === "m";
+      },
       goOn: async (why) => (await host.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
@@ -70,7 +74,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     return code;
   }
 
-  /** Chooses the model, greets, and begins with a command if zz asks for one. */
+  /** Chooses the model, shows the greeting, and runs the command that the conversation starts with, if there is one. */
   async function open(keyboard: Keyboard, startsAtPrompt: boolean): Promise<void> {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
@@ -85,23 +89,31 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     keyboard.isCutShort = false;
     await host.obey(message, (text) => expandPastes(keyboard.pastes, text));
     if (keyboard.isCutShort) holdQueue(keyboard);
-    if (retracts) host.retract();
+    if (retracts) takeBack(zz, host);
     retracts = false;
   }
+}
 
-  /** After a failed request: returns true to ask again, perhaps another model. */
-  async function tryAgain(failed: Fault, ctx: Ctx): Promise<boolean> {
-    const picks = ctx.about.commands.some(({ name }) => name === "model");
-    const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
-    for (let why = `${clean(failed.message)}\n`; ; why = "") {
-      const key = await host.ask(why + keys, "rsam");
-      retracts = key === "a";
-      if (key !== "m") return key === "r";
-      const before = ctx.chat.model;
-      await ctx.command("model").catch((error: Error) => say(zz, error.message));
-      if (ctx.chat.model !== before) return true; // otherwise nothing was picked: ask again
-    }
+/** After a failed request: "r" or "m" to ask again, the same or another model; "a" to take the message back; "" to leave it. */
+async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promise<string> {
+  const picks = ctx.about.commands.some(({ name }) => name === "model");
+  const keys = `[r]etry, [S]kip, [a]bort and take the message back${picks ? ", another [m]odel" : ""}? `;
+  for (let why = `${clean(failed.message)}\n`; ; why = "") {
+    const key = await host.ask(why + keys, "rsam");
+    failed.told = true;
+    if (!/[ram]/.test(key)) say(zz, "Your message stays in the conversation; /retry sends it again.");
+    if (key !== "m") return key;
+    const before = ctx.chat.model;
+    await ctx.command("model").catch((error: Error) => say(zz, error.message));
+    if (ctx.chat.model !== before) return key; // otherwise nothing was picked: ask again
   }
+}
+
+function takeBack(zz: Zz, host: DialogHost): void {
+  const last = host.ctx()?.chat.messages.findLast(({ role, ...message }) => role === "user" && !("aside" in message));
+  host.retract();
+  const words = last && clip(oneLine(wordsOf(last.text).slice(0, MAX_QUOTED_CHARS)), 40);
+  say(zz, words ? `Took back “${words}”.` : "Took back your message.");
 }
 
 /** Ctrl+C ends what is under way, not the conversation. */
@@ -112,10 +124,13 @@ function stopInstead(keyboard: Keyboard): false {
 
 function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
-  if (id && messages?.length && !host.quiet) say(zz, `To come back: zz -c (the last one here), or zz --session ${id}`);
+  if (id && messages?.length && !host.quiet) {
+    const line = `To come back: zz -c (the last one here), or zz --session ${id}`;
+    say(zz, line.length < terminalColumns() ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
+  }
 }
 
-/** What was said before, or which conversation one may go on with; that not once a message was typed. */
+/** The last exchange; in a new conversation, an offer to continue the last one, unless a message was already typed. */
 function before(keyboard: Keyboard, chat: Chat, command: string | undefined): string[] {
   const { zz, host, isDumb, isMuted, queue } = keyboard;
   const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
@@ -125,13 +140,13 @@ function before(keyboard: Keyboard, chat: Chat, command: string | undefined): st
   return [last.row];
 }
 
-const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
+const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
 
-/** What was said last, in two rows each at most; nothing in a conversation that begins. */
+/** The last message and answer, in at most two rows each; nothing in a new conversation. */
 function lastExchange({ messages }: Chat): string[] {
   const asked = messages.findLast((message) => message.role === "user" && !message.aside);
   const answered = messages.findLast(({ role, text }) => role === "assistant" && text);
-  const start = (text: string) => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 5) * 2);
+  const start = (text: string) => clip(oneLine(wordsOf(text).slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 5) * 2);
   return [...(asked ? [`You: ${start(asked.text)}`] : []), ...(answered ? [`zz: ${start(answered.text)}`] : [])];
 }
 

@@ -3,7 +3,7 @@ import type { Zz } from "zz";
 import { putQuestion } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
-/** One of the keys, or without keys a line. */
+/** Asks for one of the keys, or without keys for a line. */
 export async function ask({ io }: Zz, question: string, keys?: string): Promise<string> {
   const { stderr } = io;
   const stdin = io.stdin as typeof process.stdin;

@@ -6,7 +6,9 @@ import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
-import { freshIndex, lean, type State, type SymbolQuery } from "./answers/state.ts";
+import { lastName, nameIn } from "./answers/rows.ts";
+import { freshIndex, lean, type State, type SymbolQuery, type ToldMap } from "./answers/state.ts";
+import { type About, lackOf, qualified } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
 import { openRemote } from "./remote.ts";
@@ -15,7 +17,12 @@ import { openWatch } from "./watch.ts";
 
 export type Answers = ReturnType<typeof openAnswers>;
 
-export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOngoing: () => boolean) {
+export function openAnswers(
+  { root, about: { home } }: Ctx,
+  config: Config,
+  isOngoing: () => boolean,
+  toldMap: ToldMap,
+) {
   const watch = openWatch(root, () => config.debounce);
   const project = openProject(
     root,
@@ -31,36 +38,32 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
     project,
     remote: openRemote(root, isOngoing),
     watch,
+    toldMap,
     arrived: new Set(),
     noticeChange: (ctx) => noticeChange(state, ctx),
   };
-  /** What is about a part of the code says so, also when it fails. */
-  const told = async (answer: Promise<Result | string>): Promise<Result> => {
-    const given = await answer.catch((error: Error) => {
-      if (state.partial && error.message) error.message += `\n${state.partial}`;
-      throw error;
-    });
-    const result = typeof given === "string" ? { text: given } : given;
-    return state.partial ? { ...result, text: `${result.text}\n${state.partial}` } : result;
-  };
+  const told = (ctx: Ctx, answer: Promise<Result | string>, about?: About) => tell(state, ctx, answer, about);
+  const toldLean = (ctx: Ctx, run: () => Promise<Result | string>, about?: About) => told(ctx, lean(run), about);
   return {
-    definition: (symbol: string, ctx: Ctx) => told(definition(state, symbol, ctx)),
-    references: (args: SymbolQuery & { start?: number }, ctx: Ctx) => told(references(state, args, ctx)),
+    definition: (symbol: string, ctx: Ctx) => told(ctx, definition(state, symbol, ctx), { words: [lastOf(symbol)] }),
+    references: (args: SymbolQuery & { start?: number }, ctx: Ctx) =>
+      told(ctx, references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>
-      told(lean(() => symbols(state, args, ctx))),
-    structure: (args: { path?: string; depth?: number }, ctx: Ctx) =>
-      told(lean<Result | string>(() => structure(state, args, ctx))),
+      toldLean(ctx, () => symbols(state, args, ctx), { words: [lastOf(args.query)], anywhere: true, ...pathOf(args) }),
+    structure: (args: { path?: string; depth?: number }, ctx: Ctx) => toldLean(ctx, () => structure(state, args, ctx)),
     part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
-      told(showPart(state, what, args, ctx)),
+      told(ctx, showPart(state, what, args, ctx), { words: [lastOf(args.name)], ...pathOf(args) }),
     dependencies: (args: { path?: string }, ctx: Ctx) =>
-      told(lean<Result | string>(() => dependencies(state, args, ctx))),
-    dependents: (args: { path: string }, ctx: Ctx) => told(lean<Result | string>(() => dependents(state, args, ctx))),
-    complexity: (args: { path?: string }, ctx: Ctx) => told(lean<Result | string>(() => complexity(state, args, ctx))),
-    todos: (args: { path?: string }, ctx: Ctx) => told(lean<Result | string>(() => todos(state, args, ctx))),
-    check: (args: { paths: string[] }, ctx: Ctx) => told(check(state, args, ctx)),
-    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) => told(rename(state, args, ctx)),
+      toldLean(ctx, () => dependencies(state, args, ctx), args.path === undefined ? { imports: true } : undefined),
+    dependents: (args: { path: string }, ctx: Ctx) =>
+      toldLean(ctx, () => dependents(state, args, ctx), { users: true, ...pathOf(args) }),
+    complexity: (args: { path?: string }, ctx: Ctx) => toldLean(ctx, () => complexity(state, args, ctx)),
+    todos: (args: { path?: string }, ctx: Ctx) => toldLean(ctx, () => todos(state, args, ctx)),
+    check: (args: { paths: string[] }, ctx: Ctx) => told(ctx, check(state, args, ctx)),
+    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) =>
+      told(ctx, rename(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     map: (args: { query?: string; focus?: string[]; tokens?: number; why?: boolean }, ctx: Ctx) =>
-      told(map(state, args, ctx)),
+      told(ctx, map(state, args, ctx), { map: true, words: args.query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
     layer: (ctx: Ctx) => layer(state, ctx),
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
@@ -71,6 +74,25 @@ export function openAnswers({ root, about: { home } }: Ctx, config: Config, isOn
     },
   };
 }
+
+/** What is about a part of the code says so, also when it fails. */
+async function tell(state: State, ctx: Ctx, answer: Promise<Result | string>, about?: About): Promise<Result> {
+  const lack = (text: string, data?: unknown): string =>
+    about && state.index ? lackOf(state.index, about, { text, data }, ctx) : "";
+  const given = await answer.catch((error: Error) => {
+    const missing = error.message && lack(error.message);
+    if (missing) error.message = `${qualified(error.message)}\n${missing}`;
+    if (state.partial && error.message) error.message += `\n${state.partial}`;
+    throw error;
+  });
+  const result = typeof given === "string" ? { text: given } : given;
+  const missing = lack(result.text, result.data);
+  const text = missing ? `${qualified(result.text)}\n${missing}` : result.text;
+  return { ...result, text: state.partial ? `${text}\n${state.partial}` : text };
+}
+
+const lastOf = (symbol: string): string => lastName(nameIn(symbol));
+const pathOf = ({ path }: { path?: string }): { path?: string } => (path === undefined ? {} : { path });
 
 async function limit(config: Config, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
   if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };

@@ -1,6 +1,7 @@
 // What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
 // This file has the names and parameters of the tools; their answers are in answers.ts, which is loaded on first use.
 import type { Ctx, Result, Tool, Zz } from "zz";
+import type { ToldMap } from "./answers/state.ts";
 import type { Answers } from "./answers.ts";
 
 export interface Config {
@@ -80,7 +81,11 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
     aliases: ["structure", "outline", "document_symbols"],
     also: { path: ["file", "file_path", "folder", "dir"] },
-    params: { path: PATH, depth: "integer? of the outline: 1 top level, 2 with members (default), 3 all" },
+    params: {
+      path: PATH,
+      depth:
+        "integer? of the outline: 1 top level, 2 with members, 3 all; without it all but what is inside of functions",
+    },
     say: (all, args, ctx) => all.structure(args, ctx),
   },
   {
@@ -177,9 +182,10 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
 
 export default (zz: Zz<Config>) => {
   let isOngoing = false; // the conversation has more than one turn
+  const told = zz.state<ToldMap>({ text: "", files: [] });
   let answers: Promise<Answers> | undefined;
   const ready = (ctx: Ctx) =>
-    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => isOngoing)));
+    (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => isOngoing, told)));
   zz.defer(async () => (await answers)?.close());
 
   for (const { say, ...about } of TOOLS)
@@ -218,7 +224,7 @@ export default (zz: Zz<Config>) => {
     slot: "turn",
     budget: 20_000, // its own budget is exact
     text: async (ctx) => {
-      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing)) return undefined;
+      if (zz.config.map === "never" || (zz.config.map !== "always" && !isOngoing && !told.text)) return undefined;
       const { isProject } = await import("./layer.ts");
       return isProject(ctx.root) ? (await ready(ctx)).layer(ctx) : undefined;
     },

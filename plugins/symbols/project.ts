@@ -7,6 +7,7 @@ import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
+import { namesIn } from "./names.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type PageIndex, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -15,6 +16,7 @@ import {
   type Data,
   inOrder,
   memoryPage,
+  namesFile,
   openStore,
   pageIndexesOf,
   type Scope,
@@ -82,7 +84,7 @@ export function openProject(
 
   function drop(): void {
     [all.cached, all.last] = [undefined, undefined];
-    fs.rmSync(file, { force: true });
+    for (const one of [file, namesFile(root, home)]) fs.rmSync(one, { force: true });
   }
 
   async function update(ctx: Ctx): Promise<Index> {
@@ -146,11 +148,10 @@ async function lookAtAll(
 ): Promise<Index> {
   const { ctx, data, fresh, stored } = look;
   const rules = rulesOf(all, ctx);
-  const listing = ctx.files.list();
+  const listing = namesIn(ctx);
   listing.catch(() => {}); // awaited below
-  const changed = [...data.files]
-    .filter(([name, entry]) => isChanged(path.join(all.root, name), entry))
-    .map(([name]) => name);
+  const changed: string[] = [];
+  for (const one of data.files) if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again
   if (fitsLocally(all.root, changed)) await readHere(look, changed); // while the files are listed
   const listed = await listing;
   const found = listed.filter((name) => !CONTROL.test(name));
@@ -236,9 +237,10 @@ function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[]
   const [listed, touched] = [new Set(readable), new Set(changed)];
   const before = wanted.size;
   for (const name of wanted) {
-    const file = path.join(root, name);
     const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
-    if (isKnown || !tryTo(() => fs.lstatSync(file).isSymbolicLink())) continue;
+    if (isKnown) continue;
+    const file = path.join(root, name);
+    if (!tryTo(() => fs.lstatSync(file).isSymbolicLink())) continue;
     const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
     if (target !== undefined && listed.has(target)) wanted.delete(name);
   }
@@ -314,14 +316,22 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
 type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
 function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
+  let row = Buffer.alloc(0);
   return {
     ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, resolved, keep },
     get pageIndexes() {
       return pageIndexesOf({ files });
     },
-    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(rowOf({ files }, name)) : undefined),
-    words: (name) => (files.has(name) ? wordsOf(rowOf({ files }, name)) : undefined),
+    facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
+    words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
   };
+
+  /** Until the next one is read: reading all rows of a project would leave their bytes behind otherwise. */
+  function read(name: string): Buffer {
+    const { page, at, length } = files.get(name)!;
+    if (row.length < length) row = Buffer.allocUnsafe(2 * length);
+    return page.read(at, length, row);
+  }
 }
 
 /** Nothing also where a file is in the place of its folder, which is no missing file to the system. */

@@ -4,13 +4,14 @@ import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import { CODE } from "./code.ts";
+import { textIn } from "./encoding.ts";
 import { scanLanguage } from "./languages/scan.ts";
 import { languageOf } from "./languages/table.ts";
 import { type Entry, pack, type Row } from "./rows.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
 import { isMarkedGenerated } from "./scan/made.ts";
 import { bagOf } from "./scan/words.ts";
-import { entriesOf, scanForRow } from "./scan.ts";
+import { scan } from "./scan.ts";
 
 const MAX_FILE_BYTES = 1_000_000; // bytes; nobody wrote a larger file by hand
 const MAX_PROSE_BYTES = 250_000; // of a file that is no code
@@ -63,7 +64,7 @@ function isStillAt(fd: number, file: string): boolean {
 
 /** The words count also where a text is not parsed: in another encoding, or in no language that the parser knows. */
 function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | undefined } {
-  const text = textOf(bytes);
+  const text = textIn(bytes);
   if (text === undefined) return { text: pack(listed("binary"), NO_TEXT) };
   if (languageOf(name)) {
     const { retry, ...facts } = scanLanguage(name, text);
@@ -71,22 +72,10 @@ function rowOf(name: string, bytes: Buffer): { text: Buffer; retry?: boolean | u
   }
   const isPlain = isUtf8(bytes);
   if (CODE.test(name) && isPlain) {
-    const { facts, uses } = scanForRow(name, text);
-    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text), uses && entriesOf(uses)) }; // minified: nobody wrote it
+    const facts = scan(name, text);
+    return { text: pack(facts, facts.unread ? NO_TEXT : bagOf(text)) }; // minified: nobody wrote it
   }
   const facts: Facts = CODE.test(name) ? listed("not UTF-8") : empty();
   if (isMarkedGenerated(text)) facts.made = true;
   return { text: pack(facts, bagOf(text)) };
-}
-
-/** Undefined: it is none. What is not UTF-8 is UTF-16, if it says so, or Latin-1. */
-function textOf(bytes: Buffer): string | undefined {
-  const [first, second] = bytes;
-  if (first === 0xff && second === 0xfe) return bytes.toString("utf16le", 2);
-  if (first === 0xfe && second === 0xff)
-    return Buffer.from(bytes.subarray(2, bytes.length & ~1))
-      .swap16()
-      .toString("utf16le");
-  if (bytes.subarray(0, 8_000).includes(0)) return undefined;
-  return isUtf8(bytes) ? bytes.toString("utf8") : bytes.toString("latin1");
 }

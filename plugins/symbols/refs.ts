@@ -6,6 +6,7 @@ import type { CompilerGate } from "zz";
 import { check } from "./refs/check.ts";
 import type { Service } from "./refs/contract.ts";
 import { absolute, diskOf, OPEN_GATE } from "./refs/disk.ts";
+import { named } from "./refs/named.ts";
 import { close, forgetModules } from "./refs/programs.ts";
 import { references } from "./refs/references.ts";
 import { renameThoroughly } from "./refs/rename.ts";
@@ -19,6 +20,7 @@ export function openService(project: string, index: Index, gate: CompilerGate = 
   const state = newState(project, index, gate);
   return {
     references: shallow(state, (at) => references(state, at)),
+    named: shallow(state, (name, paths) => named(state, name, paths)),
     rename: shallow(state, (at, to) => renameThoroughly(state, at, to)),
     check: shallow(state, (paths) => check(state, paths)),
     unread: gate.unread,

@@ -8,6 +8,9 @@ import type { Answer, Question } from "./service.ts";
 const IDLE_MS = 10 * 60_000; // ms without a question, after which the thread is stopped to free its memory
 const ONE_SHOT_IDLE_MS = 20_000; // in a program that is about to end
 
+/** The service looked, and cannot tell; any other error is one of its thread. */
+export class NoAnswer extends Error {}
+
 export interface Remote {
   /** Starting takes a while, so call this as soon as a question is likely. */
   start(): void;
@@ -35,7 +38,7 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
       const started = startThread("service", { root, isOngoing: isOngoing() });
       started.on("message", ({ id, value, error }: Answer) => {
         if (error === undefined) pending.get(id)?.resolve(value);
-        else pending.get(id)?.reject(new Error(error));
+        else pending.get(id)?.reject(new NoAnswer(error));
       });
       started.on("error", (error) => fail(error));
       started.unref(); // after adding the listeners, which ref it

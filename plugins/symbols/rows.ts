@@ -13,15 +13,15 @@ export interface Entry {
 export type Row = Entry & { path: string; text: Uint8Array }; // empty: unchanged
 
 const IMPORT_KINDS: Import["how"][] = ["import", "type", "export", "dynamic", "require"];
+const INSIDE = 8; // more than there are kinds
 const EXPORTED = 1;
 const ASYNC = 2;
 const PRIVATE = 4;
 const PROTECTED = 8;
 const LOCAL = 16;
 
-/** `uses`: where they are not in the facts. */
-export function pack(facts: Facts, words: Buffer, uses?: Iterable<[string, number]>): Buffer {
-  const text = textOf(facts, uses ?? Object.entries(facts.uses));
+export function pack(facts: Facts, words: Buffer): Buffer {
+  const text = textOf(facts);
   const length = Buffer.byteLength(text);
   const row = Buffer.allocUnsafe(length + 1 + words.length);
   row.write(text);
@@ -30,10 +30,8 @@ export function pack(facts: Facts, words: Buffer, uses?: Iterable<[string, numbe
   return row;
 }
 
-function textOf(facts: Facts, uses: Iterable<[string, number]>): string {
-  let used = " ";
-  for (const [name, count] of uses) used += `${name}:${count} `;
-  const { symbols, imports, exports, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
+function textOf(facts: Facts): string {
+  const { symbols, imports, exports, uses, todos, loc, nesting, decisions, parseError, global, unread, made } = facts;
   return JSON.stringify({
     s: symbols.map((sym) =>
       trimmed([
@@ -48,9 +46,11 @@ function textOf(facts: Facts, uses: Iterable<[string, number]>): string {
         sym.decisions ?? 0,
       ]),
     ),
-    i: imports.map(({ from, line, how, names }) => [from, line, IMPORT_KINDS.indexOf(how), ...names]),
+    i: imports.map(({ from, line, how, names, inside = 0 }) => {
+      return [from, line, IMPORT_KINDS.indexOf(how) + inside * INSIDE, ...names];
+    }),
     e: exports.map(({ name, local, from }) => trimmed([name, local ?? 0, from ?? 0])),
-    u: used.length > 1 ? used : "  ",
+    u: uses,
     t: todos.map(({ line, text }) => [line, text]),
     n: [loc, nesting, decisions],
     x: parseError,
@@ -69,9 +69,7 @@ export function unpack(row: Buffer): Facts {
     symbols: s.map(symOf),
     imports: i.map(importOf),
     exports: e.map(exportOf),
-    get uses() {
-      return usesOf(u); // few ask for them, and they take more memory than the rest
-    },
+    uses: u,
     todos: t.map(([line, text]: [number, string]) => ({ line, text })),
     ...{ loc: n[0], nesting: n[1], decisions: n[2] },
     ...(x && { parseError: x }),
@@ -91,14 +89,27 @@ export function passingOf(row: Buffer): Pick<Facts, "imports" | "exports"> {
   const listed = (from: number, to: number): any[] => JSON.parse(row.toString("utf8", from + 6, to + 1));
   return { imports: listed(imports, exports).map(importOf), exports: listed(exports, end).map(exportOf) };
 }
-const importOf = ([from, line, how, ...names]: any[]): Import => ({ from, line, how: IMPORT_KINDS[how]!, names });
+const importOf = ([from, line, how, ...names]: any[]): Import => {
+  const one: Import = { from, line, how: IMPORT_KINDS[how % INSIDE]!, names };
+  if (how >= INSIDE) one.inside = Math.floor(how / INSIDE);
+  return one;
+};
 const exportOf = ([name, local, from]: any[]): Export => ({ name, ...(local && { local }), ...(from && { from }) });
 
-function symOf([name, kind, flags, line, lines, signature, owner, doc, decisions]: any[]): Sym {
-  const sym: Sym = { name, kind: SYMBOL_KINDS[kind]!, line, end: line + lines, signature };
-  if (owner) sym.owner = owner;
-  if (doc) sym.doc = doc;
-  if (decisions) sym.decisions = decisions;
+/** By index, since a pattern would walk the fields with an iterator: a project has tens of thousands of symbols. */
+function symOf(fields: any[]): Sym {
+  const flags: number = fields[2];
+  const line: number = fields[3];
+  const sym: Sym = {
+    name: fields[0],
+    kind: SYMBOL_KINDS[fields[1]]!,
+    line,
+    end: line + fields[4],
+    signature: fields[5],
+  };
+  if (fields[6]) sym.owner = fields[6];
+  if (fields[7]) sym.doc = fields[7];
+  if (fields[8]) sym.decisions = fields[8];
   if (flags & EXPORTED) sym.exported = true;
   if (flags & ASYNC) sym.async = true;
   if (flags & LOCAL) sym.local = true;
@@ -109,15 +120,6 @@ function symOf([name, kind, flags, line, lines, signature, owner, doc, decisions
 function flagsOf({ exported, async, visibility, local }: Sym): number {
   const seen = visibility === "private" ? PRIVATE : visibility === "protected" ? PROTECTED : 0;
   return (exported ? EXPORTED : 0) | (async ? ASYNC : 0) | (local ? LOCAL : 0) | seen;
-}
-
-function usesOf(text: string): Record<string, number> {
-  const uses: Record<string, number> = Object.create(null);
-  for (const one of text.split(" ")) {
-    const cut = one.lastIndexOf(":");
-    if (cut > 0) uses[one.slice(0, cut)] = Number(one.slice(cut + 1));
-  }
-  return uses;
 }
 
 /** Without trailing zeros. */
@@ -147,8 +149,8 @@ export const using = (pageIndexes: PageIndex[], name: string): string[] => conta
 export const generated = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"m":true');
 export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
 
-/** The files whose rows contain a text. */
-export function containing(pageIndexes: PageIndex[], text: string): string[] {
+/** The files whose rows contain a text; a file comes once for each of the texts that it has. */
+export function containing(pageIndexes: PageIndex[], ...texts: string[]): string[] {
   const found: string[] = [];
   let into: Buffer | undefined;
   for (const { paths, starts, end, page } of pageIndexes)
@@ -159,12 +161,13 @@ export function containing(pageIndexes: PageIndex[], text: string): string[] {
       const length = (starts[last] ?? end) - from;
       if (!into || into.length < length) into = Buffer.allocUnsafe(length);
       const bytes = page.read(from, length, into);
-      for (let at = bytes.indexOf(text); at >= 0; ) {
-        const file = lastUpTo(starts, from + at);
-        if (paths[file]) found.push(paths[file]);
-        const next = starts[file + 1];
-        at = next === undefined ? -1 : bytes.indexOf(text, next - from);
-      }
+      for (const text of texts)
+        for (let at = bytes.indexOf(text); at >= 0; ) {
+          const file = lastUpTo(starts, from + at);
+          if (paths[file]) found.push(paths[file]);
+          const next = starts[file + 1];
+          at = next === undefined ? -1 : bytes.indexOf(text, next - from);
+        }
       first = last;
     }
   return found.sort();

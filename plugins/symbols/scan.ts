@@ -1,6 +1,7 @@
 // One file's facts, by TypeScript's parser alone: no program, no types. Loaded on first use; in dist/ it is bundled
 // with only the parser, which loads in a sixth of the time of the whole compiler (see esbuild.config.js).
 import type { ts } from "ts-morph";
+import { bothSides, conflictIn } from "./scan/conflict.ts";
 import { scanJson, scanYaml } from "./scan/data-files.ts";
 import { empty, type Facts, listed } from "./scan/facts.ts";
 import { countLines, lineAt, lineStarts } from "./scan/lines.ts";
@@ -9,6 +10,7 @@ import { noteError, noteFailure, type Parsed, parse } from "./scan/parse.ts";
 import { createSourceFile, PARSE_OPTIONS, unescapeLeadingUnderscores } from "./scan/parser.ts";
 import { noteTags, type Reading, START } from "./scan/state.ts";
 import { todosIn } from "./scan/todos.ts";
+import { packUses } from "./scan/uses.ts";
 import { visit } from "./scan/visit.ts";
 
 export type { Facts, Sym } from "./scan/facts.ts";
@@ -16,25 +18,10 @@ export { listed };
 
 const MINIFIED = 500; // characters per line, on average
 
-/** Where git left a conflict in the middle of a merge or a rebase; -1: nowhere. */
-function conflictIn(text: string): number {
-  const start = text.search(/^<{7} /m);
-  const middle = start < 0 ? -1 : text.indexOf("\n=======", start);
-  return middle >= 0 && text.indexOf("\n>>>>>>> ", middle) >= 0 ? start : -1;
-}
-const CONFLICT_MARKS = /^(?:<{7}|\|{7}|={7}|>{7})(?: .*)?\r?$/gm;
-
 /** Does not throw, whatever the text is. */
 export function scan(path: string, text: string): Facts {
-  const { facts, uses } = scanForRow(path, text);
-  if (uses) facts.uses = record(uses);
-  return facts;
-}
-
-/** The same for a row, in which the uses are a text: no object is made of them on the way. */
-export function scanForRow(path: string, text: string): { facts: Facts; uses?: Map<ts.__String, number> } {
-  if (/\.json$/i.test(path)) return { facts: scanJson(path, text) };
-  if (/\.ya?ml$/i.test(path)) return { facts: scanYaml(text) };
+  if (/\.json$/i.test(path)) return scanJson(path, text);
+  if (/\.ya?ml$/i.test(path)) return scanYaml(text);
   return scanCode(path, text);
 }
 
@@ -42,14 +29,14 @@ function isMinified(path: string, text: string, lines: number): boolean {
   return /[.-]min\.[cm]?js$/.test(path) || (text.length >= 10 * MINIFIED && text.length / lines > MINIFIED);
 }
 
-function scanCode(path: string, text: string): ReturnType<typeof scanForRow> {
+function scanCode(path: string, text: string): Facts {
   const starts = lineStarts(text);
-  if (isMinified(path, text, starts.length)) return { facts: listed("minified") };
+  if (isMinified(path, text, starts.length)) return listed("minified");
   const facts = empty();
   const conflict = conflictIn(text);
   if (conflict >= 0) {
     facts.parseError = `line ${lineAt(starts, conflict)}: a merge conflict`;
-    text = text.replace(CONFLICT_MARKS, (mark) => " ".repeat(mark.length)); // the parser would skip one of the two sides
+    text = bothSides(text);
   }
   const source = parse(facts, () => createSourceFile(path, text, PARSE_OPTIONS, false));
   const file: Reading = {
@@ -73,7 +60,8 @@ function scanCode(path: string, text: string): ReturnType<typeof scanForRow> {
   if (source && !isModule(path, source, file)) facts.global = true;
   if (isMarkedGenerated(text)) facts.made = true;
   noteError(facts, source, starts);
-  return { facts, uses: file.uses };
+  facts.uses = packUses(entriesOf(file.uses));
+  return facts;
 }
 
 /** Whether other files see its declarations only by importing them. */
@@ -87,13 +75,6 @@ function markExported({ symbols, exports }: Facts): void {
   for (const sym of symbols) if (!sym.owner && !sym.local && locals.has(sym.name)) sym.exported = true;
 }
 
-/** Without a prototype while it is filled: an object used like a Map, in which __proto__ is an ordinary name. */
-function record(uses: Map<ts.__String, number>): Record<string, number> {
-  const all = Object.create(null);
-  for (const [name, count] of uses) all[unescapeLeadingUnderscores(name)] = count;
-  return Object.setPrototypeOf(all, Object.prototype);
-}
-/** As Object.entries() of them. */
-export function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {
+function* entriesOf(uses: Map<ts.__String, number>): Generator<[string, number]> {
   for (const [name, count] of uses) yield [unescapeLeadingUnderscores(name), count];
 }

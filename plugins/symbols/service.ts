@@ -10,7 +10,7 @@ import { memoryPage } from "./store.ts";
 /** A question, with the index if it has changed since the last question. */
 export interface Question {
   id: number;
-  ask: "references" | "rename" | "check" | "unread";
+  ask: "references" | "named" | "rename" | "check" | "unread";
   args: unknown[];
   rules: CompilerRules; // the current rules on what may be read
   index?: {

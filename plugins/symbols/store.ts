@@ -10,9 +10,9 @@ import { LowSync, type SyncAdapter } from "lowdb";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, PageIndex, Row } from "./rows.ts";
 
-const FORMAT = "zz index 3"; // raise it whenever rows change in form or meaning
+const FORMAT = "zz index 4"; // raise it whenever rows change in form or meaning
 const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
-const OLDER = /^zz index [12] /; // made again without a word
+const OLDER = /^zz index [1-3] /; // made again without a word
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
@@ -38,10 +38,12 @@ export function openStore(root: string, home: string, warn: (text: string) => vo
   return new LowSync<Data>(adapter(storeFile(root, home), root, warn), emptyData());
 }
 
-/** One file per project: two folders of the same name do not share it. */
 /** What past commits say, beside it. */
 export const historyFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "log");
+/** The names of all files, where there are many, beside it. */
+export const namesFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "names");
 
+/** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {
   const name = root.split(path.sep).slice(-2).join("-");
   const plain = name.replace(/[^\w.-]/g, "_").slice(-80);
@@ -242,8 +244,10 @@ function crcOf(fd: number, from: number, length: number): number {
 /** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
 export function pageIndexesOf({ files }: Pick<Data, "files">): PageIndex[] {
   const pageIndexes = new Map<Page, PageIndex>();
-  const stored = [...files].sort(([, a], [, b]) => a.at - b.at);
-  for (const [name, { page, at, length }] of stored) {
+  const stored = [...files].sort((one, other) => one[1].at - other[1].at);
+  for (const one of stored) {
+    const name = one[0];
+    const { page, at, length } = one[1];
     let pageIndex = pageIndexes.get(page);
     if (!pageIndex) pageIndexes.set(page, (pageIndex = { paths: [], starts: [], end: 0, page }));
     if (pageIndex.end !== at) {

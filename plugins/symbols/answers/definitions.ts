@@ -35,8 +35,8 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
   const known = new Set(own.map(placeOf));
-  const made = madeBy(index);
-  const writtenFirst = (a: Found, b: Found): number => Number(made(a.path)) - Number(made(b.path));
+  const made = ({ path: file }: Found): boolean => isMade(file) || Boolean(index.facts(file)?.made);
+  const writtenFirst = (a: Found, b: Found): number => Number(made(a)) - Number(made(b));
   const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))].sort(writtenFirst);
   const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
@@ -79,7 +79,7 @@ export async function symbols(
 
 export async function structure(
   state: State,
-  { path: under = ".", depth = 2 }: { path?: string; depth?: number },
+  { path: under = ".", depth }: { path?: string; depth?: number },
   ctx: Ctx,
 ): Promise<Result | string> {
   const index = await freshIndex(state, ctx);
@@ -126,14 +126,18 @@ function foldersOf(files: string[], under: string): string[] {
   ];
 }
 
-function outline(file: string, { symbols, unread, parseError, loc, exports }: Facts, depth: number): Result {
+function outline(file: string, { symbols, unread, parseError, loc, exports }: Facts, depth?: number): Result {
   if (unread) return { text: `${file}: not read: ${unread}.` };
   const level = ({ owner }: Sym) => (owner ? owner.split(".").length : 0);
-  const deep = symbols.filter((sym) => level(sym) < depth && (depth > 2 || !sym.local));
+  const isShown = (sym: Sym) => (depth === undefined ? !sym.local : level(sym) < depth && (depth > 2 || !sym.local));
+  const deep = symbols.filter(isShown);
+  const left = symbols.length - deep.length;
   const rows = deep.map((sym) => `${"  ".repeat(level(sym))}${sym.line}-${sym.end}: ${sym.signature}`);
   const head = [`${file} · ${plural(loc, "line")} of code`, ...(parseError ? [`[syntax error: ${parseError}]`] : [])];
   const passed = reexports(exports).map(([from, names]) => `exports {${names.join(", ")}} from ${from}`);
   const shown = [capped(rows, 5 * MAX_ROWS, "symbols; a smaller depth shows fewer"), capped(passed, MAX_ROWS, "")];
+  const below = depth === undefined ? "inside of functions; depth: 3 shows them" : "deeper; a greater depth shows them";
+  if (left) shown.push(`[${left} more ${below}]`);
   return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
@@ -165,6 +169,9 @@ export async function showPart(
           foundIn(index, index.files, ctx).filter(({ kind }) => kinds.includes(kind)),
         ).near;
     const names = known.slice(0, MAX_ROWS).map((found) => `${found.name} (${found.path}:${found.line})`);
+    const unread = at && index.facts(relative(at, ctx))?.unread;
+    if (unread)
+      throw new Error(`Cannot show ${what} '${name}': '${at}' was not read (${unread}). Try grep and read_file.`);
     throw new Error(
       `Cannot show ${what} '${name}': ${at ? `'${at}' has none of that name` : "none has that name"}. ${names.length ? `There are: ${names.join(", ")}.` : "Try find_symbols."}`,
     );

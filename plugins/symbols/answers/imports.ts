@@ -15,7 +15,9 @@ export async function dependencies(state: State, { path: name }: { path?: string
   const file = relative(name, ctx);
   const all = graph.imports.get(file);
   if (!all) throw new Error(`Cannot list what '${name}' imports: ${whyUnread(index, name, ctx)}`);
-  const { imports } = index.facts(file)!; // in the same order
+  const { imports, unread } = index.facts(file)!; // in the same order
+  if (unread)
+    return { text: `What '${name}' imports is not known: it was not read (${unread}). grep searches it.`, data: [] };
   const data = all.map((edge, i) => ({ ...edge, names: imports[i]?.names ?? [] }));
   const rows = data.map(({ spec, line, to, also = [], kind, how, names }) => {
     const taken = names.length ? ` {${names.join(", ")}}` : "";

@@ -5,7 +5,7 @@ import { notUtf8 } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { defining } from "../rows.ts";
-import type { Facts } from "../scan/facts.ts";
+import type { Facts, Sym } from "../scan/facts.ts";
 import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
 import { isMapped, lastName } from "./rows.ts";
@@ -70,7 +70,10 @@ export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<S
 
 async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
-  const factsOf = (file: string) => read.get(file) ?? read.set(file, index.facts(file)).get(file);
+  const factsOf = (file: string) => {
+    if (!read.has(file)) read.set(file, counted(index.facts(file)));
+    return read.get(file);
+  };
   const once: Index = Object.create(index, { facts: { value: factsOf } });
   const [{ surveyOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, once, ctx)]);
   const sources = index.files
@@ -79,9 +82,11 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
       const targets = (imports.get(file) ?? []).flatMap(({ to, also = [], kind }) =>
         kind === "internal" && to ? [to, ...also] : [],
       );
-      const words = index.words(file);
       return {
-        ...{ path: file, imports: targets, words },
+        ...{ path: file, imports: targets },
+        get words() {
+          return index.words(file);
+        },
         get facts() {
           return (read.get(file) ?? index.facts(file))!; // later from the disk: all of them would take much memory
         },
@@ -91,10 +96,31 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const others = index.names.filter((name) => !mapped.has(name) && !index.ignored.has(name) && mayRead(ctx, name));
   const made = surveyOf(
     sources,
-    others.map((name) => ({ path: name, words: index.words(name) })),
+    others.map((name) => ({
+      path: name,
+      get words() {
+        return index.words(name);
+      },
+    })),
   );
   read.clear();
   return made;
+}
+
+/** What counting needs of a file: the rest of all files takes three times as much memory. */
+function counted(facts: Facts | undefined): Facts | undefined {
+  if (!facts) return undefined;
+  const { symbols } = facts;
+  const isAlone = (at: number) =>
+    symbols[at - 1]?.line !== symbols[at]!.line && symbols[at + 1]?.line !== symbols[at]!.line;
+  const slim = symbols.map(({ name, kind, line, signature, visibility, local }, at): Sym => {
+    const sym: Sym = { name, kind, line, end: line, signature: isAlone(at) ? "" : signature };
+    if (visibility) sym.visibility = visibility;
+    if (local) sym.local = local;
+    return sym;
+  });
+  Object.assign(facts, { symbols: slim, todos: [] });
+  return facts;
 }
 
 /**
@@ -108,8 +134,9 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
   else await Promise.race([refreshMap(state), sleep(shownMap ? REMAP_WAIT_MS : FIRST_MAP_WAIT_MS)]);
-  state.sentMap = state.shownMap;
-  return state.sentMap?.text;
+  const { text, files } = state.shownMap ?? state.toldMap;
+  Object.assign(state.toldMap, { text, files: [...files] });
+  return text || undefined;
 }
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
@@ -141,15 +168,23 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
-  const sent = ctx.chat.messages.length > 1 ? state.sentMap : undefined; // the one that the model has
+  const sent = ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined; // the one that the model has
   const { came, went } = changesByOthers(sent, index, ctx);
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
   const query = words.slice(-3).join("\n");
-  const { text, files } = await mapFor(state, index, { query, tokens }, ctx, state.arrived);
+  const { text, files: all } = await mapFor(state, index, { query, tokens }, ctx, state.arrived);
+  const code = new Set(index.files);
+  const files = all.filter((file) => code.has(file));
   const shown = text && [text, VERIFY_NOTE, state.partial].filter(Boolean).join("\n");
   const isNews = !sent || went.length || came.some((file) => files.includes(file)) || isOutdated(sent.text, shown);
   state.mapLook = { version, tokens, changes };
   state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
+}
+
+/** Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone knows. */
+function sentMap({ toldMap: { text, files }, shownMap }: State, index: Index): ShownMap {
+  const indexed = shownMap?.text === text ? shownMap.indexed : [...new Set([...files, ...index.files])];
+  return { text, files: [...files], indexed };
 }
 
 /** A share of what the model takes in, unless the settings say how much. */

@@ -7,9 +7,23 @@ import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
+import { usesInComponents } from "./components.ts";
 import { importGraph } from "./imports.ts";
-import { capped, filesUnder, foundIn, lastName, MAX_ROWS, nameIn, relative, SCRIPT, whyUnread } from "./rows.ts";
+import {
+  capped,
+  filesUnder,
+  foundIn,
+  lastName,
+  MAX_ROWS,
+  nameIn,
+  relative,
+  SCRIPT,
+  takesName,
+  whyUnread,
+} from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
+import { mayUse, named } from "./unread.ts";
+import { foreignUses, usesOf } from "./uses.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
@@ -22,23 +36,23 @@ const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
   if (!args.path || SCRIPT.test(args.path)) state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, others, left } = await definitionsOf(index, args, ctx);
+  const { wanted, all, others, left, users, file } = await definitionsOf(index, args, ctx);
   const sources = all.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
   const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
   const asText = textHits(wanted, index, named.covers, ctx); // meanwhile
   asText.catch(() => {}); // awaited below
-  const found: { symbol: string; places: Place[] }[] = [];
-  for (const at of all) {
-    const isSame = ({ path: file, line }: Place) => file === at.path && line === at.line;
-    if (found.some(({ places }) => places.some(isSame))) continue;
-    const groups = await state.remote.ask("references", [at], index, ctx, sources); // under another name it is a separate group
-    const places = groups.flatMap(({ places }) => places).filter(({ path: file }) => mayRead(ctx, file));
-    if (places.length) found.push({ symbol: groups[0]!.symbol, places });
-  }
+  const { found, unlocated } = users.length
+    ? await foreignUses(state, index, wanted, users, { path: file, line: args.line }, ctx, sources)
+    : await usesOf(
+        all,
+        (at) => state.remote.ask("references", [at], index, ctx, sources),
+        (file) => mayRead(ctx, file),
+      );
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
   const said = await asText;
+  if (!found.length && unlocated.length && !said.length && !unsure.length) throw new Error(unlocated[0]);
   if (!found.length && !said.length && !unsure.length)
     throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
   const first = Math.max(args.start ?? 1, 1) - 1;
@@ -47,8 +61,9 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   if (first) return { text: rows.join("\n"), data: found };
   const elsewhere = said.length ? ["In other files, as text:", ...said] : [];
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
+  const notes = unlocated.map((why) => `[${why}]`);
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  const text = [...(named.places.length ? named.notes : []), ...rows, ...more, ...maybe, ...elsewhere]
+  const text = [...(named.places.length ? named.notes : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
     .filter(Boolean)
     .join("\n");
   return { text, data: found };
@@ -59,7 +74,8 @@ const NONE: NamedUses = { places: [], notes: [], covers: () => false };
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
   const all = found.flatMap(({ symbol, places }) => {
-    const lines = [...new Map(places.map((place) => [`${place.path}:${place.line}`, place])).values()];
+    const byLine = Map.groupBy(places, ({ path, line }) => `${path}:${line}`);
+    const lines = [...byLine.values()].map((own) => own.find(({ kind }) => kind === "definition") ?? own.at(-1)!);
     const group = { title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}` };
     return lines.map((place) => ({ ...place, group }));
   });
@@ -116,25 +132,19 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
     const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
-  const users = named.length
-    ? []
-    : using(index.pageIndexes, name).filter((one) => (!file || one === file) && mayRead(ctx, one));
+  const isForeign = exact.every(({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature));
+  const users = isForeign ? using(index.pageIndexes, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
+  const [first] = named.length ? [] : users.filter((one) => !file || one === file);
   const places = named
     .filter(({ path }) => SCRIPT.test(path))
     .map(({ path, line }) => ({ path, line, name }))
-    .concat(
-      await Promise.all(
-        users
-          .filter((one) => SCRIPT.test(one))
-          .slice(0, 1)
-          .map(async (path) => ({ path, line: line ?? (await lineWith(path)), name })),
-      ),
-    );
+    .concat(first ? [{ path: first, line: line ?? (await lineWith(first)), name }] : []);
   return {
     wanted: name,
     all: places.slice(0, MAX_DEFINITIONS),
     others,
     left: Math.max(places.length - MAX_DEFINITIONS, 0),
+    ...{ users, file }, // of a name that nothing of the project defines
   };
 
   async function lineWith(path: string): Promise<number> {
@@ -191,15 +201,6 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
 }
 
 const mayTake = (taken: string, name: string): boolean => taken[0] === "*" || taken.split(" as ")[0] === name;
-
-/** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
-function takesName(taken: string, name: string, text: string): boolean {
-  const [from = "", as = ""] = taken.split(" as ");
-  if (from !== "*") return from === name;
-  const escaped = name.replace(/[$#]/g, "\\$&");
-  const owner = as ? `\\b${as.replaceAll("$", "\\$")}\\s*\\??` : "\\)?\\s*\\??";
-  return new RegExp(`${owner}\\.\\s*${escaped}(?![\\w$])`).test(text);
-}
 
 /** Where it stands in files that the index does not know. */
 async function textHits(
@@ -275,6 +276,8 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     );
   const { edits, refused } = await state.remote.ask("rename", [at!, args.to], index, ctx, sources);
   if (refused) throw new Error(refused);
+  const why = await unseen(state, index, at!, edits, ctx);
+  if (why) throw cannot(why);
   const byFile = Map.groupBy(edits, (edit) => edit.path);
   for (const [file, own] of byFile) {
     const { text } = await ctx.files.read(file);
@@ -293,4 +296,23 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     ].join("\n"),
     data: edits,
   };
+}
+
+/** Why a rename would miss uses that TypeScript does not see; "": it would not. */
+async function unseen(
+  state: State,
+  index: Index,
+  at: { path: string; line: number; name: string },
+  edits: { path: string }[],
+  ctx: Ctx,
+): Promise<string> {
+  const inComponents = await usesInComponents(state, index, at, ctx);
+  if (inComponents.length)
+    return `components and pages use it too, and are not read by meaning:\n${capped(inComponents, MAX_TEXT_HITS, "places")}\nEdit each place instead.`;
+  const seen = new Set(edits.map(({ path: file }) => file));
+  const unread = mayUse(index, at.name, Boolean(index.facts(at.path)?.global), ctx).filter(
+    ({ path }) => !seen.has(path),
+  );
+  if (!unread.length) return "";
+  return `it may be used in ${plural(unread.length, "file")} that ${unread.length > 1 ? "were" : "was"} not read: ${named(unread)}. See with grep, and edit each place instead.`;
 }

@@ -52,6 +52,15 @@ export function filesUnder(index: Index, under: string, ctx: Ctx): string[] {
 
 const isUnder = (file: string, folder: string): boolean => !folder || file === folder || file.startsWith(`${folder}/`);
 
+/** Whether an import of `taken` ("a", "a as b", "* as all", "*") brings the name into the file. */
+export function takesName(taken: string, name: string, text: string): boolean {
+  const [from = "", as = ""] = taken.split(" as ");
+  if (from !== "*") return from === name;
+  const escaped = name.replace(/[$#]/g, "\\$&");
+  const owner = as ? `\\b${as.replaceAll("$", "\\$")}\\s*\\??` : "\\)?\\s*\\??";
+  return new RegExp(`${owner}\\.\\s*${escaped}(?![\\w$])`).test(text);
+}
+
 /** Why no code is known of a path. */
 export function whyUnread(index: Index, name: string, ctx: Ctx): string {
   const stat = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false });

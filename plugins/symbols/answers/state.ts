@@ -16,6 +16,7 @@ export interface State {
   project: Project;
   remote: Remote;
   watch: Watch;
+  index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
   sources?: { version: object; all: ReadonlyMap<string, string> }; // of the project's own packages
   survey?: { version: object; about: string; made: Survey }; // what the map counts of the index at that version
@@ -26,14 +27,19 @@ export interface State {
   mapRun?: Promise<void>; // until the map that is being made is there
   mapLook?: { version: object; tokens: number; changes: number }; // when the map was last made or found to be current
   shownMap?: ShownMap; // for the next message
-  sentMap?: ShownMap | undefined; // what the model was told last
+  toldMap: ToldMap;
   arrived: Set<string>; // files that came during the conversation, and not by its edits
   noticeChange(ctx: Ctx): void; // of files that are watched
 }
 /** The map as it is in the prompt. */
+/** What the conversation's model was told last: "" before that. It stays with the conversation. */
+export interface ToldMap {
+  text: string;
+  files: string[]; // of code, on it
+}
 export interface ShownMap {
   text: string;
-  files: readonly string[]; // on it
+  files: readonly string[]; // of code, on it
   indexed: readonly string[]; // all that there were
 }
 /** A symbol as given to a tool; path and line choose one of several. */
@@ -46,6 +52,7 @@ export interface SymbolQuery {
 /** The up-to-date index. In a conversation of several turns, files are watched from then on. */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
+  state.index = index;
   state.partial = partialIndex(index);
   if (state.isOngoing()) state.watch.on(index.names, ctx.git, () => state.noticeChange(unattended(ctx)));
   return index;

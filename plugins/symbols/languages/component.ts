@@ -1,12 +1,13 @@
 // Vue, Svelte and HTML: their scripts are TypeScript's to read, in their place; a component has the name of its file.
 import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt, lineStarts } from "../scan/lines.ts";
+import { eachUse, packUses } from "../scan/uses.ts";
 import { scan } from "../scan.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
 
 const PARTS =
   /<!--[\s\S]*?(?:-->|$)|<(script|style)\b((?:[^>"']|"[^"]*"|'[^']*')*)>([\s\S]*?)(?:<\/\1\s*>|$)|<[a-z][\w.:-]*(?:[^<>"']|"[^"]*"|'[^']*')*>/gi;
-const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g;
+const ATTRIBUTE = /([@:#\w.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>={][^\s"'<>=]*))/g;
 const BRACES = /\{\{?([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}?\}/g;
 const DATA_SCRIPT = /type\s*=\s*["']?(?:application\/(?:ld\+)?json|importmap|text\/(?:template|html))/i;
 
@@ -21,7 +22,7 @@ export function scanComponent(path: string, text: string): Facts {
   const starts = lineStarts(text);
   const parts = partsOf(text);
   const facts = scripted(path, text, parts);
-  const isPage = /\.html?$/i.test(path);
+  const isPage = PAGE.test(path);
   if (isPage) idsIn(facts, parts, starts);
   else facts.symbols.unshift(component(path, starts.length - (text.endsWith("\n") ? 1 : 0)));
   for (const { text: tag, at } of parts.tags) linksOf(facts, tag, lineAt(starts, at), isPage);
@@ -31,16 +32,34 @@ export function scanComponent(path: string, text: string): Facts {
   const own = maskOf(text.length, { comment: parts.comments, string: [...scripts, ...parts.styles], code: [] });
   facts.todos = [...facts.todos, ...todosIn(text, starts, own)].sort((a, b) => a.line - b.line);
   facts.loc = countLines(text, starts, maskOf(text.length, { comment: parts.comments, string: [], code: [] }));
-  if (!isPage) countUses(facts, text, parts);
+  countUses(facts, text, parts, isPage);
   delete facts.global;
   return facts;
 }
 
-/** What of it is no code: comments, styles. */
-export function componentSpans(text: string): { comment: Span[]; string: Span[] } {
-  const { comments, styles } = partsOf(text);
-  return { comment: comments, string: styles };
+/** What is not code: comments and styles; in a page all but scripts and what names something. */
+export function componentSpans(path: string, text: string): { comment: Span[]; string: Span[]; code: Span[] } {
+  const { comments, styles, scripts, tags } = partsOf(text);
+  if (!PAGE.test(path)) return { comment: comments, string: styles, code: [] };
+  const code = scripts.map(({ span }) => span);
+  for (const { text: tag, at } of tags)
+    for (const { index, name, value } of attributesIn(tag)) {
+      if (!namesIn(name, value).length && !HANDLER.test(name)) continue;
+      const start = at + tag.indexOf(value, index + name.length);
+      code.push([start, start + value.length]);
+    }
+  return { comment: comments, string: [[0, text.length]], code };
 }
+const PAGE = /\.html?$/i;
+const HANDLER = /^on[a-z]+$/; // its value is code
+const NAMING = /^(?:class|id|for|form|list|headers|aria-(?:controls|describedby|labelledby|owns))$/;
+/** The classes and ids in an attribute. */
+const namesIn = (name: string, value: string): string[] =>
+  NAMING.test(name)
+    ? value.split(/\s+/).filter(Boolean)
+    : name === "href" && /^#[^/]/.test(value)
+      ? [value.slice(1)]
+      : [];
 
 function partsOf(text: string): Parts {
   const parts: Parts = { scripts: [], comments: [], styles: [], tags: [] };
@@ -90,10 +109,12 @@ const pascal = (name: string): string =>
     .replace(/(?:^|[^\p{L}\p{N}_$]+)([\p{L}\p{N}])/gu, (_, letter: string) => letter.toUpperCase());
 
 function attributesOf(tag: string): Map<string, string> {
-  return new Map(
-    Array.from(tag.matchAll(ATTRIBUTE), ([, name, double, single]) => [name!.toLowerCase(), (double ?? single)!]),
-  );
+  return new Map(attributesIn(tag).map(({ name, value }) => [name, value]));
 }
+const attributesIn = (tag: string): { index: number; name: string; value: string }[] =>
+  Array.from(tag.matchAll(ATTRIBUTE), ({ 1: name, 2: double, 3: single, 4: bare, index }) => {
+    return { index, name: name!.toLowerCase(), value: (double ?? single ?? bare)! };
+  });
 
 function idsIn(facts: Facts, { tags }: Parts, starts: number[]): void {
   for (const { text, at } of tags) {
@@ -122,13 +143,13 @@ function linksOf(facts: Facts, tag: string, line: number, isPage: boolean): void
   facts.imports.push({ from: isBare ? `./${from}` : from, line, how: "import", names: [] });
 }
 
-/** The names in a template: of components, as tags spell them too, and in what is computed. */
-function countUses(facts: Facts, text: string, { scripts, styles, comments, tags }: Parts): void {
-  const uses: Record<string, number> = Object.assign(Object.create(null), facts.uses);
-  const add = (name: string) => void (uses[name] = (uses[name] ?? 0) + 1);
+/** The names in a template: of components, as tags spell them too, of classes and ids, and in what is computed. */
+function countUses(facts: Facts, text: string, { scripts, styles, comments, tags }: Parts, isPage: boolean): void {
+  const uses = new Map<string, number>();
+  const add = (name: string, many = 1) => void uses.set(name, (uses.get(name) ?? 0) + many);
+  eachUse(facts.uses, add);
   const addAll = (code: string) => {
-    for (const [name, many] of Object.entries(usesIn(code, new Uint8Array(code.length))))
-      for (let i = 0; i < many; i++) add(name);
+    for (const [name, many] of usesIn(code, new Uint8Array(code.length))) if (many) add(name, many);
   };
   let [template, from] = ["", 0];
   for (const [start, end] of [...scripts.map(({ span }) => span), ...styles, ...comments].sort((a, b) => a[0] - b[0])) {
@@ -138,9 +159,16 @@ function countUses(facts: Facts, text: string, { scripts, styles, comments, tags
   template += text.slice(from);
   for (const { text: tag } of tags) {
     const name = /^<([\w.-]+)/.exec(tag)![1]!;
-    if (/^\p{Lu}|-/u.test(name)) add(pascal(name.split(".")[0]!));
-    for (const [key, value] of attributesOf(tag)) if (/^(?:[@:#]|v-)/.test(key)) addAll(value);
+    if (!isPage && /^\p{Lu}|-/u.test(name)) add(pascal(name.split(".")[0]!));
+    for (const { name: key, value } of attributesIn(tag)) {
+      for (const one of namesIn(key, value)) add(one);
+      if (isPage ? HANDLER.test(key) : /^(?:[@:#]|v-)/.test(key)) addAll(value);
+      if (/^(?:v-bind)?:class$/.test(key))
+        for (const [, names = ""] of value.matchAll(/["'`]([\w -]+)["'`]/g))
+          for (const one of namesIn("class", names)) add(one);
+    }
+    for (const [, one = ""] of isPage ? [] : tag.matchAll(/\sclass:([\w-]+)/g)) add(one);
   }
-  for (const [, code = ""] of template.matchAll(BRACES)) addAll(code);
-  facts.uses = Object.setPrototypeOf(uses, Object.prototype);
+  if (!isPage) for (const [, code = ""] of template.matchAll(BRACES)) addAll(code);
+  facts.uses = packUses(uses);
 }

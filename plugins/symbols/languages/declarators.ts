@@ -16,6 +16,8 @@ function declared(start: Node): Declared[] {
   let owner = "";
   let node: Node | null = start;
   for (let depth = 0; node && depth < 30; depth++) {
+    if (node.type === "structured_binding_declarator")
+      return node.namedChildren.flatMap((one) => (one ? declared(one) : []));
     if (node.type === "function_declarator") isFunction = true;
     if (node.type === "parenthesized_declarator") isFunction = false; // a pointer to one
     if (node.type === "qualified_identifier") {

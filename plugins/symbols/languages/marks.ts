@@ -27,7 +27,7 @@ export function maskOf(
 }
 
 /** How often each name occurs in code; 0 where only a string is that name. */
-export function usesIn(text: string, mask: Uint8Array, word: RegExp = wordsOf(text)): Record<string, number> {
+export function usesIn(text: string, mask: Uint8Array, word: RegExp = wordsOf(text)): Map<string, number> {
   const uses = new Map<string, number>();
   for (const { 0: name, index } of text.matchAll(word)) {
     if (name.length > MAX_NAME_CHARS) continue;
@@ -35,9 +35,7 @@ export function usesIn(text: string, mask: Uint8Array, word: RegExp = wordsOf(te
     if (mask[index] === CODE) uses.set(name, (known ?? 0) + 1);
     else if (mask[index] === STRING && known === undefined && isQuoted(text, index, name.length)) uses.set(name, 0);
   }
-  const record = Object.create(null);
-  for (const [name, count] of uses) record[name] = count;
-  return Object.setPrototypeOf(record, Object.prototype);
+  return uses;
 }
 /** Letters of all the world's scripts take twice the time. */
 const wordsOf = (text: string): RegExp => (/[^\x00-\x7f]/.test(text) ? WORD : /[a-z_]\w*/gi);

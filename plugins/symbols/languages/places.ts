@@ -22,8 +22,13 @@ export function placesOf(path: string, text: string, name: string): NamePlace[] 
   if (!at.length) return [];
   const mask = maskOf(text.length, spansOf(path, text));
   const starts = lineStarts(text);
+  const isStyled = /\.(?:css|html?)$/i.test(path);
+  const isPart = (
+    start: number, // `btn` is none of `btn-large`
+  ) =>
+    isStyled && (text[start - 1] === "-" || /^-\p{L}/u.test(text.slice(start + name.length, start + name.length + 2)));
   return at
-    .filter((start) => !mask[start])
+    .filter((start) => !mask[start] && !isPart(start))
     .map((start) => {
       const line = lineAt(starts, start);
       return { line, column: start - starts[line - 1]! + 1, start, end: start + name.length };
@@ -32,7 +37,7 @@ export function placesOf(path: string, text: string, name: string): NamePlace[] 
 
 function spansOf(path: string, text: string): Record<"comment" | "string" | "code", Span[]> {
   const spans = { comment: [] as Span[], string: [] as Span[], code: [] as Span[] };
-  if (isComponent(path)) return { ...spans, ...componentSpans(text) };
+  if (isComponent(path)) return { ...spans, ...componentSpans(path, text) };
   const language = languageOf(path);
   if (!language?.grammar) return language ? { ...spans, ...sqlSpans(text) } : spans;
   const grammar = grammarOf(language);

@@ -1,9 +1,11 @@
 // Where imports of other languages lead: to files of the project, by their names alone, as far as their rules go without
 // the settings of a build. What is found nowhere is taken for a package of others.
 import type { Import } from "../scan/facts.ts";
+import { type Crates, noteCrate, rust } from "./crates.ts";
+import { firstOf, folderOf, joined, under, upwards } from "./folders.ts";
 import { languageOf } from "./table.ts";
 
-type Asked = Pick<Import, "from" | "names">;
+type Asked = Pick<Import, "from" | "names" | "inside">;
 /** The files, the first one before others; "" for something outside, "node:" for what comes with the language; none: missing. */
 export type Others = (file: string, one: Asked) => string[];
 
@@ -12,13 +14,11 @@ interface Project {
   byEnd: Map<string, string[]>; // the files, by their own names
   byFolder: Map<string, string[]>;
   modules: { name: string; folder: string }[]; // what go.mod files say
+  crates: Crates;
 }
 const OUTSIDE = [""];
 const BUILT_IN = ["node:"];
 const MAX_FILES = 100; // of one package
-
-const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
-const under = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
 
 /** `read` gives the text of a file of the project. */
 export function openOthers(list: readonly string[], read: (name: string) => string | undefined): Others {
@@ -27,18 +27,26 @@ export function openOthers(list: readonly string[], read: (name: string) => stri
     const look = LOOKS[languageOf(file)?.name ?? ""];
     if (!look) return OUTSIDE;
     project ??= projectOf(list, read);
-    const found = look(project, file, one).filter((to) => to !== file);
-    return [...new Set(found)].slice(0, MAX_FILES);
+    const found = new Set(look(project, file, one));
+    if (found.size > 1) found.delete(file);
+    return [...found].slice(0, MAX_FILES);
   };
 }
 
 function projectOf(list: readonly string[], read: (name: string) => string | undefined): Project {
-  const project: Project = { names: new Set(list), byEnd: new Map(), byFolder: new Map(), modules: [] };
+  const project: Project = {
+    names: new Set(list),
+    byEnd: new Map(),
+    byFolder: new Map(),
+    modules: [],
+    crates: { libs: new Map(), roots: new Set() },
+  };
   const add = (map: Map<string, string[]>, key: string, name: string) =>
     void (map.get(key)?.push(name) ?? map.set(key, [name]));
   for (const name of list) {
     add(project.byEnd, name.slice(name.lastIndexOf("/") + 1), name);
     add(project.byFolder, folderOf(name), name);
+    if (/(?:^|\/)Cargo\.toml$/.test(name)) noteCrate(project.crates, name, read(name) ?? "");
     if (!/(?:^|\/)go\.mod$/.test(name)) continue;
     const [, module] = /^module\s+"?([^\s"]+)/m.exec(read(name) ?? "") ?? [];
     if (module) project.modules.push({ name: module, folder: folderOf(name) });
@@ -72,26 +80,6 @@ function within({ byFolder }: Project, folder: string, ends: RegExp): string[] {
   return (byFolder.get(folder) ?? []).filter((name) => ends.test(name));
 }
 
-/** A path with parts such as "..", from a folder. */
-function joined(folder: string, path: string): string | undefined {
-  const parts = folder ? folder.split("/") : [];
-  for (const part of path.split("/"))
-    if (part === "..") {
-      if (parts.pop() === undefined) return undefined;
-    } else if (part && part !== ".") parts.push(part);
-  return parts.join("/");
-}
-
-const firstOf = ({ names }: Project, paths: readonly (string | undefined)[]): string[] => {
-  const found = paths.find((one) => one !== undefined && names.has(one));
-  return found === undefined ? [] : [found];
-};
-
-/** a, a/b, a/b/c … upwards from a folder. */
-function* upwards(folder: string): Generator<string> {
-  for (let up = folder; up; up = folderOf(up)) yield up;
-  yield "";
-}
 const tails = (path: string, least: number): string[] => {
   const parts = path.split("/");
   return parts.slice(0, Math.max(1, parts.length - least + 1)).map((_, at) => parts.slice(at).join("/"));
@@ -129,39 +117,6 @@ function go(project: Project, _: string, { from }: Asked): string[] {
   if (!from.split("/")[0]!.includes(".")) return BUILT_IN;
   const near = project.modules.length ? [] : tails(from, 2).find((tail) => files(tail).length);
   return typeof near === "string" ? files(near) : OUTSIDE;
-}
-
-/** A crate's own modules, and those of crates beside it. */
-function rust(project: Project, file: string, { from, names }: Asked): string[] {
-  const parts = from.split("::");
-  const [first] = parts;
-  if (/^(?:std|core|alloc|proc_macro|test)$/.test(first!)) return BUILT_IN;
-  const isRoot = /(?:^|\/)(?:mod|lib|main)\.rs$/.test(file);
-  const own = isRoot ? folderOf(file) : file.replace(/\.rs$/, "");
-  let at: string | undefined;
-  if (first === "crate")
-    at = [...upwards(folderOf(file))].find((up) => firstOf(project, [under(up, "lib.rs"), under(up, "main.rs")])[0]);
-  else if (first === "self") at = own;
-  else if (first === "super") at = folderOf(own);
-  else {
-    const crate = project.byEnd.get("lib.rs")?.find((lib) => lib.split("/").at(-3)?.replaceAll("-", "_") === first);
-    at = crate === undefined ? undefined : folderOf(crate);
-    if (at === undefined && firstOf(project, [`${own}/${first}.rs`, `${own}/${first}/mod.rs`]).length)
-      parts.unshift("self");
-    if (parts[0] === "self") at = own;
-  }
-  if (at === undefined) return OUTSIDE;
-  let rest = parts.slice(1);
-  for (; rest[0] === "super"; rest = rest.slice(1)) at = folderOf(at);
-  const found = names.flatMap((name) => moduleOf([...rest, name.split(" as ")[0]!]));
-  const whole = moduleOf(rest);
-  return found.length ? [...new Set([...found, ...(found.length < names.length ? whole : [])])] : whole;
-
-  function moduleOf(path: string[]): string[] {
-    const base = [at, ...path].filter(Boolean).join("/");
-    if (!path.length) return firstOf(project, [`${at}/lib.rs`, `${at}/main.rs`, `${at}/mod.rs`, `${at}.rs`]);
-    return firstOf(project, [`${base}.rs`, `${base}/mod.rs`]);
-  }
 }
 
 /** Packages are folders; a name may be in a file that is called otherwise. */

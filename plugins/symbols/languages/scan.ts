@@ -1,8 +1,9 @@
 // One file's facts in another language, by its grammar. Does not throw, whatever the text is; prepare() comes first.
 import type { Node, QueryMatch, Tree } from "web-tree-sitter";
-import { empty, type Facts, listed } from "../scan/facts.ts";
+import { empty, type Facts, type Import, listed } from "../scan/facts.ts";
 import { lineStarts } from "../scan/lines.ts";
 import { isMarkedGenerated } from "../scan/made.ts";
+import { packUses } from "../scan/uses.ts";
 import { scanComponent } from "./component.ts";
 import { deadline, type Grammar, grammarOf, MAX_PARSE_S, renew } from "./grammar.ts";
 import { importsIn } from "./imports.ts";
@@ -14,12 +15,12 @@ import { isComponent, type Language, languageOf } from "./table.ts";
 const MINIFIED = { lines: 500, chars: 5_000 }; // characters a line on average, in a text of at least so many
 const NOT_C = /^\s*(?:class\s+\w|namespace\b|template\s*<|public:|private:|using\s+\w)|\bstd::|\bconstexpr\b/m;
 
-export function scanLanguage(path: string, text: string): Facts {
+export function scanLanguage(path: string, text: string, seconds = MAX_PARSE_S): Facts {
   if (isComponent(path)) return scanComponent(path, text);
   const language = languageOf(path)!;
   const starts = lineStarts(text);
   if (text.length >= MINIFIED.chars && text.length / starts.length > MINIFIED.lines) return listed("minified");
-  const facts = language.grammar ? scanByGrammar(language, path, text, starts) : scanSql(text, starts);
+  const facts = language.grammar ? scanByGrammar(language, path, text, starts, seconds) : scanSql(text, starts);
   if (isMarkedGenerated(text)) facts.made = true;
   return facts;
 }
@@ -29,11 +30,11 @@ function ruling(language: Language, path: string, text: string): Language {
   return /\.h$/i.test(path) && NOT_C.test(text) ? languageOf("a.hpp")! : language;
 }
 
-function scanByGrammar(given: Language, path: string, text: string, starts: number[]): Facts {
+function scanByGrammar(given: Language, path: string, text: string, starts: number[], seconds: number): Facts {
   const language = ruling(given, path, text);
   const grammar = grammarOf(language);
   if (typeof grammar === "string") return { ...listed(grammar), retry: true };
-  const isLate = deadline();
+  const isLate = deadline(seconds);
   let tree: Tree | null | undefined;
   try {
     tree = parse(grammar, text, isLate);
@@ -43,7 +44,7 @@ function scanByGrammar(given: Language, path: string, text: string, starts: numb
       tree = parse(grammar, mended, isLate);
     }
     const matches = tree ? grammar.query.matches(tree.rootNode, { progressCallback: isLate }) : [];
-    if (!tree || isLate()) return listed(`its ${language.name} takes more than ${MAX_PARSE_S} s to parse`);
+    if (!tree || isLate()) return listed(`its ${language.name} takes more than ${seconds} s to parse`);
     return factsOf({ language, text, starts }, tree.rootNode, matches);
   } catch (error) {
     renew(grammar);
@@ -67,18 +68,30 @@ function factsOf(file: Reading, root: Node, matches: QueryMatch[]): Facts {
   for (const { captures } of matches)
     for (const { name, node } of captures) {
       if (name in spans) spans[name as keyof Spans].push([node.startIndex, node.endIndex]);
-      else if (name === "import")
-        facts.imports.push(...importsIn(language.name, node.text, node.startPosition.row + 1));
+      else if (name === "import") facts.imports.push(...importsAt(language, node));
     }
   const mask = maskOf(text.length, spans);
   const definitions = definitionsIn(file, matches);
   facts.symbols = symbolsOf(file, definitions, spans);
   Object.assign(facts, branchesOf(file, definitions, spans, mask));
-  facts.uses = usesIn(text, mask, language.word);
+  facts.uses = packUses(usesIn(text, mask, language.word));
   facts.todos = todosIn(text, starts, mask);
   facts.loc = countLines(text, starts, mask);
   if (root.hasError && !language.hasMacros) facts.parseError = `line ${firstError(root)} is not understood`;
   return facts;
+}
+
+function importsAt({ name }: Language, node: Node): Import[] {
+  const imports = importsIn(name, node.text, node.startPosition.row + 1);
+  if (name !== "Rust") return imports;
+  const around: string[] = []; // modules that are written out in the file
+  for (let up = node.parent; up; up = up.parent)
+    if (up.type === "mod_item") around.unshift(up.childForFieldName("name")?.text ?? "");
+  if (!around.length) return imports;
+  return imports.map((one) => {
+    if (node.type !== "mod_item") return { ...one, inside: around.length };
+    return { ...one, from: ["self", ...around, one.from.slice("self::".length)].join("::") };
+  });
 }
 
 /** Counts branches, those of each function apart, and how deep they nest. */

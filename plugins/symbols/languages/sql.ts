@@ -1,17 +1,22 @@
 // SQL, by hand: its dialects differ more than a grammar knows, and what is defined begins with CREATE in all of them.
 import { empty, type Facts, MAX_TEXT_CHARS, type Sym } from "../scan/facts.ts";
 import { lineAt } from "../scan/lines.ts";
+import { packUses } from "../scan/uses.ts";
 import { countLines, maskOf, type Span, todosIn, usesIn } from "./marks.ts";
 
 /** Comments, texts, quoted names, and what stands between dollar signs: the body of a function. */
-const TOKENS =
-  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^'\\]|''|\\.)*(?:'|$)|(\$\w*\$)[\s\S]*?(?:\1|$)|"[^"]*"|`[^`]*`|;/g;
+const QUOTED =
+  /--[^\n]*|\/\*[\s\S]*?(?:\*\/|(?![\s\S]))|'(?:[^'\\]|''|\\.)*(?:'|(?![\s\S]))|(\$\w*\$)[\s\S]*?(?:\1|(?![\s\S]))|"[^"]*"|`[^`]*`/;
+/** Where statements end beside their own sign: `GO` (T-SQL) and `/` (Oracle) alone in a line, `DELIMITER //` (MySQL). */
+const ENDS = /^[ \t]*(?:(?:GO|\/)[ \t\d;]*|DELIMITER[ \t]+(\S+)[^\n]*)\r?$/;
+const tokens = (sign: string): RegExp =>
+  new RegExp(`${sign.replace(/[^\w\s]/g, "\\$&")}|${QUOTED.source}|${ENDS.source}`, "gim");
 const PART = /(?:"[^"]+"|`[^`]+`|\[[^\]]+\]|[\p{L}_#@][\p{L}\p{N}_$#@]*)/u.source;
 const CREATE = new RegExp(
   `^CREATE\\s+(?:OR\\s+(?:REPLACE|ALTER)\\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|EXTERNAL|FOREIGN|VIRTUAL|RECURSIVE|` +
     `MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|CONSTRAINT|DEFINER\\s*=\\s*\\S+)\\s+)*` +
     `(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|TYPE|DOMAIN|ENUM|SCHEMA|SEQUENCE|INDEX|AGGREGATE|MACRO)\\s+` +
-    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(${PART}(?:\\s*\\.\\s*${PART}){0,3})`,
+    `(?:CONCURRENTLY\\s+)?(?:IF\\s+NOT\\s+EXISTS\\s+)?(?!(?:ON|IF|CONCURRENTLY)\\b)(${PART}(?:\\s*\\.\\s*${PART}){0,3})`,
   "iu",
 );
 const COLUMN = new RegExp(`^\\s*(${PART})\\s+\\S`, "u");
@@ -22,13 +27,26 @@ const KINDS: Record<string, Sym["kind"]> = {
   ...{ macro: "function", sequence: "variable", index: "const" },
 };
 
-export function sqlSpans(text: string): { comment: Span[]; string: Span[]; ends: number[] } {
-  const [comment, string, ends]: [Span[], Span[], number[]] = [[], [], []];
-  for (const { 0: token, index } of text.matchAll(TOKENS)) {
+export function sqlSpans(text: string, isBody = false): { comment: Span[]; string: Span[]; ends: Span[] } {
+  const [comment, string, ends]: [Span[], Span[], Span[]] = [[], [], []];
+  let sign = ";";
+  let wanted = tokens(sign);
+  for (let found = wanted.exec(text); found; found = wanted.exec(text)) {
+    const { 0: token, 1: dollars, 2: next, index } = found;
     const span: Span = [index, index + token.length];
-    if (token === ";") ends.push(index);
-    else if (/^(?:--|\/\*)/.test(token)) comment.push(span);
+    if (next) {
+      const at = wanted.lastIndex;
+      wanted = tokens((sign = next));
+      wanted.lastIndex = at;
+    }
+    if (dollars && !isBody) {
+      const inner = sqlSpans(token.slice(dollars.length, -dollars.length), true);
+      const moved = ([start, end]: Span): Span => [start, end].map((at) => at + index + dollars.length) as Span;
+      comment.push(...inner.comment.map(moved));
+      string.push(...inner.string.map(moved));
+    } else if (/^(?:--|\/\*)/.test(token) && token !== sign) comment.push(span);
     else if (/^'/.test(token)) string.push(span);
+    else if (!dollars && !/^["`]/.test(token)) ends.push(span);
   }
   return { comment, string, ends };
 }
@@ -39,12 +57,12 @@ export function scanSql(text: string, starts: number[]): Facts {
   const mask = maskOf(text.length, { comment, string, code: [] });
   const plain = Array.from(text, (letter, at) => (mask[at] === 1 && letter !== "\n" ? " " : letter)).join("");
   let from = 0;
-  for (const end of [...ends, text.length]) {
+  for (const [end, next] of [...ends, [text.length, text.length] as Span]) {
     const start = from + /^\s*/.exec(plain.slice(from, end))![0].length;
     define(facts, plain.slice(start, end), start, { text, starts, comment });
-    from = end + 1;
+    from = next;
   }
-  facts.uses = usesIn(text, mask);
+  facts.uses = packUses(usesIn(text, mask));
   facts.todos = todosIn(text, starts, mask);
   facts.loc = countLines(text, starts, mask);
   return facts;

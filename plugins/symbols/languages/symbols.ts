@@ -27,8 +27,9 @@ const HOLDS = new Set<Kind>(["class", "interface", "enum", "scope", "function", 
 const TYPES = new Set<Kind>(["class", "interface", "enum", "scope"]);
 const BODY = /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
-/** `@name(…)`, `#[…]`, `[…]` before a declaration. */
-const ANNOTATIONS = /^(?:(?:@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|#?\[(?:[^[\]]|\[[^[\]]*\])*\])\s*)+/;
+/** `@name(…)`, `#[…]`, `[…]` before a declaration; not `[a, b] = …`. */
+const ANNOTATIONS =
+  /^(?:(?:@(?!interface\b)[\w.:]+(?:\((?:[^()]|\([^()]*\))*\))?|#?\[(?:[^[\]]|\[[^[\]]*\])*\](?!\s*=))\s*)+/;
 
 /** In the order of the text, what is around first. */
 export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[] {
@@ -51,13 +52,18 @@ export function definitionsIn(file: Reading, matches: QueryMatch[]): Definition[
 type Capture = (name: string) => Node | undefined;
 function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definition & { key: string })[] {
   const { language, text } = file;
-  const [name, owner] = [of("name"), ownerOf(of("owner")?.text ?? "")];
+  const [name, pattern, owner] = [of("name"), of("names"), ownerOf(of("owner")?.text ?? "")];
+  if (pattern)
+    return namedIn(pattern).map((one) => ({
+      ...defined(file, kind, node, nameIn(one.text), owner),
+      key: `${one.startIndex}`,
+    }));
   if (name || kind === "scope") {
     const at = name?.startIndex ?? node.startIndex;
     return [{ ...defined(file, kind, node, nameIn(name?.text ?? ""), owner), key: `${at}` }];
   }
   if (language.names) {
-    const head = text.slice(node.startIndex, headEnd(node, text));
+    const head = text.slice(node.startIndex, headEnd(node, text)).replace(NO_NAMES, " ");
     const names = new Set(Array.from(head.matchAll(language.names), ([, one]) => one!));
     return [...names].map((one) => ({ ...defined(file, kind, node, one, ""), key: `.${one}` }));
   }
@@ -66,6 +72,20 @@ function definedBy(file: Reading, kind: Kind, node: Node, of: Capture): (Definit
     key: `${one.at}`,
   }));
 }
+
+/** What `(a, *b), c = …` and its like in other languages give a value to; `a.b` and `a[b]` in it were there before. */
+const namedIn = (node: Node): Node[] =>
+  PATTERN.test(node.type)
+    ? node.namedChildren.flatMap((one) => (!one || isLabel(one) ? [] : namedIn(one)))
+    : /^(?:identifier|simple_identifier|name)$/.test(node.type)
+      ? [node]
+      : [];
+/** `let (x: a, y: b)` of Swift. */
+const isLabel = ({ parent, nextSibling }: Node): boolean => parent?.type === "pattern" && nextSibling?.type === ":";
+const PATTERN =
+  /^(?:pattern|pattern_list|(?:tuple|list|list_splat)_pattern|(?:multi_)?variable_declaration|list_literal|variable_name)$/;
+/** In the head of a style rule. */
+const NO_NAMES = /\/\*[\s\S]*?\*\/|"[^"]*"|'[^']*'|\[[^\]]*\]/g;
 
 /** `*Server`, `Pair[K, V]`, `Point<T>`, `shop::Cart`: the type itself. */
 const ownerOf = (text: string): string =>
@@ -121,6 +141,7 @@ function headEnd(node: Node, text: string): number {
   const type = node.childForFieldName("type");
   const within =
     type && (type.childForFieldName("body") ?? type.namedChildren.find((one) => one && BODY.test(one.type)));
+  if (!node.childCount) return start + /^[^;\n]*/.exec(text.slice(start, start + 4 * MAX_TEXT_CHARS))![0].length; // a keyword
   const line = text.indexOf("\n", node.startIndex);
   const end = line < 0 ? node.endIndex : Math.min(line, node.endIndex);
   return Math.min(within?.startIndex ?? node.endIndex, isOpen(text.slice(node.startIndex, end)) ? node.endIndex : end);
@@ -129,14 +150,23 @@ function headEnd(node: Node, text: string): number {
 const isOpen = (line: string): boolean => /[(<,]\s*$/.test(line);
 
 function oneLine(text: string): string {
-  const shown = text.slice(0, 4 * MAX_TEXT_CHARS).replace(/(?:\s|\/\*[\s\S]*?\*\/)+/g, " ");
-  return shown
-    .replace(/([([]) | (?=[)\]])/g, "$1")
-    .replace(/,(?=[)\]])/g, "")
+  return text
+    .slice(0, 4 * MAX_TEXT_CHARS)
+    .replace(QUOTED_OR_BLANK, (all, quoted?: string, open?: string, comma?: string) => {
+      if (quoted) return quoted.replace(/\s+/g, " ");
+      return open ?? (comma === undefined ? " " : all.includes("\n") ? "" : comma);
+    })
     .replace(/(?:\s|[{;:,=]|=>|\bdo$|\bend$|(?<=\)) ?\{\}?$)+$/, "")
     .trim()
     .slice(0, MAX_TEXT_CHARS);
 }
+
+/** Blanks and comments, after a bracket, before one with a comma that ends its line, and elsewhere. */
+const QUOTED_OR_BLANK = new RegExp(
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`\n]*`|\[\[[\s\S]*?\]\])/.source +
+    /|([([])BLANK+|(,?)BLANK+(?=[)\]])|BLANK+/.source.replaceAll("BLANK", /(?:\s|\/\*[\s\S]*?\*\/)/.source),
+  "g",
+);
 
 /** What is defined where: owners, what is local, what a method is, and the comment before each. */
 export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans): Sym[] {
@@ -148,9 +178,10 @@ export function symbolsOf(file: Reading, all: Definition[], { comment }: Spans):
     const { sym, start, owner } = one;
     while (open.length && open.at(-1)!.end <= start) open.pop();
     if (sym) {
-      const around = open.findLast((other) => HOLDS.has(kindOf(other)) && isOwner(file, other));
-      const own = [...open.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name), owner];
-      const isLocal = open.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
+      const outer = open.filter(({ from, end }) => from < one.from || end > one.end); // `int f(void), g(void);` is one node
+      const around = outer.findLast((other) => HOLDS.has(kindOf(other)) && isOwner(file, other));
+      const own = [...outer.filter((other) => isOwner(file, other)).map((other) => other.owner || other.name), owner];
+      const isLocal = outer.some(({ sym }) => sym?.kind === "function" || sym?.kind === "method");
       if (TYPES.has(around ? kindOf(around) : "key") || owner) toMember(sym);
       sym.owner = [...new Set(own.filter(Boolean))].join(".");
       if (!sym.owner) delete sym.owner;

@@ -1,8 +1,8 @@
 // The languages that are read beside TypeScript, JavaScript, JSON and YAML: their files, their grammars, and what in a tree is
 // a definition, an import, a comment, a string, a branch. TypeScript's own files are read by TypeScript's parser, exactly.
 //
-// A query names what it finds: a kind of symbol (@class, @function, …) with its @name and, where that stands apart, its
-// @owner; @scope for what only has an owner; @import, @comment, @string, @code (within a string), @branch (it nests), @case.
+// A query names what it finds: a kind of symbol (@class, @function, …) with its @name, or a pattern that holds several
+// @names, and, where that stands apart, its @owner; @scope for what only has an owner; @import, @comment, @string, @code (within a string), @branch (it nests), @case.
 import type { Sym } from "../scan/facts.ts";
 
 export interface Language {
@@ -53,7 +53,7 @@ export const LANGUAGES: readonly Language[] = [
 (class_definition name: (identifier) @name) @class
 (function_definition name: (identifier) @name) @function
 (type_alias_statement left: (type (identifier) @name)) @type
-(expression_statement (assignment left: (identifier) @name)) @variable
+(assignment left: (_) @names) @variable
 [(import_statement) (import_from_statement)] @import
 (comment) @comment
 (string) @string
@@ -76,7 +76,7 @@ export const LANGUAGES: readonly Language[] = [
 (type_alias name: (_) @name) @type
 (method_elem name: (_) @name) @method
 (field_declaration name: (_) @name) @property
-(const_spec name: (identifier) @name) @const
+(const_spec (identifier) @name) @const
 (var_spec name: (identifier) @name) @variable
 (import_spec) @import
 (comment) @comment
@@ -100,6 +100,8 @@ export const LANGUAGES: readonly Language[] = [
 [(function_item name: (_) @name) (function_signature_item name: (_) @name) (macro_definition name: (_) @name)] @function
 (const_item name: (_) @name) @const
 (static_item name: (_) @name) @variable
+(token_tree "pub" @variable . "static" . (identifier)? . (identifier) @name . ":")
+(token_tree "static" @variable . (identifier)? . (identifier) @name . ":")
 [(type_item name: (_) @name) (associated_type name: (_) @name)] @type
 (field_declaration name: (_) @name) @property
 (use_declaration) @import
@@ -118,6 +120,7 @@ export const LANGUAGES: readonly Language[] = [
     query: `
 [(class_declaration name: (_) @name) (record_declaration name: (_) @name)] @class
 [(interface_declaration name: (_) @name) (annotation_type_declaration name: (_) @name)] @interface
+(record_declaration parameters: (formal_parameters (formal_parameter name: (_) @name) @property))
 (enum_declaration name: (_) @name) @enum
 (enum_constant name: (_) @name) @member
 [(method_declaration name: (_) @name) (constructor_declaration name: (_) @name)] @method
@@ -147,6 +150,7 @@ export const LANGUAGES: readonly Language[] = [
     query: `${C_DECLARATIONS}
 (class_specifier name: (_) @name body: (_)) @class
 (namespace_definition name: (_) @name) @namespace
+(namespace_alias_definition name: (_) @name) @namespace
 (alias_declaration name: (_) @name) @type
 (concept_definition name: (_) @name) @type
 (raw_string_literal) @string
@@ -161,6 +165,7 @@ export const LANGUAGES: readonly Language[] = [
     grammar: "c_sharp",
     query: `
 [(class_declaration name: (_) @name) (struct_declaration name: (_) @name) (record_declaration name: (_) @name)] @class
+(record_declaration (parameter_list (parameter name: (_) @name) @property))
 (interface_declaration name: (_) @name) @interface
 (enum_declaration name: (_) @name) @enum
 (enum_member_declaration name: (_) @name) @member
@@ -189,9 +194,14 @@ export const LANGUAGES: readonly Language[] = [
 (class name: (_) @name) @class
 (module name: (_) @name) @namespace
 [(method name: (_) @name) (singleton_method name: (_) @name)] @function
-(assignment left: (constant) @name) @const
+[(assignment left: (constant) @name) (operator_assignment left: (constant) @name)] @const
+(assignment left: (left_assignment_list (constant) @name)) @const
 ((call method: (identifier) @method arguments: (argument_list (simple_symbol) @name)) @property
-  (#any-of? @method "attr_reader" "attr_writer" "attr_accessor"))
+  (#any-of? @method "attr_reader" "attr_writer" "attr_accessor" "class_attribute" "cattr_accessor" "mattr_accessor"))
+(alias name: (identifier) @name) @function
+((call method: (identifier) @method arguments: (argument_list . [(simple_symbol) @name (string (string_content) @name)]))
+  @function (#any-of? @method "alias_method" "define_method" "define_singleton_method"))
+((call method: (identifier) @method arguments: (argument_list (simple_symbol) @name)) @function (#eq? @method "delegate"))
 ((call method: (identifier) @method arguments: (argument_list (string))) @import
   (#any-of? @method "require" "require_relative" "load" "autoload"))
 (comment) @comment
@@ -217,8 +227,10 @@ export const LANGUAGES: readonly Language[] = [
 (const_declaration (const_element (name) @name)) @const
 (property_declaration (property_element name: (variable_name (name) @name))) @property
 (property_promotion_parameter name: (variable_name (name) @name)) @property
-((function_call_expression function: (name) @function_name arguments: (arguments . (argument (string (string_content) @name))))
+((function_call_expression function: (name) @function_name
+  arguments: (arguments . (argument [(string (string_content) @name) (encapsed_string . (string_content) @name .)])))
   @const (#eq? @function_name "define"))
+(program (expression_statement (assignment_expression left: (_) @names)) @variable)
 [(namespace_use_declaration) (require_expression) (require_once_expression) (include_expression)
   (include_once_expression)] @import
 (comment) @comment
@@ -239,7 +251,7 @@ export const LANGUAGES: readonly Language[] = [
 (object_declaration name: (_) @name) @class
 (function_declaration (user_type) @owner . "." . name: (_) @name) @function
 (function_declaration name: (_) @name) @function
-(property_declaration (variable_declaration (identifier) @name)) @variable
+(property_declaration [(variable_declaration) (multi_variable_declaration)] @names) @variable
 (class_parameter ["val" "var"] (identifier) @name) @property
 (type_alias type: (_) @name) @type
 (enum_entry (identifier) @name) @member
@@ -265,7 +277,8 @@ export const LANGUAGES: readonly Language[] = [
 (protocol_declaration name: (_) @name) @interface
 [(function_declaration name: (simple_identifier) @name) (protocol_function_declaration name: (simple_identifier) @name)] @function
 (init_declaration "init" @name) @function
-(property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @variable
+(property_declaration name: (pattern) @names) @variable
+(macro_declaration (simple_identifier) @name) @function
 (protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @property
 (typealias_declaration name: (type_identifier) @name) @type
 (associatedtype_declaration name: (type_identifier) @name) @type
@@ -290,6 +303,7 @@ export const LANGUAGES: readonly Language[] = [
     query: `
 (function_definition name: (word) @name) @function
 (variable_assignment name: (variable_name) @name) @variable
+(declaration_command ["declare" "typeset"] (variable_name) @name) @variable
 ((command name: (command_name (word) @command)) @import (#any-of? @command "source" "."))
 (comment) @comment
 [(string) (raw_string) (ansi_c_string) (heredoc_body)] @string
@@ -309,7 +323,18 @@ export const LANGUAGES: readonly Language[] = [
 (assignment_statement
   (variable_list name: (dot_index_expression table: (_) @owner field: (_) @name))
   (expression_list value: (function_definition))) @method
+(variable_declaration (assignment_statement
+  (variable_list . name: (identifier) @name .)
+  (expression_list . value: (function_definition) .))) @function
+(assignment_statement
+  (variable_list . name: (identifier) @name .)
+  (expression_list . value: (function_definition) .)) @function
+(field name: (identifier) @name value: (function_definition)) @function
 (chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))) @variable)
+(chunk (variable_declaration (variable_list name: (identifier) @name)) @variable)
+(chunk (assignment_statement (variable_list name: (identifier) @name)) @variable)
+(chunk (assignment_statement
+  (variable_list name: (dot_index_expression table: (identifier) @owner field: (_) @name))) @property)
 ((function_call name: (identifier) @called) @import (#any-of? @called "require" "dofile"))
 (comment) @comment
 (string) @string

@@ -10,7 +10,10 @@ export const FOCUSED = { damping: 0.25, backward: 0.4 }; // near what was asked 
 /** An import by itself; a use without an import; names that more files define say nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
-/** Who uses whose symbols, those that it imports first. */
+/**
+ * Who uses whose symbols, those that it imports first. This runs once in a process, before V8 has made it fast: loops by
+ * index take a third of the time and no memory.
+ */
 export function networkOf({ docs, reexports, definers, users, uses }: Uses): Network {
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
   const weights = new Float64Array(docs.length);
@@ -34,12 +37,14 @@ export function networkOf({ docs, reexports, definers, users, uses }: Uses): Net
     }
     function use(doc: number, name: number, count: number): void {
       const all = definers[name]!;
-      if (!count || all.length > EDGE.definers || all.includes(doc)) return;
+      const { length } = all;
+      if (!count || length > EDGE.definers || all.includes(doc)) return;
       let near = 0;
-      for (const to of all) if (reachedBy[to] === doc) near++;
+      for (let i = 0; i < length; i++) if (reachedBy[all[i]!] === doc) near++;
+      if (!near && length > EDGE.guessed) return;
       const weight = Math.sqrt(count) * Math.log(1 + docs.length / users[name]!);
-      if (near) for (const to of all) reachedBy[to] === doc && add(to, weight / near);
-      else if (all.length <= EDGE.guessed) for (const to of all) add(to, (EDGE.elsewhere * weight) / all.length);
+      const share = near ? weight / near : (EDGE.elsewhere * weight) / length;
+      for (let i = 0; i < length; i++) if (!near || reachedBy[all[i]!] === doc) add(all[i]!, share);
     }
   }
   return normalized(docs.length, found);
@@ -59,7 +64,8 @@ export function networkOf({ docs, reexports, definers, users, uses }: Uses): Net
 function normalized(many: number, { from, to, weight }: { from: number[]; to: number[]; weight: number[] }): Network {
   const edgeStart = new Int32Array(many + 1);
   const sums = new Float64Array(many);
-  for (const [edge, one] of from.entries()) {
+  for (let edge = 0; edge < from.length; edge++) {
+    const one = from[edge]!;
     const other = to[edge]!;
     edgeStart[one + 1]!++;
     edgeStart[other + 1]!++;
@@ -69,9 +75,9 @@ function normalized(many: number, { from, to, weight }: { from: number[]; to: nu
   for (let doc = 0; doc < many; doc++) edgeStart[doc + 1]! += edgeStart[doc]!;
   const next = edgeStart.slice();
   const net = { edgeStart, to: new Int32Array(2 * from.length), share: new Float64Array(2 * from.length) };
-  for (const [edge, one] of from.entries()) {
-    put(one, to[edge]!, weight[edge]!);
-    put(to[edge]!, one, weight[edge]! * FOCUSED.backward);
+  for (let edge = 0; edge < from.length; edge++) {
+    put(from[edge]!, to[edge]!, weight[edge]!);
+    put(to[edge]!, from[edge]!, weight[edge]! * FOCUSED.backward);
   }
   return net;
 
@@ -92,9 +98,10 @@ export function pageRank({ edgeStart, to, share }: Network, start: Float64Array,
     const next = new Float64Array(now.length);
     let [lost, change] = [0, 0];
     for (let doc = 0; doc < now.length; doc++) {
-      const [edge, end, weight] = [edgeStart[doc]!, edgeStart[doc + 1]!, damping * now[doc]!];
-      if (edge === end) lost += weight;
-      for (let at = edge; at < end; at++) next[to[at]!]! += weight * share[at]!;
+      const end = edgeStart[doc + 1]!;
+      const weight = damping * now[doc]!;
+      if (edgeStart[doc] === end) lost += weight;
+      for (let at = edgeStart[doc]!; at < end; at++) next[to[at]!]! += weight * share[at]!;
     }
     for (let doc = 0; doc < now.length; doc++) {
       next[doc]! += (1 - damping + lost) * first[doc]!;

@@ -1,5 +1,6 @@
 // The best rows that fit into the budget.
 
+import { thousands } from "zz/text";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { hashesIn } from "../scan/words.ts";
 import type { MapRequest, RepoMap } from "./contract.ts";
@@ -147,6 +148,6 @@ function textOf(path: string, sym?: Sym): string {
 function footer(files: number, symbols: number): string {
   const parts = [[files, "file"] as const, [symbols, "symbol"] as const]
     .filter(([many]) => many)
-    .map(([many, what]) => `${many.toLocaleString("en-US")} ${what}${many === 1 ? "" : "s"}`);
+    .map(([many, what]) => `${thousands(many)} ${what}${many === 1 ? "" : "s"}`);
   return `[${parts.join(" and ")} left out; repo_map with a query or more tokens shows others]`;
 }

@@ -1,7 +1,8 @@
 // What is counted once for a project, whatever the query: who uses whom, and which words are where.
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
-import { type Bag, hashesIn, keyOf } from "../scan/words.ts";
+import { eachUse } from "../scan/uses.ts";
+import { hashesIn, wordsOfName } from "../scan/words.ts";
 import type { Other, Source } from "./contract.ts";
 import { type Network, networkOf } from "./network.ts";
 
@@ -54,7 +55,7 @@ export function surveyOf(sources: Source[], others: Other[]): Survey {
   };
   for (const [doc, facts] of known.entries()) for (const sym of facts?.symbols ?? []) define(all, doc, sym);
   for (const [doc, facts] of known.entries()) if (facts) countUses(all, doc, facts);
-  const words = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one.words] as const])));
+  const texts = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])));
   for (const [doc, facts] of known.entries()) {
     docs[doc]!.shown = facts ? publicSymbols(facts).length : 0;
     if (facts && (facts.made || facts.unread === "minified")) docs[doc]!.place = "made";
@@ -66,8 +67,8 @@ export function surveyOf(sources: Source[], others: Other[]): Survey {
       net: networkOf(all),
       users: new Map(Array.from(names, ([name, id]) => [name, all.users[id]!])),
     },
-    ...bagsOf(docs.map(({ path, source }) => source?.words ?? words.get(path))),
     ...symbolsOf(known),
+    ...bagsOf(docs.map(({ path, source }) => source ?? texts.get(path))),
   };
 }
 
@@ -132,43 +133,55 @@ function define(all: Uses, doc: number, sym: Sym): void {
   if (isPublic(sym) && docs.at(-1) !== doc) docs.push(doc);
 }
 function countUses({ names, users, definers, uses }: Uses, doc: number, facts: Facts): void {
-  const used = facts.uses; // made when it is asked for
-  for (const name in used) {
+  eachUse(facts.uses, (name, count) => {
     const id = names.get(name);
-    if (id === undefined) continue;
+    if (id === undefined) return;
     users[id]!++;
-    if (!definers[id]!.length) continue;
+    if (!definers[id]!.length) return;
     uses.doc.push(doc);
     uses.name.push(id);
-    uses.count.push(used[name]!);
-  }
+    uses.count.push(count);
+  });
 }
 
-function bagsOf(all: (Bag | undefined)[]): Pick<Survey, "bags" | "lengths"> {
+/** One file after the other, since its words may come from the disk. */
+function bagsOf(all: (Pick<Source, "words"> | undefined)[]): Pick<Survey, "bags" | "lengths"> {
   const starts = new Uint32Array(all.length + 1);
-  for (const [doc, bag] of all.entries()) starts[doc + 1] = starts[doc]! + (bag?.hashes.length ?? 0);
-  const [values, counts] = [new Uint32Array(starts.at(-1)!), new Uint8Array(starts.at(-1)!)];
+  let [values, counts] = [new Uint32Array(FIRST_WORDS), new Uint8Array(FIRST_WORDS)];
   const lengths = new Float64Array(all.length);
-  for (const [doc, bag] of all.entries()) {
+  for (const [doc, file] of all.entries()) {
+    const bag = file?.words;
+    const [from, end] = [starts[doc]!, starts[doc]! + (bag?.hashes.length ?? 0)];
+    starts[doc + 1] = end;
     if (!bag) continue;
-    values.set(bag.hashes, starts[doc]);
-    counts.set(bag.counts, starts[doc]);
-    for (const count of bag.counts) lengths[doc]! += count;
+    if (end > values.length) [values, counts] = [larger(values, end), larger(counts, end)];
+    values.set(bag.hashes, from);
+    counts.set(bag.counts, from);
+    let length = 0;
+    for (let i = 0; i < bag.counts.length; i++) length += bag.counts[i]!;
+    lengths[doc] = length;
   }
-  return { bags: { starts, values, counts }, lengths };
+  const end = starts.at(-1)!;
+  return { bags: { starts, values: values.slice(0, end), counts: counts.slice(0, end) }, lengths };
+}
+const FIRST_WORDS = 1 << 16;
+function larger<T extends Uint32Array | Uint8Array>(all: T, least: number): T {
+  const found = new (all.constructor as new (length: number) => T)(Math.max(least, Math.ceil(all.length * 1.5)));
+  found.set(all);
+  return found;
 }
 
 function symbolsOf(known: (Facts | undefined)[]): Pick<Survey, "symbols" | "symbolWords" | "symbolNames"> {
   const starts = new Uint32Array(known.length + 1);
   const [wordStarts, words, names]: [number[], number[], number[]] = [[0], [], []];
-  const split = new Map<string, { own: number[]; key: number }>(); // many names are declared often
+  const split = new Map<string, ReturnType<typeof wordsOfName>>(); // many names are declared often
   for (const [doc, facts] of known.entries()) {
     for (const { name } of facts?.symbols ?? []) {
-      const { own, key } = split.get(name) ?? { own: [...new Set(hashesIn(name))], key: keyOf(name) };
-      split.set(name, { own, key });
-      words.push(...own);
+      let known = split.get(name);
+      if (!known) split.set(name, (known = wordsOfName(name)));
+      for (let i = 0; i < known.own.length; i++) words.push(known.own[i]!);
       wordStarts.push(words.length);
-      names.push(key);
+      names.push(known.key);
     }
     starts[doc + 1] = names.length;
   }

@@ -5,6 +5,7 @@ import { absolute } from "./disk.ts";
 import { treeOf } from "./documents.ts";
 import { isMainExport, linksOf } from "./links.ts";
 import { type Found, isLocal, locate, wordOf } from "./locate.ts";
+import { membersOf } from "./members.ts";
 import { importersOf, resolve } from "./modules.ts";
 import { begin, grow, has, sliceOf, slimOf } from "./programs.ts";
 import { isCleared, reachOf } from "./reach.ts";
@@ -19,7 +20,7 @@ export function load(state: State, at: At, isWhole = true): Target {
   const found = locate(source, at.line, at.name);
   if (!found)
     throw new Error(
-      `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there has that name. Look it up again.`,
+      `Cannot find '${at.name}' at ${at.path}:${at.line}: nothing there has that name for TypeScript. Use grep, or read_file there.`,
     );
   const position = found.name.getStart(source);
   const slim = isWhole ? undefined : slimTarget(state, slice, file, found);
@@ -32,7 +33,13 @@ export function load(state: State, at: At, isWhole = true): Target {
 /** Without the types of files that cannot matter, if those are not needed. */
 function slimTarget(state: State, slice: Slice, file: string, found: Found) {
   const reached = reachOf(state, slice, file, found);
-  if (!reached) return undefined;
+  if (!reached) {
+    const members = membersOf(state, slice, file, found);
+    if (!members) return undefined;
+    const isLoaded = has(slice, members);
+    const typed = isLoaded ? slice : slimOf(state, slice, members, members.isBrowser ? "typed" : "plain");
+    return { slice: typed, isSlim: !isLoaded, files: members.files, words: members.words };
+  }
   const { files, words, doubts } = reached;
   const isLoaded = has(slice, reached);
   const slim = isLoaded ? slice : slimOf(state, slice, reached);

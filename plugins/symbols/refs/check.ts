@@ -1,10 +1,11 @@
 // The type errors in a file.
 import { ts } from "ts-morph";
+import { conflictMarks } from "../scan/conflict.ts";
 import { codeFile } from "./candidates.ts";
 import { internals } from "./compiler.ts";
 import { configOf } from "./configs.ts";
 import type { Problem } from "./contract.ts";
-import { isScript, relative } from "./disk.ts";
+import { isScript, relative, textOf } from "./disk.ts";
 import { begin, grow, sliceOf } from "./programs.ts";
 import type { State } from "./state.ts";
 import { compare } from "./words.ts";
@@ -16,10 +17,22 @@ export function check(state: State, paths: string[]): Problem[] {
     configOf(state, file),
   )) {
     const program = grow(state, sliceOf(state, files[0]!), files, false);
-    for (const file of files) found.push(...diagnose(program, file).map((_0) => problemOf(state, _0)));
+    for (const file of files) {
+      const source = program.getSourceFile(file);
+      const marks = source ? conflictMarks(textOf(state, file)) : [];
+      const all = marks.length ? marks.map((start) => atMark(source!, start)) : diagnose(program, file);
+      found.push(...all.map((one) => problemOf(state, one)));
+    }
   }
   return found.sort((a, b) => compare(a.path, b.path) || a.line - b.line || a.column - b.column || a.code - b.code);
 }
+
+/** Its trees have both sides of a conflict, so what else is wrong there says nothing. */
+const atMark = (file: ts.SourceFile, start: number): ts.Diagnostic => ({
+  ...{ file, start, length: MARK_CHARS, category: ts.DiagnosticCategory.Error },
+  ...{ code: 1185, messageText: "Merge conflict marker encountered." },
+});
+const MARK_CHARS = 7;
 
 export function diagnose(program: ts.Program, file: string): ts.Diagnostic[] {
   const source = program.getSourceFile(file);

@@ -20,6 +20,11 @@ export interface Group {
   symbol: string; // as TypeScript writes it: "function foo(): void"
   places: Place[];
 }
+/** What a name means wherever the project has it, though nothing of the project defines it. */
+export interface Named {
+  groups: Group[];
+  left: number; // files that were not looked into, because the time was over
+}
 export interface Edit {
   path: string;
   start: number;
@@ -40,6 +45,8 @@ export interface Problem {
 }
 export interface Service {
   references(at: At): Group[];
+  /** All places of a name in these files, apart by what it means there. */
+  named(name: string, paths: string[]): Named;
   rename(at: At, to: string): Renaming;
   check(paths: string[]): Problem[];
   /** What could not be read since the last question, as sentences. */

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { ts } from "ts-morph";
 import type { CompilerGate } from "zz";
+import { markedText } from "../encoding.ts";
 import type { State } from "./state.ts";
 import { tryTo } from "./words.ts";
 
@@ -65,12 +66,12 @@ function mayLookUp(state: State, file: string): boolean {
 
 export function textOf(state: State, file: string): string {
   if (!state.libs.has(file) && !state.gate.mayLookUp(file)) return "";
-  return state.libs.get(file) ?? tryTo(() => readFileSync(file, "utf8")) ?? ""; // deleted meanwhile
+  return state.libs.get(file) ?? tryTo(() => markedText(readFileSync(file))) ?? ""; // deleted meanwhile
 }
 
 export function pathAndLine(state: State, file: string, start: number): string {
   const before = textOf(state, file).slice(0, start);
-  return `${relative(state, file)}:${before.split(/\r\n?|\n/).length}`;
+  return `${relative(state, file)}:${before.split("\n").length}`;
 }
 
 const IMPORT_LOOKUP = /\/node_modules\/|\/package\.json$/; // wherever an import of a package may lead

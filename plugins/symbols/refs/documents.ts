@@ -1,12 +1,18 @@
 // Each file's tree, parsed once per version, and the names in it.
 import { ts } from "ts-morph";
+import { bothSides } from "../scan/conflict.ts";
+import { lineStarts } from "../scan/lines.ts";
 import { internals, JSDOC } from "./compiler.ts";
 import { isScript, textOf, versionOf } from "./disk.ts";
-import type { Slice, State } from "./state.ts";
+import { LIB, type Slice, type State } from "./state.ts";
 import { tryTo } from "./words.ts";
 
 export type Acquired = [string, unknown, unknown, unknown, unknown, string, ts.ScriptKind | undefined, ParseOptions];
 type ParseOptions = ts.CreateSourceFileOptions;
+
+/** TypeScript's own declarations, for all services of this process: parsing and binding them takes most of a first question. */
+const LIBRARIES = new Map<string, WeakRef<ts.SourceFile>>();
+const { getKeyForCompilationSettings } = ts.createDocumentRegistry();
 
 /** A file's tree, as the program will have it; `isFull`: with its JSDoc, since the caller looks for names in it. */
 export function treeOf(state: State, slice: Slice, file: string, isFull = true): ts.SourceFile | undefined {
@@ -41,12 +47,20 @@ export function parsed(
   const format = how.impliedNodeFormat;
   if (known?.version === version && known.format === format) return known.source;
   const jsDocParsingMode = isScript(file) || slice.full.has(file) ? JSDOC.all : JSDOC.none;
-  const source = parse(state, file, textOf(state, file), version, kind, { ...how, jsDocParsingMode });
+  const make = () => parse(state, file, textOf(state, file), version, kind, { ...how, jsDocParsingMode });
+  const key = `${file} ${version} ${kind} ${format} ${getKeyForCompilationSettings(slice.config.options)}`;
+  const source = file.startsWith(LIB) ? shared(key, make) : make();
   slice.docs.set(file, { version, format, source });
   return source;
 }
 
-/** A file nested too deep for the parser is treated as empty. */
+function shared(key: string, make: () => ts.SourceFile): ts.SourceFile {
+  const source = LIBRARIES.get(key)?.deref() ?? make();
+  if (!LIBRARIES.get(key)?.deref()) LIBRARIES.set(key, new WeakRef(source));
+  return source;
+}
+
+/** A file nested too deep for the parser is treated as empty; of a merge conflict both sides count. */
 export function parse(
   state: State,
   file: string,
@@ -57,9 +71,13 @@ export function parse(
 ) {
   const make = (text: string) =>
     ts.createLanguageServiceSourceFile(file, ts.ScriptSnapshot.fromString(text), how, version, false, kind);
-  const source = tryTo(() => make(text)) ?? make("");
+  const source = tryTo(() => make(bothSides(text))) ?? make("");
+  if (!file.startsWith(LIB) && OTHER_BREAKS.test(text)) Object.assign(source, { lineMap: lineStarts(text) });
   return Object.assign(source, { nameTable: { get: nameLookup(state, source) } });
 }
+
+/** What ends a line for TypeScript alone: all other tools, and the index, count by line feeds. */
+const OTHER_BREAKS = /[\u2028\u2029]|\r(?!\n)/;
 
 /**
  * TypeScript asks each file whether it contains a name, and walks every tree once for that; here the text is searched
@@ -69,7 +87,7 @@ export function parse(
 function nameLookup(state: State, source: ts.SourceFile): (name: ts.__String) => number | undefined {
   return (name) => {
     if (!holds(source.text, internals.unescapeLeadingUnderscores(name))) return undefined;
-    return state.isThorough ? -1 : tableOf(state, source).get(name);
+    return state.isThorough || source.fileName.startsWith(LIB) ? -1 : tableOf(state, source).get(name);
   };
 }
 

@@ -48,6 +48,24 @@ function modulesOf(state: State, slice: Slice, file: string): string[] {
 export const resolve = (state: State, slice: Slice, module: string, file: string): string | undefined =>
   targetsOf(state, slice, module, file)[0];
 
+/** Which files import each file, in any way; `known`: where an import leads, by the file and what it says. */
+export function importersByFile(
+  state: State,
+  slice: Slice,
+  known = new Map<string, string[]>(),
+): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const file of state.names)
+    for (const from of new Set(state.index.passing!.of(relative(state, file)).map((one) => one.from))) {
+      const next = nextTo(state, from, file, slice.config.options);
+      const key = `${file}\n${from}`;
+      const leads = next ? [next] : (known.get(key) ?? targetsOf(state, slice, from, file, false));
+      if (!next) known.set(key, leads);
+      for (const target of leads) found.set(target, (found.get(target) ?? new Set()).add(file));
+    }
+  return found;
+}
+
 /** `isNoted`: what may not be read on the way is reported. */
 export function targetsOf(state: State, slice: Slice, module: string, file: string, isNoted = true): string[] {
   const { options, cache } = configFor(state, slice, file);

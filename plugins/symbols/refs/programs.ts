@@ -17,9 +17,11 @@ export function close(state: State): void {
   state.slices = [];
 }
 
-function drop({ service, slim }: Slice): void {
+function drop({ service, slim, typed, plain }: Slice): void {
   service.dispose();
   slim?.service.dispose();
+  typed?.service.dispose();
+  plain?.service.dispose();
 }
 
 /** The disk may have changed since the last question: configs, packages, the files themselves. */
@@ -45,7 +47,8 @@ export function forgetModules(state: State): void {
     config.cache = newCache(state, config.options);
     if (config.files) config.files = filesOf(state, config.path);
   }
-  for (const slice of state.slices) for (const one of [slice, slice.slim]) if (one) one.importsMayHaveChanged = true;
+  for (const slice of state.slices)
+    for (const one of [slice, slice.slim, slice.typed, slice.plain]) if (one) one.importsMayHaveChanged = true;
 }
 
 /**
@@ -81,9 +84,11 @@ export function has({ program, full, seen, importsMayHaveChanged }: Slice, { fil
 }
 
 /** These files and, of what they import, these files alone: a hundredth of all that the types of a large project need. */
-export function slimOf(state: State, slice: Slice, { files, documented }: Few): Slice {
-  const isRoom = slice.slim && slice.slim.roots.size + files.length <= MAX_SLIM_FILES;
-  const slim = (slice.slim = isRoom ? slice.slim! : newSlim(state, slice));
+export function slimOf(state: State, slice: Slice, { files, documented }: Few, key: Kind = "slim"): Slice {
+  const known = slice[key];
+  const more = known ? files.filter((file) => !known.roots.has(file)).length : 0;
+  const isRoom = known && (!more || known.roots.size + more <= MAX_SLIM_FILES);
+  const slim = (slice[key] = isRoom ? known : newSlim(state, slice, key));
   const fresh = files.filter((file) => !slim.roots.has(file));
   for (const file of documented) slice.full.add(file);
   for (const file of fresh) slim.roots.add(file);
@@ -92,9 +97,25 @@ export function slimOf(state: State, slice: Slice, { files, documented }: Few): 
   return slim;
 }
 
-function newSlim(state: State, slice: Slice): Slice {
-  slice.slim?.service.dispose();
-  const options = { ...slice.config.options, lib: ["lib.es5.d.ts"], types: [], noLib: false };
+type Kind = "slim" | "typed" | "plain";
+/** Without what browsers declare, or with hardly anything. */
+function optionsFor(own: ts.CompilerOptions, kind: Kind): ts.CompilerOptions {
+  if (kind === "typed") return own;
+  if (kind === "slim") return { ...own, lib: ["lib.es5.d.ts"], types: [], noLib: false };
+  const all = own.lib ?? [
+    ts
+      .getDefaultLibFileName(own)
+      .replace(/^lib\.d/, "lib.es5.d")
+      .replace("lib.es6.", "lib.es2015.")
+      .replace(".full.", "."),
+  ];
+  return { ...own, lib: all.filter((name) => !/\blib\.(?:dom|webworker|scripthost)\b/.test(name)) };
+}
+
+function newSlim(state: State, slice: Slice, key: Kind): Slice {
+  slice[key]?.service.dispose();
+  const { options: own } = slice.config;
+  const options = optionsFor(own, key);
   const roots = new Set<string>();
   const slim: Omit<Slice, "service"> = {
     ...slice,
@@ -106,6 +127,8 @@ function newSlim(state: State, slice: Slice): Slice {
   };
   delete slim.program;
   delete slim.slim;
+  delete slim.typed;
+  delete slim.plain;
   return Object.assign(slim, { service: newService(state, slim as Slice, roots) });
 }
 

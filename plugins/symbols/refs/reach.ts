@@ -6,7 +6,7 @@ import { absolute, isScript, relative, textOf } from "./disk.ts";
 import { isInJsDoc, treeOf } from "./documents.ts";
 import { linksOf } from "./links.ts";
 import { type Found, isLocal, partsOf, wordOf } from "./locate.ts";
-import { nextTo, targetsOf } from "./modules.ts";
+import { importersByFile, nextTo, targetsOf } from "./modules.ts";
 import type { Passing, Slice, State } from "./state.ts";
 
 export interface Reached {
@@ -96,7 +96,7 @@ const TOP_KINDS = new Set([
 function seriousDoubts(reach: Reach): Doubt[] {
   const { state, holders, globals, doubts } = reach;
   if (!doubts.size) return [];
-  const importers = importersByFile(reach);
+  const importers = importersByFile(state, reach.slice);
   return [...doubts.values()].filter(({ file }) => {
     const reached = new Set([file]);
     for (const one of reached) {
@@ -106,17 +106,6 @@ function seriousDoubts(reach: Reach): Doubt[] {
     return false;
   });
 }
-function importersByFile({ state, slice, passing }: Reach): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const file of state.names)
-    for (const from of new Set(passing.of(relative(state, file)).map((one) => one.from))) {
-      const next = nextTo(state, from, file, slice.config.options);
-      for (const target of next ? [next] : targetsOf(state, slice, from, file, false))
-        found.set(target, (found.get(target) ?? new Set()).add(file));
-    }
-  return found;
-}
-
 /** Other files from which a module that exposes the name exports something under the same name: that may hide it. */
 function rivals(reach: Reach): string[] {
   const { state, passing, words, exposing } = reach;

@@ -72,14 +72,20 @@ function usesOfBindings(state: State, { slice }: Target, places: Place[]): Place
 }
 
 /** Whether it takes apart what import() or require() gives. */
-function isOfModule({ parent: { parent } }: ts.BindingElement): boolean {
-  let value = ts.isVariableDeclaration(parent) ? parent.initializer : undefined;
+export function isOfModule({ parent: { parent } }: ts.BindingElement): boolean {
+  return ts.isVariableDeclaration(parent) && !!moduleCall(parent.initializer);
+}
+/** What import() or require() names. */
+export function moduleOf(expression: ts.Expression | undefined): string | undefined {
+  const [from] = moduleCall(expression)?.arguments ?? [];
+  return from && ts.isStringLiteralLike(from) ? from.text : undefined;
+}
+function moduleCall(value: ts.Expression | undefined): ts.CallExpression | undefined {
   while (value && (ts.isAwaitExpression(value) || ts.isParenthesizedExpression(value))) value = value.expression;
-  if (!value || !ts.isCallExpression(value)) return false;
+  if (!value || !ts.isCallExpression(value)) return undefined;
   const { expression } = value;
-  return (
-    expression.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(expression) && expression.text === "require")
-  );
+  const isRequire = ts.isIdentifier(expression) && expression.text === "require";
+  return isRequire || expression.kind === ts.SyntaxKind.ImportKeyword ? value : undefined;
 }
 
 /** Uses in scripts through require(), and of what a script exports: TypeScript does not search for them, but knows what a name refers to. */
@@ -110,7 +116,11 @@ export function usesInScripts(state: State, { slice, file, position, files, word
   }
 }
 
-function placeOf(state: State, program: ts.Program, { fileName, textSpan, ...reference }: ts.ReferenceEntry): Place {
+export function placeOf(
+  state: State,
+  program: ts.Program,
+  { fileName, textSpan, ...reference }: ts.ReferenceEntry,
+): Place {
   const source = program.getSourceFile(fileName)!;
   const { line, character } = source.getLineAndCharacterOfPosition(textSpan.start);
   const starts = source.getLineStarts();
@@ -119,12 +129,13 @@ function placeOf(state: State, program: ts.Program, { fileName, textSpan, ...ref
     ...{ start: textSpan.start, end: textSpan.start + textSpan.length },
     text: source.text
       .slice(starts[line], starts[line + 1])
+      .replace(/[\r\u2028\u2029]/g, " ")
       .trim()
       .slice(0, MAX_LINE_CHARS),
     kind: kindOfPlace(internals.getTouchingPropertyName(source, textSpan.start), reference),
   };
 }
-const short = (text: string): string => text.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
+export const short = (text: string): string => text.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
 
 function kindOfPlace(node: ts.Node, is: { isDefinition?: boolean; isWriteAccess?: boolean }): Place["kind"] {
   const { parent } = node;

@@ -1,6 +1,8 @@
 // Renaming a symbol, unless that would change what the code means.
 
+import { readFileSync } from "node:fs";
 import { ts } from "ts-morph";
+import { isUtf16 } from "../encoding.ts";
 import { load, type Target } from "./candidates.ts";
 import { diagnose, problemOf } from "./check.ts";
 import { internals } from "./compiler.ts";
@@ -9,7 +11,7 @@ import { absolute, pathAndLine, relative, textOf } from "./disk.ts";
 import { newService } from "./programs.ts";
 import { usesInScripts } from "./references.ts";
 import type { State } from "./state.ts";
-import { compare } from "./words.ts";
+import { compare, tryTo } from "./words.ts";
 
 type Change = Edit & { before: number }; // text to insert before the new name
 const PROBLEM_SEARCH_MS = 10_000; // ms that a rename may look for new problems
@@ -33,6 +35,9 @@ function rename(state: State, at: At, to: string): Renaming {
   const spans = spansOf(slice.service, file, position);
   const outside = spans.find(({ fileName }) => !state.names.has(fileName));
   if (outside) return refuse(`it also stands in '${relative(state, outside.fileName)}', outside the project's code.`);
+  const wide = spans.find(({ fileName }) => tryTo(() => isUtf16(readFileSync(fileName))));
+  if (wide)
+    return refuse(`'${relative(state, wide.fileName)}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
   const edits = spans.map((span) => editOf(span, to)).sort(byPlace);
   const renamed = new Set(edits.map(({ path, start }) => `${relative(state, path)}:${start}`));
   const missed = usesInScripts(state, target).find(({ path, start }) => !renamed.has(`${path}:${start}`));

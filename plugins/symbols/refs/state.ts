@@ -23,6 +23,8 @@ export interface Slice {
   seen: number; // how many it then had in full
   importsMayHaveChanged: boolean; // an import may lead elsewhere than before
   slim?: Slice; // what names at the top level of modules need: it shares the trees
+  typed?: Slice; // what names of members need, with the types that lead to them
+  plain?: Slice; // the same, without those of browsers
   only?: Set<string>; // the files that imports may lead to
   unwarmed: ts.Node[]; // what warm() has not processed yet, the next one last
 }

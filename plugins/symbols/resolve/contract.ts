@@ -8,7 +8,7 @@ import type { Import } from "../scan/facts.ts";
 export interface Resolver {
   prepare(files: Iterable<readonly [file: string, imports: readonly Asked[]]>): Promise<void>; // before resolve()
   resolve(file: string, one: Asked): string | undefined;
-  others(file: string, one: Pick<Import, "from" | "names">): string[] | undefined; // undefined: resolve() knows. See languages/resolve.ts
+  others(file: string, one: Pick<Import, "from" | "names" | "inside">): string[] | undefined; // undefined: resolve() knows. See languages/resolve.ts
   packages(): { folder: string; mains: string[] }[]; // mains: what package.json names as main, bin, exports …
   kept(): Kept; // the same object as was given, unless there are new answers
 }
@@ -25,6 +25,7 @@ export type How = Import["how"];
 export interface Edge {
   to: string | undefined; // if it is internal
   also?: string[]; // where an import is of several files
+  own?: true; // what a module within a file takes from the file itself
   spec: string;
   line: number;
   kind: "internal" | "external" | "builtin" | "missing";

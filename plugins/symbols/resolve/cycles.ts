@@ -9,7 +9,11 @@ export function cycles({ imports }: Graph): { files: string[]; round: string[] }
   const next = new Map(
     Array.from(imports, ([file, edges]) => [
       file,
-      [...new Set(edges.filter(({ kind, how }) => kind === "internal" && how !== "type").map(({ to }) => to!))],
+      [
+        ...new Set(
+          edges.filter(({ kind, how, own }) => kind === "internal" && how !== "type" && !own).map(({ to }) => to!),
+        ),
+      ],
     ]),
   );
   return groupsOf(next)

@@ -15,6 +15,7 @@ export async function graphOf(
   for (const [file, facts] of all) {
     const edges = facts.imports.map((one) => {
       const others = resolver.others(file, one);
+      if (others?.[0] === file) return { ...edgeOf(one, file), own: true as const };
       return others ? edgeOf(one, ...others) : edgeOf(one, resolver.resolve(file, one));
     });
     imports.set(file, edges);

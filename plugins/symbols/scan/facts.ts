@@ -1,11 +1,13 @@
 // What the index knows about one file: its symbols, imports, exports, uses and TODO comments.
 
+import { NO_USES } from "./uses.ts";
+
 /** The index entry of one file, without bodies. */
 export interface Facts {
   symbols: Sym[];
   imports: Import[];
   exports: Export[];
-  uses: Record<string, number>; // how often each identifier occurs
+  uses: string; // how often each identifier occurs: see uses.ts
   todos: Todo[];
   loc: number; // lines that are neither blank nor comment
   nesting: number; // the deepest nesting of blocks and functions
@@ -35,6 +37,7 @@ export interface Import {
   line: number;
   how: "import" | "type" | "export" | "dynamic" | "require";
   names: string[]; // "foo", "foo as bar", "default as x", "* as all", "*"
+  inside?: number; // Rust: so many modules of the file itself are around it
 }
 export interface Export {
   name: string; // as other files see it
@@ -59,6 +62,6 @@ export const MAX_TEXT_CHARS = 120;
 export const listed = (unread: string): Facts => ({ ...empty(), unread });
 
 export const empty = (): Facts => ({
-  ...{ symbols: [], imports: [], exports: [], uses: {}, todos: [] },
+  ...{ symbols: [], imports: [], exports: [], uses: NO_USES, todos: [] },
   ...{ loc: 0, nesting: 0, decisions: 0 },
 });

@@ -171,6 +171,15 @@ function twice(numbers: Uint32Array): Uint32Array<ArrayBuffer> {
   return more;
 }
 
+/** The words of a name, each once, and the name as a whole: what the bag of its file has. */
+export function wordsOfName(name: string): { own: number[]; key: number } {
+  if (!IDENTIFIER.test(name)) return { own: [...new Set(hashesIn(name))], key: keyOf(name) };
+  const own: number[] = [];
+  const words = addWords(name, 0, name.length, (hash) => void (own.includes(hash) || own.push(hash)));
+  return { own, key: words > 1 ? nameHash(name) : wordHash(name) };
+}
+const IDENTIFIER = /^[\w$]+$/;
+
 /** The most frequent ones, where there are too many. The counts are zero again afterwards. */
 function packed(touched: number[]): Buffer {
   const kept =
@@ -193,9 +202,10 @@ export function readBag(bytes: Uint8Array): Bag {
   const many = Math.floor(bytes.length / ENTRY_BYTES);
   const bag = { hashes: new Uint32Array(many), counts: new Uint8Array(many) };
   for (let i = 0, at = 0; i < many; i++) {
-    const [a, b, c, d] = [bytes[at++]!, bytes[at++]!, bytes[at++]!, bytes[at++]!];
-    bag.hashes[i] = (a & 0x7f) | ((b & 0x7f) << 7) | ((c & 0x7f) << 14) | (((d >>> 4) & 7) << 21);
-    bag.counts[i] = COUNTS[d & 15]!;
+    const first = (bytes[at++]! & 0x7f) | ((bytes[at++]! & 0x7f) << 7) | ((bytes[at++]! & 0x7f) << 14);
+    const last = bytes[at++]!;
+    bag.hashes[i] = first | (((last >>> 4) & 7) << 21);
+    bag.counts[i] = COUNTS[last & 15]!;
   }
   return bag;
 }

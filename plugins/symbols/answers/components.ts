@@ -1,0 +1,74 @@
+// Uses in Vue and Svelte components, and in pages: a rename cannot follow them, since TypeScript does not read these files.
+import type { Ctx } from "zz";
+import { isComponent } from "../languages/table.ts";
+import { type Index, mayRead } from "../project.ts";
+import { using } from "../rows.ts";
+import type { Facts, Import } from "../scan/facts.ts";
+import { importGraph } from "./imports.ts";
+import { takesName } from "./rows.ts";
+import type { State } from "./state.ts";
+
+const MAX_TEXT_CHARS = 120;
+
+/** Rows of components that use what is defined there; what only has the same name is none. */
+export async function usesInComponents(
+  state: State,
+  index: Index,
+  { path, line, name }: { path: string; line: number; name: string },
+  ctx: Ctx,
+): Promise<string[]> {
+  const facts = index.facts(path);
+  const sym = facts?.symbols.find((one) => one.line === line && one.name === name);
+  const isMember = !sym || Boolean(sym.owner);
+  if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
+  const users = using(index.pageIndexes, name).filter((file) => isComponent(file) && mayRead(ctx, file));
+  if (!users.length) return [];
+  const { placesOf } = await import("../languages/places.ts");
+  const { imports } = await importGraph(
+    state,
+    index,
+    ctx,
+    users.map((file) => [file, index.facts(file)!] as const),
+  );
+  const rows: string[] = [];
+  for (const file of users) {
+    const { text } = await ctx.files.read(file);
+    const own = index.facts(file)!;
+    const places = placesOf(file, text, name);
+    const isUse = ({ start, end }: { start: number; end: number }): boolean =>
+      isMember ? isMemberUse(text, start, end) : isCall(text, start, end);
+    const isMeant = isMember ? places.some(isUse) : (isTaken(file, own, text) ?? (!isOwn(own) && places.some(isUse)));
+    if (!isMeant) continue;
+    const lines = text.split("\n");
+    const uses = new Set(places.filter((place) => !isMember || isUse(place)).map((place) => place.line));
+    rows.push(...[...uses].map((at) => `${file}:${at}: ${lines[at - 1]!.trim().slice(0, MAX_TEXT_CHARS)}`));
+  }
+  return rows;
+
+  /** Undefined: no import says. */
+  function isTaken(file: string, { imports: own }: Facts, text: string): boolean | undefined {
+    const edges = imports.get(file) ?? [];
+    const taking = own.flatMap((one, i) => (one.names.some((taken) => takesName(taken, name, text)) ? [edges[i]] : []));
+    if (!taking.length) return undefined;
+    return taking.some((edge) => edge && (edge.kind === "missing" || (edge.kind === "internal" && !isOther(edge.to))));
+  }
+  /** Whether that file has another thing of the name. */
+  function isOther(to: string | undefined): boolean {
+    if (!to || to === path) return false;
+    const { symbols = [], imports: taken = [] as Import[] } = index.facts(to) ?? {};
+    const isPassedOn = taken.some(({ names }) => names.some((one) => one.split(" as ").includes(name)));
+    return !isPassedOn && symbols.some((one) => one.name === name && !one.owner && one.exported);
+  }
+  function isOwn({ symbols }: Facts): boolean {
+    return symbols.some((one) => one.name === name);
+  }
+}
+
+/** `.name`, or taken out of something: `{ name } =`. */
+const isMemberUse = (text: string, start: number, end: number): boolean =>
+  /\.\s*$/.test(text.slice(Math.max(0, start - 40), start)) ||
+  (/[{,]\s*$/.test(text.slice(Math.max(0, start - 40), start)) && /^[^{};]*\}\s*=/.test(text.slice(end, end + 400)));
+/** Components can use functions that a build imports for them. */
+const isCall = (text: string, start: number, end: number): boolean =>
+  !/[.\w$]\s*$/.test(text.slice(Math.max(0, start - 40), start).replace(/\b(?:return|await|new|in|of)\s+$/, "")) &&
+  /^\s*\(/.test(text.slice(end, end + 40));

@@ -1,0 +1,194 @@
+// What the index lists and did not read: too large, minified, in another encoding, without a grammar that works. An answer
+// that may lack something because of it says so.
+import fs from "node:fs";
+import type { Ctx } from "zz";
+import { isComponent, languageOf } from "../languages/table.ts";
+import { type Index, mayRead } from "../project.ts";
+import { containing } from "../rows.ts";
+import { isMade } from "../scan/made.ts";
+import { relative, SCRIPT } from "./rows.ts";
+
+const MAX_NAMED = 3; // files in a sentence
+const MAX_LOOK_BYTES = 64_000_000; // of all files that are looked into for one answer
+const MAX_LOOK_MS = 400;
+const CHUNK = 1 << 20; // bytes
+const OVERLAP = 512; // bytes between two chunks: a word, or an import, may stand across their border
+const MAX_WORDS = 8;
+
+export interface Unread {
+  path: string;
+  why: string;
+}
+/** What an answer is about. */
+export interface About {
+  words?: string[]; // a file that has none of them lacks nothing
+  anywhere?: boolean; // also as a part of a longer word
+  path?: string; // of a file, or a folder
+  like?: boolean; // only files whose language can use what the answer shows
+  users?: boolean; // of the file at `path`
+  imports?: boolean; // of all files
+  map?: boolean;
+}
+
+const found = new WeakMap<object, Unread[]>(); // by the version of the index
+
+/** The code that may be read and was not. */
+export function unreadCode(index: Index, ctx: Ctx): Unread[] {
+  let all = found.get(index.version);
+  if (!all) {
+    const paths = new Set(containing(index.pageIndexes, ',"r":"', ',"x":"nested too deep', ',"x":"cannot be parsed'));
+    all = [...paths].sort().flatMap((path) => {
+      const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
+      const why = unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);
+      return why ? [{ path, why: why.replace(/\.$/, "") }] : [];
+    });
+    found.set(index.version, all);
+  }
+  return all.filter(({ path }) => mayRead(ctx, path));
+}
+const isCode = (file: string): boolean => SCRIPT.test(file) || !!languageOf(file);
+
+/** The scripts and components that were not read and may use a thing of that name. */
+export function mayUse(index: Index, name: string, isGlobal: boolean, ctx: Ctx): Unread[] {
+  const scripts = unreadCode(index, ctx).filter(({ path }) => familiesOf(path).includes("script"));
+  return withWords(scripts, { words: [name], isImporting: !isGlobal }, ctx);
+}
+
+/** What the answer may lack, in a sentence; "": nothing. */
+export function lackOf(index: Index, about: About, answer: { text: string; data?: unknown }, ctx: Ctx): string {
+  const all = unreadCode(index, ctx);
+  if (!all.length) return "";
+  if (/^Cannot .*\b(?:was|were) not read\b/.test(answer.text)) return ""; // said already
+  const { words = [], path, users } = about;
+  const file = path === undefined ? "" : relative(path, ctx);
+  const own = all.find((one) => one.path === file);
+  if (own && !users) return /not read/.test(answer.text) ? "" : `[Not read: ${named([own])}; grep searches it]`;
+  const shown = new Set(answer.text.split("\n").map((row) => /^(.+?)(?::\d+:.*)?$/.exec(row)?.[1]));
+  if (about.map) {
+    const others = all.filter((one) => !isMade(one.path));
+    const onMap = others.filter((one) => shown.has(one.path));
+    const more = words.length ? withWords(others, { words: words.slice(0, MAX_WORDS) }, ctx) : [];
+    return sentence([...new Map([...onMap, ...more].map((one) => [one.path, one])).values()], "Not read");
+  }
+  if (about.imports) {
+    const importing = all.filter((one) => !isMade(one.path));
+    return sentence(importing, "Not read, so that what these import is not counted");
+  }
+  const families = new Set((users ? [file] : about.like ? pathsIn(answer.data) : []).flatMap(familiesOf));
+  const fitting = all
+    .filter((one) => !shown.has(one.path) && one.path !== file)
+    .filter((one) => !families.size || familiesOf(one.path).some((family) => families.has(family)));
+  if (users)
+    return sentence(withWords(fitting, { words: importedAs(file), isImporting: SCRIPT.test(file) }, ctx), MAY_IMPORT);
+  const near = fitting.filter(
+    (one) => (!file || one.path.startsWith(`${file}/`)) && !(about.anywhere && isMade(one.path)),
+  );
+  const wanted = words.filter((word) => /^\S+$/.test(word));
+  if (!wanted.length) return "";
+  const having = withWords(near, { words: wanted, anywhere: about.anywhere ?? false }, ctx);
+  return sentence(having, `Not read, though '${wanted[0]}' stands there`, "; grep shows where");
+}
+const MAY_IMPORT = "Not read, and may import it";
+
+/** The message of a failure, and the answer that there is nothing, hold for what was read. */
+export const qualified = (text: string): string =>
+  text
+    .replace(/': (?=(?:nothing|none|no code)\b)/, "': in what was read, ")
+    .replace(/^Nothing imports/, "Nothing that was read imports");
+
+function sentence(all: Unread[], head: string, next = ""): string {
+  return all.length ? `[${head}: ${named(all)}${next}]` : "";
+}
+
+/** The first few with the reason, and how many more there are. */
+export function named(all: Unread[]): string {
+  const byReason = Map.groupBy(all.slice(0, MAX_NAMED), ({ why }) => why);
+  const parts = [...byReason].map(([why, some]) => `${some.map(({ path }) => path).join(" and ")} (${why})`);
+  return parts.join(", ") + (all.length > MAX_NAMED ? ` and ${all.length - MAX_NAMED} more` : "");
+}
+
+/** Languages that use one another's things are one family. */
+function familiesOf(file: string): string[] {
+  if (SCRIPT.test(file)) return ["script"];
+  if (isComponent(file)) return ["script", "markup"];
+  const name = languageOf(file)?.name ?? "";
+  return [({ CSS: "markup", "C++": "C", Kotlin: "Java" } as Record<string, string>)[name] ?? name];
+}
+
+/** The files that the data of an answer names. */
+function pathsIn(data: unknown): string[] {
+  if (!Array.isArray(data)) return [];
+  return data.flatMap(({ path, places }: { path?: string; places?: { path: string }[] }) =>
+    path ? [path] : (places ?? []).map((place) => place.path),
+  );
+}
+
+/** What an import of the file has in it; nothing where that cannot be told. */
+function importedAs(file: string): string[] {
+  const [name = "", folder] = file.split("/").reverse();
+  const stem = name.replace(/(?:\.d)?\.\w+$/, "");
+  const isScript = SCRIPT.test(file) || isComponent(file);
+  if (isScript ? stem === "index" : /^(?:mod|main|lib|__init__)$/.test(stem)) return [];
+  return isScript || !folder ? [stem] : [stem, folder];
+}
+
+interface Wanted {
+  words: string[]; // none: any file counts
+  anywhere?: boolean;
+  isImporting?: boolean; // only files that import something
+}
+
+/** Those whose bytes have one of the words, and those that would take too long to look into. */
+function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
+  const until = performance.now() + MAX_LOOK_MS;
+  let left = MAX_LOOK_BYTES;
+  return all.flatMap((one) => {
+    const has = performance.now() < until ? look(one.path) : undefined;
+    return has === undefined ? [{ ...one, why: `${one.why}, not searched` }] : has ? [one] : [];
+  });
+
+  function look(name: string): boolean | undefined {
+    let fd: number | undefined;
+    try {
+      fd = ctx.files.open(ctx.files.path(name));
+      left -= fs.fstatSync(fd).size;
+      return left < 0 ? undefined : has(fd, wanted);
+    } catch {
+      return undefined;
+    } finally {
+      if (fd !== undefined) fs.closeSync(fd);
+    }
+  }
+}
+
+const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
+
+/** In any encoding that a text may have. */
+function has(fd: number, { words, anywhere = false, isImporting = false }: Wanted): boolean {
+  const forms = words.flatMap((word) => [
+    ...[...new Set([Buffer.from(word).toString("latin1"), word])].map((text) => Buffer.from(text, "latin1")),
+    ...[Buffer.from(word, "utf16le"), Buffer.from(word, "utf16le").swap16()],
+  ]);
+  const bytes = Buffer.allocUnsafe(CHUNK + OVERLAP);
+  let [kept, isFound, imports] = [0, !words.length, !isImporting];
+  for (;;) {
+    const read = fs.readSync(fd, bytes, kept, CHUNK, null);
+    const piece = bytes.subarray(0, kept + read);
+    isFound ||= forms.some((form) => standsIn(piece, form, anywhere, !read));
+    imports ||= IMPORT.test(piece.toString("latin1").replaceAll("\0", "")); // UTF-16 has zeros between
+    if ((isFound && imports) || !read) return isFound && imports;
+    kept = Math.min(OVERLAP, piece.length);
+    piece.copy(bytes, 0, piece.length - kept);
+  }
+}
+
+function standsIn(piece: Buffer, word: Buffer, anywhere: boolean, isLast: boolean): boolean {
+  for (let at = piece.indexOf(word); at >= 0; at = piece.indexOf(word, at + 1)) {
+    const end = at + word.length;
+    if (anywhere) return true;
+    if (end === piece.length && !isLast) return false; // what follows comes with the next piece
+    if (!isLetter(piece[at - 1]) && !isLetter(piece[end])) return true;
+  }
+  return false;
+}
+const isLetter = (byte: number | undefined): boolean => byte !== undefined && /[\w$]/.test(String.fromCharCode(byte));

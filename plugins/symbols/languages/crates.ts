@@ -1,0 +1,97 @@
+// Rust: where `use` and `mod` lead, by the usual places of modules, and by the names that Cargo.toml files give to crates.
+import type { Import } from "../scan/facts.ts";
+import { firstOf, folderOf, joined, under, upwards } from "./folders.ts";
+
+export interface Crates {
+  libs: Map<string, string>; // the file of each library, by the name that code has for it
+  roots: Set<string>; // files where a crate begins that are not called lib.rs or main.rs
+}
+interface Project {
+  names: ReadonlySet<string>;
+  byEnd: Map<string, string[]>;
+  crates: Crates;
+}
+interface Module {
+  folder: string; // of what is in it
+  file?: string | undefined; // where that is known
+}
+
+/** What the text of a Cargo.toml says. */
+export function noteCrate({ libs, roots }: Crates, name: string, text: string): void {
+  const folder = folderOf(name);
+  const section = (title: string) => text.split(/^\s*\[/m).find((one) => one.startsWith(`${title}]`)) ?? "";
+  const settingOf = (key: string, of: string) => new RegExp(`^\\s*${key}\\s*=\\s*["']([^"']+)["']`, "m").exec(of)?.[1];
+  const [own, lib] = [section("package"), section("lib")];
+  const crate = settingOf("name", lib) ?? settingOf("name", own);
+  if (crate) libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
+  for (const [, path] of text.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
+    const root = joined(folder, path!);
+    if (root) roots.add(root);
+  }
+}
+
+export function rust(project: Project, file: string, asked: Pick<Import, "from" | "names" | "inside">): string[] {
+  const { from, names } = asked;
+  const parts = from.split("::");
+  if (/^(?:std|core|alloc|proc_macro|test)$/.test(parts[0]!)) return ["node:"];
+  const { at, rest } = startOf(project, file, parts, asked.inside ?? 0) ?? {};
+  if (!at || !rest) return /^\p{Lu}/u.test(from) ? [file] : [""]; // the variants of a type
+  const found = names.map((name) => moduleOf([...rest, name.split(" as ")[0]!])[0]);
+  const whole = parts[0] === "self" && !names.length ? moduleOf(rest) : holderOf(rest);
+  return [...found.filter((one) => one !== undefined), ...(found.length && !found.includes(undefined) ? [] : whole)];
+
+  function moduleOf(path: string[]): string[] {
+    const base = [at!.folder, ...path].filter(Boolean).join("/");
+    if (path.length) return firstOf(project, [`${base}.rs`, `${base}/mod.rs`]);
+    if (at!.file) return [at!.file];
+    return firstOf(project, [...["lib.rs", "main.rs", "mod.rs"].map((one) => under(base, one)), `${base}.rs`]);
+  }
+  /** A type, or a module within a file, is in the file of what is around it. */
+  function holderOf(path: string[]): string[] {
+    const holder = moduleOf(path);
+    return holder.length || !path.length ? holder : holderOf(path.slice(0, -1));
+  }
+}
+
+/** The module that a path begins at, and what follows. `inside`: so many modules of the file itself are around it. */
+function startOf(project: Project, file: string, parts: string[], inside: number) {
+  const own: Module = {
+    folder: /(?:^|\/)mod\.rs$/.test(file) || isRoot(project, file) ? folderOf(file) : file.replace(/\.rs$/, ""),
+    file,
+  };
+  const [first] = parts;
+  if (first === "crate") {
+    const at = isRoot(project, file) ? own : rootAbove(project, file);
+    return at && { at, rest: parts.slice(1) };
+  }
+  if (first === "self" || first === "super") {
+    const rest = parts.slice(first === "self" ? 1 : 0);
+    let at = own;
+    for (let left = inside; rest[0] === "super"; rest.shift()) if (left-- <= 0) at = { folder: folderOf(at.folder) };
+    return { at, rest };
+  }
+  const lib = libOf(project, first!);
+  if (lib) return { at: { folder: folderOf(lib), file: lib }, rest: parts.slice(1) };
+  const beside = [`${own.folder}/${first}.rs`, `${own.folder}/${first}/mod.rs`].map((one) => one.replace(/^\//, ""));
+  return firstOf(project, beside).length ? { at: own, rest: parts } : undefined;
+}
+
+function libOf({ crates, byEnd, names }: Project, crate: string): string | undefined {
+  const lib = crates.libs.get(crate);
+  if (lib && names.has(lib)) return lib;
+  return byEnd.get("lib.rs")?.find((one) => one.split("/").at(-3)?.replaceAll("-", "_") === crate);
+}
+
+/** Where a crate begins: also each test, benchmark, example and further program of a package. */
+function isRoot({ names, crates }: Project, file: string): boolean {
+  if (/(?:^|\/)(?:lib|main)\.rs$/.test(file) || crates.roots.has(file)) return true;
+  const [, home = ""] = /^(.*?)(?:(?:tests|benches|examples|src\/bin)\/[^/]+|build)\.rs$/.exec(file) ?? ["", "none"];
+  return names.has(`${home}Cargo.toml`);
+}
+function rootAbove(project: Project, file: string): Module | undefined {
+  for (const folder of upwards(folderOf(file))) {
+    const [root] = firstOf(project, [under(folder, "lib.rs"), under(folder, "main.rs")]);
+    if (root) return { folder, file: root };
+  }
+  return undefined;
+}

@@ -1,18 +1,24 @@
-// again: if a command failed on a copy of the project for want of hosts or .git, offers to run it again with them.
+// again: if a command failed for want of hosts, or on a copy of the project for want of .git, offers to run it again with
+// them.
 import fs from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Result } from "zz";
 import { unique } from "./judge/state.ts";
 
-type Call = { command: string; timeout_ms?: number };
+type Call = { command: string; timeout_ms?: number; hosts?: string[] };
+/** Where it ran, in words: as a place, and what there is not. */
+const WHERE = {
+  copy: { ran: "on a copy of the project", lacks: "a copy has none of that", again: ", in the project itself" },
+  sandbox: { ran: "in the sandbox", lacks: "the sandbox let it reach none of that", again: "" },
+} as const;
 export type Lack = { hosts: string[] } | { direct: true; owner?: true };
-/** By command and hosts, why it is now run for the second time: shown with the question. */
+/** The reason for a second run, by command and hosts; shown with the question. */
 export type Offers = Map<string, string>;
 export const offerOf = (command: string, hosts: readonly string[] = []): string => JSON.stringify([command, hosts]);
 
 const UNREACHABLE =
   /EAI_AGAIN|ENOTFOUND|ENETUNREACH|resolve host|Temporary failure in name resolution|Name or service not known|nodename nor servname|Network is unreachable|Failed to resolve|no such host|dial (tcp|udp)/i;
-/** It says that a connection failed, and not where to. */
+/** Output that says that a connection failed, but not to which host. */
 const VAGUE =
   /fetch failed|network (error|failure)|connection (error|failed|refused)|(cannot|could ?n[o']t|failed to) connect|no internet|offline/i;
 const HOSTS = [
@@ -27,10 +33,10 @@ const URLS = /\b(?:https?|wss?|git):\/\/(?:[^\s/@'"]*@)?([\w.-]+)/g;
 const IN_GIT =
   /\.git\b.*(read-only file system|permission denied)|EROFS.*\.git\b|(read-only file system|permission denied).*\.git\b/i;
 
-/** EOVERFLOW: the view knows no other owner than the person. */
+/** EOVERFLOW: on the view, the person is the only owner of files that exists. */
 const UNMAPPED = /Value too large for defined data type|\bEOVERFLOW\b/;
 
-/** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it was heard to look up. */
+/** What a failed command lacked on the copy, judging by its output; `lookups`: hosts that it looked up. */
 export function lackOf(command: string, output: string, root: string, lookups: string[] = []): Lack | undefined {
   const lines = output.split("\n").slice(-MAX_LINES);
   const found = hostsIn(command, lines);
@@ -61,7 +67,7 @@ export function lackWords(lack: Lack): string {
     : "needed .git, which it can only read there";
 }
 
-/** For the model, of a command that failed without a word of the network: it may be for that, or not. */
+/** For the model, after a command failed without mentioning the network, which may or may not be the reason. */
 export function lookupWords(lookups: string[]): string {
   const hosts = lookups.slice(0, MAX_HOSTS);
   if (!hosts.length) return "";
@@ -69,20 +75,26 @@ export function lookupWords(lookups: string[]): string {
 }
 
 /** Asks once, and returns the result of the second run. A string is for the model: the command was not run again. */
-export async function offerAgain(lack: Lack, call: Call, ctx: Ctx, offers: Offers): Promise<Result | string> {
+export async function offerAgain(
+  lack: Lack,
+  call: Call,
+  ctx: Ctx,
+  offers: Offers,
+  where: keyof typeof WHERE,
+): Promise<Result | string> {
   const what = lackWords(lack);
-  const more = "hosts" in lack ? { hosts: lack.hosts } : { direct: true };
-  const how = "hosts" in lack ? `hosts: ${JSON.stringify(lack.hosts)}` : "direct: true";
-  if (!ctx.ask) return `It ${what}, and a copy has none of that. Call it again with ${how}.`;
-  const key = offerOf(call.command, "hosts" in lack ? lack.hosts : []);
-  offers.set(key, `It ran on a copy of the project, where it ${what}.`);
+  const hosts = "hosts" in lack ? unique([...(call.hosts ?? []), ...lack.hosts]) : [];
+  const more = "hosts" in lack ? { hosts } : { direct: true };
+  const how = "hosts" in lack ? `hosts: ${JSON.stringify(hosts)}` : "direct: true";
+  const { ran, lacks, again } = WHERE[where];
+  if (!ctx.ask) return `It ${what}, and ${lacks}. Call it again with ${how}.`;
+  const key = offerOf(call.command, hosts);
+  offers.set(key, `It ran ${ran}, where it ${what}. Run it again with that${again}?`);
   try {
     const result = await ctx.call("run_command", { ...call, ...more });
     if (result.refused) return `It ${what}. The person was asked to let it run again with that. ${result.text}`;
-    return {
-      ...result,
-      text: `[On a copy of the project it ${what}; the person let it run again with that.]\n${result.text}`,
-    };
+    const first = `${ran[0]!.toUpperCase()}${ran.slice(1)}`;
+    return { ...result, text: `[${first} it ${what}; the person let it run again with that.]\n${result.text}` };
   } finally {
     offers.delete(key);
   }

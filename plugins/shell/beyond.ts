@@ -1,5 +1,5 @@
-// beyond: commands that do what a copy of the project cannot hold, so they are asked for beforehand. All others run on
-// the copy, where nothing that they do reaches anything else.
+// beyond: commands with effects that a copy of the project cannot contain, so they are asked for beforehand. All others
+// run on the copy, where nothing that they do reaches anything else.
 import path from "node:path";
 import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/index.ts";
@@ -42,13 +42,13 @@ const SUBCOMMANDS: Record<string, Set<string>> = {
 const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
-/** Whether any command of the line does what a copy cannot hold. */
+/** Whether any command of the line has effects that a copy cannot contain. */
 export function goesBeyond(line: readonly Simple[]): boolean {
   const hasBackground = line.some(({ ends }) => ends === "background");
   return line.some((one) => reachesOut(one, hasBackground) || (one.ends === undefined && staysUp(one)));
 }
 
-/** A line may talk to what it started in the background: it has a network of its own, with nothing else on it. */
+/** A line may talk to programs that it started in the background: its network has nothing else on it. */
 function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBackground: boolean): boolean {
   if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
   const name = path.basename(program);

@@ -7,7 +7,7 @@ import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits
 import { CACHE } from "./lookups.ts";
 import { direntsOf, isFolder, real } from "./paths.ts";
 
-// Without any capability, even for root.
+// No capabilities, even for root.
 export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
 
 interface Mount {
@@ -16,7 +16,7 @@ interface Mount {
   isReadonly?: boolean; // made read-only once everything is mounted
 }
 
-/** root may write to /proc/sys without any capability, so that gets a read-only mount of its own. */
+/** root may write to /proc/sys without any capability, so it gets a read-only mount of its own. */
 export const SYSTEM: Mount[] = [
   { at: "/dev", args: ["--dev", "/dev"], isReadonly: true },
   { at: "/proc", args: ["--proc", "/proc"] },
@@ -67,7 +67,7 @@ function plan({
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
-  const heard = denied.includes("/var") ? lookups : undefined; // in an empty folder there is room for it
+  const nameCache = denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
@@ -81,12 +81,12 @@ function plan({
   ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
   const hidden = [...denied, ...denied.flatMap((at) => hardLinks(at, root)), ...endpoints].filter(reached);
-  // What a cover would hide although it is needed: zz's own node, the folders of PATH, the name servers.
+  // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
-  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(heard ? [CACHE] : [])];
+  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
@@ -107,7 +107,7 @@ function plan({
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
     ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
-    ...(heard ? [{ at: CACHE, args: ["--ro-bind", heard.socket, CACHE] }] : []),
+    ...(nameCache ? [{ at: CACHE, args: ["--ro-bind", nameCache.socket, CACHE] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));

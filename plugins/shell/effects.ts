@@ -2,18 +2,19 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural } from "zz/text";
-import { repositoryTop } from "./paths.ts";
+import { plural, repositoryTop } from "zz/text";
+import { visible } from "./names.ts";
 import type { View } from "./view.ts";
 
 export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];
 
 export interface Effects {
   states: FileState[]; // in the order in which they can be made
-  about: string[]; // for the question
+  about: string[]; // lines for the question
   raced: string[]; // files that changed in the project while the command ran: approval overwrites them
-  leftOut: string[]; // for the model: what could not be kept, and why
+  leftOut: string[]; // what could not be kept and why, for the model
   dropped: string[]; // tools' own caches, thrown away
+  modes: { name: string; mode: number }[]; // those that the command set
 }
 
 const MAX_SHOWN_BYTES = 50 << 20; // of a file whose content is shown, and kept in the session
@@ -41,7 +42,7 @@ const parentsOf = (name: string): string[] => [...name.matchAll(/\//g)].map(({ i
 const place = (folder: string, name: string): Buffer => Buffer.concat([Buffer.from(`${folder}/`), raw(name)]);
 
 export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
-  const effects: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [] };
+  const effects: Effects = { states: [], about: [], raced: [], leftOut: [], dropped: [], modes: [] };
   const changes = await changesOf(view, ctx.root, effects);
   const kept = withoutCaches(changes, effects);
   const { shown, groups } = await grouped(ctx, kept);
@@ -53,10 +54,17 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
   const all = [...shown, ...[...groups.values()].flatMap(({ changes }) => changes)];
   const raced = all.filter(({ before }) => before && !before.isDirectory() && before.ctimeMs > view.began);
   effects.raced = raced.map(({ name }) => utf8(name));
+  effects.modes = shown.flatMap(({ name, before, after }) =>
+    before && after && typeOf(before) === typeOf(after) && before.mode !== after.mode
+      ? { name: utf8(name), mode: modeOf(after) & 0o7777 }
+      : [],
+  );
+  const taken = new Set(shown.map(({ name }) => utf8(name))); // names that are not UTF-8 may look like others
   const moved = [...groups].map(([group, { why, changes }]) => {
-    const what = `${group}: ${sum(changes)}`;
-    effects.about.push(`${why}, not shown: ${what}${why === NOT_UTF8 ? shownRaw(view, ctx.root, changes) : ""}`);
-    return moveOf(view, ctx.root, group, changes);
+    const what = `${visible(group)}: ${sum(changes)}`;
+    const isRaw = why === NOT_UTF8 || (why === LARGE && changes.length > 1);
+    effects.about.push(`${why}, not shown: ${what}${isRaw ? shownRaw(view, ctx.root, changes) : ""}`);
+    return moveOf(view, ctx.root, group, changes, taken);
   });
   const isGoing = ({ moves = [] }: FileState) => moves.every(([, from]) => from === undefined);
   effects.states.push(...moved.filter(isGoing));
@@ -71,7 +79,7 @@ export async function readEffects(view: View, ctx: Ctx): Promise<Effects> {
 function withoutCaches(changes: Change[], effects: Effects): Change[] {
   const caches = new Set(changes.filter(({ name, after }) => after && CACHE.test(name)));
   if (!caches.size) return changes;
-  effects.dropped = [...new Set([...caches].map(({ name }) => CACHE.exec(name)![2]!))];
+  effects.dropped = [...new Set([...caches].map(({ name }) => utf8(CACHE.exec(name)![2]!)))];
   const around = new Set([...caches].flatMap(({ name }) => parentsOf(name)));
   const rest = changes.filter((one) => !caches.has(one));
   const needed = new Set(
@@ -81,21 +89,26 @@ function withoutCaches(changes: Change[], effects: Effects): Change[] {
 }
 
 type Group = { why: string; changes: Change[] };
-const [IGNORED, NOT_UTF8, LARGE] = ["ignored by git", "its name is not UTF-8", "too large to be read"];
+const [IGNORED, MODULES] = ["ignored by git", "in node_modules"];
+const [NOT_UTF8, LARGE] = ["its name is not UTF-8", "too large to be read"];
 
-/** Splits the changes into those shown in full, and groups told in one line: an ignored folder, or a single name. */
+/** Splits the changes into those shown in full, and groups shown in one line: an ignored folder, or a single name. */
 async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; groups: Map<string, Group> }> {
   const ignored = await ignoredOf(ctx, changes);
+  const isLarge = ({ before, after }: Change) =>
+    [before, after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
+  const becomesFolder = (one: Change) => one.after?.isDirectory() && isLarge(one); // what comes into it goes with it
+  const replaced = new Set(changes.filter(becomesFolder).map(({ name }) => name));
   const groupOf = (one: Change): [group: string, why: string] | undefined => {
-    const group = ignored(one);
-    if (group !== undefined) return [utf8(group), IGNORED];
+    const unread = ignored(one);
+    if (unread) return unread;
     if (!isUtf8(one.name)) return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
-    const isLarge = [one.before, one.after].some((stat) => stat?.isFile() && stat.size > MAX_SHOWN_BYTES);
-    return isLarge ? [utf8(one.name), LARGE] : undefined;
+    const large = [...parentsOf(one.name), one.name].find((at) => replaced.has(at));
+    return large !== undefined || isLarge(one) ? [utf8(large ?? one.name), LARGE] : undefined;
   };
   const known = new Map(changes.map((one) => [one, groupOf(one)]));
   const needed = new Set<string>(); // folders above what is shown, made or removed with it
-  const around = new Set<string>(); // folders above what is told in one line
+  const around = new Set<string>(); // folders above what is shown in one line
   for (const [{ name }, group] of known) for (const at of parentsOf(name)) (group ? around : needed).add(at);
   const groups = new Map<string, Group>();
   const shown: Change[] = [];
@@ -110,16 +123,20 @@ async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; 
   return { shown, groups };
 }
 
-function moveOf({ upper }: View, root: string, group: string, changes: Change[]): FileState {
+function moveOf({ upper }: View, root: string, group: string, changes: Change[], taken: Set<string>): FileState {
   const moves = ordered(changes).map(({ name, after }): NonNullable<FileState["moves"]>[number] => {
     if (!after) return [name];
     const from = place(upper, name).toString("latin1");
     return after.isDirectory() ? [name, from, modeOf(after) & 0o7777] : [name, from];
   });
   const isOne = changes.length === 1 && utf8(changes[0]!.name) === group;
-  const at = isOne ? group : path.join(group, "…");
+  let at = isOne ? group : path.join(group, "…");
+  while (taken.has(at)) at += "…";
+  taken.add(at);
   return { path: path.join(root, at), brief: group, bytes: Buffer.from(`${sum(changes)}\n`), moves };
 }
+
+const typeOf = (stat: fs.Stats): number => stat.mode & TYPE;
 
 /** A folder may keep its setgid bit, which hands on its group; a file must not run as another user or group. */
 const modeOf = (stat: fs.Stats): number => {
@@ -225,7 +242,7 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
     walk(name, wasFolder);
   }
 
-  /** Whether it is removed: what undo could not bring back stays, and so do the folders that it is in. */
+  /** Whether a file is removed. What undo could not restore stays, and so do the folders that it is in. */
   function remove(name: string): boolean {
     const before = lookAt(place(root, name));
     if (!before) return true;
@@ -246,8 +263,11 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
 }
 const isPlain = (stat: fs.Stats): boolean => stat.isDirectory() || stat.isFile() || stat.isSymbolicLink();
 
-/** The topmost ignored folder of a path that git ignores; undefined for an ignored file in a folder that is not. */
-async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => string | undefined> {
+/** The topmost folder of a path that git ignores, or of packages that git does not track, and why it is not shown. */
+async function ignoredOf(
+  ctx: Ctx,
+  changes: Change[],
+): Promise<(one: Change) => [group: string, why: string] | undefined> {
   const tops = new Map<string, string | undefined>([["", repositoryTop(ctx.root) && ""]]);
   const topOf = (folder: string): string | undefined => {
     if (tops.has(folder)) return tops.get(folder);
@@ -255,7 +275,7 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
     tops.set(folder, own ? folder : topOf(folder.slice(0, Math.max(0, folder.lastIndexOf("/")))));
     return tops.get(folder);
   };
-  const asked = new Map<string, Set<string>>(); // by repository: git does not look behind links or into others
+  const asked = new Map<string, Set<string>>(); // by repository: git looks neither through links nor into others
   const links = new Set(changes.flatMap(({ name, before }) => (before && !before.isDirectory() ? name : [])));
   for (const one of changes) {
     const { name } = one;
@@ -267,23 +287,34 @@ async function ignoredOf(ctx: Ctx, changes: Change[]): Promise<(one: Change) => 
     for (const at of folders) if (at.length > top.length) names.add(`${at}/`);
     names.add(keyOf(one));
   }
-  const ignored = new Set<string>();
+  const [ignored, tracked] = [new Set<string>(), new Set<string>()];
   for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
     const cut = top ? top.length + 1 : 0;
-    const child = ctx.programs.run("git", [...ctx.git.quiet, "check-ignore", "-z", "--stdin"], {
-      cwd: path.join(ctx.root, utf8(top)),
-      env: ctx.git.env(),
-      input: raw(`${[...names].map((name) => name.slice(cut)).join("\0")}\0`),
-      timeout: 10_000,
-      maxBuffer: 1 << 26,
-      stdio: ["pipe", "pipe", "ignore"],
-    });
-    for (const name of child.stdout?.toString("latin1").split("\0") ?? []) if (name) ignored.add(within(top, name));
+    const input = raw(`${[...names].map((name) => name.slice(cut)).join("\0")}\0`);
+    for (const name of listOf(top, ["check-ignore", "-z", "--stdin"], input)) ignored.add(name);
+    if (![...names].some((name) => inModules(name) && !ignored.has(name))) continue;
+    for (const name of listOf(top, ["ls-files", "-z", "--", ":(glob)**/node_modules/**"])) tracked.add(name);
   }
   return (one) => {
     const key = keyOf(one);
-    return (ignored.has(key) ? parentsOf(key).find((at) => ignored.has(`${at}/`)) : undefined) ?? inModules(key);
+    const folder = ignored.has(key) ? parentsOf(key).find((at) => ignored.has(`${at}/`)) : undefined;
+    if (folder !== undefined) return [utf8(folder), IGNORED];
+    const modules = tracked.has(one.name) ? undefined : inModules(key);
+    return modules === undefined ? undefined : [utf8(modules), ignored.has(key) ? IGNORED : MODULES];
   };
+
+  function listOf(top: string, args: string[], input?: Buffer): string[] {
+    const child = ctx.programs.run("git", [...ctx.git.quiet, ...args], {
+      cwd: path.join(ctx.root, utf8(top)),
+      env: ctx.git.env(),
+      ...(input && { input }),
+      timeout: 10_000,
+      maxBuffer: 1 << 26,
+      stdio: [input ? "pipe" : "ignore", "pipe", "ignore"],
+    });
+    const names = child.stdout?.toString("latin1").split("\0") ?? [];
+    return names.filter(Boolean).map((name) => within(top, name));
+  }
 }
 /** The name as git expects it: only the slash tells git that a name which is not on the disk is a folder's. */
 const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
@@ -298,7 +329,7 @@ const sizeOf = (changes: Change[]): number =>
 const sizeWords = (bytes: number): string =>
   bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${Math.round(bytes / 1_000_000)} MB`;
 
-/** As in "214 files, 31 MB". */
+/** Sums changes up, as in "214 files, 31 MB". */
 function sum(changes: Change[]): string {
   const files = changes.filter(({ before, after }) => !(after ?? before)!.isDirectory());
   const bytes = changes.reduce((sum, { before, after }) => {
@@ -324,12 +355,12 @@ function shownRaw({ upper }: View, root: string, changes: Change[]): string {
 function linesOf(stat: fs.Stats | undefined, at: Buffer, sign: string): string[] {
   if (!stat || stat.isDirectory()) return [];
   const what = stat.isSymbolicLink()
-    ? `link to ${fs.readlinkSync(at)}`
+    ? `link to ${visible(`${fs.readlinkSync(at)}`)}`
     : stat.size < MAX_RAW_BYTES
       ? `${readLocked(at, stat.mode)}`
       : sizeWords(stat.size);
   return [
-    `\n${sign}${sign}${sign} ${at.subarray(at.lastIndexOf("/") + 1)}`,
+    `\n${sign}${sign}${sign} ${visible(`${at.subarray(at.lastIndexOf("/") + 1)}`)}`,
     ...what.split("\n").map((line) => `\n${sign}${line}`),
   ];
 }

@@ -15,7 +15,7 @@ export interface Endpoints {
   unknown: boolean; // a program listens at a path that cannot be determined
 }
 
-/** Those of the whole machine, as far as they are visible, and all in the project. */
+/** Finds the endpoints of the whole machine, as far as they are visible, and all in the project. */
 export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const { whole, relative } = sockets();
   const processes = relative.length ? folders() : [];
@@ -33,7 +33,7 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
 }
 
 /**
- * Sockets that something listens on or receives datagrams at. One bound by a relative path is listed as it was given.
+ * Sockets on which something listens or receives datagrams. One that was bound by a relative path is listed with it.
  */
 function sockets(): { whole: string[]; relative: string[] } {
   let text: string;

@@ -21,14 +21,14 @@ export interface Job {
   cwd: string;
   env: NodeJS.ProcessEnv;
   timeoutMs: number; // 0 or Infinity: none
-  maxTimeoutMs?: number; // what the model may ask for; 600,000 unless it says otherwise
+  maxTimeoutMs?: number; // the most that the model may ask for; 600,000 by default
   signal: AbortSignal;
   sandbox?: Sandbox;
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
   onTail?(lines: string): void; // gets the last few lines that it printed, at most ten times a second
   keepIn: string; // folder for full outputs: 0700, the files 0600
-  caps?: Partial<Caps>; // other limits than the usual ones
+  caps?: Partial<Caps>; // limits that replace the usual ones
 }
 export interface Outcome {
   exit: number | null;
@@ -52,7 +52,7 @@ const LIVE_LINES = 4;
 type Stop = "timeout" | "abort" | "flood" | { exceeded: string };
 
 /**
- * A path that the sandbox was to cover may disappear before it starts: then nothing has run yet, and it is tried again.
+ * Runs a command. It tries again if a path that the sandbox was to cover disappears before the start: nothing has run.
  */
 export async function runJob(job: Job): Promise<Outcome> {
   for (let retries = 3; ; retries--) {
@@ -80,7 +80,7 @@ async function runOnce(job: Job): Promise<Outcome> {
   const stop = (reason: Stop) => {
     if (stopReason) return;
     stopReason = reason;
-    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // it must not go on
+    if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // the command must end at once
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
     last = setTimeout(sendSignal, GRACE_MS, job.programs, pid, "SIGKILL");
   };

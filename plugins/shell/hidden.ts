@@ -1,4 +1,4 @@
-// hidden: the files that a command must not read, or not write, looked up on the disk: a sandbox takes no patterns.
+// hidden: the files that a command must not read or write, looked up on the disk, since a sandbox accepts no patterns.
 import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -11,9 +11,9 @@ export interface ClosedFiles {
   keep: string[]; // readable, but not writable
 }
 
-const MAX_PLACES = 2_000; // the most that a sandbox can be given
-const MAX_ENTRIES = 200_000; // examined outside of a project: in a home, or on the whole disk
-const SLICE_MS = 30; // ms at a stretch, then other work gets a turn
+const MAX_PLACES = 2_000; // the most paths that a sandbox can be given
+const MAX_ENTRIES = 200_000; // the most to examine outside of a project: in a home, or on the whole disk
+const SLICE_MS = 30; // how long it works before other tasks get a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
 /**
@@ -147,7 +147,7 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   }
 }
 
-/** Git fails if it cannot read its settings, so they stay readable; a command that names them is asked about. */
+/** Git's settings stay readable, since git fails without them; a command that names them is asked about. */
 const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
 
 interface Seen {
@@ -157,7 +157,7 @@ interface Seen {
   inner: string[]; // folders
   secret: string[];
 }
-/** By folder: unchanged folders are not read again, which takes a tenth of the time if there are many. */
+/** Results by folder, so that unchanged ones are not read again: a tenth of the time if there are many. */
 const seen = new Map<string, Seen>();
 const MAX_SEEN_FOLDERS = 100_000;
 const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two changes apart

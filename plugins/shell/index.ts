@@ -5,20 +5,20 @@ import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, plural } from "zz/text";
+import { clip, keptVariables, plural, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
+import { visible } from "./names.ts";
 import { lendSandbox } from "./service.ts";
-import { type Variables, variables, withoutValues } from "./variables.ts";
 import type { View } from "./view.ts";
 
 export const defaults = {
   sandbox: "auto" as "auto" | "required" | "off",
   except: [] as string[], // entries of the deny list that ask instead
-  seconds: 120, // that a command may take unless the call says otherwise; 0: no limit
-  maxSeconds: 600, // that a call may give it; 0: no limit
-  effects: "ask" as "ask" | "before" | "off", // ask: what no list knows runs on a copy, and what it changed is asked for
-  maxCopyMB: 2_048, // that a command may change on its copy
+  seconds: 120, // the limit of a command unless the call sets one; 0: no limit
+  maxSeconds: 600, // the highest limit that a call may set; 0: no limit
+  effects: "ask" as "ask" | "before" | "off", // ask: unknown commands run on a copy; then their changes are asked for
+  maxCopyMB: 2_048, // the most that a command may change on its copy
 };
 type Config = Readonly<typeof defaults>;
 
@@ -55,15 +55,11 @@ export default (zz: Zz<typeof defaults>) => {
     preview: async ({ command, hosts }, ctx) => {
       const box = sandboxLine(await sandboxName(zz.config, ctx), netOf(ctx, hosts));
       const again = own.offers.size ? own.offers.get(JSON.stringify([command, hosts ?? []])) : undefined;
-      const lines = [
-        promptLine(command),
-        ...(again ? [`${again} Run it again with that, in the project itself?`] : []),
-        box,
-      ];
+      const lines = [promptLine(command), ...(again ? [again] : []), box];
       return `${lines.join("\n")}${await whyBeforehand(zz.config, ctx)}`;
     },
     run: (args, ctx) => run(args, ctx, zz.config, own, decisions.get(args)),
-    render: ({ data }) => inOneRow(data as { exit: number | null; stdout: string; stderr: string }),
+    render: ({ data }) => inOneRow(data as Shown),
   });
 
   lendSandbox(zz, (ctx) => sandboxName(zz.config, ctx), openedForService);
@@ -91,7 +87,7 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** What each setting must be; undefined if it is. */
+/** Checks for settings: what each must be, or undefined if it is right. */
 const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } = {
   sandbox: (value) =>
     ["auto", "required", "off"].includes(String(value))
@@ -118,7 +114,7 @@ function wrongSeconds(value: unknown): string | undefined {
   return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of seconds up to 1000000; 0: no limit`;
 }
 
-/** A misspelt setting would leave the person without the protection they asked for, so no command runs until it is right. */
+/** What is wrong with a setting. No command runs until it is right: a typo would lose the protection that it gives. */
 function wrongSetting(config: object): string | undefined {
   const names = Object.keys(MUST_BE);
   const all = `There are: ${names.join(", ")}; allowed and denied commands go into "permissions"`;
@@ -130,13 +126,13 @@ function wrongSetting(config: object): string | undefined {
   return wrong.length ? `Cannot run commands: in the settings under "shell", ${wrong[0]}. Fix it.` : undefined;
 }
 
-/** How long a command may take by itself, and how long the call may say at most. */
+/** The default time limit of a command, and the highest that a call may set. */
 function limits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
   const [ms, maxMs] = [seconds, maxSeconds].map((most) => (most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY));
   return { ms: ms!, maxMs: Math.max(ms!, maxMs!) };
 }
 
-/** The same for the model. */
+/** The limits in words, for the model. */
 function limitWords(config: Config): string {
   const { ms, maxMs } = limits(config);
   const most = Number.isFinite(maxMs) ? `, at most ${maxMs}` : "";
@@ -151,21 +147,21 @@ const promptLine = (command: string): string =>
     .map((line, i) => `${i ? " " : "$"} ${line}`)
     .join("\n");
 
-/** What belongs to the tool of one instance. */
+/** The state of the tool in one instance. */
 interface Own {
   offers: Map<string, string>; // commands that are offered again, and why
-  tmp(): Promise<string>; // what commands on a copy have as /tmp, one after the other; nobody else sees it
+  tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
 }
 
-/** Lies beside views, so that what a killed zz left behind is swept with them. */
+/** A private folder next to the views, so that it is swept with them if zz is killed. */
 function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
-  let made: string | undefined;
+  let base: string | undefined;
   zz.defer(async () => {
-    if (made !== undefined) (await import("./sandbox.ts")).clear(made);
+    if (base !== undefined) (await import("./sandbox.ts")).clear(base);
   });
   return async () => {
-    if (made === undefined || !fs.existsSync(made)) made = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
-    return join(made, "tmp");
+    if (base === undefined || !fs.existsSync(base)) base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
+    return join(base, "tmp");
   };
 }
 
@@ -184,7 +180,7 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const env = envOf(ownVariables(ctx));
   return judgeLine(command, root, {
     find: ctx.programs.find,
-    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // otherwise named, it asks
+    repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
     allow: [],
     deny: denied("run"),
     except,
@@ -202,11 +198,11 @@ function repositoryOf({ git, root, signal }: Ctx, command: NodeJS.ProcessEnv): P
 }
 
 /** Variables that the person allowed by name; what a rule denies stays denied. */
-function ownVariables({ about: { home }, permissions }: Ctx): Variables {
-  const kept = Object.entries(variables(home));
+function ownVariables({ about: { home }, permissions }: Ctx): Record<string, string> {
+  const kept = Object.entries(keptVariables(home));
   return Object.fromEntries(kept.filter(([name]) => permissions.judge("env", name).verdict !== "deny"));
 }
-const envOf = (own: Variables): NodeJS.ProcessEnv => ({ ...process.env, ...own });
+const envOf = (own: Record<string, string>): NodeJS.ProcessEnv => ({ ...process.env, ...own });
 
 /** How a call may run: decided once, together with its needs, and kept until it runs. */
 interface Decision {
@@ -251,7 +247,7 @@ async function decide(
 }
 const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads runs without a question";
 
-/** For the question, where no command can run on a copy. */
+/** Why no command can run on a copy, for the question; "" if one can. */
 async function whyBeforehand(
   { effects, sandbox }: Config,
   { permissions, programs, root, about }: Ctx,
@@ -261,7 +257,7 @@ async function whyBeforehand(
   return why ? `\nAsked before it runs, since there is no copy of the project to run it on: ${clip(why, 200)}.` : "";
 }
 
-/** By the judge and the rules in force: the strictest verdict of all that the line needs. */
+/** The verdict on a line: the strictest of the judge and of the rules for everything that it needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
   const needs = Object.entries(all) as [Kind, Need[]][];
@@ -291,7 +287,7 @@ async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): P
   return { text, data: { command, verdict, way, runs, reason, sandbox: sandbox !== undefined } };
 }
 
-/** The ways that a command can go. */
+/** What can happen to a command, in words. */
 const WAYS = {
   unasked: "runs without a question",
   copy: "runs at once on a copy",
@@ -328,6 +324,12 @@ const GIT = {
   GIT_CONFIG_VALUE_0: "false",
 };
 
+/** Without a network, package managers need not try again and again, for up to minutes. */
+const WITHOUT_RETRIES = {
+  ...{ npm_config_fetch_retries: "0", YARN_HTTP_RETRY: "0", PIP_RETRIES: "0", UV_HTTP_RETRIES: "0" },
+  ...{ CARGO_NET_RETRY: "0", BUNDLE_RETRY: "0" },
+};
+
 async function run(
   { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
@@ -351,7 +353,7 @@ async function run(
   const given = ownVariables(ctx);
   const mayHave = (variable: string) =>
     Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
-  const env = { ...GIT, ...cleanEnv(envOf(given), mayHave) };
+  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...cleanEnv(envOf(given), mayHave) };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
@@ -377,18 +379,19 @@ async function run(
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
     const failed = exit !== 0 || unwanted.length > 0;
-    const made = unwanted.map((one) => `\n[It made '${one}', which the rules forbid. Look at it.]`).join("");
+    const made = unwanted.map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`).join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
+    const isStopped = timedOut === true || aborted === true || exit === null;
+    const again = failed && sandbox && net !== "all" && !isStopped ? await runAgain(text) : "";
+    if (typeof again !== "string") return again;
     if (view) {
-      const isStopped = timedOut === true || aborted === true || exit === null;
-      const again = failed && !isStopped ? await runAgain(text) : "";
-      if (typeof again !== "string") return again;
       const { keepEffects } = await import("./keep.ts");
-      const kept = await keepEffects(view, ctx, { line: promptLine(command), failed, isStopped });
-      return { ...kept, text: text + kept.text + (again && `\n[${again}]`), data };
+      const { unkept, ...kept } = await keepEffects(view, ctx, { line: promptLine(command), failed, isStopped });
+      const said = text + kept.text + (again && `\n[${again}]`);
+      return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
-    const limits = (failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "") + made;
-    return { text: text + limits, data, failed };
+    const limits = failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "";
+    return { text: text + limits + made + (again && `\n[${again}]`), data, failed };
   } finally {
     sandbox?.close();
     view?.close();
@@ -400,20 +403,23 @@ async function run(
       (host) => ctx.permissions.judge("net", host).verdict !== "deny",
     );
     const lack = lackOf(command, output, ctx.root, lookups);
-    const call = { command, ...(timeout_ms !== undefined && { timeout_ms }) };
-    return lack ? offerAgain(lack, call, ctx, own.offers) : lookupWords(lookups);
+    const call = { command, hosts, ...(timeout_ms !== undefined && { timeout_ms }) };
+    if (view) return lack ? offerAgain(lack, call, ctx, own.offers, "copy") : lookupWords(lookups);
+    const others = lack && "hosts" in lack ? lack.hosts.filter((host) => net === "none" || !net.includes(host)) : [];
+    return others.length ? offerAgain({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
   }
 }
 
-function inOneRow({ exit, stdout, stderr }: { exit: number | null; stdout: string; stderr: string }): string {
+type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
+function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
   const shown = [stdout, stderr].join("\n");
   const left = [...shown.matchAll(/^\[… (\d+) lines?, /gm)].reduce((sum, [, count]) => sum + Number(count) - 2, 0);
   const lines = shown.split("\n").filter((line) => line.trim()).length + left;
   const end = exit === null ? "killed" : exit ? `exit ${exit}` : "";
-  return [end, lines ? plural(lines, "line") : "no output"].filter(Boolean).join(" · ");
+  return [end, lines ? plural(lines, "line") : "no output", unkept].filter(Boolean).join(" · ");
 }
 
-/** What the rules allow, the sandbox allows; what must not be read is hidden in it. */
+/** Opens a sandbox that allows what the rules allow, and hides what must not be read. */
 async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View | undefined, own: Own) {
   const { openSandbox } = await import("./sandbox.ts");
   const write = ctx.permissions.rules.flatMap(({ verdict, kind, name }) =>
@@ -428,7 +434,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   };
 }
 
-/** For a program that goes on running: what changes in the project meanwhile is not its doing alone, so that nothing is put back. */
+/** Opens a sandbox for a program that keeps running. Nothing is restored, since others may change the project, too. */
 async function openedForService(
   ctx: Ctx,
   { hosts, write, readonly }: { hosts: string[]; write: string[]; readonly: boolean },
@@ -440,7 +446,7 @@ async function openedForService(
   return openSandbox({ programs, root, write, ...(await closedFiles(ctx)), net, readonly, service: true });
 }
 
-/** On a view runs what nobody looked at: it sees the project, the system and the person's programs. */
+/** What commands on a view, which run unreviewed, cannot see: all but the project, the system and PATH's programs. */
 async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
   const [{ outsideOf, toolchains }, { secretsInGit }] = await Promise.all([
     import("./view.ts"),

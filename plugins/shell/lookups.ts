@@ -1,18 +1,18 @@
-// lookups: which hosts a command looked up that has no network. Before it asks DNS, the C library asks a cache of names at a socket; there
-// the name is heard and nothing is answered, so that the command goes on as if there were no cache. Programs that bring a resolver of
-// their own (Go's, those of musl) are not heard, and of each process only its first look-up.
+// lookups: records which hosts a command without a network looked up. Before DNS, the C library asks a cache of names
+// at a socket. zz listens there and does not answer, so that the command continues as if there were no cache. It misses
+// programs with a resolver of their own (Go's, those of musl), and all but the first look-up of each process.
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import { isFolder } from "./paths.ts";
 
 export interface Lookups {
-  socket: string; // to be mounted at CACHE
+  socket: string; // the path to mount at CACHE
   names(): string[];
   close(): void;
 }
 
-/** Where the C library looks for it. */
+/** Where the C library looks for the cache. */
 export const CACHE = "/var/run/nscd/socket";
 export const hasPlace = (): boolean => fs.existsSync("/var/run") && isFolder("/var");
 
@@ -49,7 +49,7 @@ export async function hearLookups(own: string): Promise<Lookups> {
   };
 }
 
-/** A host of elsewhere: not this machine's own names, nor an address, which nothing looks up. */
+/** The host in a request; undefined for names of this machine, and for addresses, which need no look-up. */
 function nameIn(bytes: Buffer, length: number): string | undefined {
   if (bytes.readInt32LE(0) !== VERSION || !ASKS_FOR_HOST.includes(bytes.readInt32LE(4)) || length > MAX_NAME_BYTES)
     return;

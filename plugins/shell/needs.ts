@@ -25,7 +25,7 @@ export function needsOf(command: string, { simple, reads, writes }: Judged, host
   };
 }
 
-/** Only denials apply; nothing is asked before it runs. exact: it counts as running something, not as reading. */
+/** The needs on a copy: only denials apply, nothing is asked beforehand. exact: it counts as running, not reading. */
 export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs {
   const why = "it runs on a copy of the project, and what it changed is asked for";
   const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
@@ -44,7 +44,7 @@ function deniesReadingIn({ root, permissions }: Ctx) {
 
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
 
-/** Judges a line that may run at once on a copy of the project. Undefined: it may not; the gate decides as usual. */
+/** Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate decides as usual. */
 export async function judgedOnCopy(
   command: string,
   first: Judged,
@@ -55,7 +55,7 @@ export async function judgedOnCopy(
   if (permissions.wide !== undefined || permissions.rules.some(deniesReadingIn(ctx))) return undefined;
   const verdictOn = (kind: Kind, need: Need) => permissions.judge(kind, need).verdict;
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
-  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // by file: a sandbox cannot
+  const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // a sandbox cannot
   const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
   if (isAllowed && !isLimited) return undefined; // the rules let it run on the project itself
   const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;

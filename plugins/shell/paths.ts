@@ -25,9 +25,3 @@ export const inFolder = (dir: string, name: string): string => (path.isAbsolute(
 /** The entries of a folder; none if it is gone or unreadable: then no command can read it either. */
 export const direntsOf = (folder: string): fs.Dirent[] =>
   tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
-
-/** The top folder of the repository that a folder is in. */
-export function repositoryTop(folder: string): string | undefined {
-  if (fs.existsSync(path.join(folder, ".git"))) return folder;
-  return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));
-}

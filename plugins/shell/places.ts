@@ -3,10 +3,10 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside } from "zz/text";
+import { isInside, repositoryTop } from "zz/text";
 import { direntsOf, isFolder } from "./paths.ts";
 
-/** In a project: each is obeyed as soon as a person opens the folder, changes into it, or starts a tool. */
+/** Files of a project that programs obey as soon as a person opens the folder, changes into it, or starts a tool. */
 const START_FILES = [
   ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
   ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
@@ -16,7 +16,7 @@ const START_FILES = [
   ...[".zed/settings.json", ".helix"],
 ];
 
-/** In a home, which may be in the project, or be the project. */
+/** Files of a home, which may be in the project, or be the project. */
 const HOME = [
   ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc"],
   ...[".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/zsh", ".config/fish", ".kshrc", ".cshrc"],
@@ -34,7 +34,7 @@ const HOOKS = [
   ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
 ];
 
-/** In a git folder. */
+/** Files of a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 
 export interface Places {
@@ -71,7 +71,7 @@ function linkAndTarget(root: string, at: string): string[] {
 
 /** The project's files that git's configuration is read from, or names: hooks, filters, commands of aliases. */
 export function gitPlaces(root: string, git: GitProgram): Places {
-  const top = topOf(root);
+  const top = repositoryTop(root);
   if (!top) return { all: [] };
   const found = new Set<string>();
   let hooks: string | undefined;
@@ -96,18 +96,13 @@ export function gitPlaces(root: string, git: GitProgram): Places {
   return { all: [...found, ...HOOKS.map((name) => path.join(hooks, name))] };
 }
 
-function topOf(folder: string): string | undefined {
-  if (fs.existsSync(path.join(folder, ".git"))) return folder;
-  return folder === path.dirname(folder) ? undefined : topOf(path.dirname(folder));
-}
-
 export interface Setting {
   origin: string;
   key: string;
   value: string;
 }
 
-/** By root. git is asked again only when a file that it read has changed, since every command needs this. */
+/** Git's settings by root. Every command needs them, so git is asked again only if a file that it read has changed. */
 const configurations = new Map<string, { stamp: string; settings: Setting[] }>();
 function configuration(root: string, git: GitProgram): Setting[] {
   const known = configurations.get(root);
@@ -128,7 +123,7 @@ function configuration(root: string, git: GitProgram): Setting[] {
  */
 function stampOf(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
-  const top = path.join(topOf(root) ?? root, ".git");
+  const top = path.join(repositoryTop(root) ?? root, ".git");
   const usual = [path.join(os.homedir(), ".gitconfig"), path.join(home, "git/config"), "/etc/gitconfig", top];
   const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
   const files = [...usual, ...own, ...origins].map((at) => {
@@ -176,7 +171,7 @@ export interface Found {
 const MAX_FOLDERS = 20_000;
 const MAX_FILES = 20_000; // checked for hard links
 
-/** Searches a project, nearest folders first. Installed packages are left out: a person does not work in them. */
+/** Searches a project, nearest folders first, without installed packages, in which a person does not work. */
 export function search(root: string, links = true): Found {
   const found: Found = { folders: [], gitPointers: [], hardLinked: [], endpoints: [], isIncomplete: false };
   const queue = [root];

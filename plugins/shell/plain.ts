@@ -4,7 +4,7 @@ import type { Judged } from "./judge/index.ts";
 
 /** The folders where a system keeps its own programs. */
 const SYSTEM = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin"];
-/** They only mean something to the shell itself, or start another program by its name. */
+/** Commands that only mean something to the shell itself, or start another program by its name. */
 const OF_SHELLS = /^(cd|command|type|egrep|fgrep)$/;
 const BARE = /[\w@%+=:,./^-]+/y;
 const BRACKET = /\[(?= )|\](?= |$)/y; // of a test; nothing else may be in the word

@@ -158,7 +158,7 @@ export const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
 // ── resources ──────────────────────────────────────────────────────────────────────────────────────────
 
-/** Far above what builds need. */
+/** Limits on resources, far above what builds need. */
 export interface Caps {
   memory: number; // private memory in bytes, of all its processes together
   processes: number;

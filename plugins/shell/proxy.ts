@@ -171,9 +171,9 @@ export async function judgeHost(
   if (net.isIP(host.name)) return { addresses: [{ address: host.name, family: net.isIP(host.name) }] };
   const found = await resolve(host.name);
   // A name may resolve to this machine or its neighbours, whose addresses are reachable only if the rules name them.
-  const meant = ({ address }: Address) =>
+  const mayConnect = ({ address }: Address) =>
     known(address) || !isPrivate(address) || (host.name === "localhost" && isLoopback(address));
-  const addresses = found.filter(meant);
+  const addresses = found.filter(mayConnect);
   if (addresses.length) return { addresses };
   const one = found[0]?.address ?? "nowhere";
   return no(`its address ${one} is of this machine or a private network`, `${host.name},${one}`);

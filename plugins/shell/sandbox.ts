@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside } from "zz/text";
+import { isInside, tryTo } from "zz/text";
 import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
@@ -20,13 +20,13 @@ export interface Sandbox {
   name: string; // "bubblewrap", "sandbox-exec"
   wrap(argv: string[]): { argv: string[]; env: Record<string, string> };
   tmp?: string; // the folder mounted as /tmp
-  upper?: string; // what is changed on a view lies there
-  lookups?(): string[]; // hosts that it looked up in vain, as far as they could be heard
+  upper?: string; // the folder with what is changed on a view
+  lookups?(): string[]; // hosts that it looked up in vain, as far as zz could notice
   settle?(): string[]; // after a command: what it was refused, what had to be restored
   close(): void;
 }
 
-/** Which sandbox works here. It is really tried, since a machine may have bubblewrap and forbid what it does. */
+/** Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what it does. */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin")
     return (
@@ -105,7 +105,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
       if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
-      // Through an overlay nobody reaches a socket or a FIFO of its lower folder.
+      // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
       const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
       const found = findEndpoints(folders, inProject);
       inner.endpoints = found.at;
@@ -153,7 +153,7 @@ function limited(program: string, calls: string | undefined): string[] {
 export function clear(folder: string): void {
   if (!fs.existsSync(folder)) return; // already closed
   const open = (at: string): void => {
-    fs.chmodSync(at, 0o700);
+    tryTo(() => fs.chmodSync(at, 0o700));
     for (const entry of direntsOf(at)) if (entry.isDirectory()) open(path.join(at, entry.name));
   };
   open(folder);
@@ -167,15 +167,15 @@ function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, stri
     TMP: at,
     TEMP: at,
     npm_config_cache: path.join(at, ".npm"), // the home is not writable
-    ...(view && { XDG_CACHE_HOME: path.join(at, ".cache") }), // and not to be seen
+    ...(view && { XDG_CACHE_HOME: path.join(at, ".cache") }), // and not visible
   };
   if (!proxy) return env;
   const url = `http://127.0.0.1:${proxy.port ?? PORT}`;
   const names = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
   // The command's own servers are on the sandbox's loopback, unless the machine's is allowed.
   const local = ["localhost", "127.0.0.1", "::1"];
-  const meant = (net as string[]).some((host) => local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)));
-  const direct = meant ? "" : local.join(",");
+  const isAllowed = (net as string[]).some((host) => local.some((name) => host.replace(/[[\]]/g, "").startsWith(name)));
+  const direct = isAllowed ? "" : local.join(",");
   return {
     ...env,
     ...Object.fromEntries(names.map((name) => [name, url])),

@@ -1,27 +1,28 @@
-// view: a copy-on-write view of the project, on which a command runs that nobody was asked about.
+// view: a copy-on-write view of the project, on which commands run without a question.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, textOf, tryTo } from "zz/text";
+import { errnoSentence, isInside, textOf, tryTo } from "zz/text";
 import { direntsOf, isFolder, real } from "./paths.ts";
 import { startOf } from "./processes.ts";
 
 export interface View {
   merged: string; // the project as the command sees it, inside a mount namespace of its own
   upper: string; // what the command changed
-  own: string; // where all of that lies
+  own: string; // the folder with all of that
   wrap(argv: string[]): string[];
-  list(folders: string[]): Promise<Set<string> | undefined>; // what is left in them; undefined: cannot be told. Bytes, as latin1
-  began: number; // by the disk's clock
+  list(folders: string[]): Promise<Set<string> | undefined>; // what is left in them, as latin1; undefined: unknown
+  began: number; // when it was made, by the disk's clock
   close(): void;
 }
 
-/** Why there is no view of this project here; undefined: there is one. Really tried, once for each project. */
+/** Why there can be no view of this project here; undefined if there can. It is really tried, once for each project. */
 const tried = new Map<string, Promise<string | undefined>>();
 export async function whyNoView(programs: Programs, root: string, home?: string): Promise<string | undefined> {
   if (process.platform !== "linux") return "only Linux has overlays";
   if (mountsIn(root)) return "another file system is mounted inside the project";
+  if (ignoresCase(root)) return "the project lies on a disk that takes a capital and a small letter for the same";
   const known = tried.get(root) ?? trial(programs, root, home);
   tried.set(root, known);
   return known;
@@ -33,8 +34,9 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
   let why = "no folder for temporary files can hold one";
   for (const base of bases(root, home)) {
     sweep(base);
-    const view = make(programs, tools, root, base);
+    let view: View | undefined;
     try {
+      view = make(programs, tools, root, base);
       const bwrap = ["--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--bind", view.merged, root];
       const script = ["sh", "-c", 'echo ok > "$0/.zz-trial"', root];
       const argv = view.wrap([tools.bwrap, ...bwrap, "--dev", "/dev", "--proc", "/proc", ...script]);
@@ -44,15 +46,17 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
         return undefined;
       }
       why = err.trim().split("\n").at(-1) || why;
+    } catch (error) {
+      why = (error as Error).message;
     } finally {
-      view.close();
+      view?.close();
     }
   }
   return `an overlay cannot be mounted: ${why}`;
 }
 const chosen = new Map<string, string>();
 
-/** Where upper folders may lie: first on the project's own disk, so that files are moved from them; else on another, or in memory. */
+/** Where upper folders can be: first on the project's own disk, so that files can be moved; else others, or memory. */
 function bases(root: string, home?: string): string[] {
   const diskOf = (at: string) => tryTo(() => fs.statSync(at).dev);
   const isNear = (at: string) => diskOf(at) === diskOf(root);
@@ -78,26 +82,55 @@ export function openView(programs: Programs, root: string): View {
   const tools = toolsOf(programs);
   const base = chosen.get(root);
   if (typeof tools === "string" || !base) throw new Error("Cannot open a view of the project: it was not tried.");
-  return make(programs, tools, root, base);
+  try {
+    return make(programs, tools, root, base);
+  } catch (error) {
+    throw new Error(`Cannot open a view of the project: ${errnoSentence(error) || (error as Error).message}`);
+  }
 }
 
-/** The project is mounted under a plain name first: an overlay's options have no way to write every name. */
+/** The project is first mounted under a plain name, since some names cannot be written in an overlay's options. */
 const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
 "$mount" --bind -- "$root" "$own/lower" && "$mount" -t overlay overlay -o "$layers" "$own/merged" && exec "$@"
 exit 125`;
 
-/** A folder of this process's own with these in it, told from those that a dead one left behind. */
+/** What is there when zz ends, by whatever way: nothing is unloaded then. */
+const folders = new Set<string>();
+function clearAll(): void {
+  for (const own of folders) tryTo(() => clear(own));
+}
+function close(own: string): void {
+  clear(own);
+  folders.delete(own);
+  if (!folders.size) process.off("exit", clearAll);
+}
+
+/** Makes a folder with these folders in it, marked as this process's, so that sweep() knows it from leftovers. */
 export function ownFolder(base: string, names: string[]): string {
   const own = fs.mkdtempSync(path.join(base, `zz-view-${process.pid}-`));
-  for (const name of names) fs.mkdirSync(path.join(own, name));
-  fs.writeFileSync(path.join(own, "began"), me());
-  return own;
+  if (!folders.size) process.once("exit", clearAll);
+  folders.add(own);
+  return orClear(own, () => {
+    for (const name of names) fs.mkdirSync(path.join(own, name));
+    fs.writeFileSync(path.join(own, "began"), me());
+    return own;
+  });
+}
+
+/** Leaves nothing behind where a disk is full, or does not let modes be set. */
+function orClear<T>(own: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    tryTo(() => clear(own));
+    throw error;
+  }
 }
 
 function make(programs: Programs, { unshare, mount }: Tools, root: string, base: string): View {
   const own = ownFolder(base, ["lower", "upper", "work", "merged"]);
   const at = (name: string) => path.join(own, name);
-  fs.chmodSync(at("upper"), fs.statSync(root).mode & 0o7777);
+  orClear(own, () => fs.chmodSync(at("upper"), fs.statSync(root).mode & 0o7777));
   const layers = `lowerdir=${at("lower")},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
   const inside = (options: string, argv: string[]) => [
     ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, root, options],
@@ -115,11 +148,11 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
       const { ok, out } = await outcome(programs, inside(seen, ["/bin/sh", "-c", LIST, at("merged")]), input);
       return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
     },
-    close: () => clear(own),
+    close: () => close(own),
   };
 }
 
-/** A name that is told twice is no harm; one that is not told is a file that went. */
+/** Lists folders. A name may appear twice, but one that is missing counts as a removed file. */
 const LIST = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
 
 const MAX_MS = 30_000;
@@ -139,7 +172,7 @@ function outcome(
   });
 }
 
-/** An overlay shows nothing of what is mounted in its lower folder. */
+/** Whether something is mounted inside of the project, which an overlay would not show. */
 function mountsIn(root: string): boolean {
   const text = tryTo(() => fs.readFileSync("/proc/self/mountinfo", "utf8")) ?? "";
   return text.split("\n").some((line) => {
@@ -148,7 +181,16 @@ function mountsIn(root: string): boolean {
   });
 }
 
-/** A command may leave folders that nobody can enter, and so does an overlay. */
+/** Whether names that differ in case are one file: an overlay would take them for two. */
+function ignoresCase(root: string): boolean {
+  const swapped = (name: string) => (name === name.toLowerCase() ? name.toUpperCase() : name.toLowerCase());
+  const names = direntsOf(root).map(({ name }) => name);
+  const name = names.find((one) => swapped(one) !== one);
+  if (name === undefined || names.includes(swapped(name))) return false;
+  return fs.existsSync(path.join(root, swapped(name)));
+}
+
+/** Removes a folder, with inner ones that cannot be entered: commands and overlays leave such folders. */
 function clear(folder: string): void {
   const open = (at: string): void => {
     tryTo(() => fs.chmodSync(at, 0o700));
@@ -159,11 +201,11 @@ function clear(folder: string): void {
 }
 
 const DAY_MS = 86_400_000;
-/** This process, told from a later one of the same number and from one of another container. */
+/** Identifies this process, also among later ones with the same number and those of other containers. */
 const me = (pid = process.pid): string =>
   `${pid} ${startOf(`${pid}`)} ${tryTo(() => fs.readlinkSync("/proc/self/ns/pid"))}`;
 
-/** What a zz that was killed left behind. Of another container nobody can tell before a day has passed. */
+/** Removes what a killed zz left behind; leftovers of other containers, which cannot be told apart, after a day. */
 function sweep(base: string): void {
   for (const { name } of direntsOf(base)) {
     const pid = /^zz-view-(\d+)-/.exec(name)?.[1];
@@ -171,12 +213,12 @@ function sweep(base: string): void {
     const stat = pid && fs.lstatSync(at, { throwIfNoEntry: false });
     if (!stat || stat.uid !== process.getuid?.()) continue;
     const [owner, now] = [textOf(path.join(at, "began")), me(Number(pid))];
-    const isHere = owner ? owner.split(" ")[2] === now.split(" ")[2] : !fs.existsSync(`/proc/${pid}`); // killed before it wrote that
+    const isHere = owner ? owner.split(" ")[2] === now.split(" ")[2] : !fs.existsSync(`/proc/${pid}`); // killed early
     if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => clear(at));
   }
 }
 
-/** All that is no part of the system: homes, other projects, disks. What a view does not show, no command can print. */
+/** Everything outside of the system: homes, other projects, disks. A view hides it, so that no command can print it. */
 const SYSTEM = /^\/(bin|sbin|usr|lib\w*|etc|opt|nix|gnu|snap|sys|proc|dev|tmp|run)$/;
 const PRIVATE = ["/etc/shadow", "/etc/gshadow", "/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d"];
 export function outsideOf(root: string): string[] {
@@ -189,7 +231,7 @@ export function outsideOf(root: string): string[] {
   ];
 }
 
-/** The programs of PATH that lie among it, with what they bring, unless that holds something that is to be hidden. */
+/** The programs of PATH in those places, with their folders, unless these contain something that must stay hidden. */
 export function toolchains(root: string, hide: string[]): string[] {
   const folders = real((process.env.PATH ?? "").split(":").filter(path.isAbsolute));
   const own = real([process.execPath]);

@@ -18,7 +18,7 @@ export const isHarmless = (name: string, value: string): boolean =>
  * evaluated as arithmetic, which runs commands), so a plain name is lower case, or a single capital.
  */
 const PLAIN = /^([a-z][a-z0-9_]*|[A-Z]|CI|NO_COLOR|FORCE_COLOR|NODE_ENV|DEBUG)$/;
-/** Lower-case names that bash or other programs still react to. Those of zsh are not here, since zsh always asks. */
+/** Lower-case names with a meaning for bash or other programs. Those of zsh are missing, since zsh always asks. */
 const TAKEN = /^(histchars|auto_resume|\w*_proxy|npm_\w*|yarn_\w*|pnpm_\w*)$/;
 
 /** Whether setting it alone has no effect. Variables that are already in the environment reach programs. */

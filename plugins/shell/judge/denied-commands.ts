@@ -66,11 +66,11 @@ const isPublish = (words: Words): boolean =>
 
 const named = (name: string): Denied => [name, "elsewhere", ([first]) => first === name];
 
-/** "files": it hurts only files of the project, so it may run on a copy of the project; "elsewhere": it never runs. */
+/** "files": it harms only files of the project, so it may run on a copy of the project; "elsewhere": it never runs. */
 type Denied = [name: string, harm: "files" | "elsewhere", test: (words: Words) => boolean];
 /**
- * Denied even if a rule allows them; the name of each is what lifts its denial. Words start with the plain name of the
- * program.
+ * Commands that are denied even if a rule allows them; naming one in shell.except lifts its denial. The words start
+ * with the plain name of the program.
  */
 export const DENIED: Denied[] = [
   ["rm -rf", "files", (words) => isRm(words, true)],

@@ -32,12 +32,14 @@ export async function secretsInGit({ root, git, programs, permissions, signal }:
   const nothing = { index: false, history: false, knows: () => true };
   const unknown = { index: true, history: true, knows: () => false };
   if (!programs.find("git")) return nothing;
-  const place = await ask(["rev-parse", "--git-dir"]);
-  if (place.code) return /not a git repository/.test(place.err) ? nothing : unknown;
 
   let index = false;
   const tracked = await ask(["ls-files", "-z", "--full-name", ":/"], (name) => !(index = permissions.secret(name)));
-  if (tracked.code) index = true;
+  if (tracked.code) {
+    if (/not a git repository/.test(tracked.err)) return nothing;
+    if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
+    index = true;
+  }
   const tips = await ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]);
   const key = `${root}\0${tips.out}`;
   if (!known.has(key)) {

@@ -1,6 +1,7 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
-import { isFolderIn, repositoryTop } from "../paths.ts";
+import { repositoryTop } from "zz/text";
+import { isFolderIn } from "../paths.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
 import { hasOption, type Parsed, parse, split } from "./options.ts";
@@ -84,7 +85,7 @@ function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
   return repository.why ? ask(repository.why) : undefined;
 }
 
-/** Doubts a command that shows contents if git holds secrets: it can show for ever what was once committed. */
+/** Doubts a command that shows contents if git holds secrets, since it can show everything that was ever committed. */
 function checkShown(
   name: string,
   { operands, values }: Parsed,

@@ -1,16 +1,13 @@
 // !command runs the person's own shell command, without asking since they typed it; its output is live, and can go to
 // the model. !!command has the whole terminal, and its output is not kept: for programs that fill the screen, such as
 // editors and pagers. !+command runs as the model's commands do, so that what it changes is shown, and /undo covers it.
-import fs from "node:fs";
-import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Ctx, Zz } from "zz";
-import { shorten, usage } from "zz/text";
+import { keptVariables, shorten, usage, withoutValues } from "zz/text";
 
 const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person's command takes as long as it takes
 const MAX_OUTPUT_CHARS = 20_000; // given to the model
 const MAX_KEPT_BYTES = 256 * 1024; // from each end of an output
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
 const EXIT_GRACE_MS = 200; // ms in which processes that a command left running may still write
 
 /** These need a real terminal, even with a single !. */
@@ -41,7 +38,7 @@ export default (zz: Zz) => {
   );
 
   async function runAndOffer({ words, whole }: Command, ctx: Ctx): Promise<void> {
-    const kept = variables(ctx.about.home);
+    const kept = keptVariables(ctx.about.home);
     const output = withoutValues(await ctx.terminal!(() => run(words, whole, ctx, kept)), kept);
     if (output) await offer(words, output, ctx);
   }
@@ -131,25 +128,6 @@ function shellFor(words: string): [program: string, args: string[]] {
 }
 
 type Variables = Record<string, string>;
-
-/** The variables of /env, { "NAME": "value" }. It throws its own error: that of JSON.parse shows values. */
-function variables(home: string): Variables {
-  const file = path.join(home, "env.json");
-  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
-  try {
-    const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
-    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
-  } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
-  }
-}
-
-/** Replaces values with their names, since values are for commands alone, even if a command prints them. */
-function withoutValues(text: string, kept: Variables): string {
-  const long = Object.entries(kept).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
-  const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
-}
 
 const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =>
   Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))));

@@ -53,14 +53,15 @@ function table(settings: Setting[]): string {
     const { name, value, about = "" } = setting;
     return [`${signOf(setting)} ${name}`, shown(value), about] as const;
   });
-  const first = Math.min(Math.max(...rows.map(([name]) => width(name))), Math.floor(room * 0.55));
-  const second = Math.min(Math.max(...rows.map(([, value]) => width(value))), room < 60 ? room - first - 2 : 22);
+  const isNarrow = room < 60; // no room for what they are about; a name is typed, so it stays whole before its value does
+  const first = Math.min(Math.max(...rows.map(([name]) => width(name))), isNarrow ? room - 8 : Math.floor(room * 0.55));
+  const second = Math.min(Math.max(...rows.map(([, value]) => width(value))), isNarrow ? room - first - 2 : 22);
   const cell = (text: string, columns: number) => {
     const shown = clip(text, columns);
     return shown + " ".repeat(Math.max(0, columns - width(shown)));
   };
   const lines = rows.map(([name, value, about]) =>
-    clip(`${cell(name, first)}  ${cell(value, second)}  ${room < 60 ? "" : about}`.trimEnd(), room),
+    clip(`${cell(name, first)}  ${cell(value, second)}  ${isNarrow ? "" : about}`.trimEnd(), room),
   );
   const projectLegend = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
   return [...lines, `* changed${projectLegend}; /config NAME shows one.`].join("\n");

@@ -1,6 +1,6 @@
 // The conversation as a tree: /clear, /new, /fork, /back, /retry, /continue and /tree.
 import type { Ctx, Entry, Image, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
+import { clip, oneLine, plural, terminalColumns, width, wordsOf } from "zz/text";
 
 export default (zz: Zz) => {
   const group = "conversation";
@@ -47,7 +47,7 @@ const isUserEntry = (entry: Entry): entry is UserEntry =>
 
 const quoted = ({ message: { text } }: UserEntry): string => `“${clip(shown(text), 40)}”`;
 /** As much of a message as one line can show: measuring all of a long one takes time. */
-const shown = (text: string): string => oneLine(text.slice(0, 2_000));
+const shown = (text: string): string => oneLine(wordsOf(text).slice(0, 2_000));
 
 function clear(_: string, { chat, note }: Ctx): void {
   const had = chat.messages.length;

@@ -4,7 +4,17 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Message, Needs, Result, Zz } from "zz";
-import { codeOf, compare, errnoSentence, stampOf, tryTo, usage } from "zz/text";
+import {
+  codeOf,
+  compare,
+  errnoSentence,
+  keptVariables,
+  MIN_VALUE_CHARS,
+  stampOf,
+  tryTo,
+  usage,
+  withoutValues,
+} from "zz/text";
 
 type Variables = ReadonlyMap<string, string>;
 
@@ -12,7 +22,6 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const NAMES = "a name is made of letters, digits and _, and begins with no digit";
 const MAX_VALUE_CHARS = 100_000; // a system's limit is 128 KB
 const MAX_SHOWN_CHARS = 2_000; // of a value that the model sets: the question shows all of it
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
 const MIN_SECRET_LINE_CHARS = 16; // the same for one line of a multi-line value
 const NO_TIMEOUT = 2 ** 31 - 1; // ms; the person takes their time
 
@@ -130,8 +139,8 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
       if (hiddenVariable) return { text: cannotUse(name, hiddenVariable), failed: true };
       const result = await next(call);
       const { all, pattern, hide } = tryTo(() => kept(ctx)) ?? before ?? NOTHING; // the call may have set one
-      if (isPrinted(args, ctx)) return withoutValues(result, (text) => hideAll(text, all));
-      return pattern ? withoutValues(result, hide) : result;
+      if (isPrinted(args, ctx)) return changed(result, (text) => withoutValues(text, Object.fromEntries(all)));
+      return pattern ? changed(result, hide) : result;
     },
     "first", // so that nothing that handles the result later sees a value
   );
@@ -154,16 +163,7 @@ function hideValues(zz: Zz, kept: (ctx: Ctx) => Kept): void {
 
 const fileOf = ({ about }: Ctx): string => path.join(about.home, "env.json");
 
-/** Throws its own error, since that of JSON.parse would show values. */
-function read(file: string): Map<string, string> {
-  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return new Map();
-  try {
-    const all = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
-    return new Map(all.filter(([name, value]) => NAME.test(name) && typeof value === "string"));
-  } catch {
-    throw new Error(`Cannot use '${file}': it is not readable as JSON. Fix it, or move it away.`);
-  }
-}
+const read = (file: string): Map<string, string> => new Map(Object.entries(keptVariables(path.dirname(file))));
 
 interface Kept {
   all: Variables;
@@ -206,18 +206,12 @@ function isPrinted(args: unknown, { about: { home } }: Ctx): boolean {
   return (JSON.stringify(args) ?? "").includes(JSON.stringify(path.join(home, "outputs")).slice(1, -1));
 }
 
-function hideAll(text: string, all: Variables): string {
-  const long = [...all].filter(([, value]) => value.length >= MIN_SECRET_CHARS);
-  const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => placeholder(name)), text);
-}
-
 /**
  * The texts to hide: a whole value, and each of its long lines, since a tool may number lines. An existing path is not
  * secret. The tool that runs a command hides all values in its output, plain ones too.
  */
 function secretsIn(value: string): string[] {
-  if (value.length < MIN_SECRET_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
+  if (value.length < MIN_VALUE_CHARS || PLAIN.test(value) || (path.isAbsolute(value) && fs.existsSync(value)))
     return [];
   return [
     value,
@@ -225,7 +219,7 @@ function secretsIn(value: string): string[] {
   ];
 }
 
-function withoutValues(result: Result, hide: (text: string) => string): Result {
+function changed(result: Result, hide: (text: string) => string): Result {
   return { ...result, text: hide(result.text), ...(result.data !== undefined && { data: within(result.data) }) };
 
   function within(data: unknown): unknown {

@@ -1,5 +1,5 @@
-// task: a helper, a model with tools and a window of its own, finds something out, and only its report comes back. Several
-// work side by side. It reads; the person may give it more. Whatever it calls passes the conversation's own gate.
+// task: a helper, a model with its own tools and window, finds something out and returns a report. Several can work
+// at once. A helper only reads unless the person allows it more; its calls pass the conversation's own gate.
 import type { AsyncLocalStorage } from "node:async_hooks";
 import type { Ctx, Zz } from "zz";
 import { fault, oneLine, plural, unknown } from "zz/text";
@@ -30,7 +30,7 @@ export const settings = {
 type Config = typeof defaults;
 
 const TASK = "task";
-const KIND = "helper"; // what its requests are for
+const KIND = "helper"; // the task of its requests
 const READERS =
   "read_file list_dir glob grep find_definition find_references get_structure repo_map git_log git_diff web_fetch web_search".split(
     " ",
@@ -38,10 +38,10 @@ const READERS =
 const SYSTEM = `You look into something for a colleague, who sees of it only your last message. Find out what is asked with your tools, and stay
 with that. Then report in at most fifteen sentences: what you found, with paths and line numbers or addresses, and what you could not find.`;
 
-/** One at work. */
+/** A helper at work. */
 interface Helper {
   number: number;
-  level: number; // 1: sent by the conversation
+  level: number; // 1: sent by the conversation; 2: by a helper; …
   question: string;
   doing: string;
   calls: number;
@@ -50,8 +50,8 @@ interface Helper {
 export default (zz: Zz<Config>) => {
   const working = new Set<Helper>();
   let sent = 0;
-  let inTurn = 0; // of the turn under way
-  let current: AsyncLocalStorage<Helper> | undefined; // which of them something happens in
+  let inTurn = 0; // helpers sent in this turn
+  let current: AsyncLocalStorage<Helper> | undefined; // the helper that an event belongs to
 
   zz.tool({
     name: TASK,
@@ -61,7 +61,7 @@ export default (zz: Zz<Config>) => {
     params: { question: "string all that the helper has to know: it sees nothing of this conversation" },
     also: { question: ["prompt", "task", "query", "instructions"] },
     timeout: 3_600_000,
-    // One that may do more than read goes by itself: a need of another kind, though of nothing.
+    // An empty need of another kind keeps a helper that may do more than read from running next to other calls.
     needs: (_, ctx) => (mayChange(zz.config, ctx) ? { write: [] } : {}),
     kind: "read",
     describe: ({ question }) => oneLine(question),
@@ -71,11 +71,11 @@ export default (zz: Zz<Config>) => {
     },
     async run({ question }, ctx) {
       const { AsyncLocalStorage } = await import("node:async_hooks");
-      current ??= new AsyncLocalStorage(); // one, though several may have waited for it
+      current ??= new AsyncLocalStorage(); // several calls may have waited for the import
       const level = (current.getStore()?.level ?? 0) + 1;
       if (level > zz.config.depth)
         throw fault(`Cannot send a helper: helpers send none ("helpers.depth"). Look for it yourself.`);
-      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0; // called by a program: there is no turn
+      if (ctx.chat.phase === "idle" && !working.size) inTurn = 0; // a program called it, outside of any turn
       if (++inTurn > zz.config.most)
         throw fault(
           `Cannot send a helper: ${plural(zz.config.most, "helper")} were sent in this turn ("helpers.most"). Answer with what they found.`,
@@ -109,7 +109,7 @@ export default (zz: Zz<Config>) => {
     show(ctx);
   });
 
-  /** A line for each, under the one that says what runs. */
+  /** Shows a line for each helper, under the line of the call. */
   function show(ctx: Ctx): void {
     const rows = [...working].map(({ number, question, doing, calls }) => {
       const short = question.length > 30 ? `${question.slice(0, 29)}…` : question;

@@ -183,8 +183,10 @@ const narrow = (text: string, room: number): string =>
     .map((line) => clip(line, room))
     .join("\n");
 
-function one(given: string, { commands, plugins }: About): string {
+function one(given: string, { commands, plugins, keys }: About): string {
   const command = commands.find(({ name }) => name === given);
+  const key = keys.find(({ name }) => name === given.toLowerCase());
+  if (!command && key) return columns([[key.name, key.description]], availableColumns()).join("\n");
   if (!command) {
     const near = commands
       .filter(({ name }) => name.includes(given) || given.includes(name))
@@ -199,7 +201,7 @@ function one(given: string, { commands, plugins }: About): string {
     `/${name} ${usage}`.trimEnd(),
     ...wrapped(description, availableColumns() - 2).map((line) => `  ${line}`),
     ...columns(Object.entries(examples), availableColumns()),
-    `  ${group}; from ${owner}${file ? ` (${file})` : ""}`,
+    `  group: ${group}; plugin: ${owner}${file ? ` (${file})` : ""}`,
   ].join("\n");
 }
 

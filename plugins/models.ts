@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Model, Result, Typed, Zz } from "zz";
-import { pickerTheme, plural, tryTo } from "zz/text";
+import { pickerContext, pickerTheme, plural, tryTo } from "zz/text";
 
 const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
@@ -118,7 +118,9 @@ async function choose(rest: string, ctx: Ctx): Promise<void> {
 }
 
 const inForce = ({ chat: { model, window } }: Ctx): string =>
-  `${model}, ${window ? `with a window of ${window} tokens` : "with a window that its provider does not report"}.`;
+  window
+    ? `${model}, with a window of ${window} tokens.`
+    : `${model}; its provider does not say how large its window is.`;
 
 /** The models that the settings name for tasks other than the conversation. */
 function forTasks({ settings }: Ctx): string[] {
@@ -142,7 +144,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   return terminal!(() =>
     search(
       { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model, theme: pickerTheme },
-      { signal, output: process.stderr },
+      pickerContext(signal),
     ),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no

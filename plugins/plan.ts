@@ -1,5 +1,5 @@
-// /plan and --plan: the model only looks, until the person has approved its plan; that stays before it, and is ticked off.
-// Nothing is guessed by the names of tools: what plan mode refuses, no flag and no answer allows.
+// /plan and --plan: the model may only look until the person approves its plan, whose steps it then sees and ticks off.
+// Calls are refused by kind, not by the names of tools; no flag and no answer allows what plan mode refuses.
 import type { Ctx, Result, Zz } from "zz";
 import { byName, fault, oneLine, plural, usage } from "zz/text";
 
@@ -8,14 +8,14 @@ type Kept = { on: boolean; steps: Step[] };
 const isOpen = ({ steps }: Kept): boolean => steps.some(({ done }) => !done);
 const PLAN = "plan";
 const MAX_STEPS = 50;
-const TOLD = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
+const MODE = `Plan mode is on. Only look: nothing that changes files or does anything else will run. Find out what you need, then present a plan
 of numbered steps with the tool \`${PLAN}\`, and wait for the person's word.`;
 const GO = "The plan is agreed. Plan mode is off: carry it out.";
 const TICK = `Tick off what is done, as soon as it is: ${PLAN} { "done": [1] }.`;
-const ALONE = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
+const NO_TERMINAL = "No terminal is there to approve it on. Give the plan as your answer, and change nothing.";
 
 export default (zz: Zz) => {
-  const kept = zz.state<Kept>({ on: false, steps: [] }); // of this conversation
+  const kept = zz.state<Kept>({ on: false, steps: [] });
   let wanted = false;
 
   zz.flag({
@@ -37,10 +37,10 @@ export default (zz: Zz) => {
     name: "plan",
     slot: "turn",
     text: () =>
-      kept.on ? TOLD : isOpen(kept) ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
+      kept.on ? MODE : isOpen(kept) ? `The plan that the person approved:\n${list(kept.steps)}\n${TICK}` : undefined,
   });
   zz.wrap("prompt", async (mark, next) => (kept.on ? `plan ${await next(mark)}` : next(mark)));
-  // It is described where it is of use, also when only the usual tools are.
+  // The tool is offered whenever it is useful, even if only the usual tools are offered.
   zz.wrap(
     "offer",
     async (tools, next) => {
@@ -58,7 +58,7 @@ export default (zz: Zz) => {
     aliases: ["exit_plan_mode", "present_plan", "propose_plan"],
     params: { steps: "string[]? the plan, a step each", done: "integer[]? numbers of steps that are done" },
     also: { steps: ["plan"] },
-    needs: () => ({ write: [] }), // it asks, so it runs by itself
+    needs: () => ({ write: [] }), // it asks the person, so it must not run next to other calls
     describe: ({ steps, done = [] }) =>
       steps ? `presents ${plural(steps.length, "step")}` : `done: ${[...done].join(", ")}`,
     render: () => `${kept.steps.filter(({ done }) => done).length} of ${kept.steps.length} done`,
@@ -71,13 +71,13 @@ export default (zz: Zz) => {
   planCommand(zz, kept);
 };
 
-/** The person has the last word on it. */
+/** Asks the person to approve, edit or refuse the plan. */
 async function present(kept: Kept, given: string[], ctx: Ctx): Promise<Result> {
   let steps = given.filter(Boolean);
   if (!steps.length) throw fault("Cannot present a plan without steps. Say what is to be done.");
   if (steps.length > MAX_STEPS)
     throw fault(`Cannot present ${steps.length} steps: ${MAX_STEPS} is the limit. Combine some.`);
-  if (!ctx.ask) return { text: ALONE };
+  if (!ctx.ask) return { text: NO_TERMINAL };
   for (let edited = ""; ; ) {
     const key = await ctx.ask(questionOf(steps, ctx), ctx.edit ? "yne" : "yn");
     if (key === "e") {
@@ -139,7 +139,7 @@ const list = (steps: readonly Step[]): string =>
   steps.map(({ text, done }, i) => `${i + 1}. [${done ? "x" : " "}] ${text}`).join("\n");
 const numbered = (steps: readonly string[]): string => steps.map((text, i) => `${i + 1}. ${text}\n`).join("");
 
-/** A list as people and models write it; a line that is indented goes on with the step before. */
+/** The steps of a list as people and models write it; an indented line continues the step before it. */
 function stepsIn(text: string): string[] {
   const lines = text.split("\n").filter((line) => line.trim() && !/^#/.test(line));
   const isList = lines.some((line) => MARK.test(line));

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
-import { clip, compare, oneLine, pickerTheme, plural, terminalColumns, width } from "zz/text";
+import { clip, compare, oneLine, pickerContext, pickerTheme, plural, terminalColumns, width, wordsOf } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -286,7 +286,7 @@ async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Prom
       short: clip(header.title, 40),
     }));
   return terminal(() =>
-    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, { signal, output: process.stderr }),
+    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, pickerContext(signal)),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
     throw error;
@@ -364,7 +364,7 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
       at,
       root,
       model: chat.model,
-      title: oneLine(chat.messages[0]!.text),
+      title: oneLine(wordsOf(chat.messages[0]!.text)),
     };
     return { header: known ?? unsaved, entries, branch: () => [...branch] };
   }

@@ -1,7 +1,7 @@
 // Models by task, if the settings name them: `models.code` answers prompt files whose front matter says `task: code`,
 // and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
-import { clip, oneLine } from "zz/text";
+import { clip, oneLine, wordsOf } from "zz/text";
 
 const MAX_TITLE_COLUMNS = 60;
 const MAX_TITLE_MS = 20_000;
@@ -47,7 +47,7 @@ async function giveTitle(ctx: Ctx): Promise<void> {
   const { id, messages } = chat;
   const said = messages.filter((message) => message.role === "user" && !message.aside);
   if (!id || said.length !== 1 || !modelFor("title", ctx)) return;
-  const text = `${said[0]!.text.slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
+  const text = `${wordsOf(said[0]!.text).slice(0, 2_000)}\n\n${messages.at(-1)!.text.slice(0, 2_000)}`;
   try {
     const reply = await ctx.request({ task: "title", system: SYSTEM, messages: [{ role: "user", text }] });
     const title = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");

@@ -1,12 +1,10 @@
 // Runs git so that no program named by a repository's own configuration runs.
-import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs } from "zz";
-import { plural } from "zz/text";
+import { keptVariables, plural, withoutValues } from "zz/text";
 
 const MAX_KEPT_BYTES = 8 << 20; // from each end of an output
 const MAX_SHOWN_CHARS = { head: 20_000, tail: 10_000 };
-const MIN_SECRET_CHARS = 6; // shorter values are too common to be distinguishable from other words
 const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may still write
 
 /**
@@ -34,20 +32,23 @@ export interface Repository {
   git(args: string[], how?: AskOptions): Promise<Answer>;
   fromProject(name: string): string; // for a path relative to the top of the repository
   hideValues(text: string): string; // hides the values that /env keeps: a hook may have printed them
-  filters: string[]; // the names of content filters that were switched off
+  filters: string[]; // the names of content filters that were switched off; none if the question reads no files
 }
 
 type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
 
-/** The repository that the project is in. Git must answer all questions to it within that many seconds together. */
-export async function repository(ctx: RunContext, seconds: number): Promise<Repository> {
+/**
+ * The repository that the project is in. Git must answer all questions to it within that many seconds together.
+ * `readsFiles` is false for questions about commits alone, for which no content filter can run.
+ */
+export async function repository(ctx: RunContext, seconds: number, readsFiles = true): Promise<Repository> {
   const {
     root,
     git: { quiet },
   } = ctx;
   const late = AbortSignal.timeout(Math.ceil(seconds * 1_000));
   const ask = async (settings: string[], args: string[], { codes = [0], ...how }: AskOptions = {}): Promise<Answer> => {
-    const env = how.own ? environment(variables(ctx.about.home)) : ctx.git.env();
+    const env = how.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
     const stops = [ctx.signal, late];
     if (!ctx.programs.find("git")) throw cannot("there is no git here. Install it");
     const said = await runGit([...settings, "--no-pager", ...args], { ...how, ctx, env, stops }).catch((error) => {
@@ -62,13 +63,13 @@ export async function repository(ctx: RunContext, seconds: number): Promise<Repo
   const [top = "", prefix = ""] = place.out.split("\n");
   if (path.resolve(top, prefix) !== root)
     throw cannot(`the repository's files are in '${top}', outside the project. Look at core.worktree`);
-  const filters = await filterNames();
+  const filters = readsFiles ? await filterNames() : [];
   const off = filters.flatMap((name) =>
     ["clean=", "smudge=", "process=", "required=false"].flatMap((setting) => ["-c", `filter.${name}.${setting}`]),
   );
   return {
     git: (args, how = {}) => ask(how.own ? [] : [...quiet, ...off], args, how),
-    hideValues: (text) => withoutValues(text, variables(ctx.about.home)),
+    hideValues: (text) => withoutValues(text, keptVariables(ctx.about.home)),
     fromProject: (name) => (prefix ? relativeTo(prefix, name) : name),
     filters,
   };
@@ -186,25 +187,6 @@ function environment(more: Record<string, string>): NodeJS.ProcessEnv {
   for (const name of ["DIR", "WORK_TREE", "COMMON_DIR", "INDEX_FILE", "PREFIX", "NAMESPACE"]) delete env[`GIT_${name}`];
   delete env.GPG_TTY; // it names a terminal to ask for a passphrase on
   return env;
-}
-
-/** The variables of /env, { "NAME": "value" }, for hooks. It throws its own error: that of JSON.parse shows values. */
-function variables(home: string): Record<string, string> {
-  const file = path.join(home, "env.json");
-  if (!fs.statSync(file, { throwIfNoEntry: false })?.isFile()) return {};
-  try {
-    const kept = Object.entries(JSON.parse(fs.readFileSync(file, "utf8")) as object);
-    return Object.fromEntries(kept.filter(([name, value]) => /^[A-Za-z_]\w*$/.test(name) && typeof value === "string"));
-  } catch {
-    throw cannot(`'${file}' is not readable as JSON. Fix it, or move it away`);
-  }
-}
-
-/** Replaces the values of variables with their names. */
-function withoutValues(text: string, own: Record<string, string>): string {
-  const long = Object.entries(own).filter(([, value]) => value.length >= MIN_SECRET_CHARS);
-  const first = long.sort(([, one], [, two]) => two.length - one.length);
-  return first.reduce((shown, [name, value]) => shown.replaceAll(value, () => `[value of ${name}]`), text);
 }
 
 /** Keeps both ends of an output of any length. */

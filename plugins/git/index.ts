@@ -110,8 +110,7 @@ function addLog(zz: GitZz): void {
     timeout: seconds * 1_000 + SPARE_MS,
     async run({ path = ".", count: most = 20, since }, ctx) {
       if (most < 1) throw new Error(`Cannot show ${most} commits: that is none. Ask for 1 or more.`);
-      const repo = await repository(ctx, seconds);
-      if (!(await hasCommits(repo))) return { text: "No commits yet.", data: [] };
+      const repo = await repository(ctx, seconds, false);
       const format = "--format=%h%x1f%as%x1f%an%x1f%D%x1f%s";
       const plain = [
         "log",
@@ -124,8 +123,11 @@ function addLog(zz: GitZz): void {
       ];
       const limits = [`--max-count=${most}`, ...(since === undefined ? [] : [`--since=${since}`])];
       const where = path === "." ? [] : [pathspec(path, ctx)];
-      const { out } = await repo.git([...plain, format, ...limits, "HEAD", "--", ...where]);
-      const data = out
+      const asked = await repo.git([...plain, format, ...limits, "HEAD", "--", ...where]).catch(async (error) => {
+        if (await hasCommits(repo)) throw error;
+      });
+      if (!asked) return { text: "No commits yet.", data: [] };
+      const data = asked.out
         .split("\0")
         .filter(Boolean)
         .map((line) => {

@@ -5,6 +5,7 @@
 // it asks the system about each part of each path that it prints.
 import type { ChildProcess } from "node:child_process";
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { Programs } from "zz";
 import { isPlain, type Query } from "./lines.ts";
@@ -49,7 +50,6 @@ export async function askRipgrep(
  * this process again and again.
  */
 async function output(start: (fd: number) => ChildProcess): Promise<{ names: string[]; code: number } | undefined> {
-  const { tmpdir } = await import("node:os");
   let fd: number;
   try {
     const folder = mkdtempSync(join(tmpdir(), "zz-rg-"));

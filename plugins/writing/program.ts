@@ -23,8 +23,12 @@ interface ImportMeta { dirname: string; filename: string; url: string; resolve(s
 const SOURCES: Record<string, string> = { zz: "zz.ts", "zz/test": "sdk/testing.ts", "zz/text": "sdk/text.ts" };
 const NODE_FILE = "/zz-node.d.ts";
 
+const DECLARATION = /\.d\.[cm]?ts$/;
+
 /** Parsed libraries, which are always the same, so the next program of this process need not parse them again. */
 const DECLARATIONS = new Map<string, ts.SourceFile>();
+/** Where their imports lead, as "file\nname": half of the time of a check. Counts as long as the file is there and may be read. */
+const LEADS = new Map<string, ts.ResolvedModuleWithFailedLookupLocations>();
 
 export interface Opened {
   program: ts.Program;
@@ -33,6 +37,8 @@ export interface Opened {
   unread: Set<string>; // imports of what may not be read, as "file\nname"
   misnamed: Map<string, string>; // imports that only TypeScript finds, as "file\nname": the file meant
 }
+
+const fromDisk = (file: string): string | undefined => tryTo(() => fs.readFileSync(file, "utf8"));
 
 /**
  * `texts` has the contents of files that are not on the disk (yet). Without a gate everything is read: it is the
@@ -47,36 +53,31 @@ export function openProgram(
   const node = packageAt("@types/node");
   const libs = new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text]));
   if (!node) libs.set(NODE_FILE, NODE);
+  const libraries = `${node ? path.dirname(path.dirname(node)) : path.join(own, "node_modules")}/`; // where npm has put them
   const options = optionsFor(node);
   const folders = new Set([...texts.keys()].map((file) => path.dirname(file)));
   const [unread, misnamed] = [new Set<string>(), new Map<string, string>()];
   const given = (file: string) => texts.get(file) ?? libs.get(file);
-  const fromDisk = (file: string) => tryTo(() => fs.readFileSync(file, "utf8"));
   const textAt = (file: string) => given(file) ?? (isThere(file) && gate.mayRead(file) ? fromDisk(file) : undefined);
-  const isThere = (file: string) => statOf(file)?.isFile() === true;
-  const isFolder = (folder: string) => statOf(folder)?.isDirectory() === true;
+  const found = once(statOf);
+  const isThere = (file: string) => found(file)?.isFile() === true;
+  const isFolder = (folder: string) => found(folder)?.isDirectory() === true;
   const known = [...files, ...contractFiles()];
   const isAbove = (folder: string) => known.some((file) => file.startsWith(`${folder.replace(/\/$/, "")}/`));
   const host: ts.CompilerHost = {
     fileExists: (file) => given(file) !== undefined || (isThere(file) && gate.mayLookUp(file)),
-    directoryExists: (folder) => folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
+    directoryExists: once(
+      (folder) => folders.has(folder) || (isFolder(folder) && (isAbove(folder) || gate.mayList(folder))),
+    ),
     getDirectories: (folder) =>
       (gate.mayList(folder) ? (tryTo(() => fs.readdirSync(folder)) ?? []) : []).filter((name) =>
         isFolder(path.join(folder, name)),
       ),
     readFile: (file) => given(file) ?? (isThere(file) && gate.mayLookUp(file) ? fromDisk(file) : undefined),
-    realpath: (file) => (texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file)),
+    realpath: once((file) => (texts.has(file) ? file : (tryTo(() => fs.realpathSync(file)) ?? file))),
     getSourceFile(file, version) {
       const text = textAt(file);
-      const { ParseAll, ParseNone } = ts.JSDocParsingMode;
-      const jsDocParsingMode = file.endsWith(".d.ts") ? ParseNone : ParseAll; // a fifth of the time to parse
-      const how = { ...(typeof version === "object" ? version : { languageVersion: version }), jsDocParsingMode };
-      if (text === undefined) return undefined;
-      const known = file.endsWith(".d.ts") ? DECLARATIONS.get(file) : undefined;
-      if (known?.text === text) return known;
-      const source = ts.createSourceFile(file, text, how);
-      if (file.endsWith(".d.ts")) DECLARATIONS.set(file, source);
-      return source;
+      return text === undefined ? undefined : parsed(file, text, version);
     },
     getDefaultLibFileName: () => `${LIB}lib.esnext.d.ts`,
     getDefaultLibLocation: () => LIB,
@@ -93,8 +94,13 @@ export function openProgram(
 
   function resolve(name: string, from: string): ts.ResolvedModuleWithFailedLookupLocations {
     if (isBuiltin(name)) return { resolvedModule: undefined, failedLookupLocations: [] } as any; // in Node's types
+    const isLibrary = from.startsWith(libraries) && DECLARATION.test(from);
+    const lead = isLibrary ? LEADS.get(`${from}\n${name}`) : undefined;
+    const known = lead?.resolvedModule?.resolvedFileName;
+    if (known && host.fileExists(known)) return lead!;
     const isProvided = PROVIDED.test(name) && !from.includes("/node_modules/");
     const found = ts.resolveModuleName(name, isProvided ? path.join(own, "zz.ts") : from, options, host, cache);
+    if (isLibrary) LEADS.set(`${from}\n${name}`, found);
     const source = SOURCES[name];
     const file = found.resolvedModule?.resolvedFileName;
     const isNear = /^\.\.?(\/|$)/.test(name) && !/\/node_modules\/|\.d\.[cm]?ts$/.test(from);
@@ -117,6 +123,27 @@ export function openProgram(
       unread.add(`${from}\n${name}`);
     }
   }
+}
+
+/** Asks once for each text: during one check the disk counts as unchanged. */
+function once<T>(ask: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    if (!known.has(text)) known.set(text, ask(text));
+    return known.get(text)!;
+  };
+}
+
+function parsed(file: string, text: string, version: ts.ScriptTarget | ts.CreateSourceFileOptions): ts.SourceFile {
+  const isDeclaration = DECLARATION.test(file);
+  const known = isDeclaration ? DECLARATIONS.get(file) : undefined;
+  if (known?.text === text) return known;
+  const { ParseAll, ParseNone } = ts.JSDocParsingMode;
+  const jsDocParsingMode = isDeclaration ? ParseNone : ParseAll; // a fifth of the time to parse
+  const how = { ...(typeof version === "object" ? version : { languageVersion: version }), jsDocParsingMode };
+  const source = ts.createSourceFile(file, text, how);
+  if (isDeclaration) DECLARATIONS.set(file, source);
+  return source;
 }
 
 function optionsFor(node: string | undefined): ts.CompilerOptions {

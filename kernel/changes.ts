@@ -4,8 +4,8 @@ import { keepChange, keepLog } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed, Entry } from "./contract.ts";
 import type { TurnContext } from "./core.ts";
-import { fileFault, hashOfState, missingFolders, putAll, unmake } from "./disk.ts";
-import { codeOf, fault } from "./faults.ts";
+import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
+import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
 import { keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
@@ -28,8 +28,8 @@ const MAX_DELTA_CHAIN = 20;
 
 export const actOf = (moves: Moves, back = false) => ({ moves, act: (again: boolean) => move(moves, again !== back) });
 
-/** Records the changes first, then makes them: after a crash in between, the hashes show which were made. */
-export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held): Promise<void> {
+/** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = chat.log.filter(isChange);
   const first = past.length + 1;
@@ -65,10 +65,11 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     putAll(steps);
     const gone = steps.flatMap(({ file, to }) => (to ? [] : [file]));
     const open = history(chat.log).changes.filter(({ undone }) => !undone);
-    if (gone.length) tidy(open, gone);
+    if (tidies && gone.length) tidy(open, gone);
   } catch (error) {
-    keepLog(core, chat, "undone", { changes: steps.map((_, i) => first + i), never: true });
-    throw codeOf(error) ? fileFault("write", shortName(core.options, steps[0]!.file), error) : error;
+    const { lost = [] } = error as { lost?: string[] };
+    keepLog(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
+    throw putFault("write", (file) => shortName(core.options, file), error);
   }
 
   /** A change that could not be undone later is made only if the person agrees. */

@@ -9,7 +9,7 @@ import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from ".
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
-import { shorten } from "./text.ts";
+import { shorten, wordsOf } from "./text.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: saved.Session | Saved): LiveChat {
@@ -282,20 +282,20 @@ export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Re
 }
 
 function put(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  const header = headerOf(core, chat, fields);
   if (!chat.session && core.options.save !== false) {
+    const header = headerOf(core, chat, fields);
     chat.session = saved.openSession(core.options.home, header, (text) => note(core, text));
     chat.id = header.id;
   }
-  chat.session ??= saved.unsavedSession(header);
+  chat.session ??= saved.unsavedSession(headerOf(core, chat, fields));
   chat.session.append(type, fields);
 }
 
 function headerOf({ options: { root } }: Core, chat: LiveChat, fields: Record<string, unknown>): Header {
   const said = ((fields.message as Message | undefined) ?? chat.messages[0])?.text;
-  const title = (said ?? `${fields.tool} ${path.relative(root, String(fields.path))}`).replace(/\s+/g, " ").trim().slice(0, 80);
+  const begins = (said && wordsOf(said))?.trimStart().slice(0, 1_000) ?? `${fields.tool} ${path.relative(root, String(fields.path))}`;
   const at = new Date().toISOString();
-  return { zz: 1, id: saved.newSessionId(at), at, root, model: chat.model, title };
+  return { zz: 1, id: saved.newSessionId(at), at, root, model: chat.model, title: begins.replace(/\s+/g, " ").trim().slice(0, 80) };
 }
 
 /** Removes the person's last message, and everything after it, from the conversation. */

@@ -178,8 +178,8 @@ export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> 
 }
 
 export function folder(name: string, flag: string, cwd: string): string {
-  if (fs.statSync(path.resolve(cwd, name), { throwIfNoEntry: false })?.isDirectory()) return path.resolve(cwd, name);
-  throw usage(`Cannot use --${flag} '${name}': there is no such folder.`);
+  if (tryTo(() => fs.statSync(path.resolve(cwd, name)))?.isDirectory()) return path.resolve(cwd, name);
+  throw usage(`Cannot use --${flag} '${name}': there is no such folder, or none that you may enter.`);
 }
 
 function number(flag: string, text: string): number {
@@ -211,8 +211,7 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   }
 }
 
-/** Starts reading stdin; the result waits for all of it. A pipe that stays open and silent is reported after 2 s and given up after 30 s
- * (ZZ_STDIN_WAIT, in seconds), counted from when the waiting starts. */
+/** Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting, given up after 30 s (ZZ_STDIN_WAIT). */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const chunks: Buffer[] = [];

@@ -12,7 +12,7 @@ import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
-import { clean, plural, tryTo } from "./text.ts";
+import { clean, cleanVersions, plural, tryTo } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // the new state of each file, by real path
 
@@ -31,7 +31,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const [told, left]: [string[], Left[]] = [[], []];
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
-    const again = `${stale.map(([file]) => `'${named(file)}'`).join(", ")}: it changed since it was read`;
+    const again = `${stale.map(([file]) => `'${oneLine(named(file))}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
       const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
@@ -51,7 +51,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
       moves ? changedSince(moves, false).length : !alike(standing(file), before),
     );
     if (!swapped.length) break;
-    const names = swapped.map(([file]) => `'${named(file)}'`).join(", ");
+    const names = swapped.map(([file]) => `'${oneLine(named(file))}'`).join(", ");
     for (const [file, { before, after, moves }] of swapped) {
       const rebased = moves ? undefined : await rebase(standing(file), before, after);
       if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
@@ -63,7 +63,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
-  await record(place, tool, held);
+  await record(place, tool, held, !effects);
   if (tool !== ZZ) followChanges(chat, held);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
@@ -182,9 +182,11 @@ export function showChange(place: TurnContext, all: readonly Change[], change: C
 async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
   const changes = [...held].map(([file, { before, after }]) => {
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const shown = (state: State) =>
-      state && (isFolder(state) ? "(a folder)\n" : binary ? `${state.bytes.length} bytes\n` : clean(state.bytes.toString("utf8")));
-    const [old, next] = [shown(before), shown(after)];
+    const plain = [before, after].map((state) => state && clean(state.bytes.toString()));
+    const exact = before && after && !binary && plain[0] !== plain[1] ? cleanVersions([before.bytes, after.bytes]) : plain;
+    const [old, next] = [before, after].map(
+      (state, i) => state && (isFolder(state) ? "(a folder)\n" : binary ? `${state.bytes.length} bytes\n` : exact[i]),
+    );
     const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
     return { path: oneLine(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
   });
@@ -202,16 +204,16 @@ function noteOf(before: State, after: State, binary: boolean, same: boolean): { 
     binary && "not text",
     (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
     before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
-    same && before && after && before.mode === after.mode && "only line ends or bytes that do not show",
+    same && before && after && !before.bytes.equals(after.bytes) && "only line ends or bytes that do not show",
   ].filter(Boolean);
   return notes.length ? { note: notes.join(", ") } : {};
 }
 
-async function patchOf({ path, before, after }: Difference): Promise<string> {
+async function patchOf({ path, before, after, note = "" }: Difference): Promise<string> {
   const { createTwoFilesPatch } = await import("diff");
   const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
   const options = { timeout: DIFF_LIMIT };
-  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", "", options);
+  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", note, options);
   const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
   const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
   return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? whole();

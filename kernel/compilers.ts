@@ -18,8 +18,7 @@ export function compilerRules({ rules, options }: Pick<Core, "rules" | "options"
   return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
 }
 
-/** `own`: files and folders of zz itself, which may always be read. `near`: those being checked, which may be read although they are
- * outside of the project, unless they are denied or hold secrets. */
+/** `own`: of zz itself, always read. `near`: being checked, read also outside of the project, unless denied or with secrets. */
 export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], near = [] } = {}): CompilerGate => {
   const options = where as Core["options"];
   const core = { rules: [...rules], options };

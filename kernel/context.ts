@@ -2,19 +2,8 @@
 import path from "node:path";
 import { sessions } from "./chat.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
-import {
-  around,
-  type Core,
-  emit,
-  inTime,
-  type LiveChat,
-  newId,
-  note,
-  type Owned,
-  type ProjectExtras,
-  type TurnContext,
-  ZZ,
-} from "./core.ts";
+import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "./core.ts";
+import { around, commandNamed, emit, inTime, newId, note, ZZ } from "./core.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
@@ -30,7 +19,7 @@ import { composePrompt, partOf } from "./prompt.ts";
 import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
 import { agreement, rereadSettings } from "./settings.ts";
-import { byName, clean, lazily, unknown } from "./text.ts";
+import { byName, clean, lazily } from "./text.ts";
 import { lineOf, offered, runCall, toolNamed } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
@@ -53,11 +42,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
-    async command(name: string, rest = "") {
-      const command = core.commands.get(name)?.value;
-      if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys(), "/help lists them.")}`);
-      await command.run(rest, ctx);
-    },
+    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, ctx),
     note: (text: string) => note(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),

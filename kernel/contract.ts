@@ -499,6 +499,7 @@ export interface Fault extends Error {
   status?: number;
   partial?: { text: string; thinking: string };
   dry?: unknown; // --dry-run: the request that was not sent
+  told?: boolean; // the person has read it, in the question of a dialog's tryAgain
 }
 export interface Settings {
   model?: string;

@@ -1,7 +1,7 @@
 // One instance of zz, and how plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
 import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
-import { asFault, fault } from "./faults.ts";
+import { asFault, fault, usage } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
 import { type Deadline, deadline, orLeave, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
@@ -86,13 +86,19 @@ export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function known(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, word, all));
 }
+export function commandNamed(core: Core, name: string): contract.Command {
+  const command = core.commands.get(name)?.value;
+  const names = () => [...core.commands.keys()].map((known) => `/${known}`);
+  if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`);
+  return command;
+}
 
 /** Tells all observers. One that throws or hangs is named, and the turn continues. */
 export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
-    const limit = deadline(value.limit, fault(tooLong(value.limit)));
+    const limit = deadline(value.limit, () => fault(tooLong(value.limit)));
     try {
       const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
       if (seen instanceof Promise) await until(limit.signal, seen);
@@ -125,7 +131,7 @@ export function around<K extends keyof Steps>(
     if (!wrap) return inner(given);
     const { owner, value } = wrap;
     const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
-    const limit = deadline(value.limit, fault(late));
+    const limit = deadline(value.limit, () => fault(late));
     const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
     const ran = until(limit.signal, (async () => value.around(given, next, uncounted(ctx, limit)))()).finally(limit.lift);
     const out = await orLeave(ctx.signal, ran, () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`)).catch(

@@ -146,7 +146,7 @@ async function obeyLine(talk: Talk, line: string, expand = (text: string) => tex
     await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
   } catch (thrown) {
     const error = asFault(thrown);
-    say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
+    if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));
   } finally {
     talk.busy = false;
     if (talk.chat?.stop.signal.aborted) talk.chat.stop = new AbortController(); // a command was stopped, not a turn

@@ -35,16 +35,51 @@ export function stateOf(file: string): State {
   }
 }
 
-/** The same, for a path whose parent may be a file or a link: then nothing is there. */
+/** The same, for a path whose parent may be a file or a link, where nothing is then. A mode may keep its owner out. */
 export function standing(file: string): State {
   const folder = path.dirname(file);
+  const look = () => (followLinks(folder) === folder ? stateOf(file) : undefined);
+  const modes = folderModes((at, stat = fs.lstatSync(at)) => (stat.isSymbolicLink() ? undefined : stat.mode));
   try {
-    return followLinks(folder) === folder ? stateOf(file) : undefined;
+    return look();
   } catch (error) {
     if (codeOf(error) === "ENOTDIR") return undefined;
-    throw error;
+    if (codeOf(error) !== "EACCES") throw error;
+    modes.open(wayTo(file));
+    const state = look();
+    return state && { ...state, mode: modes.late.get(file) ?? state.mode };
+  } finally {
+    modes.close();
   }
 }
+const wayTo = (file: string): string[] => (file === path.dirname(file) ? [] : [...wayTo(path.dirname(file)), file]);
+
+/** Opens folders that keep their owner out. They get their modes at the end, the innermost first. */
+export function folderModes(modeOf: (folder: string) => number | undefined = modeOfFolder, set = setMode) {
+  const late = new Map<string, number>();
+  const own = 0o700;
+  const give = (folder: string, mode: number): void => {
+    set(folder, mode | own);
+    (mode & own) === own ? late.delete(folder) : late.set(folder, mode);
+  };
+  return {
+    ...{ give, late },
+    open(folders: Iterable<string>): void {
+      for (const folder of [...folders].sort()) {
+        const mode = tryTo(() => modeOf(folder));
+        if (mode !== undefined && (mode & own) !== own) tryTo(() => give(folder, mode));
+      }
+    },
+    close(): void {
+      for (const [folder, mode] of [...late].sort().reverse()) tryTo(() => modeOf(folder) !== undefined && set(folder, mode));
+    },
+  };
+}
+export type FolderModes = ReturnType<typeof folderModes>;
+
+const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined => (stat.isDirectory() ? stat.mode : undefined);
+const setMode = (file: string, mode: number): void =>
+  inFolder(file, (at) => fs.chmodSync(path.join(at, path.basename(file)), mode & 0o7777));
 
 const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
@@ -87,54 +122,59 @@ function placeOfOpen(fd: number): string | undefined {
 }
 const GONE = " (deleted)";
 
-/** Writes a file's new state next to it and renames it into place: whole, or not at all. */
-function put(file: string, state: State): void {
+/** Holds the file's folder open, so that nobody can swap it for a link. at: its path by that handle. */
+function inFolder<T>(file: string, act: (at: string) => T): T {
   const folder = path.dirname(file);
-  for (const missing of missingFolders(folder)) fs.mkdirSync(missing);
-  const name = path.basename(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  const handle = `/proc/self/fd/${fd}`; // the folder by its handle: nobody can swap it for a link
-  const real = tryTo(() => fs.readlinkSync(handle));
-  const at = real === undefined ? folder : handle;
+  const handle = `/proc/self/fd/${fd}`;
   try {
+    const real = tryTo(() => fs.readlinkSync(handle));
     if ((real ?? fs.realpathSync(folder)) !== folder)
       throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
-    sweep(at);
-    const here = path.join(at, name);
-    const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
-    if (state && isFolder(state)) putFolder(here, state.mode, wasFolder);
-    else if (!state) wasFolder ? fs.rmdirSync(here) : fs.unlinkSync(here);
-    if (state && !isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
+    return act(real === undefined ? folder : handle);
   } finally {
     fs.closeSync(fd);
   }
 }
 
-function putFolder(at: string, mode: number, isThere = false): void {
-  if (!isThere) fs.rmSync(at, { force: true });
-  if (!isThere) fs.mkdirSync(at);
-  fs.chmodSync(at, mode & 0o7777);
+/** Writes a file's new state next to it and renames it into place: whole, or not at all. */
+function put(file: string, state: State, modes?: FolderModes): void {
+  for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
+  inFolder(file, (at) => {
+    sweep(at);
+    const here = path.join(at, path.basename(file));
+    const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
+    if (!state) wasFolder ? fs.rmdirSync(here) : fs.unlinkSync(here);
+    else if (!isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
+    else if (wasFolder) modes?.give(file, state.mode);
+    else {
+      if (wasFolder === false) fs.unlinkSync(here);
+      fs.mkdirSync(here);
+      tryTo(() => modes?.give(file, state.mode)); // some disks have no modes, or do not let them be set
+    }
+  });
 }
 
-function replace(file: string, temporary: string, { bytes, mode }: NonNullable<State>): void {
+function replace(file: string, part: string, { bytes, mode }: NonNullable<State>): void {
   const owner = fs.lstatSync(file, { throwIfNoEntry: false });
+  const isOthers = owner && owner.uid !== process.getuid?.();
   try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes, temporary);
+    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes, part);
     else {
-      const fd = fs.openSync(temporary, "wx", 0o600);
+      const fd = fs.openSync(part, "wx", isOthers ? 0o600 : mode & 0o777);
       try {
         fs.writeFileSync(fd, bytes);
-        if (owner && owner.uid !== process.getuid?.()) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
-        fs.fchmodSync(fd, mode & 0o7777);
+        if (isOthers) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
+        tryTo(() => fs.fchmodSync(fd, mode & 0o7777));
         fs.fsyncSync(fd);
       } finally {
         fs.closeSync(fd);
       }
     }
     if (owner?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
-    fs.renameSync(temporary, file);
+    fs.renameSync(part, file);
   } catch (error) {
-    fs.rmSync(temporary, { force: true });
+    fs.rmSync(part, { force: true });
     throw error;
   }
 }
@@ -154,20 +194,30 @@ export const missingFolders = (folder: string): string[] =>
 export function putAll(steps: Step[], tidy = () => {}): void {
   const made: string[] = [];
   const done: Step[] = [];
+  const modes = folderModes();
+  let step = steps[0]!;
   try {
-    for (const step of steps) {
+    modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
+    for (step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       done.push(step);
-      if (!step.to && isFolder(step.from)) tidy();
+      if (isFolder(step.from) && !isFolder(step.to)) tidy();
       if (step.act) step.act(false);
-      else if (step.to || standing(step.file)) put(step.file, step.to);
+      else if (step.to || standing(step.file)) put(step.file, step.to, modes);
     }
   } catch (error) {
-    for (const { file, from, act } of done.reverse())
-      tryTo(() => (act ? act(true) : alike(standing(file), from) ? undefined : put(file, from)));
+    const lost = done.reverse().flatMap((one) => (tryTo(() => takeBack(one, modes) ?? true) ? [] : one.file));
     unmake(made);
-    throw error;
+    throw Object.assign(error as Error, { file: step.file, lost });
+  } finally {
+    modes.close();
   }
+}
+
+function takeBack({ file, from, act }: Step, modes: FolderModes): void {
+  if (act) act(true);
+  else if (!alike(standing(file), from)) put(file, from, modes);
+  else if (from && isFolder(from)) modes.give(file, from.mode);
 }
 
 /** Removes the folders that are empty again. */
@@ -180,6 +230,16 @@ export type Step = { file: string; from: State; to: State; act?: ((back: boolean
 
 export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
   return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
+}
+
+/** The same for what putAll threw; it may not have been able to take everything back. */
+export function putFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
+  const { file = at, lost = [] }: { file?: string; lost?: string[] } = error;
+  const said = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
+  const names = lost.slice(0, 10).map((one) => `'${nameOf(one)}'`);
+  if (lost.length > names.length) names.push(`${lost.length - names.length} more`);
+  if (lost.length) said.message += ` What it did to ${names.join(", ")} could not be taken back: then undo it.`;
+  return said;
 }
 
 export function followLinks(file: string): string {

@@ -1,27 +1,14 @@
 // ctx.files: the tools' only way to the disk, and the list of a project's files that git does not ignore.
 import fs from "node:fs";
 import path from "node:path";
+import { promisify } from "node:util";
 import { didOf, history } from "./changes.ts";
 import { commit, type Held, showChange } from "./commit.ts";
 import type { Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
 import { type TurnContext, ZZ } from "./core.ts";
-import {
-  checkPlace,
-  FILE,
-  fileFault,
-  hashOf,
-  hashOfState,
-  isFolder,
-  MAX_READ_BYTES,
-  openReal,
-  SAFELY,
-  type State,
-  standing,
-  stateOf,
-  TYPE,
-} from "./disk.ts";
+import { FILE, fileFault, hashOfState, isFolder, MAX_READ_BYTES, openReal, type State, standing, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
-import { gitOf } from "./git.ts";
+import { gitOf, mayBeInRepository } from "./git.ts";
 import { type Moves, plan } from "./moves.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
@@ -30,8 +17,7 @@ import { joined, movedNow, showLines } from "./seen.ts";
 import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
-/** What one call may reach. `granted`: what the gate allowed by name; `held`: its pending changes; `reads`: the hashes of whole files that
- * it read, unless it reports which lines it shows. */
+/** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
 type Reach = { tool: string; granted?: string[]; held?: Held | undefined; reads?: Map<string, string>; changes?: boolean };
 type Hand = TurnContext & Reach & { granted: string[]; changes: boolean };
 
@@ -119,6 +105,7 @@ async function apply(hand: Hand, states: FileState[], about: string): ReturnType
     const isMade = () => [...into].some(([at, { after }]) => at !== file && isFolder(after) && isInside(at, file)); // it replaces a link
     if (!isInside(hand.core.options.root, file) || (ownPath(hand, name) !== file && !isMade()))
       throw fault(`Cannot change '${name}': a link on its way leads elsewhere.`);
+    if (into.has(file)) throw fault(`Cannot change '${name}': two changes are of that name, as far as it is UTF-8. Make them one by one.`);
     const after = bytes && { bytes: Buffer.from(bytes), mode };
     const moves = given && plan(hand.core.options.root, given);
     if (moves) into.set(file, { ...asOne(moves, after!), moves });
@@ -168,7 +155,7 @@ async function read(hand: Hand, name: string): Promise<FileRead> {
   try {
     if (waiting && !waiting.after) throw fileFault("read", name, { code: "ENOENT" });
     const bytes = waiting?.after?.bytes ?? (await bytesOf(file, refuse));
-    const hash = hashOf(bytes);
+    const hash = hashOfState({ bytes, mode: FILE })!;
     const seen = chat.seen.get(file);
     const known = { ...(seen && { seen: seen.hash }), lines: joined(seen?.lines ?? []), moved: movedNow(chat, seen) };
     if (granted.includes(file)) reads?.set(file, hash);
@@ -185,13 +172,12 @@ async function bytesOf(file: string, refuse: (why: string) => Fault): Promise<Bu
     if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Search it instead.`);
   };
   check(await fs.promises.lstat(file)); // devices are refused before they are opened
-  const handle = await fs.promises.open(file, SAFELY);
+  const fd = openReal(file);
   try {
-    check(await handle.stat());
-    checkPlace(handle.fd, file);
-    return await handle.readFile();
+    check(fs.fstatSync(fd));
+    return await promisify(fs.readFile)(fd);
   } finally {
-    await handle.close();
+    fs.closeSync(fd);
   }
 }
 
@@ -234,7 +220,7 @@ const IGNORED_WITHOUT_GIT = ["dist", "build", ".next", "coverage", ".venv", "__p
 async function listByGit(root: string, folder: string): Promise<string[] | undefined> {
   const git = gitOf(root);
   const { why, reads } = await git.check(folder).catch(() => ({ why: "git gives no answer", reads: [] }));
-  if (why || reads.length) return undefined; // listing works without git, so no question is asked
+  if (why || reads.length || !mayBeInRepository(folder)) return undefined; // listing works without git, so no question is asked
   const out = await git.say(["ls-files", "-coz", "--exclude-standard", "--deduplicate"], folder);
   if (out === undefined) return undefined;
   const folders = new Map<string, Map<string, fs.Dirent>>(); // listing folders costs half of a stat for every file

@@ -8,7 +8,7 @@ import { ASKED_FOR, flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./r
 import { reason } from "./secrets.ts";
 import { clean, isInside } from "./text.ts";
 
-const accessTo = (kind: Kind, name: string): string => `${kind} access to "${name}"`;
+const accessTo = (kind: Kind, name: string): string => `${kind} access to "${oneLine(name)}"`;
 
 /** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
@@ -169,7 +169,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
 
   function explanation(): string {
     const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(oneLine(does))}`);
-    const [first = "", ...rest] = [...rows, "Enter  no, without a reason"];
+    const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type"];
     return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow()].join("\n");
   }
 

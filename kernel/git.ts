@@ -1,5 +1,4 @@
-// Git, asked in such a way that a repository can neither start programs nor reveal files elsewhere. Nothing here parses git's own files:
-// git itself reports its settings and where it looks.
+// Git, asked so that a repository can neither start programs nor reveal files elsewhere: git itself reports its settings and places.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -8,7 +7,7 @@ import { followLinks } from "./disk.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./programs.ts";
 import { learn, learnData } from "./secrets.ts";
-import { isInside, tryTo } from "./text.ts";
+import { isInside, repositoryTop, tryTo } from "./text.ts";
 
 const PATIENCE = 10_000; // ms for one question
 const MAX_OUTPUT_BYTES = 1 << 28;
@@ -152,7 +151,7 @@ const NAMES = "git would run or read what the repository's own";
 
 function* inspect(look: Look): Asking<GitDoubt> {
   const { folder, command } = look;
-  if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return { reads: [] };
+  if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() || !(command || mayBeInRepository(folder))) return { reads: [] };
   const found = yield* placeOf(folder);
   if (typeof found === "string") {
     // zz asks git the same way, and gets the same error.
@@ -206,6 +205,9 @@ function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
   }
   return { reads };
 }
+
+/** False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET allows none. Spares starting git. */
+export const mayBeInRepository = (folder: string): boolean => repositoryTop(followLinks(folder)) !== undefined;
 
 /** Where git finds a repository, or a text that says why it finds none. */
 function* placeOf(folder: string): Asking<Place | string> {

@@ -1,17 +1,6 @@
 // The handle that a plugin gets. What it registers belongs to the plugin and goes away with it.
-import {
-  type Awaitable,
-  EVENTS,
-  type Flag,
-  type HttpRequest,
-  type Order,
-  type PluginIo,
-  SLOTS,
-  STEPS,
-  type Tool,
-  words,
-  type Zz,
-} from "./contract.ts";
+import type { Awaitable, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "./contract.ts";
+import { EVENTS, SLOTS, STEPS, words } from "./contract.ts";
 import { around, type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";

@@ -3,20 +3,20 @@ import type { Fault } from "./contract.ts";
 import { fault } from "./faults.ts";
 
 export function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
-  const limit = deadline(ms, fault(late));
+  const limit = deadline(ms, () => fault(late));
   return until(limit.signal, promise).finally(limit.lift);
 }
 
 export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
 /** A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a promise is pending, `lift` ends it. */
-export function deadline(ms: number, late: Fault): Deadline {
+export function deadline(ms: number, late: () => Fault): Deadline {
   const end = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let holds = 0; // pending waits, and the end
   const putOff = (more = 0) => {
     holds += more;
     clearTimeout(timer);
-    if (!holds) timer = setTimeout(() => end.abort(late), Math.min(ms, 2 ** 31 - 1));
+    if (!holds) timer = setTimeout(() => end.abort(late()), Math.min(ms, 2 ** 31 - 1));
   };
   const wait = <T>(promise: Promise<T>): Promise<T> => {
     putOff(1);

@@ -13,8 +13,8 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
-        fs.linkSync(temporary, file); // in one step: nobody sees an empty lock
-        return () => fs.rmSync(file, { force: true });
+        if (claim(temporary, file)) return () => fs.rmSync(file, { force: true });
+        continue;
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
       }
@@ -34,6 +34,18 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
     }
   } finally {
     fs.rmSync(temporary, { force: true });
+  }
+}
+
+/** In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it empty may take it away. */
+function claim(temporary: string, file: string): boolean {
+  try {
+    fs.linkSync(temporary, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") throw error;
+    fs.writeFileSync(file, textOf(temporary), { flag: "wx", mode: 0o600 });
+    return textOf(file) === textOf(temporary);
   }
 }
 

@@ -118,8 +118,7 @@ export async function withProvider(core: Core, given: string): Promise<string> {
   return fits.length === 1 ? fits[0]!.id : given;
 }
 
-/** The model to use: --model, ZZ_MODEL, the session's, the settings', that of a provider with a key, or of a local server that answers in
- * 300 ms. Undefined if there is none. */
+/** By --model, ZZ_MODEL, the session, the settings, a provider with a key, or a local server that answers in 300 ms. Undefined: none. */
 export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
   const { baseUrl } = core.options;
   const wanted = wantedModel(core, earlier);

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Move } from "./contract.ts";
 import { newId } from "./core.ts";
-import { FOLDER, LINK, makePrivate, TYPE, writePrivate } from "./disk.ts";
+import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
@@ -19,56 +19,88 @@ const isSame = (one: Look, two: Look): boolean =>
   one && two ? one[0] === two[0] && one[1] === two[1] && Math.abs(one[2] - two[2]) < 1 : one === two;
 
 function lookAt(file: Buffer): Look {
-  const stat = tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // its folder may be a file
-  if (!stat) return null;
-  return stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino];
+  try {
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+    return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return null; // its folder is a file
+    throw error;
+  }
 }
 
 export function plan(root: string, moves: readonly Move[]): Moves {
-  const rows = moves.map(([name, from, mode]): Row => {
+  const rowOf = ([name, from, mode]: Move): Row => {
     const is = from === undefined ? null : lookAt(raw(from));
     if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
     return [name, lookAt(placeOf(root, name)), is];
-  });
-  return { root, rows, from: moves.map(([, from]) => from) };
+  };
+  return { root, rows: inFolders(root, moves, () => moves.map(rowOf)), from: moves.map(([, from]) => from) };
 }
 export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
 const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
+const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
+  !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
 
 /** Files that are neither in their old nor in their new state. known: states that earlier moves will have made. */
 export function changedSince({ root, rows }: Moves, back: boolean, known = new Map<string, Look>()): string[] {
-  return rows.flatMap(([name, was, is]) => {
+  const isChanged = ([name, was, is]: Row): boolean => {
     const now = known.has(name) ? known.get(name)! : lookAt(placeOf(root, name));
     known.set(name, back ? was : is);
-    const isFine = [was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)));
-    return isFine ? [] : raw(name).toString();
-  });
+    return ![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)));
+  };
+  return inFolders(root, rows, () => namesOf(rows.filter(isChanged)));
 }
 
 /** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
-export function move({ root, rows, from, kept = "" }: Moves, back: boolean): void {
-  const folders = openFolders(root);
-  const late: [name: string, mode: number][] = [];
+export function move(moves: Moves, back: boolean): void {
+  let isNews = false;
   try {
+    inFolders(moves.root, moves.rows, moveAll);
+  } finally {
+    if (isNews) saveList(moves);
+  }
+
+  function moveAll(folders: Folders, modes: FolderModes): void {
+    const { root, rows, kept = "" } = moves;
     for (let n = 0; n < rows.length; n++) {
       const i = back ? rows.length - 1 - n : n;
       const [name, was, is] = rows[i]!;
-      const [to, old, next] = [back ? was : is, ...(back ? ["new", "old"] : ["old", "new"])] as [Look, string, string];
+      const [to, old] = [back ? was : is, back ? "new" : "old"];
       if (!to && !lookAt(placeOf(root, name))) continue; // its folder may be gone, too
       const here = folders.at(name);
       const now = lookAt(here);
-      const source = !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${next}/${i}`);
+      const source = sourceOf(moves, i, back);
       if (to && !isFolder(to) ? !isWaiting(source, now) : isSame(now, to)) continue;
       if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
       else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), to !== null && !isFolder(to));
       if (to && isFolder(to)) {
         if (!isFolder(now)) fs.mkdirSync(here);
-        if (to[0] & 0o200) fs.chmodSync(here, to[0] & 0o7777);
-        else late.push([name, to[0]]); // files are still to come into it
-      } else if (to) take(source, here);
+        tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
+      } else if (to) {
+        const isCopied = take(source, here, to);
+        const look = isCopied ? lookAt(here) : to; // another disk may have coarser times, and no modes
+        isNews ||= !isSame(look, to);
+        rows[i]![back ? 1 : 2] = look;
+      }
     }
-    for (const [name, mode] of late.reverse()) fs.chmodSync(folders.at(name), mode & 0o7777);
+  }
+}
+
+const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());
+/** What `act` does with these files in their folders, even in those that keep their owner out. */
+function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folders: Folders, modes: FolderModes) => T): T {
+  const folders = openFolders(root);
+  const lookIn = (name: string): Look => lookAt(folders.at(name));
+  const modes = folderModes(
+    (name) => (isFolder(lookIn(name)) ? lookIn(name)![0] : undefined),
+    (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777),
+  );
+  const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
+  try {
+    modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
+    return act(folders, modes);
   } finally {
+    modes.close();
     folders.close();
   }
 }
@@ -80,13 +112,12 @@ function isWaiting(source: Buffer, now: Look): boolean {
 }
 
 /** Holds the folder of a file open, so that nobody can swap it for a link. */
+type Folders = ReturnType<typeof openFolders>;
 function openFolders(root: string) {
   const top = Buffer.from(root).toString("latin1");
-  let [open, fd, mode] = ["", -1, 0];
+  let [open, fd] = ["", -1];
   const close = () => {
-    if (fd < 0) return;
-    if (!(mode & 0o200)) tryTo(() => fs.chmodSync(`/proc/self/fd/${fd}`, mode & 0o7777));
-    fs.closeSync(fd);
+    if (fd >= 0) fs.closeSync(fd);
     fd = -1;
   };
   return {
@@ -98,13 +129,12 @@ function openFolders(root: string) {
         [open, fd] = [folder, fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
           throw fault(`Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`);
-        mode = fs.fstatSync(fd).mode;
-        if (!(mode & 0o200)) tryTo(() => fs.chmodSync(`/proc/self/fd/${fd}`, (mode & 0o7777) | 0o300));
       }
       return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
     },
   };
 }
+
 const O_PATH = 0o10000000; // only Linux has copies
 
 /** On the way back, files that somebody added to the folder stay. */
@@ -125,30 +155,35 @@ function keep(here: Buffer, at: Buffer, linked: boolean): void {
   if (!link()) copy(here, at); // another disk, or another owner's file
 }
 
-function take(from: Buffer, to: Buffer): void {
+/** Whether it was copied. */
+function take(from: Buffer, to: Buffer, look?: Look): boolean {
   try {
     fs.renameSync(from, to);
+    return false;
   } catch (error) {
     if (codeOf(error) !== "EXDEV") throw error;
-    copy(from, to);
+    copy(from, to, look);
     fs.unlinkSync(from);
+    return true;
   }
 }
 
 /** Copies to another disk: whole, or not at all. */
-function copy(from: Buffer, to: Buffer): void {
+function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
   const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(`.zz-${process.pid}-${newId()}.tmp`)]);
-  const { mode, atimeMs, mtimeMs, ...stat } = fs.lstatSync(from);
+  const { atimeMs, ...stat } = fs.lstatSync(from);
+  const [mode, , mtimeMs] = look!;
   try {
     if ((mode & TYPE) === LINK) fs.symlinkSync(fs.readlinkSync(from, "buffer"), part);
     else {
-      if (!(mode & 0o400)) fs.chmodSync(from, 0o600);
-      fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE);
+      if (!(stat.mode & 0o400)) fs.chmodSync(from, 0o600);
+      if (tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) === undefined)
+        fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 }); // it sets the mode, which some disks refuse
       if (stat.uid !== process.getuid?.()) tryTo(() => fs.chownSync(part, stat.uid, stat.gid));
-      fs.chmodSync(part, mode & 0o7777);
-      if (!(mode & 0o400)) fs.chmodSync(from, mode & 0o7777);
+      tryTo(() => fs.chmodSync(part, mode & 0o7777));
+      if (!(stat.mode & 0o400)) fs.chmodSync(from, stat.mode & 0o7777);
     }
-    fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000);
+    tryTo(() => fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000));
     fs.renameSync(part, to);
   } catch (error) {
     fs.rmSync(part, { force: true });
@@ -166,9 +201,10 @@ export function keepMoves(sessions: string, moves: Moves): string {
   const name = newId();
   moves.kept = path.join(keptIn(sessions), name);
   for (const folder of ["old", "new"]) makePrivate(path.join(moves.kept, folder));
-  writePrivate(path.join(moves.kept, "list.json"), JSON.stringify({ root: moves.root, rows: moves.rows }));
+  saveList(moves);
   return name;
 }
+const saveList = ({ root, rows, kept = "" }: Moves): void => writePrivate(path.join(kept, "list.json"), JSON.stringify({ root, rows }));
 
 /** Marks whose they are. Kept files go when their session is gone, or after some time. */
 export function markMoves({ kept = "" }: Moves, session: string): void {

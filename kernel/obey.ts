@@ -1,11 +1,10 @@
 // One way to obey a line, wherever it was typed: as a command, or as the next message.
 import { keepStates } from "./chat.ts";
 import type { Answer, Command } from "./contract.ts";
-import { around, type Core, type LiveChat, note, type TurnContext } from "./core.ts";
-import { fault, usage } from "./faults.ts";
+import { around, type Core, commandNamed, type LiveChat, note, type TurnContext } from "./core.ts";
+import { fault } from "./faults.ts";
 import { orLeave } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";
-import { unknown } from "./text.ts";
 
 /** Runs one turn: the loop in zz.ts. `show` prints its answer. */
 export type RunTurn = (core: Core, chat: LiveChat, text: string, how?: { show?: (text: string) => unknown }) => Promise<Answer>;
@@ -15,9 +14,7 @@ export async function obey(place: TurnContext, typed: string, runTurn: (text: st
   const { core, chat } = place;
   const line = await around(place, "line", typed);
   const { name, rest } = commandIn(core, line);
-  const command = core.commands.get(name)?.value;
-  if (name && !command) throw usage(`Cannot run '/${name}': ${unknown("command", name, core.commands.keys(), "/help lists them.")}`);
-  if (command) await runCommand(place, command, rest);
+  if (name) await runCommand(place, commandNamed(core, name), rest);
   else if (line) chat.send(line.replace(/^\/\//, "/"));
   return sendQueued(core, chat, runTurn);
 }

@@ -15,8 +15,7 @@ const fitsLetters = (letters: string[], text: string): boolean => fits(letters, 
 const fitsLetter = (letter: string, other: string): boolean => letter === "?" || letter === other;
 const lettersOf = (pattern: string): string[] => [...pattern.replace(/\*+/g, "*")];
 
-/** A path below the folder where the pattern starts: `*` and `?` within a name, `**` for any number of folders. It also covers what is
- * inside of a folder that matches. */
+/** Below where the pattern starts: `*` and `?` within a name, `**` for any folders. What is inside of a folder that matches, matches. */
 export function pathPattern(pattern: string): (file: string) => boolean {
   const segments: Segment[] = [...pattern.split("/").filter(Boolean).map(toSegment), undefined];
   return (file) => fits(segments, file.split("/").filter(Boolean), isAny, fitsSegment);

@@ -1,5 +1,4 @@
-// zz as a process: signals, the exit code, the console, and what others see of its command line. Everything that a process shares with
-// the outside is touched here.
+// zz as a process, and all that it shares with the outside: signals, the exit code, the console, its command line as others see it.
 import fs from "node:fs";
 import path from "node:path";
 import type { Io } from "./contract.ts";

@@ -64,7 +64,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
-  const silence = deadline(seconds * 1000, fault(late, { kind: "network" }));
+  const silence = deadline(seconds * 1000, () => fault(late, { kind: "network" }));
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together

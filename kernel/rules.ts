@@ -119,8 +119,7 @@ function askedFor(where: Where, kind: Kind, name: string, target = targetOf(wher
   return { kind, named: placeOf(where, name), target, guard: guardOf(where, kind, target) };
 }
 
-/** Writing outside of the project is allowed by name only, and so, unless everything is allowed, are guarded files and what becomes a part
- * of zz: it would run outside of the sandbox. */
+/** Allowed by name only: writing outside of the project and, unless all is allowed, guarded files and what zz itself would run. */
 function covers(where: Where, { name, but = [], verdict, exact = false, from: by }: Rule, asked: Asked, exactly: boolean): boolean {
   const { kind, target, guard } = asked;
   const isDenial = verdict !== "allow";

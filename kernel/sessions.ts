@@ -40,8 +40,7 @@ export interface Session extends Saved {
   close(): void;
 }
 
-/** A lowdb adapter that appends: `write` adds only new lines, so an append costs the same at entry 10 and at entry 100,000. `read` drops
- * a torn last line (after a crash) and reports it. */
+/** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
@@ -243,6 +242,8 @@ function startOf(file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unkno
 /** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
 export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
+  const locks = entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock") && !startOf(sessionFile(home, name.slice(0, -5))));
+  for (const name of locks) tryTo(() => lock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {
     const start = startOf(file);

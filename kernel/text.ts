@@ -19,6 +19,10 @@ export function shorten(text: string, maxChars: number): string {
   return `${text.slice(0, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - tail)}`.toWellFormed();
 }
 
+/** What the person wrote: without the files and the piped text that stand before it. Without anything else, what the first of those is. */
+export const wordsOf = (text: string): string =>
+  text.replace(/^(?:--- (.*) ---\n[\s\S]*?\n--- END \1 ---\s*)+/, "") || (/(?<=^--- ).*(?= ---$)/m.exec(text)?.[0] ?? "");
+
 /** What the function returns, or undefined if it throws. */
 export function tryTo<T>(act: () => T): T | undefined {
   try {
@@ -34,17 +38,16 @@ export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] })
   return Object.defineProperties({}, Object.fromEntries(made)) as T;
 }
 
-export function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
+export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
 
 /** The text of a file, or "" if it cannot be read. */
 export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, { encoding: "utf8", flag: WITHOUT_WAITING })) ?? "";
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
+/** The nearest folder with a .git in it, from this one upwards. */
+export function repositoryTop(folder: string): string | undefined {
+  if (fs.existsSync(path.join(folder, ".git"))) return folder;
+  return folder === path.dirname(folder) ? undefined : repositoryTop(path.dirname(folder));
+}
 /** The names in a folder; none if it cannot be read. */
 export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSync(folder)) ?? [];
 
@@ -66,6 +69,22 @@ export function clean(text: string): string {
   if (!/[^\n\x20-\x7e]/.test(text)) return text; // ten times as fast for most texts
   return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
+
+/** Two versions of a file, as `clean` shows them, but no line looks like another that differs from it. */
+export function cleanVersions(versions: Buffer[]): string[] {
+  const texts = versions.map((bytes) => bytes.toString("latin1"));
+  const isDos = texts.every((text) => !/(?<!\r)\n/.test(text)); // its line ends are no news
+  const shown = (char: string, kind: string) =>
+    char < " " ? clean(char) : `⟨${kind}${char.codePointAt(0)!.toString(16).toUpperCase().padStart(2, "0")}⟩`;
+  const line = (bytes: string) => {
+    if (!/[^\t\x20-\x7e]/.test(bytes)) return bytes;
+    const text = Buffer.from(bytes, "latin1").toString();
+    const isUtf8 = Buffer.from(text).toString("latin1") === bytes;
+    return isUtf8 ? text.replace(ALIKE, (char) => shown(char, "U+")) : bytes.replace(/[^\t\x20-\x7e]/g, (byte) => shown(byte, ""));
+  };
+  return texts.map((text) => (isDos ? text.replaceAll("\r\n", "\n") : text).split("\n").map(line).join("\n"));
+}
+const ALIKE = new RegExp(`${UNSAFE.source}|[\u2400-\u241f\ufffd⟨]`, "gu"); // and what stands for others
 
 /** The same for rendered text, whose colours and links stay. The model's own text was cleaned before. */
 export function cleanRendered(text: string): string {

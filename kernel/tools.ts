@@ -2,7 +2,8 @@
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
-import { fault, usage } from "./faults.ts";
+import { fileFault } from "./disk.ts";
+import { errnoSentence, fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
 import { deadline, until } from "./limits.ts";
@@ -38,7 +39,9 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const given = await around(place, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
     if (showsTraces(core)) note(core, String((error as Error)?.stack));
-    return { text: reason(error), failed: true };
+    const { syscall = "", path }: NodeJS.ErrnoException = Object(error);
+    const isDisk = path && /^\w+$/.test(syscall) && errnoSentence(error);
+    return { text: isDisk ? fileFault(syscall, path, error).message : reason(error), failed: true };
   });
   const result = withoutSecrets(given);
   const tool = findTool(core, call.name);
@@ -76,7 +79,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const reach = { tool: tool.name, granted: granted.read, changes: tool.changes === true };
   const files = openFiles(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
-  const limit = deadline(seconds * 1000, fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
+  const limit = deadline(seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
   const own: Ctx = Object.create(uncounted(ctx, limit), { files: { value: files }, signal: { value: signal } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);

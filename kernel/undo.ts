@@ -4,8 +4,7 @@ import { keepLog, openChat, remember } from "./chat.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
-import { alike, fileFault, hashOfState, putAll, type State, type Step, standing } from "./disk.ts";
-import { codeOf } from "./faults.ts";
+import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE } from "./disk.ts";
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
@@ -42,16 +41,18 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   if (way.back) picked.reverse();
   const paths = picked.map((change) => change.path);
   const [steps, known]: [Step[], Parameters<typeof changedSince>[2]] = [[], new Map()];
-  for (const file of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
-    const own = picked.filter((change) => change.path === file);
-    const step = typeof file === "string" ? await stepOf(way, file, own) : await moveStepOf(way, file, known);
-    if (typeof step === "string") return { text: step, failed: true };
-    if (step) steps.push(step);
-  }
+  let [file] = paths;
   try {
-    putAll(steps, () => tidy(changes, paths));
+    for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
+      file = typeof one === "string" ? one : one.path;
+      const own = picked.filter((change) => change.path === one);
+      const step = typeof one === "string" ? await stepOf(way, one, own) : await moveStepOf(way, one, known);
+      if (typeof step === "string") return { text: step, failed: true };
+      if (step) steps.push(step);
+    }
+    if (steps.length) putAll(steps, () => tidy(changes, paths));
   } catch (error) {
-    throw codeOf(error) ? fileFault(verb, steps.map(({ file }) => named(way, file)).join(", "), error) : error;
+    throw putFault(verb, (file) => named(way, file), error, file);
   }
   tidy(changes, paths);
   for (const changes of batches) keepLog(core, chat, way.back ? "undone" : "redone", { changes });
@@ -86,8 +87,9 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
     return fits;
   });
   const [first, last] = [own[0]!, own.at(-1)!];
-  const untouched = from?.mode === first.modes[back ? 1 : 0]; // keeps a mode that somebody has set since
-  const mode = !from || untouched ? last.modes[back ? 0 : 1] : from.mode;
+  const then = last.modes[back ? 0 : 1];
+  const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
+  const mode = isKept ? from.mode : then;
   const isGone = (back ? last.was : last.is) === null;
   const to = isGone ? undefined : { bytes: bytesOf(way, last)[back ? 0 : 1], mode };
   if (expected) return alike(from, to) ? undefined : { file, from, to };

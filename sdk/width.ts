@@ -16,7 +16,8 @@ const loadStringWidth = (): typeof import("string-width") =>
   typeof require === "function" ? require("string-width") : createRequire(import.meta.url)("string-width"); // the build, or the source
 
 const STYLE = /\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\/g;
-const ONE_COLUMN_EACH = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027]*$/;
+const ONE_COLUMN_EACH =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2190-\u2319\u23f4-\u25fc\u2694-\u26a0\u270c-\u2727\u2800-\u28ff]*$/;
 const TWO_COLUMNS_EACH = /^[\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
 
 /** The part of a text that fits into so many columns, with … if it was cut. */
@@ -73,3 +74,12 @@ function partsOf(word: string): string[] {
 
 /** The columns of the person's terminal; 80 without one. */
 export const terminalColumns = (): number => process.stderr.columns || 80;
+
+/** Whether the terminal rewraps the line at its cursor when it is resized; others keep the rows, and the cursor in its row. */
+export function rewrapsLines(env: NodeJS.ProcessEnv): boolean {
+  const { TERM = "", TERM_PROGRAM = "" } = env;
+  if (env.TMUX || /^tmux/.test(TERM)) return true;
+  if (/^(iTerm\.app|WezTerm|ghostty|Apple_Terminal)$/.test(TERM_PROGRAM)) return true;
+  if (TERM_PROGRAM) return false; // the terminal of VS Code keeps the cursor's row
+  return Boolean(env.VTE_VERSION || env.KITTY_WINDOW_ID || env.WT_SESSION || env.ALACRITTY_WINDOW_ID || env.KONSOLE_VERSION);
+}

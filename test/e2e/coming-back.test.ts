@@ -23,6 +23,7 @@ for (const [cols, rows] of [
     const [, id] =
       /--session\s+(\S+)/.exec(left.replaceAll("\n", cols === 40 ? "" : "\n").replace("--session", "--session ")) ?? [];
     equal(id, where.sessions()[0]![0].id);
+    if (cols === 80) match(left, new RegExp(`^zz --session ${id}$`, "m"));
     const again = await repl(t, { where, cols, rows, args: ["-c"] });
     await again.sees(/goes on\s+after 2\s+messages/);
     match(again.screen(), /\nYou: what is the capital of France\?\nzz: The capital is Paris\./);

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import type { Entry, Message } from "../../kernel/contract.ts";
@@ -13,11 +13,12 @@ import { costs } from "../../plugins/cost.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
 import { harness } from "../../sdk/testing.ts";
+import type { Fake, Step } from "../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { repl } from "../support/repl.ts";
+import { repl, sharedRepl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 
@@ -28,10 +29,31 @@ async function talk(t: TestContext, script: Parameters<typeof fakeOpenAI>[0], ho
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
   const term = terminal(where, asks(fake.url, ...args), { rows: 50, ...size });
-  let raw = "";
-  term.pty.onData((data) => (raw += data));
+  return talkAt({ ...term, where, fake });
+}
+
+/** The same at a prompt that tests share: of those that leave no more behind than a conversation. */
+async function talkAgain(t: TestContext, prompt: Prompt, script: Step[] = []) {
+  const before = prompt.free;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  prompt.free = promise;
+  t.after(() => resolve());
+  await before;
+  return talkAt(await prompt.open(script));
+}
+interface Prompt {
+  open: Awaited<ReturnType<typeof sharedRepl>>;
+  free: Promise<void>; // once the test before has ended
+}
+const prompt = async (cols: number): Promise<Prompt> => ({
+  open: await sharedRepl({ cols, rows: 50 }),
+  free: Promise.resolve(),
+});
+const [narrow, usual, wide] = await Promise.all([prompt(40), prompt(80), prompt(120)]);
+
+function talkAt({ where, fake, ...term }: Terminal & { where: Place; fake: Fake }) {
   return {
-    ...{ where, term, fake, raw: () => raw },
+    ...{ where, term, fake, raw: term.raw },
     async gives(line: string, text: string | RegExp) {
       await term.sees(/(^|\n)[^\n]*›$/); // ready: text typed ahead would be elsewhere
       term.type(line + KEY.enter);
@@ -125,7 +147,7 @@ describe("the conversation", { concurrency: 2 }, () => {
   });
 
   test("/back takes the last message back, /back 2 two of them", async (t) => {
-    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C."), say("D."), say("E.")]);
+    const { gives, sent } = await talkAgain(t, usual, [say("A."), say("B."), say("C."), say("D."), say("E.")]);
     for (const [said, answer] of [
       ["one", "A."],
       ["two", "B."],
@@ -141,7 +163,7 @@ describe("the conversation", { concurrency: 2 }, () => {
   });
 
   test("/back #ID goes on after that message and its answer, also on another branch", async (t) => {
-    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C.")]);
+    const { gives, sent } = await talkAgain(t, usual, [say("A."), say("B."), say("C.")]);
     await gives("one", "A.");
     await gives("/clear", "starts over");
     await gives("two", "B.");
@@ -157,7 +179,7 @@ describe("the conversation", { concurrency: 2 }, () => {
     ["/back #77", "Cannot go to #77: there is no entry with that number."],
   ];
   test("/back refuses what it cannot do, and the conversation stays", async (t) => {
-    const { gives, sent } = await talk(t, [say("A."), say("B.")]);
+    const { gives, sent } = await talkAgain(t, usual, [say("A."), say("B.")]);
     await gives("one", "A.");
     for (const [line, says] of refusals) await gives(line, says);
     await gives("two", "B.");
@@ -191,6 +213,23 @@ describe("the conversation", { concurrency: 2 }, () => {
     equal((await leaves())[0]!.filter((line) => line.message?.role === "user").length, 2);
   });
 
+  test("a message with a file is named by the person's words, wherever zz quotes it", async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "price.ts"), "export const price = 1;\n");
+    const { gives, leaves, fake } = await talk(t, [say("A price."), say("The price.")], { where, cols: 120 });
+    await gives("what does @price.ts hold?", "A price.");
+    match(
+      fake.requests[0]!.body.messages.at(-1).content,
+      /^--- FILE price\.ts ---\n[\s\S]*what does @price\.ts hold\?$/,
+    );
+    await gives("/status", "“what does @price.ts hold?”");
+    await gives("/tree", "#1 what does @price.ts hold? → A price.");
+    await gives("/retry", "Again: “what does @price.ts hold?”.");
+    await gives("", "The price.");
+    await gives("/back", "Took back “what does @price.ts hold?”");
+    equal((await leaves())[0]![0]!.title, "what does @price.ts hold?");
+  });
+
   test("/retry with nothing said says so; in one go it asks the last question again", async (t) => {
     const { gives, where, fake, leaves } = await talk(t, [say("Red."), say("Blue.")]);
     await gives("/retry", "Cannot try again: nothing was said yet.");
@@ -202,7 +241,7 @@ describe("the conversation", { concurrency: 2 }, () => {
   });
 
   test("/tree shows every branch with its numbers, and which is in force", async (t) => {
-    const { gives } = await talk(t, [say("A."), say("B."), say("C.")]);
+    const { gives } = await talkAgain(t, usual, [say("A."), say("B."), say("C.")]);
     await gives("one", "A.");
     await gives("two", "B.");
     await gives("/retry", "C.");
@@ -212,7 +251,7 @@ describe("the conversation", { concurrency: 2 }, () => {
   });
 
   test("/tree cuts to a narrow window, wide letters too", async (t) => {
-    const { gives, term } = await talk(t, [say("日本語".repeat(20))], { cols: 40 });
+    const { gives, term } = await talkAgain(t, narrow, [say("日本語".repeat(20))]);
     await gives("a question that is much too long for so narrow a window 日本語", "日本語日本語");
     await gives("/tree", "this branch");
     const row = term
@@ -233,7 +272,7 @@ describe("the conversation", { concurrency: 2 }, () => {
 
 describe("models", { concurrency: 2 }, () => {
   test("/models lists them all, marks the one in use and names who does not answer", async (t) => {
-    const { gives } = await talk(t, [], { cols: 120 });
+    const { gives } = await talkAgain(t, wide);
     await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
   });
 
@@ -278,7 +317,7 @@ describe("models", { concurrency: 2 }, () => {
     const fake = await fakeOpenAI([]);
     t.after(fake.close);
     const ran = await zz(place(), asks(fake.url, "/model"));
-    deepEqual([ran.code, ran.stderr], [0, "openai/m, with a window that its provider does not report.\n"]);
+    deepEqual([ran.code, ran.stderr], [0, "openai/m; its provider does not say how large its window is.\n"]);
     const where = place();
     const env = { ...process.env, ZZ_HOME: where.home, OLLAMA_HOST: "http://127.0.0.1:49" };
     const pty = spawn(process.execPath, [join(ROOT, "dist/zz.js"), ...asks(fake.url)], {
@@ -289,10 +328,10 @@ describe("models", { concurrency: 2 }, () => {
     t.after(() => pty.kill("SIGKILL"));
     const seen = new Promise<string>((resolve) => {
       let raw = "";
-      pty.onData((data) => (raw += data).includes("does not report") && resolve(raw));
+      pty.onData((data) => (raw += data).includes("how large") && resolve(raw));
     });
     pty.write("/model\r");
-    match(await seen, /openai\/m, with a window that its provider does not report\./);
+    match(await seen, /openai\/m; its provider does not say how large its window is\./);
   });
 });
 
@@ -322,7 +361,7 @@ describe("status", { concurrency: 2 }, () => {
   });
 
   test("/status says the window and how much of it is used, and fits 40 columns", async (t) => {
-    const { gives, term } = await talk(t, [say("A.")], { cols: 40 });
+    const { gives, term } = await talkAgain(t, narrow, [say("A.")]);
     await gives("/model n", "Now openai/n");
     await gives("hello", "A.");
     await gives("/status", /window\n {2}8192 tokens, 0\.9 % used \(70\)[\s\S]*settings\n/);
@@ -390,7 +429,7 @@ describe("status", { concurrency: 2 }, () => {
   });
 
   test("/prompt LAYER shows that one alone; of a wrong name what there is", async (t) => {
-    const { gives } = await talk(t, []);
+    const { gives } = await talkAgain(t, usual);
     const shown = await gives(
       "/prompt session",
       /\[session: project, from surroundings, about \d+ tokens\]\n[\s\S]*Folder: [\s\S]*›$/,
@@ -487,7 +526,7 @@ describe("cost", { concurrency: 2 }, () => {
     });
 
   test("/cost without prices says how to give them, and reckons with what was given", async (t) => {
-    const { gives } = await talk(t, [say("A.")], { cols: 120 });
+    const { gives } = await talkAgain(t, wide, [say("A.")]);
     const [, advice] = /^(\/config prices .*)$/m.exec(await gives("/cost", /No price is known\.[\s\S]*›$/))!;
     equal(advice, '/config prices {"openai/m": {"input": 0.15, "output": 0.6}}');
     await gives(advice.replace("0.15", "1000"), "prices is {");
@@ -508,7 +547,7 @@ describe("cost", { concurrency: 2 }, () => {
 
 describe("settings", { concurrency: 2 }, () => {
   test("/config NAME VALUE is in force, in the file, marked; unset and --reset take it back", async (t) => {
-    const { gives, where } = await talk(t, [], { cols: 120 });
+    const { gives, where } = await talkAgain(t, wide);
     const file = () => JSON.parse(readFileSync(join(where.home, "zz.config.json"), "utf8"));
     await gives("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
@@ -520,8 +559,13 @@ describe("settings", { concurrency: 2 }, () => {
     deepEqual(Object.keys(file().symbols ?? {}).concat(Object.keys(file()).filter((key) => key === "rounds")), []);
   });
 
+  test("/config shows whole names at 40 columns, where values are cut first", async (t) => {
+    const { gives } = await talk(t, [], { cols: 40, rows: 100 });
+    await gives("/config", /^ {2}display\.wordsPerSecond +40$[\s\S]*^\* changed/m);
+  });
+
   test("/config NAME tells what it is for; a wrong value or name is refused in words", async (t) => {
-    const { gives } = await talk(t, [], { cols: 120 });
+    const { gives } = await talkAgain(t, wide);
     await gives("/config timeout", "timeout = not set\nseconds that a provider may be silent");
     await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a positive number up to 1000000000.`);
     await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be integer.");
@@ -548,7 +592,7 @@ describe("answers", { concurrency: 2 }, () => {
   const CODE = "Two of them:\n\n```js\nlet a = 1;\n```\n\nand\n\n~~~\nb\n~~~\n";
 
   test("/copy sends the last answer to the terminal's clipboard, /copy 2 the one before, /copy code 2 a block", async (t) => {
-    const { gives, raw } = await talk(t, [say("The first answer."), say(CODE)]);
+    const { gives, raw } = await talkAgain(t, usual, [say("The first answer."), say(CODE)]);
     await gives("one", "The first answer.");
     await gives("two", "Two of them");
     const osc = (text: string) => `\x1b]52;c;${Buffer.from(text).toString("base64")}\x07`;
@@ -579,7 +623,7 @@ describe("answers", { concurrency: 2 }, () => {
   });
 
   test("/save writes the last answer, or all; what is there is asked for; /undo takes it back", async (t) => {
-    const { gives, where, term } = await talk(t, [say("To keep.")]);
+    const { gives, where, term } = await talkAgain(t, usual, [say("To keep.")]);
     const file = join(where.cwd, "notes", "a b.md");
     await gives("one", "To keep.");
     await gives("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
@@ -634,6 +678,15 @@ describe("answers", { concurrency: 2 }, () => {
 });
 
 describe("help and templates", { concurrency: 2 }, () => {
+  /** A prompt that several tests type at, one after the other; they ask the model nothing. */
+  const shared = talk({ after } as TestContext, [call(["create_file", { path: "a.txt", content: "x\n" }]), say("Made.")], { args: ["--allow-write"] }); // biome-ignore format: one line
+  let before: Promise<void> = Promise.resolve();
+  const there = (act: (at: Awaited<typeof shared>) => Promise<void>) => () => {
+    const done = before.then(async () => act(await shared));
+    before = done.catch(() => {});
+    return done;
+  };
+
   test("/help has every command in its group, plugins' own under other, and the keys", async (t) => {
     const where = place();
     mkdirSync(join(where.home, "plugins"), { recursive: true });
@@ -648,16 +701,19 @@ describe("help and templates", { concurrency: 2 }, () => {
       shown,
       /^conversation:$[\s\S]*^ {2}\/quit [\s\S]*^sessions and model:$[\s\S]*^ {2}\/status [\s\S]*^files and undo:$[\s\S]*^ {2}\/undo [\s\S]*^code:$[\s\S]*^settings:$[\s\S]*^templates:$[\s\S]*^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m,
     );
-    await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}other; from mine \(.*\n?.*mine\.js\)/);
+    await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*\n?.*mine\.js\)/);
     await gives("/help other", /other:\n {2}\/dance \[HOW\] +a dance \(mine\)\n\n?.*›/);
     await gives("/help danc", "There is no command '/danc'. There is: /dance.");
   });
 
-  test("/help COMMAND tells its arguments with examples", async (t) => {
-    const { gives } = await talk(t, []);
-    await gives("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
-    await gives("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);
-  });
+  test(
+    "/help COMMAND tells its arguments with examples",
+    there(async ({ gives }) => {
+      await gives("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
+      await gives("/help meta+return", /meta\+return +\S+ .*\n/);
+      await gives("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);
+    }),
+  );
 
   test("every command of zz's own that takes something has an example that it takes", async (t) => {
     const { core } = await harness({ own: true }, t);
@@ -685,14 +741,16 @@ describe("help and templates", { concurrency: 2 }, () => {
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });
 
-  test("/tools NAME tells what one takes; of a wrong name the nearest", async (t) => {
-    const { gives } = await talk(t, []);
-    await gives(
-      "/tools read_file",
-      /read_file \(read-file\)\n[\s\S]*takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/,
-    );
-    await gives("/tools edit", "There is: edit_file, edit_lines.");
-  });
+  test(
+    "/tools NAME tells what one takes; of a wrong name the nearest",
+    there(async ({ gives }) => {
+      await gives(
+        "/tools read_file",
+        /read_file \(read-file\)\n[\s\S]*takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/,
+      );
+      await gives("/tools edit", "There is: edit_file, edit_lines.");
+    }),
+  );
 
   test("/plugins names one's own and the failed a line each, zz's in a few", async (t) => {
     const where = place();
@@ -719,10 +777,12 @@ describe("help and templates", { concurrency: 2 }, () => {
       );
     });
 
-  test("/plugins disable without a name asks for one", async (t) => {
-    const { gives } = await talk(t, []);
-    await gives("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
-  });
+  test(
+    "/plugins disable without a name asks for one",
+    there(async ({ gives }) => {
+      await gives("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
+    }),
+  );
 
   for (const [line, menu] of [
     ["/config keys.ctrlZ ", /keys\.ctrlZ undo\n.*keys\.ctrlZ suspend\n.*keys\.ctrlZ off/],
@@ -733,25 +793,26 @@ describe("help and templates", { concurrency: 2 }, () => {
     ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
     ["/undo ", /turn +everything that the last turn did\n.*a\.txt +created in turn 1/],
   ] as const)
-    test(`Tab after ${line}offers its values`, async (t) => {
-      const { gives, term } = await talk(t, [call(["create_file", { path: "a.txt", content: "x\n" }]), say("Made.")], {
-        args: ["--allow-write"],
-      });
-      if (line === "/undo ") await gives("make it", "Made.");
-      await term.sees(/(^|\n)[^\n]*›$/);
-      term.type(`${line}\t`);
-      await term.sees(menu);
-    });
+    test(
+      `Tab after ${line}offers its values`,
+      there(async ({ gives, term }) => {
+        if (line === "/undo ") await gives("make it", "Made.");
+        await term.sees(/(^|\n)[^\n]*›$/);
+        term.type(`${line}\t`);
+        await term.sees(menu);
+        term.type(KEY.ctrlC);
+      }),
+    );
 
   test("/help fits 40 columns", async (t) => {
-    const { gives, raw } = await talk(t, [], { cols: 40 });
+    const { gives, raw } = await talkAgain(t, narrow);
     await gives("/help all", "//TEXT");
     for (const line of raw().slice(raw().indexOf("conversation:")).split("\r\n"))
       ok(line.length <= 40 || line.includes("\x1b"), line);
   });
 
   test("/review sends the flow, about the changes or about what was said", async (t) => {
-    const { gives, sent } = await talk(t, [say("A."), say("B.")]);
+    const { gives, sent } = await talkAgain(t, usual, [say("A."), say("B.")]);
     await gives("/review", "A.");
     match(
       sent().at(-1),

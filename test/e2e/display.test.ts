@@ -39,7 +39,7 @@ const thinks = (pause: number, text = "Thought over.") =>
   );
 
 test("While the model thinks, one line tells for how long, how much, and the end of it; then it is gone", async (t) => {
-  const term = await repl(t, { script: [thinks(150)] });
+  const term = await repl(t, { script: [thinks(400)] });
   term.type(`go${KEY.enter}`);
   await term.sees(/thinking · \d+\.\d s · \d+ tokens · .*I weigh two ways\.$/m);
   const screen = await term.sees("Thought over.");
@@ -150,6 +150,7 @@ test("The answer is rendered: headings, lists with styles inside, tables that fi
   doesNotMatch(screen, /\*\*|`|\|---/);
   match(screen, /https:\/\/example\.org\/a/);
   match(term.raw(), new RegExp(`${ESC}\\[1mbold`));
+  match(term.raw(), new RegExp(`${ESC}\\[[\\d;]+mconst${ESC}`), "code has colours");
   ok(
     term
       .raw()

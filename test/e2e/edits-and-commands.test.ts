@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { asksBefore, type Place, place, ROOT, zz } from "../support/run.ts";
+import { asksBefore, type Place, place, visible, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
@@ -249,7 +249,7 @@ needs("bwrap")("A request in the sandbox fails to connect, and connects with --a
     "--call",
     "run_command",
     JSON.stringify({
-      command: `'${process.execPath}' '${join(ROOT, "test/support/request.ts")}' http://127.0.0.1:${port}`,
+      command: `'${process.execPath}' '${visible("test/support/request.ts")}' http://127.0.0.1:${port}`,
     }),
     "--allow-run",
   ];

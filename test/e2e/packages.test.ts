@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -81,7 +82,7 @@ describe("the packed tarball", () => {
     [packed] = JSON.parse(npm(["pack", "--json", "--ignore-scripts", "--pack-destination", base], ROOT));
     mkdirSync(installed, { recursive: true });
     execFileSync("tar", ["-xzf", join(base, packed.filename), "-C", installed]);
-    cpSync(join(installed, "package"), join(installed, "zz"), { recursive: true });
+    renameSync(join(installed, "package"), join(installed, "zz"));
   });
 
   test("brings at most four packages of 30 MB, none with an install script", () => {
@@ -95,7 +96,6 @@ describe("the packed tarball", () => {
       deepEqual([theirs.dependencies ?? {}, theirs.scripts?.postinstall], [{}, undefined]);
       cpSync(join(ROOT, "node_modules", name), join(installed, name), { recursive: true });
     }
-    rmSync(join(installed, "package"), { recursive: true });
     ok(bytesIn(installed) < 30 * MB, `${bytesIn(installed) / MB} MB`);
     ok(!packed.files.some(({ path }) => /zz\.mjs$|^test\//.test(path)));
   });
@@ -109,7 +109,27 @@ describe("the one file", { concurrency: 2 }, () => {
   const unpacked = (cache: string) => readdirSync(cache);
 
   test("is at most 12 MB", () => ok(statSync(file).size < 12 * MB));
-  test("works in an empty folder", () => works(newcomer(file)));
+  describe("in an empty folder", { concurrency: 1 }, () => {
+    const one = newcomer(file);
+    before(() => {
+      for (const [name, age] of [
+        [".new-abc", 7_200],
+        ["0123456789abcdef", 40 * 86_400],
+        ["fedcba9876543210", 86_400],
+      ] as const) {
+        mkdirSync(join(one.cache, name), { recursive: true, mode: 0o700 });
+        const then = Date.now() / 1000 - age;
+        utimesSync(join(one.cache, name), then, then);
+      }
+      chmodSync(one.cache, 0o700);
+    });
+
+    test("works in an empty folder", () => works(one));
+    test("what killed runs and old versions left is swept", () => {
+      equal(unpacked(one.cache).length, 2);
+      ok(unpacked(one.cache).includes("fedcba9876543210"));
+    });
+  });
 
   test("six at once unpack it once, and leave nothing half-done", async () => {
     const one = newcomer(file);
@@ -117,23 +137,6 @@ describe("the one file", { concurrency: 2 }, () => {
     deepEqual(new Set(runs.map(({ stdout, stderr }) => stdout + stderr)).size, 1);
     equal(unpacked(one.cache).length, 1);
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
-  });
-
-  test("what killed runs and old versions left is swept", async () => {
-    const one = newcomer(file);
-    for (const [name, age] of [
-      [".new-abc", 7_200],
-      ["0123456789abcdef", 40 * 86_400],
-      ["fedcba9876543210", 86_400],
-    ] as const) {
-      mkdirSync(join(one.cache, name), { recursive: true, mode: 0o700 });
-      const then = Date.now() / 1000 - age;
-      utimesSync(join(one.cache, name), then, then);
-    }
-    chmodSync(one.cache, 0o700);
-    await one.run("--version");
-    equal(unpacked(one.cache).length, 2);
-    ok(unpacked(one.cache).includes("fedcba9876543210"));
   });
 
   const HOSTILE: Record<string, (cache: string, elsewhere: string) => void> = {

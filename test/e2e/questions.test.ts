@@ -7,12 +7,14 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { DOWN, LEFT, repl, UP } from "../support/repl.ts";
+import { DOWN, LEFT, repl, sharedRepl, UP } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
 const SETTLED = 200; // ms in which keys from before a question are dropped
+
+const again = await sharedRepl({ where: asksBefore(place()) });
 
 for (const [cols, rows] of [
   [80, 24],
@@ -27,6 +29,7 @@ for (const [cols, rows] of [
     zz.type("?");
     const shown = (await zz.sees(/Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
     match(shown.replaceAll("\n", " "), /A {2}always run "touch made here", this\s+session/);
+    match(shown.replaceAll("\n", " "), /words {2}no, for the reason that you\s+type/);
     match(shown.replaceAll("\n", " "), /F {2}always run "touch …", this\s+session/);
     for (const key of [UP, DOWN, LEFT, " ", "x", "\x7f"]) {
       zz.type(key);
@@ -40,9 +43,8 @@ for (const [cols, rows] of [
     await zz.leave();
   });
 
-test("Enter takes the default, which is no; a reason after n goes to the model", async (t) => {
-  const where = asksBefore(place());
-  const zz = await repl(t, { where, script: [run("touch made"), run("touch made"), say("Done.")] });
+test("Enter takes the default, which is no; a reason after n goes to the model", async () => {
+  const zz = await again([run("touch made"), run("touch made"), say("Done.")]);
   zz.type(`go${KEY.enter}`);
   await zz.sees("Allow?");
   await sleep(SETTLED);
@@ -56,13 +58,12 @@ test("Enter takes the default, which is no; a reason after n goes to the model",
   const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
   ok(said.includes('Refused: the person said no to run access to "touch made".'), said.join("\n"));
   ok(said.includes('Refused: the person said no to run access to "touch made": use mkdir instead'), said.join("\n"));
-  ok(!existsSync(join(where.cwd, "made")));
+  ok(!existsSync(join(zz.where.cwd, "made")));
 });
 
-test("Words at a question are a no that says why, and are kept where nobody asks why", async (t) => {
-  const where = asksBefore(place());
+test("Words at a question are a no that says why, and are kept where nobody asks why", async () => {
   const script = [...Array(4).fill(run("touch made")), say("Done.")];
-  const zz = await repl(t, { where, script });
+  const zz = await again(script);
   zz.type(`go${KEY.enter}`);
   await zz.sees("Allow?");
   await sleep(SETTLED);
@@ -90,7 +91,7 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   for (const why of ["use mkdir, y?", "wait, what?"])
     ok(said.includes(`Refused: the person said no to run access to "touch made": ${why}`), said.join("\n"));
   ok(said.includes('Refused: the person said no to run access to "touch made".'), "the rest of a no is no reason");
-  ok(existsSync(join(where.cwd, "made")), "a yes that is written out is a yes");
+  ok(existsSync(join(zz.where.cwd, "made")), "a yes that is written out is a yes");
   await zz.say("/rename a talk", "is called");
   zz.type(`/export out.md${KEY.enter}`);
   await zz.sees("Wrote");
@@ -138,16 +139,15 @@ test("What was edited into a command that is denied does not run", async (t) => 
   match(zz.fake.requests.at(-1)!.body.messages.at(-1).content, /^Refused: run access to "mkdir no" is denied/);
 });
 
-test("F allows the family of a command for the session", async (t) => {
-  const where = asksBefore(place());
+test("F allows the family of a command for the session", async () => {
   const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
-  const zz = await repl(t, { where, script });
+  const zz = await again(script);
   zz.type(`go${KEY.enter}`);
   await zz.sees("Allow?");
   await sleep(SETTLED);
   zz.type("F");
   await zz.sees(/requests run access to "mkdir three"[\s\S]*Allow\?/);
-  ok(existsSync(join(where.cwd, "two")), "the second was not asked for");
+  ok(existsSync(join(zz.where.cwd, "two")), "the second was not asked for");
   await sleep(SETTLED);
   zz.type(KEY.enter);
   await zz.sees("Done.");

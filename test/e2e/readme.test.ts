@@ -35,7 +35,7 @@ const snippet = (holds: string) => {
   equal(found.size, 1, `one snippet with ${holds}`);
   return [...found][0]!;
 };
-const checkout = () => ({ ...place(), cwd: ROOT });
+const checkout = { ...place(), cwd: ROOT }; // one home, so that the checkout is indexed once
 
 test("README.md fits one sitting, and pages have no long lines but in tables and samples", () => {
   ok(page("README.md").split("\n").length <= 250, "at most 250 lines");
@@ -130,7 +130,7 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
 test("README: the offline answer is what zz prints, but for line numbers", async () => {
   const [command, ...expected] = snippet("$ npx zz --model").trimEnd().split("\n");
   const args = /^\$ npx zz (.*) "(.*)"$/.exec(command!)!;
-  const ran = await zz(checkout(), [...args[1]!.split(" "), args[2]!, "-n"]);
+  const ran = await zz(checkout, [...args[1]!.split(" "), args[2]!, "-n"]);
   equal(ran.code, 0);
   const even = (text: string) => text.replace(/:\d+/g, ":N");
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
@@ -139,7 +139,7 @@ test("README: the offline answer is what zz prints, but for line numbers", async
 test("README: the references are what zz prints, but for line numbers", async () => {
   const [command, ...expected] = snippet("$ npx zz --call").trimEnd().split("\n");
   const [, tool, args] = /^\$ npx zz --call (\w+) '(.*)'$/.exec(command!)!;
-  const ran = await zz(checkout(), ["--call", tool!, args!, "-n"]);
+  const ran = await zz(checkout, ["--call", tool!, args!, "-n"]);
   equal(ran.code, 0, ran.stderr);
   const even = (text: string) => text.trimEnd().replace(/:\d+/g, ":N");
   equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));

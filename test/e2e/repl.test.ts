@@ -168,7 +168,7 @@ test("A misspelt command names the nearest one, and a double slash is text", asy
   const term = terminal(place(), asks(fake.url));
   await term.sees("›");
   term.type(`/hlep${KEY.enter}`);
-  await term.sees("Did you mean 'help'?");
+  await term.sees("Did you mean '/help'?");
   term.type(`//etc${KEY.enter}`);
   await term.sees("A path.");
   equal(fake.requests[0]!.body.messages.at(-1).content, "/etc");

@@ -56,6 +56,23 @@ for (const pause of [0, 15, 60])
     equal(count(await zz.sees("Thought over."), "thinking · "), 0, zz.screen());
   });
 
+test("The live line leaves nothing behind, and erases nothing else, where zz hears of a new width late", async (t) => {
+  const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
+  const thoughts = Array.from({ length: 30 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
+  const zz = await repl(t, { cols: 100, script: [stream(...thoughts, ...say("Thought over.").body!)] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
+  for (const cols of [40, 100, 33, 60]) {
+    zz.view.resize(cols, 24);
+    await sleep(250); // rows are drawn each 100 ms
+    zz.pty.resize(cols, 24);
+    await sleep(250);
+    ok(count(zz.screen(), "thinking · ") <= 1, zz.screen());
+    equal(count(zz.screen(), "› go"), 1, zz.screen());
+  }
+  equal(count(await zz.sees("Thought over."), "thinking · "), 0, zz.screen());
+});
+
 for (const pause of [0, 15, 60])
   test(`A question stands there once, and whole, after five resizes, ${pause} ms apart`, async (t) => {
     const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];

@@ -24,6 +24,7 @@ for (const [cols, rows] of SIZES)
       call(["read_file", { path: "src/a.ts" }]),
       run("printf 'a\\nb\\n'"),
       run("sh -c 'exit 3'"),
+      call(["read_file", { path: "src/of/the/shop/prices.ts" }]),
       say("Done."),
     ];
     const zz = await repl(t, { where, cols, rows, script, args: ["--allow-run"] });
@@ -32,6 +33,8 @@ for (const [cols, rows] of SIZES)
     match(shown, /^✓ read_file src\/a\.ts · 3 lines · \d\.\d s$/m);
     match(shown, /^✓ run_command printf.* · 2 lines · \d\.\d s$/m);
     match(shown, /^✗ run_command sh .*· exit 3/m);
+    const why = /✗ read_file src\/\S+ · (Cannot read [^✗]*?) · \d\.\d s/.exec(shown.replace(/\s+/g, " "))?.[1];
+    match(`${why}`, /^Cannot read 'src\/of\/the\/shop\/prices\.ts': no such file.*\.$/, shown); // not cut
     for (const row of shown.split("\n")) ok(row.length <= cols, row);
   });
 
@@ -58,6 +61,22 @@ for (const [cols, rows] of SIZES)
     match(shown, /^■ send_parcel 5 g to ANNA ANNA.*…$/m);
     match(shown, /^✗ send_parcel 5 · .*/m);
     match(shown, /^■ send_parcel 5$/m);
+    for (const row of shown.split("\n")) ok(row.length <= cols, row);
+  });
+
+const WHY = "no output · Nothing of it was kept: Cannot write 'a.ts': the disk is full. Make room, and run it again.";
+const FULL = `export default (zz) => zz.tool({ name: "fill", description: "fills", params: { with: "string" },
+  run: () => ({ text: "one\\ntwo", failed: true, data: {} }), render: () => ${JSON.stringify(WHY)} });`;
+
+for (const [cols, rows] of SIZES)
+  test(`At ${cols}×${rows} what a tool itself shows of a failure is shown whole`, async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "own.ts"), FULL);
+    const script = [call(["fill", { with: "sand ".repeat(30) }]), say("Done.")];
+    const zz = await repl(t, { where, cols, rows, script, args: ["--plugin", join(where.cwd, "own.ts")] });
+    zz.type(`go${KEY.enter}`);
+    const shown = await zz.sees("Done.");
+    ok(shown.replace(/\s+/g, " ").includes(WHY), shown);
     for (const row of shown.split("\n")) ok(row.length <= cols, row);
   });
 

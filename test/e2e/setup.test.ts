@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
+import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { type Fake, serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
 import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
@@ -68,7 +69,7 @@ test("Going on offline is kept: the next start does not ask", async () => {
   const where = place();
   const term = terminal(where, []);
   await term.sees(/ollama {2}does not answer at http:\/\/127\.0\.0\.1:49\nopenai {2}no key is set \(OPENAI_API_KEY\)/);
-  await at(term, SELECT, DOWN, DOWN, ENTER);
+  await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
   await term.sees(/From now on zz is offline, without a model, also next time\. \/setup does this\s+again\./);
   deepEqual(kept(where, "zz.config.json"), { model: "offline/router" });
   await leave(term);
@@ -91,6 +92,7 @@ test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () =
     if (way.length) await term.sees("OpenAI key:");
     await at(term, /answer|key/, key);
     await term.sees("Nothing was changed: zz is offline, without a model. /setup asks again.");
+    doesNotMatch(term.screen(), /navigate|OpenAI key:/, "a question that was left is no longer there");
     equal(kept(where, "zz.config.json"), undefined);
     equal(kept(where, "keys.json"), undefined);
     await leave(term);
@@ -124,6 +126,47 @@ test("A wrong key is told and can be entered again; the right one is kept with m
   await leave(again);
 });
 
+test("A key for another provider is tried there, kept with the model that is chosen, and dropped with neither", async (t) => {
+  const asked: string[] = [];
+  const server = await serve([sayAnthropic("From Claude.")], {
+    "GET /v1/models?limit=1000": ({ headers }) => {
+      asked.push(String(headers["x-api-key"]));
+      return asked.at(-1) === SECRET
+        ? json({ data: [{ type: "model", id: "claude-sonnet-4-5" }], has_more: false })
+        : refuseAnthropic(401, "authentication_error", "invalid x-api-key");
+    },
+  });
+  t.after(server.close);
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  const settings = { providers: { anthropic: { url: server.url } } };
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const term = terminal(where, []);
+  await at(term, SELECT, DOWN, ENTER);
+  await at(term, /Which provider\?\s+❯ anthropic\n/, ENTER);
+  await at(term, "Key for anthropic:", "sk-wrong-0123456789", ENTER);
+  await at(term, /401[\s\S]*\? Key for anthropic:\s*$/, SECRET, ENTER);
+  await at(term, /Which model\?\s+❯ anthropic\/claude-sonnet-4-5/, ESCAPE);
+  await term.sees("Nothing was changed");
+  deepEqual(kept(where, "keys.json") ?? {}, {});
+  await leave(term);
+  const again = terminal(where, []);
+  await at(again, SELECT, DOWN, ENTER);
+  await at(again, /Which provider\?\s+❯ anthropic\n/, ENTER);
+  await at(again, /\? Key for anthropic:\s*$/, SECRET, ENTER);
+  await at(again, /Which model\?\s+❯ anthropic\/claude-sonnet-4-5/, ENTER);
+  await at(again, "From now on anthropic/claude-sonnet-4-5 answers", `hi${ENTER}`);
+  await again.sees("From Claude.");
+  await leave(again);
+  deepEqual(
+    asked.filter((key) => key !== "undefined"),
+    ["sk-wrong-0123456789", SECRET, SECRET],
+  );
+  equal(kept(where, "keys.json").anthropic, SECRET);
+  equal(kept(where, "zz.config.json").model, "anthropic/claude-sonnet-4-5");
+  doesNotMatch(rest(where), new RegExp(SECRET));
+});
+
 test("Another server is found by its address alone: /v1 is added, and a server without a key gets a dash", async (t) => {
   const server = await serve([sayOpenAI("From mine.")], {
     "GET /v1/models": () => refuse(200, { data: [{ id: "own-7b" }] }),
@@ -132,7 +175,7 @@ test("Another server is found by its address alone: /v1 is added, and a server w
   t.after(server.close);
   const where = place();
   const term = terminal(where, []);
-  await at(term, SELECT, DOWN, ENTER);
+  await at(term, SELECT, DOWN, DOWN, ENTER);
   await at(term, "Base URL", `127.0.0.1:${server.port}`, ENTER);
   await at(term, "Its key", "-", ENTER);
   await at(term, "own-7b", ENTER);
@@ -146,7 +189,7 @@ test("Another server is found by its address alone: /v1 is added, and a server w
 
 test("An address that nobody answers at is told in a sentence and asked for again", async () => {
   const term = terminal(place(), []);
-  await at(term, SELECT, DOWN, ENTER);
+  await at(term, SELECT, DOWN, DOWN, ENTER);
   await at(term, "Base URL", "http://127.0.0.1:49/v1", ENTER);
   await at(term, "Its key", "x", ENTER);
   await at(term, /Cannot reach '127\.0\.0\.1:49'.*\n[\s\S]*\? Base URL, as http:\/\/host:port\/v1:\s*$/, KEY.ctrlC);
@@ -221,7 +264,7 @@ test("A window that is resized under a picker leaves it working, also at 40 colu
   await term.sees(SELECT);
   term.pty.resize(40, 24);
   await sleep(50);
-  await at(term, SELECT, DOWN, DOWN, ENTER);
+  await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
   await term.sees("From now on zz is offline");
   equal(kept(where, "zz.config.json").model, "offline/router");
   await leave(term);
@@ -232,7 +275,7 @@ test("At 40 columns no line of the first picker is broken", async () => {
   const shown = await term.sees(SELECT);
   match(
     shown,
-    /\? Which model should answer\?\n❯ Enter a key for OpenAI\n {2}Enter another server's address\n {2}Continue offline, without a model\n/,
+    /\? Which model should answer\?\n❯ Enter a key for OpenAI\n {2}Enter a key for another provider\n {2}Enter another server's address\n {2}Continue offline, without a model\n/,
   );
   await at(term, SELECT, ESCAPE);
   await term.sees("Nothing was changed");
@@ -243,7 +286,7 @@ test("At 40 columns what is typed begins a row of its own, and only the terminal
   const url = "http://models.example-company.internal:8080/some/long/path/v1";
   const term = terminal(place(), ["-m", "offline"], { cols: 40 });
   await at(term, PROMPT, `/setup${ENTER}`);
-  await at(term, SELECT, DOWN, ENTER);
+  await at(term, SELECT, DOWN, DOWN, ENTER);
   await at(term, /\? Base URL, as http:\/\/host:port\/v1:\s*$/, url);
   const shown = await term.sees(/path\/v1$/);
   const [first, ...rest] = shown.slice(shown.indexOf("? Base URL")).split("\n");
@@ -341,10 +384,10 @@ test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not ech
   const where = place();
   const all = await shell(where, "TERM=dumb exec zz", { OPENAI_BASE_URL: `${server.url}/v1` }, [
     [
-      / 1 {2}Enter a key for OpenAI[\s\S]* 3 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/,
+      / 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/,
       "7\n",
     ],
-    [/the numbers go from 1 to 3\.[\s\S]*A number/, "1\n"],
+    [/the numbers go from 1 to 4\.[\s\S]*A number/, "1\n"],
     ["OpenAI key: (hidden)", `${SECRET}\n`],
     [/2 {2}gpt-4o-mini[\s\S]*A number/, "2\n"],
     ["From now on openai/gpt-4o-mini answers", "hi\n"],

@@ -29,6 +29,7 @@ function project(): Place {
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
+const { embed } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
 /** The built zz in such a project; its compiler is warm after the first question. For tests that leave it unchanged. */
 const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 let opened: Promise<Harness> | undefined;
@@ -125,6 +126,9 @@ const PASSED_ON = {
   "src/main.ts": 'const x = 1;\nexport { x as default };\nexport * as lamps from "./lamp.js";\n',
   "src/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
 };
+let passing: Promise<Harness> | undefined;
+const passedOn = () => (passing ??= built({ own: true, files: { ...FILES, ...PASSED_ON } }));
+after(async () => (await passing)?.close());
 for (const [symbol, row] of [
   ["aliased", "src/made.ts:1: function original(a: number)  [exported as aliased by src/made.ts]"],
   ["further", "src/made.ts:1: function original(a: number)  [exported as further by src/far.ts]"],
@@ -133,17 +137,12 @@ for (const [symbol, row] of [
   ["outside", 'src/far.ts:2: export { it as outside } from "elsewhere"'],
 ] as const)
   test(`what is exported as '${symbol}' is found by that name`, async () => {
-    const where = project();
-    for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
-    const { stdout } = await zz(where, ["--call", "find_definition", JSON.stringify({ symbol })]);
-    equal(stdout, `${row}\n`);
+    equal((await (await passedOn()).call("find_definition", { symbol })).text, row);
   });
 
 test("get_function shows a function by the name under which it is exported", async () => {
-  const where = project();
-  for (const [name, content] of Object.entries(PASSED_ON)) writeFileSync(join(where.cwd, name), content);
-  const { stdout } = await zz(where, ["--call", "get_function", '{"name":"further"}']);
-  match(stdout, /^src\/made\.ts:1-3\n1\tfunction original/);
+  const { text } = await (await passedOn()).call("get_function", { name: "further" });
+  match(text, /^src\/made\.ts:1-3\n1\tfunction original/);
 });
 
 for (const [tool, args, told] of [
@@ -157,9 +156,9 @@ for (const [tool, args, told] of [
   ],
 ] as const)
   test(`${tool} of the misspelt ${args.symbol} says what is near`, async () => {
-    const { code, stderr } = await zz(project(), ["-A", "--call", tool, JSON.stringify(args)]);
-    equal(code, 1);
-    ok(stderr.startsWith(told), stderr);
+    const { text, failed } = await (await warm()).call(tool, args);
+    ok(failed);
+    ok(text.startsWith(told), text);
   });
 
 test("more uses than one answer shows are shown by the next ones, each once", async () => {
@@ -193,7 +192,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
   const edit = { path: "src/other.ts", old_string: "export const dim = 1;", new_string: "export const bright = 1;" };
   const fake = await fakeOpenAI([
     ...[say("one."), say("two."), call(["read_file", { path: "src/other.ts" }]), call(["edit_file", edit])],
-    ...[say("three."), say("four.")],
+    ...[say("three."), say("four."), say("five.")],
   ]);
   t.after(fake.close);
   const where = project();
@@ -221,12 +220,25 @@ test("at the prompt the model is told the map; when code has changed it is told 
   const said = fake.requests.map(({ body }) => body.messages.at(-1).content);
   match(said.at(-1), /^--- REPO MAP ---\n[\s\S]*export const bright[\s\S]*\n\nand now$/);
   equal(said[1], "more about the lamp");
+  const { stdout, code } = await zz(where, [...at(fake), "--once", "-c", "and from a script"]);
+  equal(`${code} ${stdout}`, "0 five.\n");
+  equal(fake.requests.at(-1)!.body.messages.at(-1).content, "and from a script", "what has not changed is not told");
 });
 
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
 /** The maps sent to the model in a project of that many files, before and after something is done to it. */
-async function toldOf(t: TestContext, count: number, act?: (where: Place) => void, script = [say("Good.")], more = {}) {
+async function toldOf(t: TestContext, count: number, act: (where: Place) => void, script = [say("Good.")]) {
+  const zz = await begun(t, parts(count), script);
+  await settled();
+  act({ ...zz.where });
+  await settled();
+  await zz.say("go on", /go on[\s\S]*Good\./);
+  const [first] = systems(zz.fake).map(mapIn);
+  return { first: first!, next: mapIn(zz.sent().at(-1)) };
+}
+/** A project of that many files. */
+function parts(count: number): Place {
   const where = place();
   const make = (name: string) => {
     mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
@@ -234,20 +246,18 @@ async function toldOf(t: TestContext, count: number, act?: (where: Place) => voi
   };
   for (const name of numbered(1, count)) make(name);
   writeFileSync(join(where.cwd, "package.json"), "{}");
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(more));
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+  return where;
+}
+/** zz there, after the first answer. */
+async function begun(t: TestContext, where: Place, script = [say("Good.")], settings = {}) {
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
   const zz = await repl(t, { where, script, args: ["--allow-write"] });
-  await zz.say("/model openai/m", "openai/m, with a window"); // now its window is known
+  await zz.say("/model openai/m", /openai\/m[;,] .*\bwindow\b/); // now its window is known
   await zz.say("begin");
   await zz.sees(/›$/);
-  if (!act) return { first: mapIn(systems(zz.fake)[0]!)! };
-  await settled();
-  act({ ...where });
-  await settled();
-  await zz.say("go on", /go on[\s\S]*Good\./);
-  const [first] = systems(zz.fake).map(mapIn);
-  return { first: first!, next: mapIn(zz.sent().at(-1)) };
+  return zz;
 }
 /** Waits until zz has noticed saved files and made the map. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
@@ -283,8 +293,12 @@ test("a file that the model itself makes or deletes, or one that is merely saved
 
 test("the map takes 8 % of the model's window, unless the settings say how much", async (t) => {
   const sizes: number[] = [];
-  for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }])
-    sizes.push(countTokens((await toldOf(t, 600, undefined, undefined, more)).first));
+  const where = parts(600); // indexed by the first
+  for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }]) {
+    const zz = await begun(t, where, undefined, more);
+    sizes.push(countTokens(mapIn(systems(zz.fake)[0]!)!));
+    await zz.leave();
+  }
   const limits = [2_560, 1_600, 8_000, 300];
   deepEqual(
     sizes.map((size, i) => size > 0.85 * limits[i]! && size < limits[i]! + 50), // besides the rows it says to verify
@@ -318,13 +332,16 @@ test("/map shows the map, /reindex makes the index anew and counts, at 40 column
 });
 
 test("in zz's own folder: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
-  const own = { ...place(), cwd: ROOT };
-  const asked = await zz(own, ["--model", "offline", "who calls collect?"]);
-  match(asked.stdout, /^kernel\/request\.ts:\d+: const reply = await until\(signal, collect\(provider\.chat/m);
-  const used = await zz(own, ["--call", "find_references", '{"symbol":"runTurn"}']);
-  match(used.stdout, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
-  match(used.stdout, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
-  const map = await zz(own, ["--call", "repo_map", '{"query":"undo after a restart","tokens":1000}']);
-  match(map.stdout, /^plugins\/undo\.ts:\d+: /m);
-  ok(countTokens(map.stdout.trimEnd()) <= 1_000, `${countTokens(map.stdout)}`);
+  const { home } = place();
+  await using own = await embed({ home, root: ROOT, model: "offline" }); // one compiler, which is warm for the second question
+  match(
+    await own.ask("who calls collect?"),
+    /^kernel\/request\.ts:\d+: const reply = await until\(signal, collect\(provider\.chat/m,
+  );
+  const { text: used } = await own.call("find_references", { symbol: "runTurn" });
+  match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
+  match(used, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
+  const { text: map } = await own.call("repo_map", { query: "undo after a restart", tokens: 1_000 });
+  match(map, /^plugins\/undo\.ts:\d+: /m);
+  ok(countTokens(map) <= 1_000, `${countTokens(map)}`);
 });

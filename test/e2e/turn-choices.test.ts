@@ -2,16 +2,22 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, refuse, say } from "../support/fake/openai.ts";
-import { DOWN, ESC, type ReplOptions, repl } from "../support/repl.ts";
+import { DOWN, ESC, type ReplOptions, repl, sharedRepl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const broken = refuse(400, { error: { message: "no such engine" } });
 const QUESTION = "another [m]odel?";
 const PICKER = /\? Model \(now openai\/m\)/;
+/** Prompts that several tests share. */
+const [again, editing, capped] = await Promise.all([
+  sharedRepl(),
+  sharedRepl({ rows: 50 }),
+  sharedRepl({ args: ["--rounds", "1"] }),
+]);
 const ready = /\n[^\n]*›$/;
 
 /** The model that each answer says it is from. */
@@ -62,8 +68,8 @@ for (const [how, keys] of [
   ["Escape", "\x1b"],
   ["Enter on the model in use", KEY.enter],
 ] as const)
-  test(`${how} in the picker keeps the model, and the question comes back`, async (t) => {
-    const zz = await repl(t, { script: [broken, broken, broken] });
+  test(`${how} in the picker keeps the model, and the question comes back`, async () => {
+    const zz = await again([broken, broken, broken]);
     await zz.say("go", QUESTION);
     zz.type("m");
     await zz.sees(PICKER);
@@ -91,8 +97,8 @@ for (const [how, keys] of [
   ["Enter", KEY.enter],
   ["Escape", ESC],
 ] as const)
-  test(`${how} at a provider's failure ends the turn; the message stays, and the next one is answered`, async (t) => {
-    const zz = await repl(t, { script: [broken, say("Good.")] });
+  test(`${how} at a provider's failure ends the turn; the message stays, and the next one is answered`, async () => {
+    const zz = await again([broken, say("Good.")]);
     await zz.say("first", QUESTION);
     zz.type(keys);
     await zz.sees(ready);
@@ -105,7 +111,7 @@ test("Where the cursor cannot be moved [m] opens no picker, and names the model 
   const zz = await repl(t, { script: [broken, broken], env: { TERM: "dumb" } });
   await zz.say("go", QUESTION);
   zz.type(`m${KEY.enter}`);
-  await zz.sees(/openai\/m, with a window that its provider does not report\.[\s\S]*\[m\]odel\?$/);
+  await zz.sees(/openai\/m; its provider does not say how large its window is\.[\s\S]*\[m\]odel\?$/);
   doesNotMatch(zz.screen(), /\? Model/);
   zz.type(`s${KEY.enter}`);
   await zz.sees(ready);
@@ -121,11 +127,10 @@ const read = call(["read_file", { path: "a.txt" }]);
 const edit = (from = "two", to = "TWO") => call(["edit_file", { path: "a.txt", old_string: from, new_string: to }]);
 
 /** Shows a proposal to make two TWO, while the file is still as it was read. */
-async function proposal(t: TestContext, script: ReplOptions["script"] = [read, edit(), say("Good.")]) {
-  const where = place();
-  const file = join(where.cwd, "a.txt");
+async function proposal(script: ReplOptions["script"] = [read, edit(), say("Good.")]) {
+  const zz = await editing(script);
+  const file = join(zz.where.cwd, "a.txt");
   writeFileSync(file, TEXT);
-  const zz = await repl(t, { where, script, rows: 50 });
   await zz.say("go", "Allow?");
   return {
     ...zz,
@@ -135,8 +140,8 @@ async function proposal(t: TestContext, script: ReplOptions["script"] = [read, e
   };
 }
 
-test("A file that changed elsewhere while the question waited is asked for again, and yes keeps both changes", async (t) => {
-  const zz = await proposal(t);
+test("A file that changed elsewhere while the question waited is asked for again, and yes keeps both changes", async () => {
+  const zz = await proposal();
   zz.becomes(OTHER);
   zz.type("y");
   await zz.sees(/'a\.txt' changed meanwhile; the change still applies\.[\s\S]*Allow\? \[y\/N\/e\/r\/A\/\?\]/);
@@ -147,8 +152,8 @@ test("A file that changed elsewhere while the question waited is asked for again
   await zz.leave();
 });
 
-test("The second time no leaves the other's change alone, and the reason reaches the model", async (t) => {
-  const zz = await proposal(t);
+test("The second time no leaves the other's change alone, and the reason reaches the model", async () => {
+  const zz = await proposal();
   zz.becomes(OTHER);
   zz.type("y");
   await zz.sees("the change still applies.");
@@ -161,8 +166,8 @@ test("The second time no leaves the other's change alone, and the reason reaches
   await zz.leave();
 });
 
-test("The second time r has the model read again and propose anew, which is asked for and written", async (t) => {
-  const zz = await proposal(t, [read, edit(), read, edit("two", "2"), say("Good.")]);
+test("The second time r has the model read again and propose anew, which is asked for and written", async () => {
+  const zz = await proposal([read, edit(), read, edit("two", "2"), say("Good.")]);
   zz.becomes(OTHER);
   zz.type("y");
   await zz.sees(/Allow\? \[y\/N\/e\/r\/A\/\?\]/);
@@ -197,8 +202,8 @@ for (const [what, becomes] of [
   ["where another changed the same line", TEXT.replace("two", "zwei")],
   ["where nothing is left of it", ""],
 ] as const)
-  test(`A change that no longer applies, ${what}, is not made; the model is told to read again`, async (t) => {
-    const zz = await proposal(t);
+  test(`A change that no longer applies, ${what}, is not made; the model is told to read again`, async () => {
+    const zz = await proposal();
     zz.becomes(becomes);
     zz.type("y");
     await zz.sees("Good.");
@@ -221,8 +226,8 @@ test("A file that another made while the question waited is not overwritten", as
   await zz.leave();
 });
 
-test("Ctrl+C at the question of an edit is a no: nothing is written, and the turn goes on", async (t) => {
-  const zz = await proposal(t);
+test("Ctrl+C at the question of an edit is a no: nothing is written, and the turn goes on", async () => {
+  const zz = await proposal();
   zz.type(KEY.ctrlC);
   await zz.sees(/Good\.[\s\S]*›$/);
   equal(zz.holds(), TEXT);
@@ -249,8 +254,8 @@ for (const [how, keys] of [
   ["Enter", KEY.enter],
   ["Ctrl+C", KEY.ctrlC],
 ] as const)
-  test(`At the cap ${how} asks for a report without tools; the next message has them again`, async (t) => {
-    const zz = await repl(t, { script: [look(), say("So far."), say("Good.")], args: ["--rounds", "1"] });
+  test(`At the cap ${how} asks for a report without tools; the next message has them again`, async () => {
+    const zz = await capped([look(), say("So far."), say("Good.")]);
     await zz.say("go", "Go on? [y/N]");
     zz.type(keys);
     await zz.sees(/So far\.[\s\S]*›$/);
@@ -260,8 +265,8 @@ for (const [how, keys] of [
     await zz.leave();
   });
 
-test("The same call with the same result three times over is asked for as well", async (t) => {
-  const zz = await repl(t, { script: [look(), look(), look(), look("."), say("Good.")] });
+test("The same call with the same result three times over is asked for as well", async () => {
+  const zz = await again([look(), look(), look(), look("."), say("Good.")]);
   await zz.say("go", "Stopped: the same call gave the same result 3 times. Go on? [y/N]");
   zz.type("y");
   await zz.sees("Good.");

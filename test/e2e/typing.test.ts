@@ -4,15 +4,18 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { call, say, stream } from "../support/fake/openai.ts";
-import { DOWN, ESC, LEFT, repl, TAB, UP } from "../support/repl.ts";
+import { DOWN, ESC, LEFT, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
 import { type Place, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
+
+/** For a prompt that several tests type at, one after the other. */
+const FILE = { after } as TestContext;
 
 const historyOf = (where: Place): string[] => {
   const file = join(where.home, "history");
@@ -23,6 +26,8 @@ const historyOf = (where: Place): string[] => {
         .map((line) => JSON.parse(line))
     : [];
 };
+
+const again = await sharedRepl();
 
 test("What was typed is kept in a private file, and Up brings it back after a restart", async (t) => {
   const one = await repl(t);
@@ -37,20 +42,25 @@ test("What was typed is kept in a private file, and Up brings it back after a re
   equal(await two.asked(), "first thought");
 });
 
-for (const [what, line] of [
+const notKept = repl(FILE, { script: (_, turn) => say(`Good ${turn}.`) }); // one for all of them
+for (const [i, [what, line]] of [
   ["a key of OpenAI's form", "my key is sk-abcdefghijklmnop1234"],
   ["a key of GitHub's form", "use ghp_abcdefghijklmnopqrst"],
   ["a password", "log in with password=hunter2"],
   ["a line that begins with a space", "  not to be kept"],
-] as const)
-  test(`What looks like a secret is not kept: ${what}`, async (t) => {
-    const term = await repl(t);
+].entries())
+  test(`What looks like a secret is not kept: ${what}`, async () => {
+    const term = await notKept;
     term.type(`${line}${KEY.enter}`);
-    await term.asked();
-    await term.sees("Good.");
-    term.type(`and this is${KEY.enter}`);
-    await term.asked(2);
-    deepEqual(historyOf(term.where), ["and this is"]);
+    equal((await term.asked(2 * i + 1)).trim(), line!.trim());
+    await term.sees(new RegExp(`Good ${2 * i}\\.[\\s\\S]*›\\s*$`));
+    term.type(`and this is ${i}${KEY.enter}`);
+    await term.asked(2 * i + 2);
+    await term.sees(new RegExp(`Good ${2 * i + 1}\\.[\\s\\S]*›\\s*$`));
+    deepEqual(
+      historyOf(term.where),
+      Array.from({ length: i + 1 }, (_, n) => `and this is ${n}`),
+    );
   });
 
 test("Up with the start of a line finds what began so", async (t) => {
@@ -82,26 +92,29 @@ test("Ctrl+R searches, again goes to an older one, Enter sends it", async (t) =>
   equal(await term.asked(), "fix the parser");
 });
 
-for (const [what, key] of [
+const toSearch = place();
+mkdirSync(toSearch.home, { recursive: true });
+writeFileSync(join(toSearch.home, "history"), '"needle"\n');
+const searched = repl(FILE, { where: toSearch, script: (_, turn) => say(`Good ${turn}.`) }); // one for all of them
+for (const [i, [what, key]] of [
   ["Escape", ESC],
   ["Ctrl+C", KEY.ctrlC],
   ["Ctrl+G", "\x07"],
-] as const)
-  test(`Ctrl+R and then ${what} gives back what was there`, async (t) => {
-    const where = place();
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "history"), '"needle"\n');
-    const term = await repl(t, { where });
-    term.type("draft");
+].entries())
+  test(`Ctrl+R and then ${what} gives back what was there`, async () => {
+    const term = await searched;
+    const draft = `draft ${i}`;
+    term.type(draft);
     term.type(`${CTRL_R}need`);
     await term.sees(/search 'need' › needle/);
     term.type(`${CTRL_R}xx`);
     await term.sees("nothing ›");
-    term.type(key);
-    await term.sees(/^[^']*› draft$/m);
+    term.type(key!);
+    await term.sees(new RegExp(`^[^']*› ${draft}$`, "m"));
     await sleep(100);
     term.type(KEY.enter);
-    equal(await term.asked(), "draft");
+    equal(await term.asked(i + 1), draft);
+    await term.sees(new RegExp(`Good ${i}\\.[\\s\\S]*›\\s*$`));
   });
 
 test("A trailing backslash goes on in the next line", async (t) => {
@@ -116,22 +129,22 @@ test("A trailing backslash goes on in the next line", async (t) => {
   await term.sees(/› one\s*\n(\| )?two/);
 });
 
-test("Three quotes begin and end a message of several lines", async (t) => {
-  const term = await repl(t);
+test("Three quotes begin and end a message of several lines", async () => {
+  const term = await again();
   for (const line of ['"""', "first", "", "/help is no command here \\", 'last"""']) term.type(`${line}${KEY.enter}`);
   equal(await term.asked(), "first\n\n/help is no command here \\\nlast");
 });
 
-test("Alt+Enter breaks the line, and Enter sends it whole", async (t) => {
-  const term = await repl(t);
+test("Alt+Enter breaks the line, and Enter sends it whole", async () => {
+  const term = await again();
   term.type(`one${ESC}\r`);
   await sleep(100);
   term.type(`two${KEY.enter}`);
   equal(await term.asked(), "one\ntwo");
 });
 
-test("Ctrl+C drops a message of several lines", async (t) => {
-  const term = await repl(t);
+test("Ctrl+C drops a message of several lines", async () => {
+  const term = await again();
   term.type(`gone \\${KEY.enter}`);
   await term.sees("…");
   term.type(KEY.ctrlC);
@@ -140,8 +153,8 @@ test("Ctrl+C drops a message of several lines", async (t) => {
   equal(await term.asked(), "kept");
 });
 
-test("A paste of several lines is one message, and nothing of it is sent before Enter", async (t) => {
-  const term = await repl(t);
+test("A paste of several lines is one message, and nothing of it is sent before Enter", async () => {
+  const term = await again();
   term.type(paste("a = 1\r\n/quit\rb = 2"));
   await term.sees(/› a = 1\s*\n(\| )?\/quit\s*\n(\| )?b = 2/);
   await sleep(100);
@@ -150,8 +163,8 @@ test("A paste of several lines is one message, and nothing of it is sent before 
   equal(await term.asked(), "a = 1\n/quit\nb = 2 what?");
 });
 
-test("A paste of 10,000 lines is shown by its size, and sent whole", async (t) => {
-  const term = await repl(t);
+test("A paste of 10,000 lines is shown by its size, and sent whole", async () => {
+  const term = await again();
   const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
   term.type("see ");
   term.type(paste(text));
@@ -160,16 +173,16 @@ test("A paste of 10,000 lines is shown by its size, and sent whole", async (t) =
   equal(await term.asked(), `see ${text} please`);
 });
 
-test("What looks like a shell of control sequences in a paste is shown, never obeyed", async (t) => {
-  const term = await repl(t);
+test("What looks like a shell of control sequences in a paste is shown, never obeyed", async () => {
+  const term = await again();
   term.type(paste(`x${ESC}[2J${ESC}]0;title\x07\x03\x04y`));
   await term.sees("x␛[2J␛]0;title␇␃␄y");
   term.type(KEY.enter);
   equal(await term.asked(), "x␛[2J␛]0;title␇␃␄y");
 });
 
-test("A paste in pieces, its markers torn apart, is still one", async (t) => {
-  const term = await repl(t);
+test("A paste in pieces, its markers torn apart, is still one", async () => {
+  const term = await again();
   for (const piece of [ESC, "[20", "0~on", "e\rtw", "o", ESC, "[201", "~"]) {
     term.type(piece);
     await sleep(5);
@@ -227,8 +240,8 @@ test("Tab completes a #symbol of the code", async (t) => {
   await term.sees("what is gatherEverything");
 });
 
-test("Tab where nothing fits says so, and types no tab", async (t) => {
-  const term = await repl(t);
+test("Tab where nothing fits says so, and types no tab", async () => {
+  const term = await again();
   term.type(`@zzzzqqq${TAB}`);
   await term.sees("Nothing fits.");
   term.type(KEY.enter);
@@ -243,9 +256,9 @@ test("Keys that come while a completion is looked for are not lost", async (t) =
   match(await term.asked(), /see @unique-name\.md now$/);
 });
 
-test("What is typed while an answer is under way stays for the next prompt", async (t) => {
+test("What is typed while an answer is under way stays for the next prompt", async () => {
   const slow = stream(300, ...say("Slow.").body!);
-  const term = await repl(t, { script: [slow, say("Next.")] });
+  const term = await again([slow, say("Next.")]);
   term.type(`go${KEY.enter}`);
   await term.asked();
   term.type("typed meanwhile");
@@ -256,9 +269,9 @@ test("What is typed while an answer is under way stays for the next prompt", asy
   equal(await term.asked(2), "typed meanwhile");
 });
 
-test("A message sent while an answer is under way waits for its turn", async (t) => {
+test("A message sent while an answer is under way waits for its turn", async () => {
   const slow = stream(300, ...say("Slow.").body!);
-  const term = await repl(t, { script: [slow, say("Next.")] });
+  const term = await again([slow, say("Next.")]);
   term.type(`go${KEY.enter}`);
   await term.asked();
   term.type(`second${KEY.enter}`);
@@ -267,8 +280,8 @@ test("A message sent while an answer is under way waits for its turn", async (t)
   await term.sees(/Slow\.[\s\S]*Next\./);
 });
 
-test("Wide signs and emoji: the cursor is where the next sign goes", async (t) => {
-  const term = await repl(t);
+test("Wide signs and emoji: the cursor is where the next sign goes", async () => {
+  const term = await again();
   term.type(`漢字🙂é${LEFT}${LEFT}X`);
   await term.sees("漢字X🙂é");
   term.type("\x7f");

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Step } from "../support/fake/http.ts";
 import { delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { repl, sharedRepl } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
 const half = (ending: "hang" | "cut", text = "The first half"): Step => ({
@@ -14,6 +14,8 @@ const half = (ending: "hang" | "cut", text = "The first half"): Step => ({
   ending,
 });
 const MARK = /The first half\n\[unfinished: \/continue goes on\]/;
+
+const again = await sharedRepl();
 
 for (const [how, ending] of [
   ["Ctrl+C", "hang"],
@@ -50,26 +52,62 @@ for (const [how, ending] of [
       await term.leave();
     });
 
-test("The most that came in any of the tries is what is shown", async (t) => {
-  const term = await repl(t, { script: [half("cut"), half("cut", "The"), refuse(500, "down"), say("Whole.")] });
+test("After a failed request the reason is shown once more, and then what became of the message", async () => {
+  const down = refuse(500, "the server is down");
+  const term = await again([down, down, down, down, down, down, say("Up again.")]);
+  const reasons = () => term.screen().split("the server is down").length - 1;
+  term.type(`first${KEY.enter}`);
+  await term.sees("[S]kip");
+  const before = reasons();
+  term.type("s");
+  await term.sees(/Your message stays in the conversation; \/retry sends it again\.\s+project ›\s*$/);
+  equal(reasons(), before);
+  term.type(`second${KEY.enter}`);
+  await term.sees(/\[S\]kip[^›]*$/);
+  term.type("a");
+  await term.sees(/Took back “second”\.\s+project ›\s*$/);
+  await term.leave();
+});
+
+test("Words at that question are shown, send nothing, and stay for the next message", async () => {
+  const down = refuse(500, "down");
+  const term = await again([down, down, down, say("Here.")]);
+  term.type(`go${KEY.enter}`);
+  await term.sees("[S]kip");
+  for (const letter of "what now") {
+    term.type(letter);
+    await sleep(20);
+  }
+  await term.sees(/\[m\]odel\? what now$/);
+  term.type(KEY.enter);
+  await term.sees(/› what now$/);
+  equal(term.fake.requests.length, 3);
+  term.type(KEY.enter);
+  await term.sees("Here.");
+  await term.leave();
+});
+
+test("The most that came in any of the tries is what is shown", async () => {
+  const term = await again([half("cut"), half("cut", "The"), refuse(500, "down"), say("Whole.")]);
   term.type(`go${KEY.enter}`);
   await term.sees("[S]kip");
   term.type("s");
   await term.sees(MARK);
 });
 
-test("Ctrl+C between two tries shows what the first had brought", async (t) => {
+test("Ctrl+C between two tries shows what the first had brought", async () => {
   const late = refuse(503, "busy", { "retry-after": "30" });
-  const term = await repl(t, { script: [half("cut"), late, say("Whole.")] });
+  const term = await again([half("cut"), late, say("Whole.")]);
   term.type(`go${KEY.enter}`);
   await term.sees("Trying again in 30.0 s");
   term.type(KEY.ctrlC);
   await term.sees(MARK);
+  await term.leave();
 });
 
-test("An answer that the output limit cut three times says so, and /continue goes on", async (t) => {
+test("An answer that the output limit cut three times says so, and /continue goes on", async () => {
   const cut = (text: string) => say(text, "length");
-  const term = await repl(t, { script: [cut("One, "), cut("two, "), cut("three, "), say("four.")] });
+  const term = await again([cut("One, "), cut("two, "), cut("three, "), say("four.")]);
   term.type(`count${KEY.enter}`);
   await term.sees(
     /The answer is not complete: the model's output limit cut it off\.\s\/continue\s+goes\s+on\s+from\s+there\./,
@@ -77,13 +115,14 @@ test("An answer that the output limit cut three times says so, and /continue goe
   await term.say("/continue", "four.");
 });
 
-test("An answer of several requests that is stopped in the last shows all of it", async (t) => {
-  const term = await repl(t, { script: [say("One, ", "length"), half("hang", "two")] });
+test("An answer of several requests that is stopped in the last shows all of it", async () => {
+  const term = await again([say("One, ", "length"), half("hang", "two")]);
   term.type(`count${KEY.enter}`);
   await term.asked(2);
   await sleep(200);
   term.type(KEY.ctrlC);
   await term.sees(/One, two\n\[unfinished/);
+  await term.leave();
 });
 
 test("What was typed ahead waits in the line after a turn that was stopped; Enter sends it, and what comes after it", async (t) => {

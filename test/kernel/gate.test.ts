@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
-import type { Ask, Kind, Need, Tool, Verdict } from "../../kernel/contract.ts";
+import type { Ask, Kind, Need, Tool, Verdict, Zz } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { gate } from "../../kernel/gate.ts";
+import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { place, ROOT, zz } from "../support/run.ts";
@@ -346,7 +347,7 @@ for (const [what, before, given, after] of [
     if (before !== undefined) fs.writeFileSync(file("t.txt"), before, { mode: 0o754 });
     equal((await go()).text, "done");
     equal(fs.readFileSync(file("t.txt"), "utf8"), after);
-    if (before !== undefined) equal(fs.statSync(file("t.txt")).mode & 0o777, 0o754);
+    equal(fs.statSync(file("t.txt")).mode & 0o777, before === undefined ? 0o666 & ~process.umask() : 0o754);
   });
 
 test("A tool that fails after writing has written nothing", async () => {
@@ -741,4 +742,43 @@ needs("bwrap")("Undo on a read-only disk says which file and why, and touches no
   );
   match(stderr, /Cannot undo 't': the file system is read-only/);
   deepEqual([status, fs.readFileSync(file, "utf8")], [1, "after\n"]);
+});
+
+const bytes = (latin1: string): Buffer => Buffer.from(latin1, "latin1");
+const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
+/** Files as latin1, and lines of the question; those of a change have a sign. */
+const EDITS: [what: string, before: string, after: string, shown: string[], unshown?: RegExp][] = [
+  ["line ends, and a word", "cd x || exit\nrm y\n#1\n", "cd x || exit\r\nrm y\r\n#2\n",
+    ["-cd x || exit", "+cd x || exit␍", "-rm y", "+rm y␍", "-#1", "+#2"]],
+  ["one line end of many", "a\r\nb\r\nc\n", "a\r\nb\nd\n", [" a␍", "-b␍", "+b", "-c", "+d"]],
+  ["a word between line ends of Windows", "a\r\nb\r\n", "a\r\nc\r\n", [" a", "-b", "+c"], /␍/],
+  ["bytes that are not UTF-8", "caf\xe9\n1\n", "caf\xe8\n2\n", ["-caf⟨E9⟩", "+caf⟨E8⟩", "-1", "+2"]],
+  ["a byte, and what stands for it", "caf\xe9\n1\n", utf8("caf\ufffd\n2\n"), ["-caf⟨E9⟩", "+caf⟨U+FFFD⟩"]],
+  ["a byte, and its name", "\xe9\n1\n", utf8("⟨E9⟩\n2\n"), ["-⟨E9⟩", "+⟨U+27E8⟩E9⟩"]],
+  ["characters without width", utf8("if (a\u200b)\n1\n"), utf8("if (a\u2060)\n2\n"), ["-if (a⟨U+200B⟩)", "+if (a⟨U+2060⟩)"]],
+  ["a control byte, and its picture", "a\x1b\n1\n", utf8("a␛\n2\n"), ["-a␛", "+a⟨U+241B⟩"]],
+  ["a mark at the start", "a\n1\n", utf8("\ufeffa\n2\n"), ["-a", "+⟨U+FEFF⟩a"]],
+  ["a tag character", "a\n1\n", utf8("a\u{e0041}\n2\n"), ["-a", "+a⟨U+E0041⟩"]],
+  ["line ends alone", "a\nb\n", "a\r\nb\r\n", ["only line ends or bytes that do not show"]],
+  ["a byte alone", "caf\xe9\n", "caf\xe8\n", ["only line ends or bytes that do not show"]],
+]; // biome-ignore format: a table
+test("What differs between two versions of a file is seen in the question", async (t) => {
+  let content: Uint8Array = Buffer.alloc(0);
+  const tool = (zz: Zz) =>
+    zz.tool({
+      name: "put",
+      description: "d",
+      params: {},
+      changes: true,
+      run: (_, { files }) => files.write("file", content).then(() => ""),
+    });
+  const zz = await harness({ plugins: [{ name: "put", default: tool }] }, t);
+  for (const [what, before, after, shown, unshown] of EDITS) {
+    zz.write("file", bytes(before));
+    content = bytes(after);
+    await zz.call("put");
+    const [question = ""] = zz.questions.splice(0);
+    for (const line of shown) ok(question.includes(line), `${what}: '${line}' is in\n${question}`);
+    if (unshown) ok(!unshown.test(question), `${what}:\n${question}`);
+  }
 });

@@ -3,7 +3,7 @@ import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecure } from "node:https";
-import { type AddressInfo, createServer as createSocket, type Server } from "node:net";
+import { type AddressInfo, createServer as createSocket, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { send } from "../../kernel/http.ts";
@@ -13,7 +13,13 @@ type Answering = (request: IncomingMessage & { body: string }, response: ServerR
 
 async function open(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  after(() => server.close());
+  const sockets = new Set<Socket>();
+  for (const event of ["connection", "secureConnection"])
+    server.on(event, (socket: Socket) => void sockets.add(socket.once("close", () => sockets.delete(socket))));
+  after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 

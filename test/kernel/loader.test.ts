@@ -44,11 +44,52 @@ export default (zz: Zz) => zz.tool({
 });
 `;
 
+const BROKEN = "export default (zz: any) => {\n\n  const a = ;\n};\n";
+/** A plugin's tool that takes these params, which are the same in every kind of schema. */
+const dims = (name: string, params: string, head = "") =>
+  does(
+    `zz.tool({ name: "${name}", description: "d", params: ${params}, run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level) });`,
+    head,
+  );
+const ZOD = "z.object({ level: z.number().int().max(100), room: z.string().optional() })";
+const TYPEBOX = "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })";
+const FROM_ZOD = 'import { z } from "zod";';
+const FROM_TYPEBOX = 'import { Type } from "typebox";';
+const DIM_ARGS = [{ level: 40 }, { level: 7, room: "den" }, { level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
+
+/** What each way to start zz does with plugins of all kinds: one process each, of which the tests look at their part. */
+const started = new Map<Way, ReturnType<typeof startWith>>();
+const by = (way: Way) => started.get(way) ?? started.set(way, startWith(way)).get(way)!;
+async function startWith(way: Way) {
+  const where = place();
+  const package_ = (name: string, code: string) => {
+    plugin(where, `other/node_modules/${name}/package.json`, JSON.stringify({ name, type: "module", exports: "./index.js" })); // biome-ignore format: one line
+    plugin(where, `other/node_modules/${name}/index.js`, code);
+  };
+  package_("zod", 'export const mine = "an older zod";');
+  package_("dep", 'export { mine } from "zod";');
+  const both = `import { mine } from "dep"; import { z } from "zod";
+    export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`;
+  const files = {
+    own: plugin(where, "own.ts", NOW),
+    zodded: plugin(where, "zodded.ts", dims("dim_zod", ZOD, FROM_ZOD)),
+    typed: plugin(where, "typed.ts", dims("dim_typebox", TYPEBOX, FROM_TYPEBOX)),
+    both: plugin(where, "other/both.ts", both),
+    broken: plugin(where, "broken.ts", BROKEN),
+  };
+  const dimmed = (tool: string) => DIM_ARGS.map((args): [string, unknown] => [tool, args]);
+  const calls: [string, unknown][] = [["now", {}], ...dimmed("dim_zod"), ...dimmed("dim_typebox"), ["both", {}]];
+  const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
+  const ran = await ask(where, script, [...Object.values(files).flatMap((file) => ["--plugin", file]), "hi"], { way });
+  const gave = (tool: string) => results(ran.sent.at(-1)).filter((_, i) => calls[i]![0] === tool);
+  return { ...ran, files, gave };
+}
+
 describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
   for (const way of ways)
     test(`${way}: the model is told of it and calls it`, async () => {
-      const ran = await having(NOW, [call(["now", {}]), say("done")], [], { way });
-      deepEqual([ran.stdout, ran.stderr, ran.code], ["done\n", "", 0]);
+      const ran = await by(way);
+      deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
       const { function: told } = ran.sent[0].tools.find((tool: any) => tool.function.name === "now");
       equal(told.description, "The current time, ISO 8601.");
       match(results(ran.sent[1])[0]!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
@@ -67,52 +108,42 @@ describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
 });
 
 describe("params", { concurrency: 3 }, () => {
-  const run = 'run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level)';
-  const tool = (params: string, head = "") =>
-    does(`zz.tool({ name: "dim", description: "d", params: ${params}, ${run} });`, head);
-  const kinds: [kind: string, source: string, ways: (Way | undefined)[]][] = [
-    [
-      "zod",
-      tool("z.object({ level: z.number().int().max(100), room: z.string().optional() })", 'import { z } from "zod";'),
-      ways,
-    ],
-    [
-      "typebox",
-      tool(
-        "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })",
-        'import { Type } from "typebox";',
-      ),
-      ["dist", "node", undefined],
-    ],
+  const kinds: [kind: string, source: string, ways: (Way | undefined)[], tool: string][] = [
+    ["zod", dims("dim", ZOD, FROM_ZOD), ways, "dim_zod"],
+    ["typebox", dims("dim", TYPEBOX, FROM_TYPEBOX), ["dist", "node", undefined], "dim_typebox"],
     [
       "JSON Schema",
-      tool(
+      dims(
+        "dim",
         '{ type: "object", properties: { level: { type: "integer", maximum: 100 }, room: { type: "string" } }, required: ["level"] }',
       ),
       [undefined],
+      "dim",
     ],
-    ["shorthand", tool('{ level: "integer how bright", room: "string?" }'), [undefined]],
+    ["shorthand", dims("dim", '{ level: "integer how bright", room: "string?" }'), [undefined], "dim"],
   ];
-  for (const [kind, source, in_] of kinds)
+  const here = async (source: string) => {
+    const calls = DIM_ARGS.map((args): [string, unknown] => ["dim", args]);
+    const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
+    const ran = await having(source, script);
+    equal(ran.stderr, "");
+    return { ...ran, gave: () => results(ran.sent.at(-1)) };
+  };
+  for (const [kind, source, in_, name] of kinds)
     for (const way of in_)
       test(`of ${kind}, outside the repository (${way ?? "run()"}): told to the model, and checked`, async () => {
-        const bad = [{ level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
-        const calls = [{ level: 40 }, { level: 7, room: "den" }, ...bad].map((args): [string, unknown] => [
-          "dim",
-          args,
-        ]);
-        const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-        const { sent, stdout, stderr, code } = await having(source, script, [], way ? { way } : {});
-        deepEqual([stdout, stderr, code], ["done\n", "", 0]);
-        const { parameters } = sent[0].tools.find((one: any) => one.function.name === "dim").function;
+        const ran = await (way ? by(way) : here(source));
+        deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
+        const tool = way ? name : "dim";
+        const { parameters } = ran.sent[0].tools.find((one: any) => one.function.name === tool).function;
         deepEqual(
           [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
           ["object", "integer", "string", ["level"]],
         );
-        const read = results(sent.at(-1));
+        const read = ran.gave(tool);
         deepEqual(read.slice(0, 2), ["dimmed hall to 40", "dimmed den to 7"]);
         for (const [i, words] of [/level/, /level|integer/, /level/, /room/].entries()) {
-          match(read[i + 2]!, /^Cannot call 'dim': .*Send the call again/);
+          match(read[i + 2]!, new RegExp(`^Cannot call '${tool}': .*Send the call again`));
           match(read[i + 2]!, words);
         }
         equal(read.length, 6);
@@ -166,14 +197,23 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],
   ]; // biome-ignore format: a table
-  for (const [what, source, reason, line] of rows)
+  /** All of them in one run, each with a line of its own. */
+  let together: ReturnType<typeof loadAll> | undefined;
+  async function loadAll() {
+    const where = place();
+    const files = rows.map(([, source], i) => plugin(where, `own${i}.ts`, source));
+    const ran = await ask(where, [say("pong")], [...files.flatMap((one) => ["--plugin", one]), "hi"]);
+    return { ...ran, files, lines: ran.stderr.trimEnd().split("\n") };
+  }
+  for (const [i, [what, , reason, line]] of rows.entries())
     test(what, async () => {
-      const ran = await having(source, [say("pong")]);
-      deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
-      const at = `(${ran.file}${line ? `:${line}` : ""}`;
-      ok(ran.stderr.startsWith(`Cannot load plugin 'own' ${at}`), `${at}\n${ran.stderr}`);
-      match(ran.stderr, reason);
-      match(ran.stderr, /^[^\n]+\n$/);
+      const ran = await (together ??= loadAll());
+      deepEqual([ran.stdout, ran.code, ran.lines.length], ["pong\n", 0, rows.length], ran.stderr);
+      const at = `(${ran.files[i]}${line ? `:${line}` : ""}`;
+      const [said = "", ...more] = ran.lines.filter((one) => one.startsWith(`Cannot load plugin 'own${i}' `));
+      ok(said.startsWith(`Cannot load plugin 'own${i}' ${at}`), `${at}\n${ran.stderr}`);
+      match(said, reason);
+      deepEqual(more, []);
       noTrace(ran.stderr);
       ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
     });
@@ -212,9 +252,9 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
 
   for (const way of ways)
     test(`${way}: a syntax error has its file and line, in one line`, async () => {
-      const ran = await having("export default (zz: any) => {\n\n  const a = ;\n};\n", [say("pong")], [], { way });
-      deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${ran.file}:3): `), ran.stderr);
+      const ran = await by(way);
+      deepEqual([ran.stdout, ran.code], ["done\n", 0]);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${ran.files.broken}:3): `), ran.stderr);
       match(ran.stderr, /^[^\n]+\n$/);
     });
 
@@ -366,7 +406,7 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "own: IT OUT\n", 0, 0]);
   });
 
-  for (const [print, shown] of [
+  const PRINTS: [print: string, shown: string | RegExp][] = [
     ["console.log('a %s', 'b', { c: 1 })", "own: a b { c: 1 }\n"],
     ["console.info('a\\nb')", "own: a\nown: b\n"],
     ["console.table([{ a: 1 }])", /^own: ┌/],
@@ -375,15 +415,27 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     ["console.assert(false, 'no')", "own: Assertion failed: no\n"],
     ["console.log('\\x1b[2Jx')", "own: ␛[2Jx\n"],
     ["(await import('./deep/words.ts')).talk()", "own: from deep\n"],
-  ] as [string, string | RegExp][])
-    test(`${print} while it loads goes to stderr under its name, never to stdout`, async () => {
-      const where = place();
-      plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
-      const file = plugin(where, "own.ts", `${print};\nexport default (zz) => {};`);
-      const ran = await ask(where, [say("Hello.")], ["--plugin", file, "hi"], APART);
-      equal(ran.stdout, "Hello.\n");
-      if (typeof shown === "string") equal(ran.stderr, shown);
-      else match(ran.stderr, shown);
+  ];
+  /** All of them in one process, each a plugin of its own. */
+  let printed: ReturnType<typeof print> | undefined;
+  const print = () => {
+    const where = place();
+    const files = PRINTS.map(([what], i) => {
+      plugin(where, `p${i}/deep/words.ts`, "export const talk = () => console.log('from deep');");
+      return plugin(where, `p${i}/own${i}.ts`, `${what};\nexport default (zz) => {};`);
+    });
+    return ask(where, [say("Hello.")], [...files.flatMap((file) => ["--plugin", file]), "hi"], APART);
+  };
+  for (const [i, [what, shown]] of PRINTS.entries())
+    test(`${what} while it loads goes to stderr under its name, never to stdout`, async () => {
+      printed ??= print();
+      const { stdout, stderr } = await printed;
+      equal(stdout, "Hello.\n");
+      ok(/^(own\d: .*\n)+$/.test(stderr), stderr);
+      const own = [...stderr.matchAll(/^own(\d)(: .*\n)/gm)].filter(([, by]) => by === `${i}`);
+      const lines = own.map(([, , words]) => `own${words}`).join("");
+      if (typeof shown === "string") equal(lines, shown);
+      else match(lines, shown);
     });
 
   test("its settings are its defaults and, over them, the person's", async () => {
@@ -451,13 +503,13 @@ describe("on and wrap", { concurrency: 3 }, () => {
       `const heard: string[] = [];
        for (const event of ["started", "phase", "received", "retried", "planned", "called", "progressed", "noted", "answered", "failed"])
          zz.on(event as any, (fact: any) => {
-           appendFileSync("heard.txt", event + (event === "phase" ? ":" + fact.to : "") + "\\n");
+           appendFileSync(import.meta.dirname + "/heard.txt", event + (event === "phase" ? ":" + fact.to : "") + "\\n");
          });
        zz.tool({ name: "talk", description: "d", run: (_: any, ctx) => { ctx.note("N"); ctx.progress("P"); return "t"; } });`,
       'import { appendFileSync } from "node:fs";',
     );
     const busy = refuse(503, { error: { message: "busy" } }, { "retry-after": "0" });
-    const ran = await having(source, [busy, call(["talk", {}]), say("done")], [], APART);
+    const ran = await having(source, [busy, call(["talk", {}]), say("done")]);
     equal(ran.stdout, "done\n");
     match(ran.stderr, /^N$/m);
     const heard = readFileSync(join(ran.where.cwd, "heard.txt"), "utf8").trimEnd().split("\n");
@@ -472,10 +524,10 @@ describe("on and wrap", { concurrency: 3 }, () => {
 
   test("on('failed') hears of a turn that failed", async () => {
     const source = does(
-      `zz.on("failed", ({ message, exit }) => writeFileSync("failed.txt", exit + " " + message));`,
+      `zz.on("failed", ({ message, exit }) => writeFileSync(import.meta.dirname + "/failed.txt", exit + " " + message));`,
       'import { writeFileSync } from "node:fs";',
     );
-    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })], [], APART);
+    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })]);
     equal(ran.code, 1);
     const file = join(ran.where.cwd, "failed.txt");
     match(existsSync(file) ? readFileSync(file, "utf8") : "nothing was heard", /^1 .*no such luck/);
@@ -576,10 +628,10 @@ describe("on and wrap", { concurrency: 3 }, () => {
     test(`an ${kind}wrapper that throws refuses the call: the tool does not run, and the model reads why`, async () => {
       const source = does(
         `zz.wrap("call", ${kind}() => { throw new Error("Not on a Sunday."); });
-       zz.tool({ name: "touch", description: "d", run: () => { writeFileSync("touched", ""); return "t"; } });`,
+       zz.tool({ name: "touch", description: "d", run: () => { writeFileSync(import.meta.dirname + "/touched", ""); return "t"; } });`,
         'import { writeFileSync } from "node:fs";',
       );
-      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"], APART);
+      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"]);
       deepEqual(results(ran.sent[1]), ["Not on a Sunday."]);
       equal(existsSync(join(ran.where.cwd, "touched")), false);
       deepEqual([JSON.parse(ran.stdout).calls[0].ok, JSON.parse(ran.stdout).text], [false, "done"]);
@@ -634,24 +686,7 @@ describe("where plugins come from", { concurrency: 3 }, () => {
   });
 
   test("zod is zz's own for the plugin itself, and their own for the packages that it imports", async () => {
-    const where = place();
-    const package_ = (name: string, code: string) => {
-      const folder = join(where.cwd, "node_modules", name);
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, "package.json"), JSON.stringify({ name, type: "module", exports: "./index.js" }));
-      writeFileSync(join(folder, "index.js"), code);
-    };
-    package_("zod", 'export const mine = "an older zod";');
-    package_("dep", 'export { mine } from "zod";');
-    writeFileSync(
-      join(where.cwd, "both.ts"),
-      `import { mine } from "dep"; import { z } from "zod";
-       export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`,
-    );
-    for (const way of ["dist", "node", "tsx"] as const) {
-      const ran = await zz(where, ["--plugin", "both.ts", "--call", "both"], { way });
-      equal(ran.stdout + ran.stderr, "an older zod and function\n", way);
-    }
+    for (const way of ways) deepEqual((await by(way)).gave("both"), ["an older zod and function"], way);
   });
 
   test("a plugin's own imports are found from where it lies", async () => {

@@ -1,8 +1,8 @@
 // What a plugin does never holds zz up for good and never ends it: it is stopped or cut off, named, and zz goes on.
-import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
@@ -42,19 +42,29 @@ describe("a command", () => {
     deepEqual(await obeyed, ["Tidied up."]);
   });
 
-  for (const thrown of ["undefined", "null", '"words"', "Object.freeze(new Error('frozen'))", "{}"])
-    test(`that throws ${thrown} is told of, and the conversation goes on`, async (t) => {
-      const where = place();
-      const file = join(where.cwd, "odd.ts");
-      writeFileSync(
-        file,
-        `export default (zz) => zz.command({ name: "it", description: "d", run() { throw ${thrown}; } });`,
-      );
-      const it = await repl(t, { where, args: ["--plugin", file] });
-      it.type(`/it${KEY.enter}`);
-      await it.sees(/words|frozen|It threw, and did not say what|\{\}/);
-      await it.say("hello");
-      await it.leave();
+  const THROWN: [thrown: string, told: string][] = [
+    ["undefined", "It threw, and did not say what"],
+    ["null", "It threw, and did not say what"],
+    ['"words"', "words"],
+    ["Object.freeze(new Error('frozen'))", "frozen"],
+    ["{}", "{}"],
+  ];
+  const where = place();
+  const file = join(where.cwd, "odd.ts");
+  const commands = THROWN.map(([thrown], i) => `zz.command({ name: "it${i}", description: "d", run() { throw ${thrown}; } });`); // biome-ignore format: one line
+  writeFileSync(file, `export default (zz) => { ${commands.join("\n")} };`);
+  const script = (_: unknown, turn: number) => say(`Good ${turn}.`);
+  const prompt = repl({ after } as TestContext, { where, script, args: ["--plugin", file] });
+  for (const [i, [thrown, told]] of THROWN.entries())
+    test(`that throws ${thrown} is told of, and the conversation goes on`, async () => {
+      const it = await prompt;
+      await it.sees(/›\s*$/);
+      const before = it.screen().length;
+      it.type(`/it${i}${KEY.enter}`);
+      await it.sees(new RegExp(`/it${i}[\\s\\S]*›\\s*$`));
+      ok(it.screen().slice(before).includes(told), it.screen());
+      await it.say("hello", `Good ${i}.`);
+      if (i === THROWN.length - 1) await it.leave();
     });
 });
 

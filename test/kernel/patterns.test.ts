@@ -62,9 +62,10 @@ test("no pattern takes long", () => {
   const long = 300_000;
   for (const one of ["*", "?", "a", "*a", "**/", "*/", "* ", "** ", "a*", "*.", "{", "["]) {
     const pattern = one.repeat(long / one.length);
+    const fitsPath = pathPattern(pattern);
     for (const text of ["a".repeat(4_000), "a/".repeat(500), "a ".repeat(2_000)]) {
       fitsText(pattern, text);
-      pathPattern(pattern)(text);
+      fitsPath(text);
       fitsWords(pattern, text);
       fitsHost(pattern, text);
     }

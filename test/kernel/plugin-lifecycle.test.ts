@@ -4,6 +4,8 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import type { Core } from "../../kernel/core.ts";
+import { loadLimit } from "../../kernel/handle.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
 import { createZz } from "../../zz.ts";
 import { serve } from "../support/fake/http.ts";
@@ -26,11 +28,13 @@ function home(files: Record<string, string>) {
   return { where, put, run, gives: async (name: string) => (await run("--call", name)).stdout.trimEnd() };
 }
 
+/** As endless as `for (;;);`, which the first of them is, but it leaves the processor to others. */
+const LOOP = "for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);";
 describe("an endless loop at load is cut off, named, and the others load", { concurrency: 2 }, () => {
   const LOOPS: [name: string, source: string][] = [
     ["at the top of the file", "for (;;);\nexport default () => {};"],
-    ["when it is set up", "export default () => { for (;;); };"],
-    ["after an await", "await 1;\nfor (;;);\nexport default () => {};"],
+    ["when it is set up", `export default () => { ${LOOP} };`],
+    ["after an await", `await 1;\n${LOOP}\nexport default () => {};`],
     ["in a file that it imports", 'import "./lib/endless.ts";\nexport default () => {};'],
   ];
   for (const [name, source] of LOOPS)
@@ -38,7 +42,7 @@ describe("an endless loop at load is cut off, named, and the others load", { con
       const { where } = home({
         "a.ts": tool("before"),
         "loop.ts": source,
-        "lib/endless.ts": "for (;;);",
+        "lib/endless.ts": LOOP,
         "z.ts": tool("after"),
       });
       // Ending the loop ends all that its thread is at: a process of its own.
@@ -52,9 +56,11 @@ describe("an endless loop at load is cut off, named, and the others load", { con
       );
     });
 
+  test("after 10 s, if nothing else is said", () => equal(loadLimit({ io: { env: {} } } as Core), 10));
+
   test("one that only waits is given up, too", async () => {
     const { where } = home({
-      "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000));\nexport default () => {};",
+      "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000).unref());\nexport default () => {};",
       "z.ts": tool("after"),
     });
     const { stdout, stderr } = await zz(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
@@ -72,7 +78,7 @@ describe("what used up its time to load is not waited for again", { concurrency:
   const rows: [what: string, source: string][] = [
     ["a promise that is never settled", `${count}\nawait new Promise(() => {});\nexport default () => {};`],
     ["a set-up that never ends", `${count}\nexport default () => new Promise(() => {});`],
-    ["an endless loop", `${count}\nfor (;;);\nexport default () => {};`],
+    ["an endless loop", `${count}\n${LOOP}\nexport default () => {};`],
     ["in a file that it imports", 'import "./lib/part.ts";\nexport default () => {};'],
   ];
   for (const [what, source] of rows)
@@ -86,8 +92,9 @@ describe("what used up its time to load is not waited for again", { concurrency:
       });
       const tries = () => readFileSync(join(where.home, "tries.txt"), "utf8").length;
       const start = (more: typeof how = how) => zzProcess(where, ["--call", "after"], more);
+      const startHere = () => zz(where, ["--call", "after"], how); // what is to come is not stuck
       match((await start()).stderr, /longer than 1 s|ran for 1 s/);
-      const again = await start();
+      const again = await startHere();
       deepEqual([again.stdout, again.code, tries()], ["on\n", 0, 1]);
       const file = join(where.home, "plugins", "stuck.ts");
       const why =
@@ -101,8 +108,8 @@ describe("what used up its time to load is not waited for again", { concurrency:
       equal(tries(), 3);
 
       put(inPart ? part : "stuck.ts", inPart ? "export {};" : tool("stuck"));
-      deepEqual((await start()).stderr, "");
-      equal((await start()).stderr, "");
+      deepEqual((await startHere()).stderr, "");
+      equal((await startHere()).stderr, "");
     });
 
   test("one that was known to load, too", async () => {
@@ -166,11 +173,27 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
     "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
+  /** Those that run as a program too, in one process for each way, by a tool that calls theirs. */
+  const apart = WRITTEN.filter(([name]) => waysOf(name).length > 1);
+  const all = `export default (zz) => zz.tool({ name: "all", description: "d", run: async (_, ctx) =>
+    JSON.stringify(await Promise.all([${apart.map((_, i) => `"it_${i}"`)}].map(async (name) => (await ctx.call(name, {})).text))) });`;
+  const started = new Map<Way, ReturnType<typeof zz>>();
+  const by = (way: Way) => {
+    const files = apart.map(([, file, source], i) => [`it_${i}${file.slice(2)}`, source.replace('name: "it"', `name: "it_${i}"`)]); // biome-ignore format: one line
+    const { where } = home({ ...Object.fromEntries(files), "all.ts": all });
+    return started.get(way) ?? started.set(way, zz(where, ["--call", "all"], { way })).get(way)!;
+  };
   for (const [name, file, source, given] of WRITTEN)
     for (const way of waysOf(name))
       test(`${name}, by ${way ?? "run()"}`, async () => {
+        if (way) {
+          const { stdout, stderr, code } = await by(way);
+          deepEqual([stderr, code], ["", 0]);
+          equal(JSON.parse(stdout)[apart.findIndex(([one]) => one === name)], given);
+          return;
+        }
         const { where } = home({ ...lib, [file]: source });
-        const ran = await zz(where, ["--call", "it"], way ? { way } : {});
+        const ran = await zz(where, ["--call", "it"]);
         deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
       });
 

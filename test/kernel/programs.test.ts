@@ -258,16 +258,20 @@ for (const [how, config] of [
         JSON.stringify({ ...config, shell: { effects: "before", ...config.shell } }),
       );
       const env = { PATH: where.path, DISPLAY: ":9", WAYLAND_DISPLAY: "" };
-      for (const [tool, args, said] of CALLS) {
-        const { stdout, stderr } = await zz(where, ["--call", tool, JSON.stringify(args)], { env });
-        match(stdout, said, stderr);
-        equal(where.ran(), "", tool);
-      }
-      for (const command of ["git status", "rg needle", "bash -c ls", "timeout 5 git log"]) {
-        const { code, stderr } = await zz(where, ["--call", "run_command", JSON.stringify({ command })], { env });
-        equal(code, 4, `${command}: ${stderr}`);
-        equal(where.ran(), "", command);
-      }
+      const refused = ["git status", "rg needle", "bash -c ls", "timeout 5 git log"];
+      const calls = [...CALLS, ...refused.map((command) => ["run_command", { command }])];
+      writeFileSync(
+        join(where.home, "calls.ts"),
+        `import { zz } from "zz";
+for (const [tool, args] of ${JSON.stringify(calls)}) console.log(JSON.stringify(await zz.call(tool, args)));`,
+      );
+      const { stdout, stderr, code } = await zz(where, ["--run", join(where.home, "calls.ts")], { env });
+      equal(code, 4, stderr);
+      const gave = stdout.trimEnd().split("\n").map((line) => JSON.parse(line)); // biome-ignore format: one line
+      equal(gave.length, calls.length, stderr);
+      for (const [i, [tool, , said]] of CALLS.entries()) match(gave[i].text, said, `${tool}: ${stderr}`);
+      for (const [i, command] of refused.entries()) equal(gave[CALLS.length + i].refused, true, command);
+      equal(where.ran(), "", "the mark names the program");
       await zz(where, ["--status"], { env });
       await zz(where, [], { env, input: "/status\n/env list\n/exit\n" });
       equal(where.ran(), "", "/status");
@@ -312,14 +316,15 @@ needs("git", "bwrap")(
   async () => {
     const where = under(NAMES.filter((name) => !["node", "npm", "sh", "bash"].includes(name))); // npx itself starts those
     const bin = join(where.cwd, "node_modules/.bin/zz");
-    writeFileSync(bin, `#!/bin/sh\nexec '${process.execPath}' '${join(ROOT, "dist/zz.js")}' "$@"\n`, { mode: 0o755 });
+    const run = `'${process.execPath}' '${join(ROOT, "dist/zz.js")}' --call "$1" "$2"`;
+    writeFileSync(bin, `#!/bin/sh\nwhile [ $# -gt 0 ]; do ${run}; printf '\\0'; shift 2; done\n`, { mode: 0o755 });
     writeFileSync(join(where.cwd, "package.json"), "{}");
     const env = { ...process.env, ZZ_HOME: where.home, npm_config_offline: "true" };
-    for (const [tool, args, said] of CALLS) {
-      const words = ["--no", "--", "zz", "--call", tool, JSON.stringify(args)];
-      const { stdout, stderr } = spawnSync("npx", words, { cwd: where.cwd, env, encoding: "utf8" });
-      match(stdout, said, stderr);
-      equal(where.ran(), "", tool);
-    }
+    const words = CALLS.flatMap(([tool, args]) => [tool, JSON.stringify(args)]);
+    const { stdout, stderr } = spawnSync("npx", ["--no", "--", "zz", ...words], { cwd: where.cwd, env, encoding: "utf8" }); // biome-ignore format: one line
+    const gave = stdout.split("\0");
+    equal(gave.length, CALLS.length + 1, stderr);
+    for (const [i, [tool, , said]] of CALLS.entries()) match(gave[i]!, said, `${tool}: ${stderr}`);
+    equal(where.ran(), "", "the mark names the program");
   },
 );

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { place, type Ran, zzProcess } from "../support/run.ts";
+import { place, type Ran, zz, zzProcess } from "../support/run.ts";
 
 const KEY = "sk-of-work-0123456789";
 const LOG = "ran.log";
@@ -16,6 +16,7 @@ async function asks(
   env: Record<string, string> = {},
   project?: object,
   kept?: object,
+  start: typeof zz = zz,
 ) {
   const fake = await fakeOpenAI([say("Hi")]);
   const where = place();
@@ -25,7 +26,7 @@ async function asks(
   if (kept) writeFileSync(join(where.home, "keys.json"), fill(kept));
   if (project) mkdirSync(join(where.cwd, ".zz"));
   if (project) writeFileSync(join(where.cwd, ".zz", "zz.config.json"), fill(project));
-  const ran: Ran = await zzProcess(where, args, { env });
+  const ran: Ran = await start(where, args, { env });
   await fake.close();
   const log = join(where.home, LOG);
   return { ...ran, fake, runs: existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0 };
@@ -37,8 +38,14 @@ const once = ["--once", "-m", "work/m", "hi"];
 describe("a provider of one's own", { concurrency: 4 }, () => {
   test("is like the one that it names, with the key that its command prints, run once", async () => {
     const { stdout, fake, stderr, runs } = await asks(
-      work({ key_command: counted(`echo ${KEY}; echo login: me`) }),
-      once,
+      ...([
+        work({ key_command: counted(`echo ${KEY}; echo login: me`) }),
+        once,
+        {},
+        undefined,
+        undefined,
+        zzProcess,
+      ] as const),
     );
     equal(stdout, "Hi\n", stderr);
     equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);

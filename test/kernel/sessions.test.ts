@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Entry, Header } from "../../kernel/contract.ts";
+import { startOf } from "../../kernel/disk.ts";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
 import { fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
@@ -323,7 +324,16 @@ test("a session in which a call never got its result is continued with a valid r
 // ── One writer at a time ───────────────────────────────────────────────────────────────────────────────
 
 const lockOf = (home: string, id = ID): string => join(home, "sessions", `${id}.lock`);
-const dead = (): number => spawnSync("true").pid;
+let ended: number[] = [];
+/** Made by the hundred in a shell, which forks cheaper than this process. */
+const dead = (): number => {
+  if (!ended.length)
+    ended = String(spawnSync("sh", ["-c", "for i in $(seq 100); do (:) & echo $!; wait; done"]).stdout)
+      .trim()
+      .split("\n")
+      .map(Number);
+  return ended.pop()!;
+};
 
 for (const [what, text] of [
   ["of a dead process", () => `${dead()} 1`],
@@ -394,8 +404,10 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
 async function contenders(t: TestContext, count: number) {
   const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
     let session;
+    const cell = new Int32Array(new SharedArrayBuffer(4));
     process.on("message", ({ home, id, at }) => {
       if (!at) { session?.close(); session = undefined; return process.send("closed"); }
+      Atomics.wait(cell, 0, 0, Math.max(0, at - Date.now() - 1)); // turns alone would take the processor from the others
       while (Date.now() < at);
       try { session = openSession(home, id, () => {}); process.send("won"); } catch (error) { process.send(error.message); }
     });
@@ -750,4 +762,18 @@ test("a new session gets an id of its own, also within one second", async () => 
   const [first, second] = listSessions(where.home);
   notEqual(first?.id, second?.id);
   ok(second);
+});
+
+test("A lock whose process died before the session had a first line goes with the next -c; one that is held stays", async () => {
+  const where = place();
+  const folder = join(where.home, "sessions");
+  fs.mkdirSync(folder, { recursive: true });
+  const held = `${process.pid} ${startOf(process.pid)}`;
+  const files = { "a.lock": "999999999 1", "b.lock": "999999999 1", "b.jsonl": "", "c.lock": held };
+  for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(folder, name), text);
+  await zz(where, ["-c", "-m", "offline/router", "/help"]);
+  deepEqual(
+    fs.readdirSync(folder).filter((name) => /^[abc]\.lock/.test(name)),
+    ["c.lock"],
+  );
 });

@@ -1,9 +1,197 @@
-import { ok } from "node:assert/strict";
-import { test } from "node:test";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import fs, { chmodSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type TestContext, test } from "node:test";
+import type { Zz } from "../../kernel/contract.ts";
+import { harness } from "../../sdk/testing.ts";
+import { environment, place, WAYS } from "../support/run.ts";
 import { livesHold } from "../support/undo-model.ts";
+import { viewTest } from "../support/view.ts";
+import { walk } from "../support/walk.ts";
 
 test("200 random lives of a project: the disk is what the model says after every step", async (t) => {
   const { undone, refused } = await livesHold(200);
   t.diagnostic(`${undone} undos and redos were exact, ${refused} were refused with nothing touched`);
   ok(undone > 100 && refused > 0); // refusals are rare by luck: between 6 and 30 in 200 lives
 });
+
+test("A change is kept to the byte, secrets too, so that it can be undone after a restart; what was said is veiled", async (t) => {
+  const KEY = "hunter2-hunter2-0123";
+  const plugins = [{ name: "keeper", default: (zz: Zz) => void zz.secret(KEY) }];
+  const zz = await harness({ own: true, plugins, files: { a: `key = ${KEY}\n` }, answer: "yes", script: ["Fine."] }, t);
+  await zz.ask(`The key is ${KEY}.`);
+  await zz.call("delete_file", { path: "a" });
+  equal(zz.read("a"), undefined);
+  await zz.restart();
+  await zz.command("/undo");
+  equal(zz.read("a"), `key = ${KEY}\n`);
+  const folder = join(zz.home, "sessions");
+  const [session] = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+  const entries = readFileSync(join(folder, session!), "utf8").trim().split("\n");
+  const said = entries.filter((line) => /"type":"message"/.test(line)).join("\n");
+  match(said, /The key is /);
+  doesNotMatch(said, new RegExp(KEY));
+});
+
+test("Undo and redo take a file's mode along, unless somebody has set it since", async (t) => {
+  const runnable = (zz: Zz) =>
+    zz.tool({
+      name: "makes_runnable",
+      description: "Makes it a script.",
+      needs: () => ({ write: ["a"] }),
+      run: async (_, { files, root }) => {
+        await files.apply([{ path: join(root, "a"), bytes: Buffer.from("#!\n"), mode: 0o100755 }], "");
+        return "It is one.";
+      },
+    });
+  const plugins = [{ name: "runnable", default: runnable }];
+  const zz = await harness({ own: true, plugins, files: { a: "one\n" }, answer: "yes" }, t);
+  const at = join(zz.root, "a");
+  const stands = () => [zz.read("a"), (statSync(at).mode & 0o777).toString(8)];
+  const gives = async (line: string, content: string, mode: string) => {
+    await zz.command(line);
+    deepEqual(stands(), [content, mode], line);
+  };
+  chmodSync(at, 0o644);
+  await zz.call("makes_runnable", {});
+  deepEqual(stands(), ["#!\n", "755"]);
+  await gives("/undo", "one\n", "644");
+  await gives("/redo", "#!\n", "755");
+  chmodSync(at, 0o700);
+  await gives("/undo", "one\n", "700");
+  await gives("/redo", "#!\n", "700");
+});
+
+test("The model is told of an undo with the next message", async (t) => {
+  const script = [{ call: ["delete_file", { path: "a" }] as [string, object] }, "It is gone.", "I see."];
+  const zz = await harness({ own: true, files: { a: "one\n" }, answer: "yes", script }, t);
+  const told = () => JSON.stringify(zz.requests.at(-1)!.messages).match(/Since your last message: [^\]]*/g);
+  await zz.ask("Remove a.");
+  equal(told(), null);
+  await zz.command("/undo");
+  await zz.ask("And now?");
+  deepEqual(told(), ["Since your last message: Undone: deleted a."]);
+});
+
+/** Runs zz and scripts in a project of its own as an ordinary user, whom modes keep out. */
+function ordinary(t: { after(done: () => void): void }) {
+  const where = place();
+  const at = dirname(where.cwd);
+  t.after(() => rmSync(at, { recursive: true, force: true }));
+  const env = { ...environment(where, {}), HOME: where.home, TMPDIR: at, NODE_COMPILE_CACHE: join(at, "cache") };
+  const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  spawnSync("mkdir", ["-p", where.home]);
+  if (who.uid) spawnSync("chown", ["-R", "65534:65534", at]);
+  const start = (program: string, ...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: where.cwd, env, encoding: "utf8", ...who });
+    return { status, said: stdout + stderr };
+  };
+  const zz = (...args: string[]) => start(...WAYS.dist, ...args);
+  const sh = (script: string) => start("sh", "-c", script);
+  const keep = () => zz("--allow-write=.", "--call", "run_command", JSON.stringify({ command: "sh script" }));
+  return { where, zz, sh, keep };
+}
+
+/** What a project holds, what a command does to it as an ordinary user, and what is undone along with it or not at all. */
+const SHUT: [what: string, setup: string, script: string][] = [
+  ["a file that nobody may read", "echo a > a; echo b > b", "chmod 000 a; rm b"],
+  ["a file that may only be written", "echo a > a; echo b > b", "chmod 200 a; rm b"],
+  ["a file that was shut before", "echo a > a; chmod 000 a", "chmod 644 a"],
+  ["a folder that takes nothing new", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; chmod 500 d"],
+  ["a folder that nobody may enter", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; rm d/q; chmod 000 d"],
+  [
+    "folders in one another",
+    "mkdir -p d/e; echo x > d/e/x",
+    "echo y >> d/e/x; echo n > d/n; chmod 300 d/e; chmod 400 d",
+  ],
+  ["a new tree", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 500 n/m"],
+  ["a new tree that nobody may enter", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n"],
+  ["a shut folder that goes", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d"],
+  ["a shut folder that a file replaces", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d; echo f > d"],
+  [
+    "an ignored folder that nobody may enter",
+    "echo b > build/b",
+    "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z",
+  ],
+  [
+    "ignored folders in one another",
+    "echo b > build/b",
+    "mkdir -p build/y/z; echo 1 > build/y/z/1; chmod 100 build/y/z; chmod 000 build/y",
+  ],
+  [
+    "an ignored folder that takes nothing new",
+    "mkdir build/z; echo 1 > build/z/1",
+    "echo 2 > build/z/2; rm build/z/1; chmod 400 build/z",
+  ],
+];
+for (const [what, setup, script] of SHUT)
+  viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, (t) => {
+    const { where, zz, sh, keep } = ordinary(t);
+    const seen = () => walk(where.cwd);
+    sh(`git init -q; echo build/ > .gitignore; mkdir build; echo "${script}" > script; ${setup}`);
+    const was = seen();
+    const { said } = keep();
+    match(said, /\(kept\)/);
+    const made = seen();
+    for (const [flag, word, expected] of [
+      ["--undo", "Undone", was],
+      ["--redo", "Redone", made],
+      ["--undo", "Undone", was],
+    ] as const) {
+      const { status, said } = zz(flag);
+      match(said, new RegExp(`^${word}: `), what);
+      equal(status, 0);
+      deepEqual(seen(), expected, `${flag}: ${said}`);
+    }
+    sh("chmod -R u+rwx .");
+  });
+
+/** A tool that removes a and edits b, then writes c; and, where told to, a disk that is full from c on. */
+async function stage(t: TestContext) {
+  const changes = (zz: Zz) =>
+    zz.tool({
+      name: "changes_all",
+      description: "Changes all.",
+      needs: () => ({ write: ["a", "b", "c"] }),
+      run: async (_, { files, root }) => {
+        const bytes = Buffer.from("new\n");
+        await files.apply(
+          [{ path: join(root, "a") }, ...["b", "c"].map((name) => ({ path: join(root, name), bytes }))],
+          "",
+        );
+        return "Done.";
+      },
+    });
+  const plugins = [{ name: "changes", default: changes }];
+  const zz = await harness({ own: true, plugins, files: { a: "one\n", b: "two\n" }, answer: "yes" }, t);
+  const full = () => Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+  const { renameSync, writeFileSync } = fs;
+  t.after(() => Object.assign(fs, { renameSync, writeFileSync }));
+  let isFull = false;
+  t.mock.method(fs, "renameSync", (from: string, to: string) => {
+    if (/\/c$/.test(to)) isFull = true;
+    if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
+    return renameSync(from, to);
+  });
+  t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
+    if (isFull && typeof at === "number") throw full();
+    return writeFileSync(at, ...rest);
+  });
+  return { zz, stands: () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length] };
+}
+
+test("What could not be taken back is named, and undone later", async (t) => {
+  const { zz, stands } = await stage(t);
+  const why =
+    /Cannot write 'c': the disk is full\. Make room\. What it did to 'b', 'a' could not be taken back: then undo it\.$/;
+  await rejects(async () => zz.call("changes_all", {}).then(failed), why);
+  deepEqual(stands(), [undefined, "new\n", undefined, 1]);
+  t.mock.restoreAll();
+  await zz.command("/undo");
+  deepEqual(stands(), ["one\n", "two\n", undefined, 2]);
+});
+
+function failed({ text, failed }: { text: string; failed?: boolean }): void {
+  if (failed) throw new Error(text);
+}

@@ -33,71 +33,127 @@ describe("zz.ask", { concurrency: 2 }, () => {
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.said], ["<Hello.>\n", "", 0, ["hi"]]);
     });
 
-  const N = `${HEAD}import { z } from "zod";\nimport { Type } from "typebox";\n`;
+  /** Each asks for itself; all of them in one script, whose process is shared. `text` is the first message of its conversation. */
+  interface Part {
+    text: string;
+    source: string; // an expression: what came of it
+    answers: ReturnType<typeof say>[];
+  }
+  const PARTS: Record<string, Part> = {};
+  const part = (text: string, source: string, ...answers: Part["answers"]): (() => Promise<Gave>) => {
+    PARTS[text] = { text, source, answers };
+    return async () => (await shared()).get(text)!;
+  };
+  interface Gave {
+    gave: unknown; // what the expression gave, or the message of its error
+    sent: any[]; // what the model got
+    said: string[]; // the last message of each
+  }
+  let running_: Promise<Map<string, Gave>> | undefined;
+  const shared = () => (running_ ??= runAll());
+  async function runAll(): Promise<Map<string, Gave>> {
+    const parts = Object.values(PARTS);
+    const opening = (body: any) => {
+      const first: string = body.messages.find(({ role }: any) => role === "user").content;
+      return parts.find(({ text }) => new RegExp(`(^|\\n)${text}(\\n|$)`).test(first))!;
+    };
+    const turns = new Map<Part, number>();
+    const script: Script = ({ body }) => {
+      const asked = opening(body);
+      const turn = turns.get(asked) ?? 0;
+      turns.set(asked, turn + 1);
+      return asked.answers[Math.min(turn, asked.answers.length - 1)]!;
+    };
+    const each = parts.map(({ text, source }) => `  [${JSON.stringify(text)}, async () => ${source}],`).join("\n");
+    const ran = await running(
+      `${HEAD}import { z } from "zod";\nimport { Type } from "typebox";
+const price = { name: "price", description: "A price.", params: { of: "string" }, run: ({ of }) => of + " costs 3" };
+for (const [text, act] of [\n${each}\n]) console.log(JSON.stringify([text, await act().catch((error) => error.message)]));`,
+      script,
+    );
+    deepEqual([ran.stderr, ran.code], ["", 0]);
+    const gave = new Map<string, unknown>(ran.stdout.trimEnd().split("\n").map((line) => JSON.parse(line))); // biome-ignore format: one line
+    return new Map(
+      parts.map((one) => {
+        const sent = ran.sent.filter((body) => opening(body) === one);
+        return [
+          one.text,
+          { gave: gave.get(one.text), sent, said: sent.map(({ messages }) => messages.at(-1).content) },
+        ];
+      }),
+    );
+  }
+
   const SCHEMAS: [name: string, schema: string][] = [
     ["zod", "z.object({ n: z.number() })"],
     ["typebox", "Type.Object({ n: Type.Number() })"],
     ["JSON Schema", '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }'],
     ["the shorthand", '{ n: "number" }'],
   ];
-  for (const [name, schema] of SCHEMAS)
+  for (const [name, schema] of SCHEMAS) {
+    const text = `count by ${name}`;
+    const it = part(text, `(await zz.ask("${text}", { schema: ${schema} })).n + 1`, say('{"n": 41}'));
     test(`with a schema in ${name} gives data that fits it`, async () => {
-      const ran = await running(`${N}console.log((await zz.ask("count", { schema: ${schema} })).n + 1);`, [
-        say('{"n": 41}'),
-      ]);
-      deepEqual([ran.stdout, ran.stderr, ran.code], ["42\n", "", 0]);
-      match(ran.said[0], /^count\n\nAnswer with JSON alone.*\n\{.*"n":\{"type":"number"\}/s);
+      const { gave, said } = await it();
+      equal(gave, 42);
+      match(said[0]!, new RegExp(`^${text}\\n\\nAnswer with JSON alone.*\\n\\{.*"n":\\{"type":"number"\\}`, "s"));
     });
+  }
 
   const WRAPPED: [name: string, text: string][] = [
     ["a fence", 'Here it is:\n\n```json\n{"n": 41}\n```\nDone.'],
     ["a bare fence", '```\n{"n": 41}\n```'],
     ["words", 'Sure! {"n": 41} is it.'],
   ];
-  for (const [name, text] of WRAPPED)
-    test(`finds the data in ${name}`, async () => {
-      const ran = await running(`${HEAD}console.log((await zz.ask("count", { schema: { n: "number" } })).n);`, [
-        say(text),
-      ]);
-      deepEqual([ran.stdout, ran.code], ["41\n", 0]);
-    });
+  for (const [name, answer] of WRAPPED) {
+    const text = `count in ${name}`;
+    const it = part(text, `(await zz.ask("${text}", { schema: { n: "number" } })).n`, say(answer));
+    test(`finds the data in ${name}`, async () => equal((await it()).gave, 41));
+  }
 
+  const count = (text: string) => `(await zz.ask("${text}", { schema: { n: "number" } })).n`;
+  const mended = part("count once more", count("count once more"), say('{"n": "x"}'), say("no"), say('{"n": 3}'));
   test("says what does not fit, and asks again, at most twice", async () => {
-    const source = `${HEAD}console.log((await zz.ask("count", { schema: { n: "number" } })).n);`;
-    const mended = await running(source, [say('{"n": "x"}'), say("no"), say('{"n": 3}')]);
-    deepEqual([mended.stdout, mended.code], ["3\n", 0]);
-    match(mended.said[1], /^That does not fit: n must be number\. Answer with JSON alone/);
-    match(mended.said[2], /^That does not fit: it is not JSON\./);
-    const never = await running(source, [say("never")]);
+    const { gave, said } = await mended();
+    equal(gave, 3);
+    match(said[1]!, /^That does not fit: n must be number\. Answer with JSON alone/);
+    match(said[2]!, /^That does not fit: it is not JSON\./);
+    const never = await running(`${HEAD}console.log(${count("count")});`, [say("never")]);
     deepEqual([never.stdout, never.code, never.sent.length], ["", 1, 3]);
     equal(never.stderr, "The answer does not fit the schema: it is not JSON. Ask for less, or another model.\n");
   });
 
+  const offered = part(
+    "how much",
+    'await zz.ask("how much", { tools: [price, "read_file"] })',
+    call(["price", { of: "tea" }]),
+    say("Three."),
+  );
   test("offers just the tools that are named, or made in the script; the model's call runs", async () => {
-    const source = `${HEAD}
-const price = { name: "price", description: "A price.", params: { of: "string" }, run: ({ of }) => of + " costs 3" };
-console.log(await zz.ask("how much?", { tools: [price, "read_file"] }));`;
-    const ran = await running(source, [call(["price", { of: "tea" }]), say("Three.")]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ["Three.\n", "", 0]);
-    deepEqual(ran.sent[0].tools.map((tool: any) => tool.function.name).sort(), ["price", "read_file"]);
-    equal(ran.said[1], "tea costs 3");
-    ok(!ran.sent[0].messages[0].content.includes("write_file"), "nor is it told of others");
+    const { gave, sent, said } = await offered();
+    equal(gave, "Three.");
+    deepEqual(sent[0].tools.map((tool: any) => tool.function.name).sort(), ["price", "read_file"]);
+    equal(said[1], "tea costs 3");
+    ok(!sent[0].messages[0].content.includes("write_file"), "nor is it told of others");
   });
 
+  const cat = part(
+    "hi, cat",
+    'await zz.ask("hi, cat", { tools: false, system: "You are a cat.", files: ["a.txt"] })',
+    say("Miaow."),
+  );
   test("with tools: false offers none; with system it is somebody else; with files they go along", async () => {
-    const ran = await running(
-      `${HEAD}await zz.ask("hi", { tools: false, system: "You are a cat.", files: ["a.txt"] });`,
-      [say("Miaow.")],
-    );
-    equal(ran.code, 0, ran.stderr);
-    equal(ran.sent[0].tools, undefined);
-    match(ran.sent[0].messages[0].content, /^You are a cat\./);
-    match(ran.said[0], /--- FILE a\.txt ---\ncontent of a\n--- END FILE a\.txt ---\n\nhi$/);
+    const { gave, sent, said } = await cat();
+    equal(gave, "Miaow.");
+    equal(sent[0].tools, undefined);
+    match(sent[0].messages[0].content, /^You are a cat\./);
+    match(said[0]!, /--- FILE a\.txt ---\ncontent of a\n--- END FILE a\.txt ---\n\nhi, cat$/);
   });
 
+  const other = part("hi, other", 'await zz.ask("hi, other", { model: "openai/other" })', say("Yes."));
   test("with a model asks that one", async () => {
-    const ran = await running(`${HEAD}await zz.ask("hi", { model: "openai/other" });`, [say("Yes.")]);
-    deepEqual([ran.code, ran.sent[0].model], [0, "other"]);
+    const { gave, sent } = await other();
+    deepEqual([gave, sent[0].model], ["Yes.", "other"]);
   });
 
   test("many at once, each for itself", async () => {
@@ -107,11 +163,9 @@ console.log(await zz.ask("how much?", { tools: [price, "read_file"] }));`;
     ok(ran.sent.every(({ messages }) => messages.length === 2));
   });
 
-  test("stops by a signal", async () => {
-    const source = `${HEAD}try { await zz.ask("hi", { signal: AbortSignal.timeout(100) }); } catch (error) { console.log(error.message); }`;
-    const ran = await running(source, [{ headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" }]);
-    deepEqual([ran.stdout, ran.code], ["Stopped.\n", 0]);
-  });
+  const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
+  const stopped = part("hi, stop", 'await zz.ask("hi, stop", { signal: AbortSignal.timeout(100) })', hang);
+  test("stops by a signal", async () => equal((await stopped()).gave, "Stopped."));
 });
 
 test("zz.chat: several turns, each with those before it, saved as one session", async () => {

@@ -275,7 +275,10 @@ describe("what there is to see", () => {
     const zz = await having(t, counter);
     deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
     deepEqual(await zz.command("count now:"), ["now: 2"]);
-    await rejects(zz.command("/cuont"), /Cannot run '\/cuont': there is no command 'cuont'\. Did you mean 'count'\?/);
+    await rejects(
+      zz.command("/cuont"),
+      /Cannot run '\/cuont': there is no command '\/cuont'\. Did you mean '\/count'\?/,
+    );
   });
 
   test("a command that sends something begins a turn", async (t) => {

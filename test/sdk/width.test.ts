@@ -2,6 +2,7 @@
 import { deepEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import stringWidth from "string-width";
 import { width, wrap } from "../../sdk/width.ts";
 
 for (const [text, columns, lines] of [
@@ -12,6 +13,17 @@ for (const [text, columns, lines] of [
   ["abcdefgh", 3, ["abc", "def", "gh"]],
 ] as [string, number, string[]][])
   test(`'${text}' in ${columns} columns`, () => deepEqual(wrap(text, columns), lines));
+
+/** Most texts are measured by a pattern, without the tables of a library: with the same result. */
+test("each character takes the columns that string-width says, on its own and among others", () => {
+  const wrong: string[] = [];
+  for (let code = 0x20; code < 0x3200; code++) {
+    const one = String.fromCodePoint(code);
+    if (width(one) !== stringWidth(one) || width(`a${one}…${one}›`) !== stringWidth(`a${one}…${one}›`))
+      wrong.push(code.toString(16));
+  }
+  deepEqual(wrong, []);
+});
 
 test("no line is too long, and nothing but spaces is lost", () => {
   const piece = fc.oneof(

@@ -9,6 +9,7 @@ import { promisify, stripVTControlCharacters } from "node:util";
 import { FLAGS } from "../../kernel/flags.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
+import { mains } from "../support/mains.ts";
 import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -33,6 +34,14 @@ const SHORT: Canaries = {
   password: "q~P5~",
   question: "q~Q6~",
   variable: "q~V7^ no",
+};
+
+/** Others for each run, since many runs share a process, which must not know them from an earlier one. */
+let runs = 0;
+const another = (canaries: Canaries): Canaries => {
+  const run = `-${++runs}-`;
+  const values = Object.entries(canaries).map(([source, value]) => [source, value.replace(/[1-7]/, `$&${run}`)]);
+  return canaries === SHORT ? SHORT : Object.fromEntries(values); // nothing learns those that are short
 };
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64").replace(/=+$/, "");
@@ -201,6 +210,8 @@ for (const [size, canaries] of [
 
 // ── the program itself ──
 
+const zzAgain = mains();
+
 const MODELS = "hello refused refused-in-headers page broken stream cut elsewhere moved answer calls";
 const FORMATS: string[][] = [
   ["--json-lines", "--usage"],
@@ -213,7 +224,7 @@ const addressOf = (url: string, { password, question }: Canaries): string =>
   `${url.replace("//", `//me:${encodeURIComponent(password)}@`)}?api_key=${encodeURIComponent(question)}`;
 
 const IN_ANSWERS = /^(stream|cut|answer|calls)$/; // a short key in an answer is a word as any other
-for (const [size, canaries] of [
+for (const [size, given] of [
   ["long", LONG],
   ["short", SHORT],
 ] as const)
@@ -224,11 +235,12 @@ for (const [size, canaries] of [
       for (const flags of formats)
         test(`${model} ${flags.join(" ")}: it is in no output and no file`, async (t) => {
           const server = await echoing(t);
+          const canaries = another(given);
           const { where, base } = filled(canaries);
           const env = { ...envOf(canaries, base), SPY: base, OLLAMA_HOST: addressOf("http://127.0.0.1:49", canaries) };
           const spy = model === "calls" ? [] : ["--plugin", SPY]; // the arguments of a call are what runs
           const first = [...spy, "-m", `openai/${model}`, "--base-url", server.url, "-A", "--key", canaries.flag];
-          clean(await zz(where, [...first, ...flags, "hello"], { env }), canaries, `${model} ${flags}`);
+          clean(await zzAgain(where, [...first, ...flags, "hello"], { env }), canaries, `${model} ${flags}`);
           deepEqual(written(base, canaries), []);
           deepEqual(server.requests[0]?.headers.authorization, `Bearer ${canaries.flag}`);
           if (model === "elsewhere") ok(server.elsewhere.length > 0);
@@ -266,7 +278,7 @@ describe("a key in an address that leads nowhere", { concurrency: 3 }, () => {
         const url = address.replace("$P", SHORT.password).replace("$Q", SHORT.question);
         const flags = ["--debug", "--json-lines", "--plugin", SPY, "--key", SHORT.flag, ...args];
         const env = { ...envOf(SHORT, base), SPY: base, ...(variable ? { [variable]: url } : {}) };
-        const ran = await zz(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
+        const ran = await zzAgain(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
         clean(ran, SHORT, address);
         ok(ran.code === 1 || ran.code === 2, ran.stdout);
         deepEqual(written(base, SHORT), []);
@@ -406,7 +418,7 @@ describe("what fails outside of any turn", { concurrency: 2 }, () => {
       for (const file of [join(where.home, "zz.config.json"), join(where.cwd, ".zz", "zz.config.json")]) {
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, text.replace("$K", SHORT.settings));
-        const ran = await zz(where, ["--debug", "--json", "-m", "offline/router", "hello"], {
+        const ran = await zzAgain(where, ["--debug", "--json", "-m", "offline/router", "hello"], {
           env: envOf(SHORT, base),
         });
         clean(ran, SHORT, text);

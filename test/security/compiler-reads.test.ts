@@ -1,11 +1,14 @@
 // What a compiler is led to, it does not read: by imports, links and settings that lead out of the project, or to what is
 // denied. Each way has a canary where it leads, which no answer, message or file may hold.
 import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
-import { type Harness, harness } from "../../sdk/testing.ts";
-import { place, zz as run } from "../support/run.ts";
+import { after, type TestContext, test } from "node:test";
+import type { Harness, harness as Harnesses } from "../../sdk/testing.ts";
+import { place, ROOT, zz as run } from "../support/run.ts";
+
+/** Of the built zz: TypeScript is loaded from a cache of compiled code there. */
+const { harness } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof Harnesses };
 
 /** `at` is where the canary lies, as seen from the project; its other half is what leads there. */
 interface Way {
@@ -16,6 +19,7 @@ interface Way {
 }
 const module = (canary: string) => `export const token = "${canary}" as const;\nexport default token;\n`;
 const uses = (name: string) => `export const use: "other" = ${name};\n`;
+const LIB = '"lib": ["es5"], "types": []'; // little to check beside what the test is about
 const from = (at: string) => (at.startsWith(".") ? at : `./${at}`);
 
 const WAYS: Record<string, Way> = {
@@ -67,27 +71,30 @@ const WAYS: Record<string, Way> = {
   "a path of tsconfig.json": {
     lies: (canary) => ({ "k.ts": module(canary) }),
     leads: (at) => ({
-      "k/tsconfig.json": `{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@k/*": ["../${at}/*"] } } }`,
+      "k/tsconfig.json": `{ "compilerOptions": { ${LIB}, "module": "esnext", "moduleResolution": "bundler", "paths": { "@k/*": ["../${at}/*"] } } }`,
       "k/k.ts": `import { token } from "@k/k";\n${uses("token")}`,
     }),
   },
   "typeRoots of tsconfig.json": {
     lies: (canary) => ({ "types/inl/index.d.ts": `declare const inL: "${canary}";\n` }),
     leads: (at) => ({
-      "l/tsconfig.json": `{ "compilerOptions": { "strict": true, "typeRoots": ["../${at}/types"], "types": ["inl"] } }`,
+      "l/tsconfig.json": `{ "compilerOptions": { "lib": ["es5"], "strict": true, "typeRoots": ["../${at}/types"], "types": ["inl"] } }`,
       "l/l.ts": uses("inL"),
     }),
   },
   "what tsconfig.json extends": {
     lies: (canary) => ({ "m.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" } }` }),
-    leads: (at) => ({ "m/tsconfig.json": `{ "extends": "../${at}/m.json" }`, "m/m.tsx": "export const use = <p/>;\n" }),
+    leads: (at) => ({
+      "m/tsconfig.json": `{ "extends": "../${at}/m.json", "compilerOptions": { ${LIB} } }`,
+      "m/m.tsx": "export const use = <p/>;\n",
+    }),
   },
   "what tsconfig.json references": {
     lies: (canary) => ({
-      "n/tsconfig.json": `{ "compilerOptions": { "jsx": "react-jsx", "jsxImportSource": "${canary}" }, "include": ["../../project/n", "../../n"] }`,
+      "n/tsconfig.json": `{ "compilerOptions": { ${LIB}, "jsx": "react-jsx", "jsxImportSource": "${canary}" }, "include": ["../../project/n", "../../n"] }`,
     }),
     leads: (at) => ({
-      "n/tsconfig.json": `{ "files": [], "references": [{ "path": "../${at}/n" }] }`,
+      "n/tsconfig.json": `{ "compilerOptions": { ${LIB} }, "files": [], "references": [{ "path": "../${at}/n" }] }`,
       "n/n.tsx": "export const use = <p/>;\n",
     }),
   },
@@ -124,7 +131,7 @@ const WAYS: Record<string, Way> = {
   "rootDirs of tsconfig.json": {
     lies: (canary) => ({ "t.ts": module(canary) }),
     leads: (at) => ({
-      "t/tsconfig.json": `{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "rootDirs": [".", "../${at}"] } }`,
+      "t/tsconfig.json": `{ "compilerOptions": { ${LIB}, "module": "esnext", "moduleResolution": "bundler", "rootDirs": [".", "../${at}"] } }`,
       "t/t1.ts": `import { token } from "./t";\n${uses("token")}`,
     }),
   },
@@ -138,7 +145,7 @@ const WAYS: Record<string, Way> = {
 const CONFIG = JSON.stringify({
   compilerOptions: {
     ...{ target: "esnext", module: "preserve", moduleResolution: "bundler", strict: true, allowJs: true },
-    ...{ resolveJsonModule: true, types: [], lib: ["esnext"] },
+    ...{ resolveJsonModule: true, types: [], lib: ["es2018"] },
   },
 });
 /** Where the canaries lie, as seen from the folder of what leads there: outside, and in the project where reading is denied. */
@@ -148,7 +155,7 @@ const EVERY = Object.keys(LAIRS) as Lair[];
 const DENY = { deny: { read: ["inner/private"] } };
 const canaryOf = (way: string, lair: Lair) => `CANARY_${lair}_${Object.keys(WAYS).indexOf(way)}`;
 
-async function project(lairs: Lair[], how: object, t: { after(done: () => Promise<void>): void }): Promise<Harness> {
+async function project(lairs: Lair[], how: object, t?: TestContext): Promise<Harness> {
   const files: Record<string, string> = {};
   for (const lair of lairs) {
     const { folder, at } = LAIRS[lair];
@@ -199,17 +206,25 @@ const indexOf = (zz: Harness): string =>
 const canariesIn = (text: string) => [...new Set(text.match(/CANARY_[a-z]+_\d+/g))].sort();
 const waysOf = (canaries: string[]) => canaries.map((one) => Object.keys(WAYS)[Number(/\d+$/.exec(one))]);
 
-test("the compiler does not read what is outside or denied", async (t) => {
-  const all = await everything(await project(EVERY, DENY, t));
-  deepEqual(waysOf(canariesIn(all)), []);
+/** With canaries in both places: its compiler is started once. What is asked first is what few files lead to: 20 are named. */
+const shared = project(EVERY, DENY).then(async (zz) => {
+  const { text } = await zz.call("check_types", { paths: ["a.ts", "q.ts", "m", "inner/a.ts"] });
+  return { zz, text };
+});
+after(async () => (await shared).zz.close());
+
+test("the compiler does not read what is outside or denied", async () => {
+  const { zz, text } = await shared;
+  const all = await everything(zz);
+  deepEqual(waysOf(canariesIn(text + all)), []);
 });
 
-test("what was not read is said, and what is said shows nothing of it", async (t) => {
-  const zz = await project(EVERY, DENY, t);
-  const { text } = await zz.call("check_types", { paths: ["a.ts", "q.ts", "m", "inner/a.ts"] });
+test("what was not read is said, and what is said shows nothing of it", async () => {
+  const { text } = await shared;
   for (const name of ["../outside/a.json", "q", "outside/m.json"])
     match(text, new RegExp(`${name}' lies outside of the project: not read\\.`));
   match(text, /private\/a\.json' is denied by --deny-read=inner\/private: not read\./);
+  deepEqual(canariesIn(text), []);
 });
 
 test("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
@@ -290,13 +305,31 @@ function putCanaries(root: string): void {
       }
 }
 
-test("write_plugin does not read what is outside or denied before it asks", async (t) => {
-  const zz = await harness({ own: true, answer: "no", ...DENY }, t);
-  putCanaries(zz.root);
+/** With canaries and nothing else, for what plugins are led to: their checker is started once. */
+let canaries: Promise<Harness> | undefined;
+const withCanaries = () =>
+  (canaries ??= harness({ own: true, answer: "no", ...DENY }).then((zz) => {
+    putCanaries(zz.root);
+    return zz;
+  }));
+after(async () => (await canaries)?.close());
+/** What was said since then, and asked. */
+const heard = (zz: Harness) => ({ questions: zz.questions.length, notes: zz.notes.length });
+const saidSince = (zz: Harness, { questions, notes }: ReturnType<typeof heard>) => [
+  zz.questions.slice(questions),
+  zz.notes.slice(notes),
+];
+
+test("write_plugin does not read what is outside or denied before it asks", async () => {
+  const zz = await withCanaries();
   const code = plugin(places(zz.root));
   const broken = `${code}const wrong: number = "a";\n`;
   for (const text of [code, broken]) {
-    const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code: text }), zz.questions, zz.notes]);
+    const before = heard(zz);
+    const said = JSON.stringify([
+      await zz.call("write_plugin", { name: "lamp", code: text }),
+      ...saidSince(zz, before),
+    ]);
     deepEqual(waysOf(canariesIn(said)), []);
     if (text !== broken) continue;
     match(said, /lies outside of the project: not read\./);
@@ -305,12 +338,12 @@ test("write_plugin does not read what is outside or denied before it asks", asyn
 });
 
 test("write_plugin does not read files of zz's home or through other plugins", async (t) => {
-  const zz = await harness({ own: true, answer: "no", ...DENY }, t);
+  const zz = await withCanaries();
+  t.after(() => rmSync(join(zz.home, "plugins"), { recursive: true }));
   const put = (name: string, text: string) => {
     mkdirSync(dirname(join(zz.home, name)), { recursive: true });
     writeFileSync(join(zz.home, name), text);
   };
-  putCanaries(zz.root);
   put("keys.json", '{ "CANARY_outside_0": 1 }');
   put("plugins/note.json", '{ "CANARY_outside_1": 1 }');
   const others = places(zz.root).map((at, n) => `export { token as token${n} } from "${at}/b.ts";\n`);
@@ -322,12 +355,13 @@ import type { Zz } from "zz";
 const uses: "other"[] = [keys.nothing, note.nothing, token0, token1, two];
 const wrong: number = "a";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String(uses) });\n`;
-  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), zz.questions, zz.notes]);
+  const before = heard(zz);
+  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), ...saidSince(zz, before)]);
   deepEqual(canariesIn(said), []);
   match(said, /is not assignable to type 'number'/);
 });
 
-test("--check-plugin and /plugin check do not read what is outside or denied", async (t) => {
+test("--check-plugin and /plugin check do not read what is outside or denied", async () => {
   const where = place();
   putCanaries(where.cwd);
   const code = plugin(places(".").map((at) => (at.startsWith(".") ? at : `./${at}`)));
@@ -335,8 +369,7 @@ test("--check-plugin and /plugin check do not read what is outside or denied", a
   const ran = await run(where, ["--check-plugin", "lamp.ts", "--json", "--deny-read=inner/private"]);
   deepEqual(waysOf(canariesIn(ran.stdout + ran.stderr)), []);
   match(ran.stdout, /not read\./);
-  const zz = await harness({ own: true, ...DENY }, t);
-  putCanaries(zz.root);
+  const zz = await withCanaries();
   zz.write("lamp.ts", code);
   const [said = ""] = await zz.command("/plugin check lamp.ts");
   deepEqual(waysOf(canariesIn(said)), []);

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test as anyTest, describe } from "node:test";
+import "../support/lean.ts";
 import { has, needs } from "../support/needs.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
 
@@ -224,4 +225,11 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
       const { stdout, stderr } = await zz(where, ["--no-prompt", "--call", "run_command", JSON.stringify({ command })]);
       ok(!/sesame\d|b3Blbi1z/.test(stdout + stderr), stdout);
     });
+});
+
+describe("Where git cannot read the index, it may name a file of secrets", () => {
+  const where = repository(A);
+  fs.writeFileSync(join(where.cwd, has("git") ? ".git/index" : "index"), "damaged");
+  for (const command of ["git diff", "git show HEAD"])
+    test(`${command} asks`, async () => equal((await verdictOf(where, command)).verdict, "ask"));
 });

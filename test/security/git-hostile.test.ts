@@ -21,6 +21,7 @@ import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Result } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
+import "../support/lean.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, PERSON, put, shell } from "../support/repository.ts";
 import { type Place, place } from "../support/run.ts";
@@ -56,16 +57,18 @@ function repository(folder: string, files: Record<string, string> = { "a.txt": "
 const touch = (file: string): void => utimesSync(file, 1, Date.now() / 1_000);
 
 /** Calls as a model makes them; what the person is asked is kept, and answered with `answer`. */
-async function session(where: Place, answer = "n") {
+async function session(where: Place, first = "n") {
   const settings = { shell: { sandbox: "off" } };
   const core = await createZz({ root: where.cwd, home: where.home, save: false, settings });
   const asked: string[] = [];
+  let answer = first;
   core.ask = async (question) => {
     if (/ requests /.test(question)) asked.push(question);
     return answer;
   };
   const ctx = context(core, openChat(core, "x/y"));
-  return { asked, call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args) };
+  const say = (next: string) => void (answer = next);
+  return { asked, say, call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args) };
 }
 
 const LOOKS: [tool: string, args: object][] = [
@@ -417,7 +420,7 @@ describe("a repository's own programs do not run unasked", { concurrency: 2 }, (
       ok(proof.ran(), `'${byGit}' was to run it, or this test proves nothing`);
 
       const { where, ran } = planted(lay);
-      const { call, asked } = await session(where);
+      const { call, asked, say } = await session(where);
       for (const [tool, args] of LOOKS) {
         const { text } = await call(tool, args);
         ok(!ran(), `${tool} ${JSON.stringify(args)} ran it: ${text}`);
@@ -431,8 +434,8 @@ describe("a repository's own programs do not run unasked", { concurrency: 2 }, (
       match(asked.join("\n"), told);
 
       // And after a yes to zz's own tools as little.
-      const yes = await session(where, "y");
-      for (const [tool, args] of LOOKS.slice(0, 4)) await yes.call(tool, args);
+      say("y");
+      for (const [tool, args] of LOOKS.slice(0, 4)) await call(tool, args);
       ok(!ran(), "after a yes the tools ran it");
     });
   for (const setting of NAMED)

@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
@@ -11,6 +11,7 @@ import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
 import { createZz } from "../../zz.ts";
+import "../support/lean.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { configure, INIT, shell } from "../support/repository.ts";
@@ -355,7 +356,8 @@ test("A reason for a no is no answer to the next question", async (t) => {
   await term.sees("End."); // and nothing waits for ever
 });
 
-test("A key that is held down answers one question", async (t) => {
+/** What a held-down key made of three questions; undefined: the machine was so busy that it was let go for a while. */
+async function heldDown(t: TestContext): Promise<string[] | undefined> {
   const three = call(...["a", "b", "c"].map((path) => ["create_file", { path, content: path }] as [string, unknown]));
   const fake = await fakeOpenAI([three, say("End.")]);
   t.after(fake.close);
@@ -364,11 +366,20 @@ test("A key that is held down answers one question", async (t) => {
   await term.sees("›");
   term.type(`go${KEY.enter}`);
   await term.sees("Allow?");
+  let last = performance.now();
   for (let i = 0; i < 15; i++) {
     term.type("y");
     await sleep(30);
+    if (performance.now() - last > 100) return undefined;
+    last = performance.now();
   }
-  deepEqual(fs.readdirSync(where.cwd), ["a"]);
+  return fs.readdirSync(where.cwd);
+}
+
+test("A key that is held down answers one question", async (t) => {
+  let made: string[] | undefined;
+  for (let tries = 0; tries < 10 && !made; tries++) made = await heldDown(t);
+  deepEqual(made, ["a"]);
 });
 
 // ── the e key ──

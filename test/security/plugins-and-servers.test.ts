@@ -13,6 +13,7 @@ import type { Options } from "../../kernel/core.ts";
 import { send } from "../../kernel/http.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
 import { createZz } from "../../zz.ts";
+import "../support/lean.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 

@@ -1,13 +1,15 @@
 // Between a look at a path and its use somebody swaps a link in: what is read is what was judged, or nothing.
 import { equal, ok } from "node:assert/strict";
 import { fork } from "node:child_process";
+import { once } from "node:events";
 import fs from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Ctx } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
+import "../support/lean.ts";
 import { place, ROOT } from "../support/run.ts";
 
 const CANARY = "the-canary-of-another-folder";
@@ -49,6 +51,22 @@ const ROWS: Row[] = [
   ["read_file of a picture", "file", "a.png", 200, (ctx) => called(ctx, "read_file", { path: "a.png" })],
 ];
 
+/** One process for all rows. It answers once it swaps, or has stopped. */
+const swapper = fork(join(ROOT, "test/support/fake/swapper.ts"));
+swapper.unref();
+after(async () => {
+  swapper.ref();
+  swapper.kill("SIGKILL");
+  await once(swapper, "close");
+});
+const swap = (...job: string[]): Promise<void> => {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  swapper.once("message", () => resolve());
+  swapper.once("exit", () => reject(new Error("the swapper ended")));
+  swapper.send(job);
+  return promise.finally(() => swapper.removeAllListeners());
+};
+
 for (const [what, how, name, times, read] of ROWS)
   test(`${what} reads nothing beside the project while ${name} is swapped for a link (${how})`, async () => {
     const where = place();
@@ -64,8 +82,7 @@ for (const [what, how, name, times, read] of ROWS)
     const inside = how === "file" ? join(root, "kept", basename(name)) : join(root, "kept");
     const other = how === "file" ? join(outside, basename(name)) : outside;
     const ctx = await opened(root, where.home);
-    const swapper = fork(join(ROOT, "test/support/fake/swapper.ts"), [how, at, inside, other]);
-    await new Promise((resolve) => swapper.once("message", resolve));
+    await swap(how, at, inside, other);
     const told: string[] = [];
     try {
       const wasRead = () => times <= 500 || told.some((text) => text.includes("harmless"));
@@ -75,8 +92,7 @@ for (const [what, how, name, times, read] of ROWS)
         told.push(JSON.stringify(given) ?? "");
       }
     } finally {
-      swapper.kill("SIGKILL");
-      await new Promise((resolve) => swapper.once("close", resolve));
+      await swap();
     }
     const leaked = told.filter((text) => text.includes(CANARY) || text.includes(inBase64(CANARY)));
     equal(leaked.length, 0, `${leaked.length} of ${times}: ${leaked[0]?.slice(0, 300)}`);

@@ -10,6 +10,7 @@ import { programs } from "../../kernel/programs.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { plainCommand, plainWords } from "../../plugins/shell/plain.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
+import "../support/lean.ts";
 import { has, needs } from "../support/needs.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 

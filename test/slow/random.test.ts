@@ -4,15 +4,12 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { ROOT } from "../support/run.ts";
 
-const SHORT = Boolean(process.env.ZZ_SHORT);
 const LIMIT_MS = 600_000 + 10_000 * (Number(process.env.ZZ_RUNS) || 0);
 
 const ROWS: [file: string, tests: string, variable: string, runs: number][] = [
-  ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", SHORT ? 20 : 1_000],
-  ["shell/effects-property", "random commands", "ZZ_RUNS", Number(process.env.ZZ_RUNS) || (SHORT ? 6 : 50)],
-  ...(SHORT
-    ? []
-    : [["symbols/indexing", " edits, one after the other", "ZZ_EDITS", 200] as [string, string, string, number]]),
+  ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", 1_000],
+  ["shell/effects-property", "random commands", "ZZ_RUNS", Number(process.env.ZZ_RUNS) || 50],
+  ["symbols/indexing", " edits, one after the other", "ZZ_EDITS", 200],
 ];
 for (const [file, tests, variable, runs] of ROWS)
   test(`${file}: ${tests}, ${runs} times`, { timeout: LIMIT_MS }, async () => {

@@ -1,7 +1,6 @@
 // The prompt under load: a long answer, a long talk.
-import { equal, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { ok } from "node:assert/strict";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,8 +9,6 @@ import { slowness } from "../support/machine.ts";
 import { ESC, repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
-
-const TURNS = process.env.ZZ_SHORT ? 200 : 500;
 
 /** Answers of a MB: prose with lists, one block of code, and some of everything. */
 const LONG: Record<string, string> = {
@@ -45,66 +42,6 @@ for (const [kind, piece] of Object.entries(LONG))
     t.diagnostic(`${ms.toFixed(0)} ms, sending, receiving and writing it included`);
     ok(ms < 1000 * slowness(), `${ms} ms`);
   });
-
-test(`${TURNS} turns: memory grows by less than what the conversation weighs, and a tenth`, async (t) => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), '{ "symbols": { "map": "never" } }'); // its readers come and go
-  const file = join(where.cwd, "own.ts");
-  writeFileSync(
-    file,
-    `export default (zz) => zz.command({ name: "heap", description: "the heap in use", run: async (_, { note }) => {
-       for (let i = 0; i < 10; i++) { gc(); await new Promise((soon) => setTimeout(soon, 20)); }
-       note("heap " + process.memoryUsage().heapUsed + " bytes");
-     } });`,
-  );
-  const words = (turn: number) => Array.from({ length: 400 }, (_, i) => `word${turn}-${i}`).join(" ");
-  const script = (_: unknown, turn: number) =>
-    stream(delta({ content: words(turn) }), delta({}, "stop"), usage(61, 9), DONE);
-  const term = await repl(t, { where, script, args: ["--plugin", file], env: { NODE_OPTIONS: "--expose-gc" } });
-  let turns = 0;
-  const talk = async (count: number) => {
-    for (const upTo = turns + count; turns < upTo; turns++) {
-      term.type(`question ${turns} of many${KEY.enter}`);
-      while (term.fake.requests.length <= turns) await sleep(1);
-      term.fake.requests[turns]!.body = undefined; // this process is not what is measured
-      while (!term.raw().slice(-400).includes("› ") || !term.raw().slice(-1500).includes(`word${turns}-399`))
-        await sleep(1);
-    }
-  };
-  const heap = async (): Promise<number> => {
-    const before = term.raw().length;
-    term.type(`/heap${KEY.enter}`);
-    for (;;) {
-      const [, bytes] = /heap (\d+) bytes/.exec(term.raw().slice(before)) ?? [];
-      if (bytes) return Number(bytes);
-      await sleep(10);
-    }
-  };
-  /** What the session's entries take in a process that holds nothing else. */
-  const weight = () => {
-    const folder = join(where.home, "sessions");
-    const [file] = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
-    const weigh = `const bytes = fs.readFileSync(process.argv[1]); // no string of it may be left
-      gc(); const before = process.memoryUsage().heapUsed;
-      globalThis.held = [];
-      for (let at = 0, end; (end = bytes.indexOf(10, at)) >= 0; at = end + 1) held.push(JSON.parse(bytes.subarray(at, end)));
-      gc(); console.log(process.memoryUsage().heapUsed - before);`;
-    return Number(
-      execFileSync(process.execPath, ["--expose-gc", "-e", weigh, join(folder, file!)], { encoding: "utf8" }),
-    );
-  };
-  await talk(200); // by then what is loaded and compiled once is done with, which frees 5 MB
-  const [heapBefore, weightBefore] = [await heap(), weight()];
-  await talk(TURNS);
-  const [grown, weighs] = [(await heap()) - heapBefore, weight() - weightBefore];
-  t.diagnostic(
-    `heap +${(grown / 1e6).toFixed(2)} MB, conversation ${(weighs / 1e6).toFixed(2)} MB: ${(grown / weighs).toFixed(2)}`,
-  );
-  ok(grown < weighs * 1.1, `${grown} of ${weighs}`);
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
-});
 
 test("10,000 entries of history: from key to echo it takes less than 16 ms", async (t) => {
   const where = place();

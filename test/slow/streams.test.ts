@@ -5,11 +5,12 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { slowness } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
 import { STREAMS } from "../support/streams.ts";
 
 const MB = 1024 * 1024;
-const MB_PER_SECOND = 50;
+const MB_PER_SECOND = 50; // on a quiet machine
 const BYTES = (process.env.ZZ_SHORT ? 8 : 24) * MB;
 
 for (const name of Object.keys(STREAMS))
@@ -20,5 +21,5 @@ for (const name of Object.keys(STREAMS))
     ok(said > BYTES / 40, `${said} characters came`);
     const rates = seconds.map((one) => BYTES / MB / one);
     t.diagnostic(`${rates.map((rate) => rate.toFixed(0)).join(", ")} MB/s`);
-    ok(Math.max(...rates) >= MB_PER_SECOND, `${Math.max(...rates).toFixed(0)} MB/s`); // others may be at work on the machine
+    ok(Math.max(...rates) >= MB_PER_SECOND / slowness(), `${Math.max(...rates).toFixed(0)} MB/s`); // others may be at work on the machine
   });

@@ -198,9 +198,7 @@ function copies(files: number): Source[] {
     imports: one.imports.map((path) => `${n}/${path}`),
     facts: {
       ...one.facts,
-      uses: Object.fromEntries(
-        Object.entries(one.facts.uses).map(([name, count], at) => [at % 2 ? name : name + n, count]),
-      ),
+      uses: one.facts.uses.replace(/(?<= )(\S+?):(\d+) (\S+?)(?=:)/g, `$1${n}:$2 $3`), // every other name
       symbols: one.facts.symbols.map((sym, at) => (at % 2 ? sym : { ...sym, name: sym.name + n })),
     },
   });

@@ -1,7 +1,6 @@
 // Semantic references on real code: as a language service over the whole program gives them, and how long they take.
-import { deepEqual, equal, ok } from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { deepEqual, ok } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,9 +8,10 @@ import { after, test } from "node:test";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
 import { type At, type Edit, openService, type Service } from "../../plugins/symbols/refs.ts";
-import { scan } from "../../plugins/symbols/scan.ts";
+import { type Facts, scan } from "../../plugins/symbols/scan.ts";
 import { CORPORA, type Corpus, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { corpus } from "../support/corpus.ts";
+import { runs } from "../support/machine.ts";
 import { needs } from "../support/needs.ts";
 import { WAYS } from "../support/run.ts";
 
@@ -68,11 +68,15 @@ function project(packages: string[]): Project {
   const texts = new Map(names.map((name) => [name, readFileSync(join(root, name), "utf8")]));
   const usersOf = (wanted: Set<string>) =>
     names.filter((name) => [...wanted].some((one) => holds(texts.get(name)!, one)));
-  const facts = new Map(names.map((name) => [name, scan(name, texts.get(name)!)]));
-  const globals = names.filter((name) => facts.get(name)!.global);
+  const facts = new Map<string, Facts>(); // of each file once it is asked for
+  const factsOf = (name: string): Facts => {
+    if (!facts.has(name)) facts.set(name, scan(name, texts.get(name)!));
+    return facts.get(name)!;
+  };
+  const globals = names.filter((name) => !/^export /m.test(texts.get(name)!) && factsOf(name).global);
   const passing = {
-    of: (path: string) => facts.get(path)!.imports,
-    exportsOf: (path: string) => facts.get(path)!.exports,
+    of: (path: string) => factsOf(path).imports,
+    exportsOf: (path: string) => factsOf(path).exports,
     taking: () => names,
   };
   const open = () => {
@@ -117,8 +121,8 @@ function wholeProgram({ root, names, texts }: Project): ts.LanguageService {
 type Drawn = At & { position: number };
 
 /** Of every name that something is declared under, the first of that name on its line; two of three at the top level of its file. */
-function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
-  const [all, top]: Drawn[][] = [[], []];
+function draw({ names, texts }: Project, many: number, seed: number, isOfMembers = false): Drawn[] {
+  const [all, top, members]: Drawn[][] = [[], [], []];
   for (const path of names) {
     const source = ts.createSourceFile(path, texts.get(path)!, ts.ScriptTarget.Latest, true);
     const seen = new Set<string>();
@@ -135,6 +139,7 @@ function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
       const line = source.getLineAndCharacterOfPosition(position).line + 1;
       const key = `${line} ${name}`;
       if (!seen.has(key)) all!.push({ path, line, name, position });
+      if (!seen.has(key) && MEMBER_KINDS.has(node.parent.kind)) members!.push({ path, line, name, position });
       if (!seen.has(key) && tops.has(node)) top!.push({ path, line, name, position });
       seen.add(key);
     };
@@ -143,10 +148,14 @@ function draw({ names, texts }: Project, many: number, seed: number): Drawn[] {
   let state = seed;
   const random = () => (state = (state * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
   return Array.from({ length: many }, (_, i) => {
-    const from = i % 3 && top!.length ? top! : all!;
+    const from = isOfMembers ? members! : i % 3 && top!.length ? top! : all!;
     return from[Math.floor(random() * from.length)]!;
   });
 }
+const MEMBER_KINDS = new Set([
+  ...[ts.SyntaxKind.PropertySignature, ts.SyntaxKind.MethodSignature, ts.SyntaxKind.PropertyDeclaration],
+  ...[ts.SyntaxKind.MethodDeclaration, ts.SyntaxKind.GetAccessor, ts.SyntaxKind.PropertyAssignment],
+]);
 function declaredBy(node: ts.Statement): ts.Node[] {
   if (ts.isVariableStatement(node)) return node.declarationList.declarations.map(({ name }) => name);
   const { name } = node as { name?: ts.Node };
@@ -205,13 +214,7 @@ for (const packages of PACKAGES)
     const third = answers(service, drawn);
     service.close();
 
-    const whole = wholeProgram(own);
-    const expected = drawn.map(({ path, position }) => {
-      const groups = whole.findReferences(join(own.root, path), position) ?? [];
-      const all = groups.flatMap(({ references }) => references.map((one) => `${one.fileName}:${one.textSpan.start}`));
-      return distinct(all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)));
-    });
-    whole.dispose();
+    const expected = expectedOf(own, drawn);
     for (const [when, found] of Object.entries({ first, second, third })) {
       const wrong = drawn.flatMap((at, i) => {
         const [extra, missed] = [found[i]!, expected[i]!].map((one, _, [a, b]) =>
@@ -221,6 +224,35 @@ for (const packages of PACKAGES)
       });
       deepEqual(wrong, []);
     }
+  });
+
+function expectedOf(own: Project, drawn: Drawn[]): string[][] {
+  const whole = wholeProgram(own);
+  const expected = drawn.map(({ path, position }) => {
+    const groups = whole.findReferences(join(own.root, path), position) ?? [];
+    const all = groups.flatMap(({ references }) => references.map((one) => `${one.fileName}:${one.textSpan.start}`));
+    return distinct(all.filter((one) => one.startsWith(own.root)).map((one) => one.slice(own.root.length + 1)));
+  });
+  whole.dispose();
+  return expected;
+}
+
+const MEMBERS = SHORT ? 15 : 60;
+
+for (const name of SHORT ? ["rxjs"] : repositories ? CORPORA : ["zod"])
+  test(`references() of ${MEMBERS} members of ${name}, each asked for in a new service, are the whole program's own`, () => {
+    const own = project([name]);
+    const drawn = draw(own, MEMBERS, SEED, true);
+    const [times, again]: number[][] = [[], []];
+    const found = drawn.map((at) => {
+      const service = own.open();
+      const groups = timed(times!, () => service.references(at));
+      timed(again!, () => service.references(at));
+      service.close();
+      return distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
+    });
+    console.log(`  ${figures(times!)}; again ${figures(again!)}; ${memory()}`);
+    deepEqual(found, expectedOf(own, drawn));
   });
 
 const RENAMED = SHORT ? 2 : 30;
@@ -325,25 +357,3 @@ needs("ctags", "git")(
     ok(Math.max(...memory!) <= LIMITS.memory, "memory");
   },
 );
-
-/** How long a program takes, and how much memory at most, where that can be read; in MB. */
-async function runs(cwd: string, env: NodeJS.ProcessEnv, command: string, args: readonly string[]) {
-  const started = performance.now();
-  const child = spawn(command, args, { cwd, env, stdio: "ignore" });
-  let peak = 0;
-  const watch = setInterval(() => {
-    const status = tryRead(`/proc/${child.pid}/status`);
-    peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-  }, 5);
-  const [code] = await once(child, "exit");
-  clearInterval(watch);
-  equal(code, 0);
-  return { ms: performance.now() - started, peak };
-}
-function tryRead(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return "";
-  }
-}

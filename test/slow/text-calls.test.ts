@@ -3,10 +3,11 @@
 import { ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { rescue } from "../../plugins/text-calls/rescue.ts";
+import { slowness } from "../support/machine.ts";
 import { cutOff, FORMATS, RANDOM_TOOLS, roundTrip } from "../support/text-calls.ts";
 
 const RUNS = Number(process.env.ZZ_RUNS ?? (process.env.ZZ_SHORT ? 300 : 10_000));
-const MB_PER_SECOND = 50;
+const MB_PER_SECOND = 50; // on a quiet machine
 const SIZE = 8 * 1024 * 1024;
 
 describe("What is written is read", () => {
@@ -44,6 +45,7 @@ const TEXTS: [what: string, text: string][] = [
 
 test(`a reply is read at ${MB_PER_SECOND} MB/s`, { timeout: 600_000 }, async (t) => {
   const slow: string[] = [];
+  const least = MB_PER_SECOND / slowness();
   for (const [what, text] of TEXTS) {
     const rates: number[] = [];
     for (let i = 0; i < 5; i++) {
@@ -56,7 +58,7 @@ test(`a reply is read at ${MB_PER_SECOND} MB/s`, { timeout: 600_000 }, async (t)
     }
     const rate = Math.max(...rates); // others may be at work on the machine
     t.diagnostic(`${what}: ${rate.toFixed(0)} MB/s`);
-    if (rate < MB_PER_SECOND) slow.push(`${what}: ${rate.toFixed(0)} MB/s`);
+    if (rate < least) slow.push(`${what}: ${rate.toFixed(0)} MB/s`);
   }
   ok(!slow.length, slow.join("; "));
 });

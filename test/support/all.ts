@@ -13,6 +13,7 @@ const AT_ONCE = 4; // on two cores: many tests wait more than they work
 const LIMIT_MS = 60_000;
 /** A small young generation, since starting a program copies the page tables of the process that starts it. */
 const LEAN = ["--max-semi-space-size=4"]; // MB
+const UNHOOKED = ["--import", new URL("unhooked.ts", import.meta.url).href];
 /** The longest files are started first: if they began last, they would run alone at the end. */
 const FIRST =
   `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/text-calls/habits/habits plugins/search/search
@@ -27,7 +28,7 @@ const first = FIRST.map((name) => join("test", `${name}.test.ts`));
 const place = (file: string) => (first.indexOf(file) + 1 || first.length + 1) - 1;
 const files = named.length ? named : all().sort((a, b) => place(a) - place(b)).map((file) => join(ROOT, file)); // biome-ignore format: one line
 const style = named.length ? undefined : checkStyle();
-const events = run({ files, concurrency: AT_ONCE, timeout: LIMIT_MS, execArgv: LEAN });
+const events = run({ files, concurrency: AT_ONCE, timeout: LIMIT_MS, execArgv: [...LEAN, ...UNHOOKED] });
 events.on("test:fail", () => {
   process.exitCode = 1;
 });

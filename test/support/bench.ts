@@ -1,5 +1,6 @@
-// `npm run bench`: runs the slow suites. First those that count, in parallel; then those that measure, one at a time.
-// ZZ_SHORT makes all of them shorter. Runs only the files given as arguments, if any.
+// `npm run bench`: runs the slow suites. First those that count, or measure CPU time, in parallel;
+// then those that measure time, one at a time.
+// ZZ_SHORT makes all of them shorter, and leaves out what `npm test` has run. Runs only the files given as arguments, if any.
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Readable } from "node:stream";
@@ -10,10 +11,14 @@ import report from "./reporter.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 2;
 const LIMIT_MS = Number(process.env.ZZ_LIMIT_MS ?? 600_000);
-const COUNTING = /^(aimock|asks|judge|kill|linear-time|random|smuggling|symbols-oracle|undo)\.test\.ts$/;
+/** In their short form they are what `npm test` runs. */
+const ALREADY_RUN = /^(kill|random)\.test\.ts$/;
+const COUNTING =
+  /^(aimock|asks|effects|judge|kill|linear-time|random|repl-memory|smuggling|symbols-corpora|symbols-memory|symbols-oracle|undo|web)\.test\.ts$/;
 
 const named = process.argv.slice(2);
-const files = named.length ? named : globSync("test/slow/*.test.ts", { cwd: ROOT }).sort();
+const isDue = (file: string): boolean => !(process.env.ZZ_SHORT && ALREADY_RUN.test(basename(file)));
+const files = named.length ? named : globSync("test/slow/*.test.ts", { cwd: ROOT }).filter(isDue).sort();
 const isCounting = (file: string): boolean => COUNTING.test(basename(file));
 const parts = [
   { files: files.filter(isCounting), concurrency: AT_ONCE },

@@ -1,7 +1,7 @@
 // Real code to measure on: packages from npm, unpacked once and kept among the machine's temporary files.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -23,6 +23,21 @@ export function corpus(names: string[], kinds = TYPESCRIPT): string {
     }
   });
 }
+
+/** A project of these packages' TypeScript below `base`, in git, as projects are; made once for each number of packages. */
+export function projectOf(names: string[], base: string): string {
+  const root = join(base, `project${names.length}`);
+  if (existsSync(root)) return root;
+  cpSync(corpus(names), root, { recursive: true });
+  execFileSync("git", ["init", "-q"], { cwd: root });
+  execFileSync("git", ["add", "-A"], { cwd: root });
+  return root;
+}
+export const SMALL = ["effect@4.1.0", "rxjs@7.8.2", "zod@4.6.7", "openai@7.55.0"]; // 1,664 files
+export const LARGE = [...SMALL, "viem@2.57.20"]; // 3,158
+
+export const filesOf = (root: string): string[] =>
+  execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
 
 function packed(name: string): string {
   const folder = once(join(BASE, plain(name)), (folder) => {

@@ -21,6 +21,8 @@ const PROGRAMS = {
   make: { tests: "of builds in the sandbox", program: "make", debian: "make" },
   strace: { tests: "of traced programs", program: "strace", debian: "strace" },
   ctags: { tests: "beside other indexers", program: "ctags", debian: "universal-ctags" },
+  bindfs: { tests: "of projects on FUSE", program: "bindfs", debian: "bindfs" },
+  "mount.exfat-fuse": { tests: "of a disk that ignores case", program: "exfat-fuse", debian: "exfat-fuse exfatprogs" },
   patch: { tests: "beside other appliers of patches", program: "patch", debian: "patch" },
 } as const;
 export type Needed = keyof typeof PROGRAMS;

@@ -1,11 +1,11 @@
 // A REPL at its prompt, with a model that plays a script, and what the model was sent.
 import { equal } from "node:assert/strict";
-import type { TestContext } from "node:test";
+import { after, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Script } from "./fake/http.ts";
+import type { Fake, Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place } from "./run.ts";
-import { KEY, terminal } from "./terminal.ts";
+import { KEY, type Terminal, terminal } from "./terminal.ts";
 
 export type ReplOptions = Partial<{
   script: Script;
@@ -18,6 +18,7 @@ export type ReplOptions = Partial<{
 }>;
 
 export const ESC = "\x1b";
+const CTRL_U = "\x15"; // drops what stands in the line
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
 
 export async function repl(t: TestContext, options: ReplOptions = {}) {
@@ -26,6 +27,51 @@ export async function repl(t: TestContext, options: ReplOptions = {}) {
   t.after(fake.close);
   const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
   await term.sees("›");
+  return at(term, where, fake);
+}
+
+/**
+ * One prompt for several tests of a file, opened before the first of them (node:test ends when none is left). Each test gets a conversation, a screen and a script
+ * of its own, and may leave something in the line; settings, models, files and the history of lines are those of the
+ * tests before. It is left, with its exit code looked at, when the file ends.
+ */
+export async function sharedRepl({ where = place(), args = [], ...how }: Omit<ReplOptions, "script"> = {}) {
+  let [script, first]: [Script, number] = [[], 0];
+  const fake = await fakeOpenAI((seen, turn) =>
+    typeof script === "function"
+      ? script(seen, turn - first)
+      : (script[Math.min(turn - first, script.length - 1)] ?? {}),
+  );
+  let turns = 0; // of the tests before, and of this one so far
+  let [isFresh, isGone] = [true, false];
+  after(async () => {
+    if (!isGone) await one.leave();
+    await fake.close();
+  });
+  const open = () => {
+    const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+    [isFresh, isGone] = [true, false];
+    term.exited.then(() => (isGone = true));
+    return at(term, where, fake);
+  };
+  let one = open();
+  return async (next: Script = [say("Good.")]) => {
+    if (isGone) one = open(); // a test that failed ended it
+    for (let left = 250; !/›[^\n]*$/.test(one.screen()) && left && !isFresh; left--) await sleep(20); // the turn before may end yet
+    if (!isFresh) one.type(`${CTRL_U}/new${KEY.enter}`);
+    await one.sees(isFresh ? "›" : /A new conversation\.[^›]*›$/);
+    isFresh = false;
+    one.view.clear(); // all but the row of the prompt
+    turns += fake.requests.length;
+    [script, first] = [next, turns];
+    fake.requests.length = 0;
+    const { raw, sees, ...rest } = one;
+    const from = raw().length;
+    return { ...rest, sees, raw: () => raw().slice(from), leave: () => sees(/›$/).then(() => {}) };
+  };
+}
+
+function at(term: Terminal, where: Place, fake: Fake) {
   const sent = () => fake.requests.map(({ body }) => body.messages.findLast((one: any) => one.role === "user").content);
   return {
     ...term,

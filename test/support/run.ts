@@ -1,13 +1,25 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
 import "./ripgrep.ts";
 
 export const ROOT = join(import.meta.dirname, "..", "..");
+/** A sandbox has a /tmp of its own. */
+export const isHidden = ROOT.startsWith("/tmp/");
+
+/** Where a command in the sandbox finds this program of the tests, also if the checkout lies in /tmp. */
+export function visible(name: string): string {
+  const file = join(ROOT, name);
+  if (!isHidden) return file;
+  const folder = mkdtempSync("/var/tmp/zz-visible-");
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  copyFileSync(file, join(folder, basename(file)));
+  return join(folder, basename(file));
+}
 
 /** The three ways to start zz. */
 export const WAYS = {
@@ -78,7 +90,7 @@ function needsProcess(args: string[], { way, input, env = {}, signal, started }:
 const ZZS_OWN =
   /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE)_API_KEY|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_LOAD_LIMIT)$/;
 
-function environment(where: Place, how: How): NodeJS.ProcessEnv {
+export function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
   const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
   // The machine's own Ollama must not answer: nothing listens on this port.

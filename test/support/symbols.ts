@@ -1,6 +1,8 @@
 // The scanner as in dist/: with only the compiler's parser, where nodes have no methods and no `text`.
 import { readFileSync } from "node:fs";
 import { createRequire, registerHooks } from "node:module";
+import type { Facts } from "../../plugins/symbols/scan/facts.ts";
+import { eachUse } from "../../plugins/symbols/scan/uses.ts";
 
 const URL = "parser:only";
 
@@ -34,4 +36,11 @@ function cut(): string {
     const require = createRequire(${JSON.stringify(file)}), __filename = ${JSON.stringify(file)};
     ${whole.slice(0, end)} })({ set exports(value) { ts = value; } });
     export { ts };`;
+}
+
+/** How often each name occurs. */
+export function usesOf({ uses }: Pick<Facts, "uses">): Record<string, number> {
+  const all: [string, number][] = [];
+  eachUse(uses, (name, count) => void all.push([name, count]));
+  return Object.fromEntries(all);
 }

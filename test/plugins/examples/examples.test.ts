@@ -13,10 +13,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { describe, type TestContext, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Zz } from "zz";
-import { harness, type Setup, type Step } from "zz/test";
+import { type Harness, harness, type Setup, type Step } from "zz/test";
 import { type Seen, type Step as Served, serve } from "../../support/fake/http.ts";
 import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { place, zz as program, ROOT } from "../../support/run.ts";
@@ -165,8 +165,12 @@ describe("sql", { concurrency: 3 }, () => {
     CREATE VIEW cheap AS SELECT name FROM items WHERE price < 2;
     INSERT INTO items VALUES (1, 'apple', 1.5, x'010203'), (2, 'a
       "pear"; -- ripe', 2, NULL), (9007199254740993, 'fig', NULL, NULL)`;
-  async function shop(t: TestContext, setup: Setup = {}, before = "") {
-    const zz = await having(t, "sql", setup);
+  let opened: ReturnType<typeof open> | undefined;
+  /** For tests that leave the database unchanged, as all that is asked must. */
+  const shared = () => (opened ??= harness({ plugins: [file("sql")] }).then((zz) => open(zz)));
+  after(async () => (await opened)?.zz.close());
+  const shop = async (t: TestContext, setup: Setup = {}, before = "") => open(await having(t, "sql", setup), before);
+  async function open(zz: Harness, before = "") {
     const database = new DatabaseSync(join(zz.root, "shop.db"));
     database.exec(before + SHOP);
     database.close();
@@ -193,8 +197,8 @@ describe("sql", { concurrency: 3 }, () => {
     ["SELEC", /^Cannot run that: only SELECT/],
   ]; // biome-ignore format: a table
   for (const [sql, answer, params] of queries)
-    test(sql, async (t) => {
-      const { query } = await shop(t);
+    test(sql, async () => {
+      const { query } = await shared();
       match(await query(sql, params), answer);
     });
 
@@ -214,8 +218,8 @@ describe("sql", { concurrency: 3 }, () => {
     ["SELECT writefile('out', 'x')", /no such function: writefile/],
   ]; // biome-ignore format: a table
   for (const [sql, answer] of refused)
-    test(`refused: ${sql}`, async (t) => {
-      const { zz, query } = await shop(t);
+    test(`refused: ${sql}`, async () => {
+      const { zz, query } = await shared();
       const before = readFileSync(join(zz.root, "shop.db"));
       match(await query(sql), answer);
       ok(before.equals(readFileSync(join(zz.root, "shop.db"))));

@@ -17,7 +17,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Contents } from "../../../plugins/install/contents.ts";
@@ -25,6 +25,7 @@ import { lookAt } from "../../../plugins/install/look.ts";
 import { aboutOf } from "../../../plugins/install/package.ts";
 import { specOf } from "../../../plugins/install/spec.ts";
 import { untar } from "../../../plugins/install/tar.ts";
+import "../../support/lean.ts";
 import { type Entries, fakeRegistry, tar } from "../../support/fake/registry.ts";
 import { needs } from "../../support/needs.ts";
 import { repl } from "../../support/repl.ts";
@@ -568,7 +569,9 @@ describe("the program", { concurrency: 2 }, () => {
 
   describe("from npm", () => {
     const cache = place();
-    Object.assign(process.env, { npm_config_registry: npm.registry, npm_config_cache: join(cache.cwd, "npm") });
+    symlinkSync(process.execPath, join(cache.cwd, "node")); // npm by the same Node, which keeps what it compiled
+    const PATH = `${cache.cwd}${delimiter}${process.env.PATH}`;
+    Object.assign(process.env, { PATH, npm_config_registry: npm.registry, npm_config_cache: join(cache.cwd, "npm") });
     const rain = (version: string, more: object = {}) =>
       npm.publish(
         {

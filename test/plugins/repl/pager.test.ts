@@ -65,10 +65,10 @@ const LONG = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join("\n");
 
 for (const [columns, keys, bar] of [
   [80, "yn", "── line 5 of 12 · space goes on · n = no · b = back "],
-  [40, "yn", "─ 5/12 · space: on · n: no · b: back "],
-  [40, "q", "─ 5/12 · space: on · Esc: leave "],
-  [30, "yn", "─ 5/12 · space: on · n: no "],
-  [20, "yn", "space: on "],
+  [40, "yn", "─ 5/12 · space: more · n: no · b: back "],
+  [40, "q", "─ 5/12 · space: more · Esc: leave "],
+  [30, "yn", "─ 5/12 · space: more · n: no "],
+  [20, "yn", "space: more "],
 ] as const)
   test(`At ${columns} columns the bar of a page says '${bar.trim()}'`, async () => {
     const { pages } = await put(LONG, keys, [], { columns, rows: 6 });

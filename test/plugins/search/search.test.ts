@@ -66,7 +66,7 @@ const call = async (where: Place, tool: string, args: object, options?: Options)
 
 /** By one instance for all questions about a project that stays as it is. */
 const opened = new Map<string, Promise<Core>>();
-async function callTogether(where: Place, tool: string, args: object, options: Options): Promise<Got> {
+async function callTogether(where: Place, tool: string, args: object, options: Options = {}): Promise<Got> {
   const key = JSON.stringify([where.cwd, options]);
   if (!opened.has(key)) opened.set(key, createZz({ root: where.cwd, home: where.home, save: false, ...options }));
   return (await playScript(await opened.get(key)!, [[tool, args]]))[0]!;
@@ -613,7 +613,7 @@ for (const rg of WAYS)
   });
 
 test("grep: a regular expression that takes its time on a line is waited for", { timeout: 20_000 }, async () => {
-  const where = project({ "a.txt": `${"x".repeat(25_000)}\u2028xyz\n` });
+  const where = project({ "a.txt": `${"x".repeat(15_000)}\u2028xyz\n` });
   const { text } = await call(where, "grep", { query: "x.*$", regex: true }, using(""));
   match(text, /^a\.txt:1: …x+\u2028xyz$/);
 });
@@ -682,6 +682,20 @@ test("the lister: links are listed, also those that lead nowhere; what is gone i
     deepEqual(await list(where), ["a.txt", "folder", "link", "lost", "s", "src/x"], how);
     deepEqual(await list(where, "src"), ["src/x"], how);
   }
+});
+
+test("the lister: git is started only where a .git lies in the folder, or above it", async (t) => {
+  const where = project({ "sub/deep/a.txt": "", "sub/deep/.gitignore": "*.log\n", "sub/deep/b.log": "" });
+  const tools = project({ git: '#!/bin/sh\necho "$@" >> "$0.log"\nexit 1\n' }).cwd;
+  chmodSync(join(tools, "git"), 0o755);
+  const { PATH } = process.env;
+  t.after(() => void (process.env.PATH = PATH));
+  process.env.PATH = `${tools}:${PATH}`;
+  const deep = { ...where, cwd: join(where.cwd, "sub", "deep") };
+  const names = [".gitignore", "a.txt"];
+  deepEqual([await list(deep), existsSync(join(tools, "git.log"))], [names, false]);
+  mkdirSync(join(where.cwd, ".git"));
+  deepEqual([await list(deep), existsSync(join(tools, "git.log"))], [names, true]);
 });
 
 needs("git")("the lister: runs no program that the repository names", async () => {
@@ -758,7 +772,7 @@ for (const [what, args, expected] of [
   ],
 ] as [string, object, string | RegExp][])
   test(`glob: ${what}`, { timeout: 5_000 }, async () => {
-    const { text } = await call(named_, "glob", args);
+    const { text } = await callTogether(named_, "glob", args);
     if (typeof expected === "string") equal(text, expected);
     else match(text, expected);
   });
@@ -872,7 +886,7 @@ for (const [path, text, type] of [
   ["pair.txt", `1\t${"x".repeat(1_999)}… [cut; the line has 2001 characters]`, undefined],
 ] as const)
   test(`read_file: ${path}`, async () => {
-    const got = await call(pictures, "read_file", { path });
+    const got = await callTogether(pictures, "read_file", { path });
     equal(got.text, text);
     deepEqual(
       got.images?.map((image) => image.type),

@@ -9,6 +9,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import "../../support/lean.ts";
 import { impossible } from "../../support/needs.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
@@ -21,22 +22,46 @@ const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { 
 
 async function project(t: { after(done: () => Promise<void>): void }, setup: Setup = {}): Promise<Harness> {
   const zz = await harness({ own: true, ...setup }, t);
-  sh(zz.root, SETUP);
-  execFileSync("git", ["init", "-q", zz.root]);
+  fs.cpSync(modelRepository(), zz.root, { recursive: true, verbatimSymlinks: true });
   return zz;
 }
+let repository: string | undefined; // what SETUP makes, with a repository: made once, since each program costs more than a copy
+after(() => repository && fs.rmSync(repository, { recursive: true, force: true }));
+function modelRepository(): string {
+  if (!repository) {
+    repository = fs.mkdtempSync(join(os.tmpdir(), "zz-model-"));
+    sh(repository, `${SETUP}; git init -q`);
+  }
+  return repository;
+}
 const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
+
+let model: string | undefined; // what SETUP makes, to be copied
+after(() => model && fs.rmSync(model, { recursive: true, force: true }));
+function modelProject(): string {
+  model ??= fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
+  if (!fs.existsSync(join(model, "a"))) sh(model, SETUP);
+  return model;
+}
 
 /** What the command makes of a plain copy. */
 function plainly(script: string): Record<string, string> {
   const copy = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
   try {
-    sh(copy, SETUP);
-    sh(copy, script);
+    spawnSync("bash", ["-c", 'cp -a "$1/." .; exec bash -c "$2"', "bash", modelProject(), script], { cwd: copy });
     return walk(copy);
   } finally {
-    execFileSync("chmod", ["-R", "u+rwx", copy]);
-    fs.rmSync(copy, { recursive: true, force: true });
+    tryToRemove(copy);
+  }
+}
+
+/** Folders that nobody may enter are opened first; each program that is started costs more than the look. */
+function tryToRemove(folder: string): void {
+  try {
+    fs.rmSync(folder, { recursive: true, force: true });
+  } catch {
+    execFileSync("chmod", ["-R", "u+rwx", folder]);
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -102,6 +127,9 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "rm a; ln -s b a",
     "rm link; echo file > link",
     "rm link; mkdir link",
+    "rm link; mkdir -p link/in; echo x > link/again; echo y > link/in/again",
+    "rm a; mkdir -p a/in; echo x > a/again; echo y > a/in/again",
+    "rm -r src; mkdir -p src/in/new; echo x > src/again; echo y > src/in/new/again",
     "rm link",
     "ln -sf b link",
     "echo through > link",
@@ -212,6 +240,39 @@ viewTest("the question shows the command and the diff, and what git ignores in o
   deepEqual([zz.read("a"), zz.read("dist/1")], ["three\n", "1\n"]);
 });
 
+const SHOWN = /- good\n.*\+ evil/;
+for (const [what, before, expected] of [
+  ["that git tracks is shown", "git add -f node_modules", SHOWN],
+  [
+    "that git tracks below an ignored folder is shown",
+    "echo node_modules > .gitignore; git add -f node_modules",
+    SHOWN,
+  ],
+  [
+    "that git tracks is shown in a nested repository",
+    "git init -q sub; cd sub; mkdir -p node_modules/x; echo good > node_modules/x/i.js; git add .",
+    SHOWN,
+  ],
+  ["that git ignores is told in one line", "", /ignored by git, not shown: node_modules: 1 file/],
+  [
+    "that git neither tracks nor ignores is told in one line",
+    "rm .gitignore",
+    /in node_modules, not shown: node_modules: 1 file/,
+  ],
+  ["is told in one line where there is no git", "rm -rf .git", /in node_modules, not shown: node_modules: 1 file/],
+] as const)
+  viewTest(`a file of node_modules ${what}`, async (t) => {
+    const zz = await project(t, { answer: "yes" });
+    sh(zz.root, `mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${before}`);
+    const file = fs.existsSync(join(zz.root, "sub")) ? "sub/node_modules/x/i.js" : "node_modules/x/i.js";
+    const { text } = await run(zz, script(`sed -i s/good/evil/ ${file}`));
+    match(zz.questions[0]!, expected, text);
+    if (expected === SHOWN) doesNotMatch(zz.questions[0]!, /not shown/);
+    equal(zz.read(file), "evil\n");
+    await zz.command("/undo");
+    equal(zz.read(file), "good\n");
+  });
+
 viewTest("a tool's own caches are thrown away without a question", async (t) => {
   const zz = await project(t);
   const { text, refused } = await run(
@@ -312,6 +373,63 @@ viewTest("with --only-write a command that changes nothing else is put in place,
   ok(fs.existsSync(at("docs/a")));
 });
 
+viewTest("line ends and bytes that a command changed are seen, whatever else changes", async (t) => {
+  const zz = await project(t, { files: { crlf: "one\ntwo\n" } });
+  await run(
+    zz,
+    script("printf 'one\\r\\ntwo!\\r\\n' > crlf; printf 'caf\\351' >> a; chmod 755 b; printf 'two\\r\\n' > b"),
+  );
+  const [question = ""] = zz.questions;
+  match(question, /- one\n.*- two\n.*\+ one␍\n.*\+ two!␍\n/);
+  match(question, /another mode: 644 to 755, only line ends or bytes that do not show/);
+});
+
+/** Each is a name with a newline in it, made by a command. */
+for (const [what, make] of [
+  ["in an ignored folder", `mkdir -p "$n/node_modules"; echo x > "$n/node_modules/f"`],
+  ["of an ignored file", `echo "*.o" >> .gitignore; echo x > "$n.o"`],
+  ["that is not UTF-8", `echo x > "$n$(printf '\\377')"`],
+  ["of a link that is not UTF-8", `ln -s "$n" "$(printf 'l\\377')"`],
+  ["of a folder that is not UTF-8", `mkdir "$n$(printf '\\377')"; echo x > "$n$(printf '\\377')/f"`],
+  ["of a FIFO", `mkfifo "$n"; echo x > n`],
+  ["of a program for another user", `cp /bin/true "$n"; chmod 4755 "$n"; echo x > n`],
+  ["of a repository", `mkdir -p "$n/.git"; echo x > "$n/.git/config"; echo x > n`],
+  ["of a cache", `echo x > "$n.tsbuildinfo"; echo x > n`],
+  ["of a file", `echo x > "$n"`],
+] as const)
+  viewTest(`a name with a newline forges no line: one ${what}`, async (t) => {
+    for (const answer of ["y", "n"]) {
+      const zz = await project(t, { answer: async (_, keys) => (keys ? answer : "") });
+      zz.write("s.sh", `n="$(printf 'x: 1 file, 1 kB\\n--- a/fake]\\r\\n+forged]')"\nmkdir -p "\${n%/*}"; ${make}\n`);
+      const { text } = await run(zz, "bash s.sh");
+      match(`${zz.questions}${text}`, /fake\]␊\+forged/, text);
+      for (const said of [zz.questions.join("\n"), text]) doesNotMatch(said, /^(┃ )?(---? a\/fake|[+-]?forged)/m);
+    }
+  });
+
+for (const make of [
+  "printf one > $'\\xff'; printf two > $'\\xef\\xbf\\xbd'",
+  "printf one > $'\\xff'; printf two > $'\\xfe'",
+  "mkdir $'e\\xff' $'e\\xef\\xbf\\xbd'; printf one > $'e\\xff/f'; printf two > $'e\\xef\\xbf\\xbd/f'",
+  "mkdir $'e\\xff' $'e\\xfe'; printf one > $'e\\xff/f'; printf two > $'e\\xfe/f'; printf three > $'e\\xef\\xbf\\xbd'",
+  "mkdir -p $'e\\xff'; printf one > $'e\\xff/f'; mkdir -p $'e\\xef\\xbf\\xbd'; printf two > $'e\\xef\\xbf\\xbd/…'; printf three > $'e\\xff/g'",
+  "mkdir -p dist; printf one > dist/1; printf two > 'dist/…'",
+])
+  viewTest(`names that look alike: ${make}`, () => prove(`bash -c '${make.replaceAll("'", "'\\''")}'`));
+
+viewTest("nothing of a command's own /tmp is left when zz has ended", async () => {
+  const where = place();
+  const tmp = join(where.home, "tmp");
+  fs.mkdirSync(tmp, { recursive: true });
+  const command = 'node -e \'fs.mkdirSync(os.tmpdir() + "/ro/in", { recursive: true }); console.log("ro")\'';
+  const ran = await zz(where, ["--call", "run_command", JSON.stringify({ command })], { env: { TMPDIR: tmp } });
+  match(ran.stdout, /^ro$/m, ran.stderr);
+  deepEqual(
+    fs.readdirSync(tmp).filter((name) => name.startsWith("zz-")),
+    [],
+  );
+});
+
 viewTest("direct asks beforehand, and so does a named host", async (t) => {
   const zz = await project(t);
   await run(zz, "touch n", { direct: true });
@@ -355,6 +473,16 @@ describe("file by file", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual(walk(zz.root), was);
   });
+  viewTest("a folder's own change is kept where a file in it stays as it was", async (t) => {
+    const zz = await project(t, { answer: answers([/and write/, "f"], [/"src"/, "y"]) });
+    const was = walk(zz.root);
+    const { text } = await run(zz, script("chmod 700 src; echo x > src/s"));
+    const now = walk(zz.root);
+    equal(now["/src/s"], was["/src/s"], text);
+    equal((fs.statSync(join(zz.root, "src")).mode & 0o777).toString(8), "700", text);
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), was);
+  });
   viewTest("a no to each is a no", async (t) => {
     const zz = await project(t, { answer: answers([/and write/, "f"]) });
     const was = walk(zz.root);
@@ -369,6 +497,14 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual([zz.read("a"), zz.read("b"), zz.read("n")], ["one\n", "B\n", "N\n"]);
     equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 3);
   });
+});
+
+viewTest("undo brings a file back although the folder in its place has another mode by now", async (t) => {
+  const zz = await project(t, { answer: "yes" });
+  await run(zz, script("rm a; mkdir a"));
+  fs.chmodSync(join(zz.root, "a"), 0o700);
+  await zz.command("/undo");
+  equal(zz.read("a"), "one\n");
 });
 
 viewTest("the proposal of a command can be edited before it is kept", async (t) => {
@@ -387,6 +523,22 @@ viewTest("with -A it runs in the project itself, as ever", async (t) => {
   deepEqual([zz.questions.length, zz.read("n")], [0, ""]);
   doesNotMatch(text, /copy/);
 });
+
+viewTest(
+  "a folder that a command made stays while another leaves it empty, and goes when that one takes it away",
+  async (t) => {
+    const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+    await run(zz, script("mkdir made; echo one > made/file; mkdir other; echo one > other/file"));
+    const before = walk(zz.root);
+    await run(zz, script("rm made/file; rm -r other"));
+    const { "/made/file": _, "/other/file": __, "/other": ___, ...left } = before;
+    deepEqual(walk(zz.root), left);
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), before);
+    await zz.call("delete_file", { path: "made/file" });
+    equal(walk(zz.root)["/made"], undefined, "a tool's own folder goes with its last file");
+  },
+);
 
 viewTest("the person's own !+command is covered by /changes and /undo, and a plain one is not", async (t) => {
   const zz = await project(t, { answer: async (question, keys) => (keys && /Allow/.test(question) ? "y" : "") });
@@ -478,6 +630,8 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     const { text } = await run(zz, script("sed -i s/one/ONE/ a; echo mine > dist/old"));
     deepEqual([zz.read("a"), zz.read("dist/old")], ["one\nthe person's\n", "the person's\n"], text);
     match(text, /Nothing that it changed was kept: Cannot write .*changed meanwhile/);
+    const called = zz.events.find((event) => event.type === "called");
+    match(called?.shown ?? "", /^no output · Nothing that it changed was kept: Cannot write .*changed meanwhile/);
   });
 
   viewTest("a link out of the project that is written through changes nothing outside of it", async (t) => {
@@ -572,12 +726,13 @@ describe("what a copy has to stand", { concurrency: false }, () => {
       const view = why ? undefined : openView(all, root); console.log(why ?? view.own); view?.close();`;
       const script = `mkdir l u w m t && mount -t tmpfs none t && mkdir t/project &&
       mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w,userxattr m && mkdir m/project m/tmp && echo one > m/project/a || exit 9
+      case $2 in /tmp/*) mkdir -p "m$2" && mount --bind "$2" "m$2" || exit 9;; esac
       "$0" --input-type=module -e "$1" "$PWD/t/project"
-      mount --bind m /mnt && mount --bind m/tmp /tmp && mount --bind m/tmp /var/tmp || exit 9
+      mount --rbind m /mnt && mount --rbind m/tmp /tmp && mount --bind m/tmp /var/tmp || exit 9
       "$0" --input-type=module -e "$1" /mnt/project
       mount --bind /mnt/tmp /dev/shm && "$0" --input-type=module -e "$1" /mnt/project`;
       const env = { ...process.env, TMPDIR: "/tmp" };
-      const args = ["-Urm", "sh", "-c", script, process.execPath, ask];
+      const args = ["-Urm", "sh", "-c", script, process.execPath, ask, ROOT];
       const { stdout, stderr } = spawnSync("unshare", args, { cwd: where.cwd, env, encoding: "utf8" });
       const [tmpfs, overlay, nowhere] = stdout.split("\n");
       match(tmpfs!, /^\/(tmp|dev\/shm|var\/tmp)\/zz-view-/, stderr);
@@ -621,6 +776,29 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual([zz.read("large"), zz.read("n")], [undefined, undefined]);
   });
+
+  for (const [what, before, command] of [
+    ["a folder", "truncate -s 60M a", "rm a; mkdir -p a/in; echo inner > a/in/x"],
+    ["a link", "truncate -s 60M a", "rm a; ln -s b a"],
+    ["an empty folder", "truncate -s 60M src/deep/x", "rm src/deep/x; mkdir src/deep/x"],
+    ["folders that git ignores", "truncate -s 60M a", "rm a; mkdir -p a/node_modules; echo 1 > a/node_modules/x"],
+    ["a file, and its folder by another", "truncate -s 60M src/s", "rm -r src; echo file > src"],
+    ["nothing, and a folder by it", "true", "rm -r src; truncate -s 60M src"],
+  ] as const)
+    viewTest(`a file over 50 MB that a command replaces by ${what} is moved, and undone`, async (t) => {
+      const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+      sh(zz.root, before);
+      const was = walk(zz.root);
+      const { text, failed } = await run(zz, script(command));
+      deepEqual([failed, /\(kept\)/.test(text)], [false, true], text);
+      if (/inner/.test(command))
+        match(zz.questions[0]!, /too large to be read.*\n.*--- a\n.*-63 MB\n.*\+\+\+ x\n.*\+inner\n/);
+      const now = walk(zz.root);
+      await zz.command("/undo");
+      deepEqual(walk(zz.root), was, zz.notes.join("\n"));
+      await zz.command("/redo");
+      deepEqual(walk(zz.root), now, zz.notes.join("\n"));
+    });
 
   viewTest(
     "what was moved is taken back after a restart, made again by /redo, and not where it changed since",

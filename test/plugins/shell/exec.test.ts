@@ -25,8 +25,9 @@ import { asShown, cleanEnv, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../.
 import type { Caps } from "../../../plugins/shell/processes.ts";
 import type { Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
+import "../../support/lean.ts";
 import { needs } from "../../support/needs.ts";
-import { ROOT } from "../../support/run.ts";
+import { visible } from "../../support/run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-exec-"));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -234,7 +235,7 @@ for (const boxed of [false, true]) {
     const code =
       'require("http").createServer((_, r) => r.end("served")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
     const outcome = await here(
-      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${join(ROOT, "test/support/request.ts")}' http://127.0.0.1:$(cat port); kill %1`,
+      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${visible("test/support/request.ts")}' http://127.0.0.1:$(cat port); kill %1`,
     );
     match(outcome.text, /^served\n\[exit code 0 /);
   });

@@ -19,6 +19,7 @@ import { build } from "esbuild";
 import fc from "fast-check";
 import { holdsSecret } from "../../../kernel/secret-files.ts";
 import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/index.ts";
+import "../../support/lean.ts";
 import { DANGEROUS, type Row } from "../../support/dangerous.ts";
 import { ROOT } from "../../support/run.ts";
 

@@ -14,8 +14,9 @@ import { runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
 import type { Limits, Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
+import "../../support/lean.ts";
 import { needs, whyNot } from "../../support/needs.ts";
-import { ROOT } from "../../support/run.ts";
+import { visible } from "../../support/run.ts";
 
 // Not in /tmp: a command has one of its own, where nothing of this would be seen.
 const SECRET = "s3cret-7731";
@@ -28,7 +29,7 @@ const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map
 ];
 const node = `'${process.execPath}'`;
 /** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
-const request = `${node} '${join(ROOT, "test/support/request.ts")}'`;
+const request = `${node} '${visible("test/support/request.ts")}'`;
 const sandboxTest = needs("bwrap", "git");
 const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];

@@ -9,6 +9,7 @@ import { goesBeyond } from "../../../plugins/shell/beyond.ts";
 import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
+import "../../support/lean.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
@@ -197,6 +198,36 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
   equal(refused, true, "and what it had changed was asked for, and refused");
   equal(zz.read("half"), undefined);
 });
+
+viewTest(
+  "an installer that was asked for beforehand fails at once without its host, and is offered again with it",
+  async (t) => {
+    const zz = await project(t, { answer: yesTo(/^(?!.*net access)/s) });
+    const { text, refused } = await run(zz, "npm install left-pad", { timeout_ms: 30_000 });
+    equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 2, zz.questions.join("\n"));
+    match(zz.questions[0]!, /run access to "npm install left-pad"/);
+    match(zz.questions[1]!, /net access to "[\w.-]+\.\w+"/);
+    match(zz.questions[1]!, /It ran in the sandbox, where it tried to reach '[\w.-]+'\. Run it again with that/);
+    match(
+      text,
+      /EAI_AGAIN(.|\n)*It tried to reach '[\w.-]+'\. The person was asked to let it run again with that\. Refused/,
+    );
+    equal(refused ?? false, false, "the command itself has run");
+  },
+);
+
+viewTest(
+  "in the sandbox a command is offered again with the hosts that it lacks, beside those that it had",
+  async (t) => {
+    const says = (host: string) => `echo Could not resolve host: ${host}; exit 6`;
+    const zz = await project(t, { answer: yesTo(/one\.example/, /run access/) });
+    const command = `sh -c 'echo x >> ran; ${says("two.example")}'`;
+    await run(zz, command, { hosts: ["one.example"] });
+    equal(zz.read("ran"), "x\nx\n", zz.questions.join("\n"));
+    match(zz.questions.at(-1)!, /net access to "two\.example"/);
+    ok(zz.questions.length === 2 || zz.questions.length === 3, "and no third time");
+  },
+);
 
 /** Whoever looks a host up is heard where the C library asks a cache of names first. */
 const lookUp = (host: string, says: string) =>

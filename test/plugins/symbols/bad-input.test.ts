@@ -1,11 +1,13 @@
 // What an index meets that nobody wishes for: other encodings, very large files, syntax of tomorrow, odd repositories,
 // readers that are killed, and indexes of other versions. Each with an answer.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { usesOf } from "../../../plugins/symbols/answers/uses.ts";
+import { NoAnswer } from "../../../plugins/symbols/remote.ts";
 import { needs } from "../../support/needs.ts";
 import { type Place, place, zz } from "../../support/run.ts";
 
@@ -75,6 +77,89 @@ test("syntax of tomorrow: what is around it is found, and the error is told", as
   match(await ask(where, "get_structure", { path: "a.ts" }), /^\[syntax error: line \d/m);
 });
 
+test("references: a place that cannot be located is told, and the others are asked for; another error ends the answer", async () => {
+  const place = { column: 1, start: 0, end: 1, text: "a", kind: "read" } as const;
+  const all = ["a.ts", "b.ts", "c.ts", "secret.ts"].map((path) => ({ path, line: 1, name: "a" }));
+  const ask = async ({ path, line }: (typeof all)[number]) => {
+    if (path === "b.ts") throw new NoAnswer("Cannot find 'a' at b.ts:1.");
+    return [{ symbol: `a of ${path}`, places: [{ path, line, ...place }] }];
+  };
+  const { found, unlocated } = await usesOf(all, ask, (file) => file !== "secret.ts");
+  deepEqual(
+    found.map(({ symbol }) => symbol),
+    ["a of a.ts", "a of c.ts"],
+  );
+  deepEqual(unlocated, ["Cannot find 'a' at b.ts:1."]);
+  await rejects(
+    usesOf(
+      all,
+      () => Promise.reject(new Error("the thread ended")),
+      () => true,
+    ),
+    /the thread ended/,
+  );
+});
+
+const SPAWN = 'import { spawn } from "node:child_process";\nspawn("a");\n';
+const NODE_PATH = 'import path from "node:path";\nexport const p = path.join("a");\n';
+const TAKEN = 'const { spawn } = await import("node:child_process");\nspawn("b");\nexport {};\n';
+for (const [what, files, args, expected] of [
+  ["an import", { "1.ts": SPAWN, "2.ts": SPAWN }, { symbol: "spawn" }, "1:1 1:2 2:1 2:2"],
+  ["a default import", { "1.ts": NODE_PATH, "2.ts": NODE_PATH }, { symbol: "path" }, "1:1 1:2 2:1 2:2"],
+  ["a member", { "1.ts": NODE_PATH, "2.ts": NODE_PATH }, { symbol: "join" }, "1:2 2:2"],
+  ["what one file takes apart", { "1.ts": SPAWN, "2.ts": TAKEN }, { symbol: "spawn" }, "1:1 1:2 2:1 2:2"],
+  ["from one of the files", { "1.ts": SPAWN, "2.ts": TAKEN }, { symbol: "spawn", path: "2.ts" }, "1:1 1:2 2:1 2:2"],
+  [
+    "where another file has the word in a pattern first",
+    { "1.ts": "export const a = /[^spawn]/;\nexport const b = 'spawn';\n", "2.ts": SPAWN },
+    { symbol: "spawn" },
+    "2:1 2:2",
+  ],
+  [
+    "where an earlier line has it in a string",
+    {
+      "1.ts": 'export * from "./types";\nimport * as types from "./types";\nexport { types };\n',
+      "types.ts": "export type A = 1;\n",
+    },
+    { symbol: "types", path: "1.ts" },
+    "1:2 1:3",
+  ],
+] as [string, Record<string, string>, object, string][])
+  test(`references of a name that the project takes from elsewhere are in all files: ${what}`, async () => {
+    const text = await ask(project(files), "find_references", args);
+    const places = Array.from(text.matchAll(/^(\d)\.ts:(\d+): /gm), ([, file, line]) => `${file}:${line}`);
+    equal(places.sort().join(" "), expected, text);
+    equal(text.split("\n").length, places.length, text);
+  });
+
+test("references: a line that defines a name and uses it later is its definition", async () => {
+  const where = project({ "a.ts": "export class Cart { static of() { return new Cart(); } }\n" });
+  match(await ask(where, "find_references", { symbol: "Cart" }), /^a\.ts:1: .* {2}\[definition\]$/);
+});
+
+for (const [path, text, last] of [
+  ["a.rb", "module Shop\n  class Cart\n    def total\n      1\n    end\n  end\nend\n", /^ {4}3-5: /m],
+  ["a.py", "class A:\n    class B:\n        def total(self):\n            pass\n", /^ {4}3-4: /m],
+  ["a.ts", "namespace A.B {\n  export class C {\n    total() {}\n  }\n}\n", /^ +3-3: total\(\)/m],
+] as const)
+  test(`get_structure of one file shows members however deep they are: ${path}`, async () => {
+    const where = project({ [path]: text });
+    match(await ask(where, "get_structure", { path }), last);
+    match(await ask(where, "get_structure", { path, depth: 1 }), /\n\[\d+ more deeper; a greater depth shows them\]$/);
+  });
+
+test("lines are counted as everywhere else: a lone carriage return or a line separator begins none", async () => {
+  const where = project({
+    "a.ts": "/* \u2028 */ // \u2029\nexport const first = 1;\n",
+    "b.ts": "// x\r\nexport const second = 1;\r\nsecond;\n",
+  });
+  equal(await ask(where, "find_references", { symbol: "first" }), "a.ts:2: export const first = 1;  [definition]");
+  equal(
+    await ask(where, "find_references", { symbol: "second" }),
+    "b.ts:2: export const second = 1;  [definition]\nb.ts:3: second;",
+  );
+});
+
 needs("git")(
   "a repository in the middle of a rebase: the files as they are, each once, with the conflict in them",
   async () => {
@@ -98,6 +183,8 @@ needs("git")(
     match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
     equal(await find(where, "theirs"), "a.ts:3: export const theirs = 1");
     match(await find(where, "ours"), /^a\.ts:6: /);
+    match(await ask(where, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
+    match(await ask(where, "find_references", { symbol: "ours" }), /^a\.ts:6: /);
     match(await ask(where, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
     match(await ask(where, "repo_map", { query: "theirs two" }), /^a\.ts/);
   },
@@ -158,7 +245,7 @@ test("names that differ in their case alone are two files here, and one that cha
   equal(await find(where, "capital"), "src/b.ts:1: export const capital = 1");
 });
 
-for (const version of [0, 1, 2, 99])
+for (const version of [0, 1, 2, 3, 99])
   test(`an index of version ${version} is made again`, async () => {
     const where = project({ "a.ts": "export const first = 1;\n" });
     await find(where, "first");
@@ -169,7 +256,7 @@ for (const version of [0, 1, 2, 99])
     const { stdout, stderr, code } = await zz(where, ["--call", "find_definition", '{"symbol":"first"}']);
     deepEqual([stdout, code], ["a.ts:1: export const first = 1\n", 0]);
     ok(
-      version === 1 || version === 2
+      version >= 1 && version <= 3
         ? stderr === ""
         : /^Cannot use the index of this project: .*\. It is made again\.\n$/.test(stderr),
       stderr,
@@ -220,3 +307,27 @@ function commandOf(pid: number): string {
     return "";
   }
 }
+
+test("references by name stand also in UTF-16 and in Latin-1; types lead into UTF-16, where nothing is renamed", async () => {
+  const wide = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+  const where = project({
+    "a.py": wide("# Grüße\ndef large():\n    return large\n"),
+    "b.py": wide("x = large()\n").swap16(),
+    "A.java": Buffer.from("class A { int été() { return été(); } }\n", "latin1"),
+    "base.ts": "export const base = 15;\n",
+    "wide.ts": wide('import { base } from "./base.ts";\nexport const sixteen: number = base + 1;\n'),
+    "use.ts":
+      'import { base } from "./base.ts";\nimport { sixteen } from "./wide.ts";\nexport const sum: number = sixteen + base;\n',
+    "tsconfig.json": '{"compilerOptions": {"strict": true, "allowImportingTsExtensions": true, "noEmit": true}}\n',
+  });
+  const uses = await ask(where, "find_references", { symbol: "large" });
+  for (const row of ["a.py:2: def large():  [definition]", "a.py:3: return large", "b.py:1: x = large()"])
+    ok(uses.split("\n").includes(row), uses);
+  match(
+    await ask(where, "find_references", { symbol: "été" }),
+    /^A\.java:1: class A \{ int été\(\) \{ return été\(\); \} \}/m,
+  );
+  equal(await ask(where, "check_types", { paths: ["use.ts"] }), "No problems in 1 file.");
+  const { stderr } = await zz(where, ["--call", "rename_symbol", '{"symbol": "base", "to": "other"}']);
+  match(stderr, /wide\.ts' is UTF-16, which is not written\. Turn it into UTF-8 first\./);
+});

@@ -5,6 +5,7 @@ import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { defaults } from "../../../plugins/symbols/index.ts";
 import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { has } from "../../support/needs.ts";
 import { type How, type Place, place, type Ran, WAYS, zz } from "../../support/run.ts";
@@ -336,32 +337,36 @@ test("Ctrl-C breaks indexing off; what was read is kept and the next run goes on
   await finds(where, "c1199", "f1199.ts:301: export const c1199 = 1");
 });
 
-test("above ten thousand files: without a terminal the first are indexed, and a note says so", async () => {
+test("above symbols.most, which is ten thousand files: without a terminal the first are indexed, and a note says so", async () => {
+  equal(defaults.most, 10_000);
   const where = project({});
+  setting(where, { symbols: { most: 1_000 } });
+  const empty = join(dirname(where.cwd), "empty");
+  fs.writeFileSync(empty, "");
   for (let i = 0; i < 12; i++) {
     fs.mkdirSync(join(where.cwd, `d${i}`));
-    for (let j = 0; j < 900; j++) fs.writeFileSync(join(where.cwd, `d${i}/f${j}.ts`), "");
+    for (let j = 0; j < 90; j++) fs.linkSync(empty, join(where.cwd, `d${i}/f${j}.ts`)); // making each takes 20 times as long
   }
   put(where, "a.ts", "export const first = 1;\n");
   const { stdout, stderr, code } = await find(where, "first");
   match(stdout, whole);
-  match(stderr, /^This project has 10801 code files; the first 10000 are indexed\. .*symbols\.folder/m);
+  match(stderr, /^This project has 1081 code files; the first 1000 are indexed\. .*symbols\.folder/m);
   equal(code, 0);
 
   // In the readline loop it asks, and remembers; /reindex asks again.
   const t = terminal(where, ["-m", "offline/router"], { cols: 100 });
   await t.sees("›");
   t.type("where is first defined?\r");
-  await t.sees(/10801 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
+  await t.sees(/1081 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
   t.type("f");
   await t.sees("Which folder?");
   t.type("d3\r");
   await t.sees("Cannot find a definition");
   await t.sees(/1 call[\s\S]*›$/);
   t.type("/reindex\r");
-  await t.sees(/reindex\s+This project has 10801 code files\. .*\[c\]ancel\?/);
+  await t.sees(/reindex\s+This project has 1081 code files\. .*\[c\]ancel\?/);
   t.type("a");
-  await t.sees(/Indexed 10801 files/);
+  await t.sees(/Indexed 1081 files/);
   t.type(KEY.ctrlD);
   await t.exited;
 });

@@ -4,16 +4,19 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { grammarOf, prepare } from "../../../plugins/symbols/languages/grammar.ts";
+import { grammarOf, MAX_PARSE_S, prepare } from "../../../plugins/symbols/languages/grammar.ts";
+import { placesOf } from "../../../plugins/symbols/languages/places.ts";
 import { openOthers } from "../../../plugins/symbols/languages/resolve.ts";
 import { scanLanguage } from "../../../plugins/symbols/languages/scan.ts";
 import { LANGUAGES, languageOf } from "../../../plugins/symbols/languages/table.ts";
 import { readRow } from "../../../plugins/symbols/read.ts";
-import { unpack, wordsOf } from "../../../plugins/symbols/rows.ts";
+import { cycles, graphOf, openResolver } from "../../../plugins/symbols/resolve.ts";
+import { pack, unpack, wordsOf } from "../../../plugins/symbols/rows.ts";
 import type { Facts } from "../../../plugins/symbols/scan/facts.ts";
 import { isMade } from "../../../plugins/symbols/scan/made.ts";
 import { stem, wordHash } from "../../../plugins/symbols/scan/words.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
+import { usesOf } from "../../support/symbols.ts";
 import { SAMPLES } from "./languages/samples.ts";
 
 await prepare(LANGUAGES.map(({ ends }) => `a.${ends.split(" ")[0]}`));
@@ -100,6 +103,8 @@ const EXPECTED: Record<string, { defines: string; imports: string; todos: string
       34-34 interface Cart.Listener
       34-34 method Cart.Listener.changed
       37-37 class Line
+      37-37 property Line.item
+      37-37 property Line.count
       39-39 interface Audited
       39-39 method Audited.value`,
     imports:
@@ -174,6 +179,7 @@ const EXPECTED: Record<string, { defines: string; imports: string; todos: string
       32-32 class Line
       32-32 property Line.Count
       33-33 class Person
+      33-33 property Person.Name
       34-34 type Handler`,
     imports: "1 System; 2 System.Collections.Generic; 3 Shop.Prices.Price {Price as Price}",
     todos: "18 TODO: discounts",
@@ -415,14 +421,105 @@ for (const [file, name, signature, doc] of [
   });
 
 for (const [file, text, expected] of [
+  ["a.go", "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int", "X Y A B C D p q"],
+  ["a.go", "package m\ntype S struct{ a, b int }", "S S.a S.b"],
+  ["a.py", "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3", "a b c d e g x y z r"],
+  ["a.py", "class K:\n  m, n = 1, 2\ndef f():\n  l = k = 1", "K K.m K.n f()"],
+  ["a.lua", "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5", "GLOBAL P Q z M.x"],
+  [
+    "a.lua",
+    "globalfn = function() end\nlocal fn = function() end\nlocal t = { k = function() end }",
+    "globalfn() fn() t k()",
+  ],
+  ["a.rb", "class A\n  alias_method :nu, :old\n  alias nn old\nend", "A A.nu() A.nn()"],
+  ["a.rb", 'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend', "A A.dm() A.ds()"],
+  ["a.rb", "X, Y = 1, 2\nZ ||= 3\nclass A\n  delegate :foo, :bar, to: :b\nend", "X Y Z A A.foo() A.bar()"],
+  ["a.kts", "val (a, b) = f()\nval c: Int = 1", "a b c"],
+  ["a.swift", "let (a, b) = f()\nlet c = 1, d = 2\nvar (x: e, y: g) = h()\nmacro m() = 1", "a b c d e g m()"],
+  [
+    "a.rs",
+    "lazy_static! {\n  static ref C: i32 = 3;\n  pub static ref D: i32 = 4;\n}\nthread_local! { static E: u8 = 1; }",
+    "C D E",
+  ],
+  [
+    "a.php",
+    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3;',
+    "a b c d Z e",
+  ],
+  ["a.php", "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }", "q() X Y K K.m K.n"],
+  ["a.c", "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };", "a b c d f() g() S S.e S.h"],
+  ["a.cpp", "auto [x, y] = f();\nclass K { void f(), g(); };\nnamespace al = a::b;", "x y K K.f() K.g() al"],
+  [
+    "A.cs",
+    "class A { int a, b; event E c, d; const int X = 1, Y = 2; record R(int S, int T); }",
+    "A A.a A.b A.c A.d A.X A.Y A.R A.R.S A.R.T",
+  ],
+  [
+    "A.java",
+    "class A { int a, b = 1; static int X = 1, Y[] = {}; record R(int s, T t) {} }",
+    "A A.a A.b A.X A.Y A.R A.R.s A.R.t",
+  ],
+  ["A.java", "interface I { int M = 1, N = 2; }", "I I.M I.N"],
+  ["a.sh", "declare -r X=1 Y=2\ndeclare -A m\na=1 b=2\nf() { declare l; }", "X Y m a b f()"],
+  [
+    "a.sql",
+    "CREATE TABLE t (a INT)\nGO\nCREATE PROC dbo.p @id INT AS SELECT 1\r\ngo\r\nCREATE VIEW v AS SELECT 1",
+    "t t.a p() v",
+  ],
+  [
+    "a.sql",
+    "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n SELECT 1; CREATE TABLE x (a INT);\nEND //\nDELIMITER ;\nCREATE VIEW v AS 1;",
+    "p() v",
+  ],
+  [
+    "a.sql",
+    "DELIMITER $$\nCREATE PROCEDURE p() BEGIN END$$\nCREATE PROCEDURE q() BEGIN END $$\nDELIMITER ;",
+    "p() q()",
+  ],
+  ["a.sql", "CREATE OR REPLACE PROCEDURE p AS\nBEGIN\n NULL;\nEND;\n/\nCREATE VIEW v AS SELECT 4\n/ 2;", "p() v"],
+  ["a.sql", "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);", "i"],
+  ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
+] as const)
+  test(`${file}: every name that is defined is found: ${text}`, () => {
+    const { symbols } = scanLanguage(file, text);
+    const shown = symbols.map(({ owner, name, kind }) => {
+      return (owner ? `${owner}.${name}` : name) + (/^(?:function|method)$/.test(kind) ? "()" : "");
+    });
+    equal(shown.join(" "), expected);
+  });
+
+for (const [file, text, expected] of [
+  ["a.py", 'a = ("q",)', 'a = ("q",)'],
+  ["a.py", 'a = "( x,  )"', 'a = "( x, )"'],
+  ["a.py", "def f(\n    a,\n    b,\n):\n  pass", "def f(a, b)"],
+  ["a.py", "[a, b] = f()", "[a, b] = f()"],
+  ["a.lua", "local s = [[ TODO x ]]", "local s = [[ TODO x ]]"],
+  ["a.lua", "local t = { k = function() end }\nlocal fn = function(a, b)\nend", "local t = { k = function() end }"],
+  ["a.rs", "pub fn f<'a>(x: &'a str, y: char) -> &'a str { x }", "pub fn f<'a>(x: &'a str, y: char) -> &'a str"],
+  ["a.rs", "thread_local! { static E: u8 = 1; }", "static E: u8 = 1"],
+] as const)
+  test(`${file}: a signature keeps what is in quotes, and commas that mean something: ${text}`, () => {
+    const [sym] = scanLanguage(file, text).symbols;
+    equal(sym!.signature, expected);
+  });
+
+for (const [file, text, expected] of [
   ["a.py", '# hail\nhail("hail", f"{hail} hail", "half hail")', { hail: 2 }],
   ["a.go", "package a // hail\nvar x = hail(`hail`)", { package: 1, a: 1, var: 1, x: 1, hail: 1 }],
   ["a.rb", '# hail\nputs "#{hail} b" # c', { puts: 1, hail: 1 }],
   ["a.sh", 'echo "hail $hail $(hail)" # hail', { echo: 1, hail: 2 }],
   ["a.vue", '<template><hail-box :size="hail" title="no" />{{ hail }}</template>', { HailBox: 1, hail: 2 }],
+  [
+    "a.html",
+    '<p id=b class="btn card-x" title="no" onclick="go(1)">btn <a href="#top">',
+    { b: 1, btn: 1, "card-x": 1, go: 1, top: 1 },
+  ],
+  ["a.vue", `<template><p class="btn" :class="['is-on', on]" /></template>`, { btn: 1, is: 1, on: 2, "is-on": 1 }],
+  ["a.svelte", '<p class="btn {kind}" class:active={on}>x</p>', { btn: 1, "{kind}": 1, active: 1, kind: 1, on: 1 }],
 ] as const)
-  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () =>
-    deepEqual({ ...scanLanguage(file, text).uses }, expected));
+  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () => {
+    deepEqual(usesOf(scanLanguage(file, text)), expected);
+  });
 
 test("what other files may use is told by the language's own rules", () => {
   const hidden = (file: string) =>
@@ -449,10 +546,7 @@ for (const [file, isBuilt] of [
 
 test("a name that JavaScript's objects have is an ordinary name", () => {
   const { uses, symbols } = scanLanguage("a.py", "def constructor(__proto__): return toString\n");
-  deepEqual(
-    Object.entries(uses).find(([name]) => name === "__proto__"),
-    ["__proto__", 1],
-  );
+  equal(Object.hasOwn(usesOf({ uses }), "__proto__"), true);
   equal(symbols[0]!.name, "constructor");
 });
 
@@ -460,6 +554,8 @@ const FILES = [
   "shop/__init__.py shop/cart.py shop/prices.py shop/models/__init__.py shop/models/item.py src/pkg/mod.py tests/test_cart.py",
   "go.mod main.go internal/store/open.go internal/store/open_test.go internal/store/close.go tools/go.mod tools/x/x.go",
   "crate/src/lib.rs crate/src/store.rs crate/src/store/inner.rs crate/src/net/mod.rs other-crate/src/lib.rs",
+  "crate/Cargo.toml crate/src/main.rs crate/src/bin/tool.rs crate/tests/it.rs crate/tests/common/mod.rs",
+  "engines/fast/Cargo.toml engines/fast/code/root.rs engines/fast/code/part.rs",
   "src/main/java/com/example/Cart.java src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
   "src/main/kotlin/com/example/Shop.kt app/Models/Item.php app/helpers.php include/engine/unit.h src/engine.cpp src/engine.h",
   "lib/shop/cart.rb lib/shop/prices/rule.rb lua/shop/prices.lua lua/cart.lua bin/env.sh bin/deploy.sh web/site.css web/base.css",
@@ -469,6 +565,8 @@ const FILES = [
   .split(" ");
 const MODULES: Record<string, string> = {
   "go.mod": "module example.com/shop\n\ngo 1.22\n",
+  "crate/Cargo.toml": '[package]\nname = "my-shop" # its name\nversion = "0.1.0"\n\n[dependencies]\nserde = "1"\n',
+  "engines/fast/Cargo.toml": "[package]\nname = 'fast'\n[lib]\nname = 'engine'\npath = 'code/root.rs'\n",
   "tools/go.mod": 'module "example.com/shop/tools"\n',
 };
 
@@ -492,6 +590,27 @@ for (const [file, text, expected] of [
   ["crate/src/lib.rs", "use other_crate::Thing;", "other-crate/src/lib.rs"],
   ["crate/src/lib.rs", "use std::fmt;", "builtin"],
   ["crate/src/lib.rs", "use serde::Serialize;", "external"],
+  ["crate/src/lib.rs", "mod tests { use super::*; }", "crate/src/lib.rs"],
+  ["crate/src/store.rs", "mod tests { use super::Row; }", "crate/src/store.rs"],
+  ["crate/src/store.rs", "mod tests { use super::inner::Page; }", "crate/src/store/inner.rs"],
+  ["crate/src/store.rs", "mod a { mod b { use super::super::super::net; } }", "crate/src/net/mod.rs"],
+  ["crate/src/store.rs", "mod a { use super::super::*; }", "crate/src/lib.rs"],
+  ["crate/src/store.rs", "use super::*;", "crate/src/lib.rs"],
+  ["crate/src/store.rs", "use self::Row::*;", "crate/src/store.rs"],
+  ["crate/src/store.rs", "use Row::*;", "crate/src/store.rs"],
+  ["crate/src/store.rs", "use crate::Shape::{Circle, Square};", "crate/src/lib.rs"],
+  ["crate/src/lib.rs", "use crate::Shape;", "crate/src/lib.rs"],
+  ["crate/src/lib.rs", "mod gone;", "missing"],
+  ["crate/src/store.rs", "mod deep { mod inner; }", "missing"],
+  ["crate/src/lib.rs", "mod store { mod inner; }", "crate/src/store/inner.rs"],
+  ["crate/src/main.rs", "use my_shop::store::Row;", "crate/src/store.rs"],
+  ["crate/src/main.rs", "use crate::Options;", "crate/src/main.rs"],
+  ["crate/tests/it.rs", "use my_shop::top;", "crate/src/lib.rs"],
+  ["crate/tests/it.rs", "mod common;", "crate/tests/common/mod.rs"],
+  ["crate/tests/it.rs", "use crate::common::setup;", "crate/tests/common/mod.rs"],
+  ["crate/src/bin/tool.rs", "use my_shop::{net, store::inner};", "crate/src/net/mod.rs"],
+  ["crate/src/lib.rs", "use engine::Thing;", "engines/fast/code/root.rs"],
+  ["engines/fast/code/part.rs", "use engine::part;", "engines/fast/code/part.rs"],
   [
     "src/main/java/com/example/Cart.java",
     "import com.example.prices.Price;",
@@ -533,6 +652,40 @@ for (const [file, text, expected] of [
     equal(found[0] === "" ? "external" : found[0] === "node:" ? "builtin" : found.join(" ") || "missing", expected);
   });
 
+test("a file that takes its own names in a module of tests is in no circle, and is not its own importer", async () => {
+  const files = { "src/lib.rs": "mod a;\nmod tests { use super::*; }", "src/a.rs": "mod tests { use super::A; }" };
+  const resolver = openResolver("/", ["Cargo.toml", ...Object.keys(files)]);
+  const read = Object.entries(files).map(([name, text]) => [name, scanLanguage(name, text)] as const);
+  const graph = await graphOf(
+    read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const),
+    resolver,
+  );
+  deepEqual(cycles(graph), []);
+  deepEqual(graph.dependents, new Map([["src/a.rs", ["src/lib.rs"]]]));
+});
+
+test("TODO comments in the body of a SQL function are found, between whatever dollar signs", () => {
+  const text =
+    "CREATE FUNCTION f() AS $b$\nBEGIN\n  -- TODO one; it's\n  x := 'TODO no';\n/* FIXME two */\nEND;\n$b$;\n-- HACK three";
+  deepEqual(scanLanguage("a.sql", text).todos, [
+    { line: 3, text: "TODO one; it's" },
+    { line: 5, text: "FIXME two" },
+    { line: 8, text: "HACK three" },
+  ]);
+  const noise = Array.from({ length: 20_000 }, (_, at) => `$a${at}$`).join(" ") + " ".repeat(100_000);
+  ok(Array.isArray(scanLanguage("a.sql", `GO${noise}x`).symbols));
+});
+
+test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {
+  const page =
+    '<style>.btn{}</style><!-- btn --><a class="btn-x btn" title="btn" id=\'btn\'>btn</a><script>btn(btn - 1)</script>';
+  deepEqual(
+    placesOf("a.html", page, "btn").map(({ start }) => page.slice(start - 2, start + 4)),
+    ['x btn"', "='btn'", "t>btn(", "n(btn "],
+  );
+  equal(placesOf("a.css", ".btn, .btn-x, .x-btn, .a > .btn:hover {}", "btn").length, 2);
+});
+
 test("A header is C++ where it says so", () => {
   const names = (text: string) => scanLanguage("a.h", text).symbols.map(({ kind, name }) => `${kind} ${name}`);
   deepEqual(names("struct a { int b; };\nint c(void);\n"), ["class a", "property b", "function c"]);
@@ -560,8 +713,8 @@ describe("Bad input", () => {
   });
 
   test("what takes too long is listed, and the parser goes on", () => {
-    const facts = scanLanguage("a.go", `${"(".repeat(60)}\n`.repeat(3_000));
-    equal(facts.unread, "its Go takes more than 4 s to parse");
+    const facts = scanLanguage("a.go", `${"(".repeat(60)}\n`.repeat(3_000), 1);
+    deepEqual([facts.unread, MAX_PARSE_S], ["its Go takes more than 1 s to parse", 4]);
     equal(scanLanguage("b.go", "package b\n\nfunc Two() {}\n").symbols[0]!.name, "Two");
   });
 
@@ -666,14 +819,16 @@ describe("The program", () => {
     fs.cpSync(join(ROOT, "dist"), copy, { recursive: true, filter: (name) => !/\/types$|\.mjs$/.test(name) });
     fs.cpSync(join(ROOT, "package.json"), join(copy, "..", "package.json"));
     fs.writeFileSync(join(copy, "grammars", "go.wasm.br"), "no grammar");
-    const run = (tool: string, args: object) =>
-      execFileSync(process.execPath, [join(copy, "zz.js"), "--call", tool, JSON.stringify(args)], {
-        cwd: where.cwd,
-        env: { ...process.env, ZZ_HOME: where.home },
-        encoding: "utf8",
-      });
-    match(run("get_todos", {}), /^\[Not looked at: b\.go: the grammar of Go cannot be loaded: /m);
-    match(run("find_definition", { symbol: "one" }), /^a\.py:1: def one\(\)$/m);
+    const both = `export default (zz) => zz.tool({ name: "both", description: "d", async run(_, ctx) {
+      const said = [await ctx.call("get_todos", {}), await ctx.call("find_definition", { symbol: "one" })];
+      return said.map(({ text }) => text).join("\\n\\n");
+    } });`;
+    fs.writeFileSync(join(copy, "both.mjs"), both);
+    const env = { ...process.env, ZZ_HOME: where.home };
+    const args = [join(copy, "zz.js"), "--plugin", join(copy, "both.mjs"), "--call", "both"];
+    const said = execFileSync(process.execPath, args, { cwd: where.cwd, env, encoding: "utf8" });
+    match(said, /^\[Not looked at: b\.go: the grammar of Go cannot be loaded: /m);
+    match(said, /^a\.py:1: def one\(\)$/m);
     await says(where, "find_definition", { symbol: "Two" }, "b.go:3: func Two()"); // with a whole one it is read
   });
 });

@@ -4,11 +4,12 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import fc from "fast-check";
 import { openChat } from "../../../kernel/chat.ts";
 import { context } from "../../../kernel/context.ts";
 import type { RepoMap } from "../../../plugins/symbols/rank.ts";
 import { isMade, isMarkedGenerated } from "../../../plugins/symbols/scan/made.ts";
-import { bagOf, hashesIn, keyOf, readBag } from "../../../plugins/symbols/scan/words.ts";
+import { bagOf, hashesIn, keyOf, readBag, wordsOfName } from "../../../plugins/symbols/scan/words.ts";
 import { createZz } from "../../../zz.ts";
 import { needs } from "../../support/needs.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
@@ -46,6 +47,39 @@ for (const text of TEXTS)
     deepEqual([...new Set(readBag(bagOf(text)).hashes)].sort(), [...new Set([...hashesIn(text), ...compound])].sort());
     ok(compound.every((key) => whole.includes(key)));
   });
+
+test("The words of a name are those of a text that is only that name", () => {
+  const parts = [
+    "read",
+    "File",
+    "HTML",
+    "URLs",
+    "x",
+    "2",
+    "16",
+    "_",
+    "$",
+    "the",
+    "ß",
+    "größe",
+    "-",
+    "#",
+    "Ärger",
+    "ies",
+  ];
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }), (some) => {
+      const name = some.join("");
+      const { own, key } = wordsOfName(name);
+      deepEqual(
+        [new Set(own), own.length, key],
+        [new Set(hashesIn(name)), new Set(hashesIn(name)).size, keyOf(name)],
+        name,
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
 
 test("Words are counted up to 200, and none of their bytes is one of ASCII", () => {
   for (const many of [1, 6, 7, 50, 5_000]) {

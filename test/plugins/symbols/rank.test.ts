@@ -3,7 +3,17 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { countTokens, type MapRequest, mapOf, rank, type Source } from "../../../plugins/symbols/rank.ts";
+import {
+  countTokens,
+  type MapRequest,
+  mapOf as mapAnew,
+  mapFrom,
+  type Other,
+  rankFrom,
+  type Source,
+  type Survey,
+  surveyOf,
+} from "../../../plugins/symbols/rank.ts";
 import { bagOf, readBag } from "../../../plugins/symbols/scan/words.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
 import { ROOT } from "../../support/run.ts";
@@ -14,6 +24,18 @@ const source = (path: string, text: string, imports: string[] = []): Source => (
   imports,
   words: readBag(bagOf(text)),
 });
+
+/** Counts a list of files once, as zz does. */
+const surveys = new Map<Source[], { others: Other[]; survey: Survey }>();
+function surveyed(sources: Source[], others: Other[]): Survey {
+  const known = surveys.get(sources);
+  if (known?.others === others) return known.survey;
+  const survey = surveyOf(sources, others);
+  surveys.set(sources, { others, survey });
+  return survey;
+}
+const mapOf = (sources: Source[], others: Other[], wish: MapRequest) => mapFrom(surveyed(sources, others), wish);
+const rank = (sources: Source[], others: Other[], wish: MapRequest) => rankFrom(surveyed(sources, others), wish);
 
 /** This repository's own plugins and tests: a real project, large enough to leave much out. */
 const OWN = globSync(["zz.ts", "plugins/**/*.ts", "test/{kernel,support}/*.ts"], { cwd: ROOT })
@@ -43,6 +65,11 @@ for (const [what, sources, others] of PROJECTS)
         equal(map.files.length + map.left, written.length + others.length);
       }
     });
+
+test("What was counted once, and used for other maps, gives the map that is made anew", () => {
+  for (const query of ["", "undo the last change"])
+    deepEqual(mapOf(OWN, OTHERS, { query, tokens: 1_000 }), mapAnew(OWN, OTHERS, { query, tokens: 1_000 }));
+});
 
 test("A map fills its budget", () => {
   for (const tokens of [300, 1_000, 2_000, 4_000]) {

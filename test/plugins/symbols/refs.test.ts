@@ -90,8 +90,56 @@ const placesOf = (service: Service, at: At): Place[] => service.references(at).f
 const found = (service: Service, at: At): string[] =>
   [...new Set(placesOf(service, at).map(({ path, start }) => `${path}:${start}`))].sort();
 
+/** As git leaves a file where two sides changed the same place. */
+const conflict = (ours: string, theirs: string, base?: string): string =>
+  `<<<<<<< HEAD\n${ours}\n${base === undefined ? "" : `||||||| 1234567\n${base}\n`}=======\n${theirs}\n>>>>>>> 0454af4 (change)\n`;
+
 const REFERENCES: [title: string, files: Files, links?: Record<string, string>][] = [
+  [
+    "both sides of a merge conflict, from the first",
+    {
+      "a.ts": conflict("export function ⟦!foo⟧() {}\nexport const x = 1;", "export function ⟦foo⟧() {}\n⟦foo⟧();"),
+      "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧();',
+    },
+  ],
+  [
+    "both sides of a merge conflict, from the second",
+    {
+      "a.ts": conflict("export function ⟦foo⟧() {}", "export function ⟦!foo⟧() {}"),
+      "b.ts": 'import { ⟦foo⟧ } from "./a";',
+    },
+  ],
+  [
+    "what only the other side of a conflict defines, with what both come from",
+    { "a.ts": conflict("⟦foo⟧();", "export const ⟦!foo⟧ = () => 1;", "⟦foo⟧;") },
+  ],
+  [
+    "uses in a conflict, in a script",
+    {
+      "a.ts": "export const ⟦!foo⟧ = 1;",
+      "b.js": conflict('import { ⟦foo⟧ } from "./a";', 'import { ⟦foo⟧, x } from "./a";'),
+    },
+  ],
   ["a function in its own file", { "a.ts": "function ⟦!foo⟧() {}\n⟦foo⟧();\nexport {};" }],
+  [
+    "a member of what the base is made from, where that lies in a namespace beside an interface",
+    {
+      "a.ts": 'import type { B } from "./b";\nexport interface A extends B.In { ⟦!foo⟧: 1 }',
+      "b.ts":
+        'import type { D } from "./d";\nexport interface B { foo: 2 }\nexport declare namespace B { interface In extends D {} }',
+      "d.ts": "export interface D { ⟦foo⟧: number }",
+      "e.ts": 'import type { D } from "./d";\nexport const d = (it: D) => it.⟦foo⟧;',
+    },
+  ],
+  [
+    "a member of a base beside a namespace of its name, by way of a module",
+    {
+      "a.ts":
+        'import type * as all from "./b";\nexport interface A extends all.B { ⟦!foo⟧: 1 }\nexport declare namespace A { type X = 1 }',
+      "b.ts":
+        "export interface B { ⟦foo⟧: number }\nexport declare namespace B { interface In { foo: 2 } }\nexport const b = (it: B) => it.⟦foo⟧;",
+    },
+  ],
   ["an import", { "a.ts": "export function ⟦!foo⟧() {}", "b.ts": 'import { ⟦foo⟧ } from "./a";\n⟦foo⟧();' }],
   [
     "an import under another name",
@@ -267,6 +315,69 @@ const REFERENCES: [title: string, files: Files, links?: Record<string, string>][
       "a.ts": "export interface A { ⟦!foo⟧: number }\nexport interface B { foo: number }",
       "b.ts":
         'import type { A, B } from "./a";\nexport const f = (a: A, b: B) => a.⟦foo⟧ + b.foo;\nexport const a: A = { ⟦foo⟧: 1 };',
+    },
+  ],
+  [
+    "a property through a function of another file that gives back what it gets",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "first.ts": "export const first = <T>(all: T[]): T => all[0]!;",
+      "c.ts":
+        'import type { A } from "./a";\nimport { first } from "./first";\nexport const c = (all: A[]) => first(all).⟦foo⟧;',
+    },
+  ],
+  [
+    "a property that only inference leads to, through a namespace and two modules that pass it on",
+    {
+      "a.ts": "const inner = () => ({ ⟦!foo⟧: 1 });\nexport const make = () => inner();",
+      "b.ts": 'export * from "./a";',
+      "c.ts": 'export * as things from "./b";',
+      "d.ts": 'import * as all from "./c";\nexport const d = all.things.make().⟦foo⟧;\nconst foo = 1;\nfoo;',
+    },
+  ],
+  [
+    "a property through what a file adds to TypeScript's own types",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "b.ts": 'declare global {\n  interface Array<T> { first: import("./a").A }\n}\nexport {};',
+      "c.ts": "export const c = [1].first.⟦foo⟧;",
+    },
+  ],
+  [
+    "a property through a global of a script",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "b.d.ts": 'declare const theOne: import("./a").A;',
+      "c.ts": "export const c = theOne.⟦foo⟧;",
+    },
+  ],
+  [
+    "a key of an object that another file's type asks for, and where that type is used",
+    {
+      "a.ts": "export interface A { ⟦foo⟧: number }\nexport const take = (a: A) => a.⟦foo⟧;",
+      "b.ts": 'import { take } from "./a";\ntake({ ⟦!foo⟧: 1 });\nexport {};',
+      "c.ts": 'import type { A } from "./a";\nexport const c = (a: A) => a.⟦foo⟧;\nexport const other = { foo: 1 };',
+    },
+  ],
+  [
+    "a method that classes of other files override",
+    {
+      "a.ts": "export class A {\n  ⟦!run⟧() {}\n}",
+      "b.ts": 'import { A } from "./a";\nexport class B extends A {\n  override ⟦run⟧() {}\n}',
+      "c.ts": 'import { B } from "./b";\nnew B().⟦run⟧();\nexport class Other {\n  run() {}\n}',
+    },
+  ],
+  [
+    "a property that a function is given",
+    { "a.ts": "export function a() {}\na.⟦!foo⟧ = 1;", "b.ts": 'import { a } from "./a";\nexport const b = a.⟦foo⟧;' },
+  ],
+  [
+    "a property as an attribute in JSX",
+    {
+      "a.ts": "export interface A { ⟦!foo⟧: number }",
+      "b.tsx": 'import type { A } from "./a";\nexport const B = (all: A) => all.⟦foo⟧;',
+      "c.tsx":
+        'import { B } from "./b";\ndeclare namespace JSX {\n  type Element = number;\n  interface ElementAttributesProperty {}\n}\nexport const c = <B ⟦foo⟧={1} />;',
     },
   ],
   [
@@ -776,6 +887,28 @@ const AROUND = {
 };
 const READ: [title: string, files: Files, read: string[]][] = [
   [
+    "whose types lead to a member",
+    {
+      ...AROUND,
+      "a.ts": "export interface A { ⟦!foo⟧: number }\nexport interface B { foo: number }",
+      "b.ts": 'import type { A } from "./a";\nexport const b = (a: A) => a.foo;',
+      "c.ts": "export const c = { foo: 1 };",
+    },
+    ["a.ts", "b.ts", "heavier.ts"],
+  ],
+  [
+    "whose types lead to a member, though namespaces have the names of its interface and of that one's base",
+    {
+      ...AROUND,
+      "a.ts":
+        'import type { B } from "./b";\nexport interface A extends B { ⟦!value⟧: 1 }\nexport declare namespace A { type X = 1 }',
+      "b.ts": "export interface B { value: number }\nexport declare namespace B { type Y = 2 }",
+      "c.ts": 'import type { A } from "./a";\nexport const c = (a: A) => a.value;',
+      "other.ts": 'import { heavy } from "./heavy";\nheavy.foo.value;',
+    },
+    ["a.ts", "b.ts", "c.ts", "heavier.ts"],
+  ],
+  [
     "that import the name",
     {
       ...AROUND,
@@ -807,6 +940,35 @@ const READ: [title: string, files: Files, read: string[]][] = [
 ];
 for (const [title, files, read] of READ)
   test(`references() reads the files ${title}`, () => deepEqual(readFor(files), read));
+
+test("references() loads many files once for all questions about them", () => {
+  const users = Array.from({ length: 600 }, (_, i) => [
+    `u${i}.ts`,
+    'import type { A } from "./a";\nexport const u = (a: A) => a.foo;',
+  ]);
+  let looks = 0;
+  const own = project(
+    { "a.ts": "export interface A { ⟦!foo⟧: 1 }", ...Object.fromEntries(users) },
+    {},
+    {
+      ...{
+        mayLookUp: () => Boolean(++looks),
+        mayList: () => true,
+        leadsOut: () => {},
+        unread: () => [],
+        again: () => {},
+      },
+      mayRead: () => Boolean(++looks),
+    },
+  );
+  const looksFor = () => {
+    looks = 0;
+    equal(found(own.service, own.at).length, 601);
+    return looks;
+  };
+  const [first, again] = [looksFor(), looksFor()];
+  ok(first - again > 2 * users.length, `${first}, then ${again}: each import is looked up once`);
+});
 
 test("references() goes on to another name, with what it has", () => {
   const own = project({
@@ -892,7 +1054,7 @@ const UNKNOWN: [title: string, at: At, error: RegExp][] = [
   [
     "a name that is not there",
     { path: "a.ts", line: 1, name: "bar" },
-    /^Cannot find 'bar' at a\.ts:1: nothing there has that name\. Look it up again\.$/,
+    /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
   ],
   ["a line that is not there", { path: "a.ts", line: 99, name: "foo" }, /^Cannot find 'foo' at a\.ts:99: /],
   [
@@ -912,6 +1074,65 @@ for (const [title, at, error] of UNKNOWN)
     const { service } = project({ "a.ts": "export const foo = 1;\n\nexport const later = 1;", "a.md": "foo" });
     throws(() => service.references(at), { message: error });
   });
+
+// ── Names that nothing in the project defines ──────────────────────────────────────────────────────────────
+
+const PATHS = { "node_modules/paths/package.json": '{ "name": "paths", "types": "index.d.ts" }' };
+const TYPED = {
+  ...PATHS,
+  "node_modules/paths/index.d.ts":
+    "export declare function join(a: string): string;\nexport declare const sep: string;\n",
+};
+/** Each way to take `join` from a package; the places of all of them are one group. */
+const TAKING = {
+  "a.ts": 'import { ⟦join⟧ } from "paths";\n⟦join⟧("[^join]"); // join',
+  "b.ts": 'import * as all from "paths";\nall.⟦join⟧("join"); all["⟦join"⟧]("b");',
+  "c.ts": 'const { ⟦join⟧ } = await import("paths");\n⟦join⟧("c");\nexport {};',
+  "d.ts": 'import { ⟦join⟧ as ⟦other⟧ } from "paths";\n⟦other⟧("d"); export const x = { ⟦other⟧ };',
+  "e.ts": 'import { ⟦join⟧ } from "paths";\nexport { ⟦join⟧ };\nexport const it = { ⟦join⟧ };',
+  "f.js": 'const all = require("paths");\nall.⟦join⟧("f");',
+  "g.js": 'const { ⟦join⟧ } = require("paths");\n⟦join⟧("g");',
+  "h.ts": '(await import("paths")).⟦join⟧("h");\nexport {};',
+};
+const LOCALS = { "z.ts": "export const z = (join: string) => { join; ({ join: 1 }); };" };
+for (const [title, files] of [
+  ["a package with types", { ...TYPED, ...TAKING }],
+  ["a package that is not there", TAKING],
+] as [string, Files][])
+  test(`named() finds what comes from ${title}, however it is taken, and nothing else in the same group`, () => {
+    const unquoted = Object.fromEntries(
+      Object.entries(files).map(([path, text]) => [path, text.replace('"⟦join"⟧', '⟦"join"⟧')]),
+    );
+    const { service, marked } = project({ ...unquoted, ...LOCALS });
+    const paths = [...Object.keys(TAKING), "z.ts", "gone.ts"];
+    const { groups, left } = service.named("join", paths);
+    equal(left, 0);
+    const found = groups.map(({ places }) => places.map(({ path, start }) => `${path}:${start}`).sort());
+    deepEqual(found[0], marked);
+    deepEqual(found.slice(1).flat(), ["z.ts:18", "z.ts:37", "z.ts:46"]);
+    match(groups[0]!.symbol, /^"(?:paths|index)"\.join$/);
+  });
+
+test("named() tells apart what has the same name, and says what each place is", () => {
+  const { service } = project({
+    ...TYPED,
+    "a.ts": 'import { join } from "paths";\njoin("a");',
+    "b.ts": 'export const b = ["b"].join();',
+    "c.ts": "export const c = (join: string) => join;",
+    "d.ts": 'import join from "./e";\njoin;',
+    "e.ts": "export default 1;",
+  });
+  const { groups } = service.named("join", ["a.ts", "b.ts", "c.ts", "d.ts"]);
+  deepEqual(
+    groups.map(({ symbol, places }) => [symbol, places.map(({ path, kind }) => `${path} ${kind}`).join(", ")]),
+    [
+      ['"index".join', "a.ts import, a.ts read"],
+      ["Array.join", "b.ts read"],
+      ['"e".default', "d.ts import, d.ts read"],
+      ["join, local in each place", "c.ts definition, c.ts read"],
+    ],
+  );
+});
 
 // ── Renaming ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -1266,6 +1487,11 @@ const CHECKS: [title: string, files: Files, problems: string[]][] = [
     ["a.ts:1:19 7006"],
   ],
   ["by no config: strict", { "tsconfig.json": "", "a.ts": "export const f = (a) => a;" }, ["a.ts:1:19 7006"]],
+  [
+    "the marks of a merge conflict, and those alone",
+    { "a.ts": conflict("export const a = 1;", "export const a = b;", "export const a: string = 0;") },
+    ["a.ts:1:1 1185", "a.ts:3:1 1185", "a.ts:5:1 1185", "a.ts:7:1 1185"],
+  ],
   [
     "by a config that extends another",
     {

@@ -3,7 +3,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type Facts, listed, type Sym, scan } from "../../../plugins/symbols/scan.ts";
-import { parserOnly } from "../../support/symbols.ts";
+import { parserOnly, usesOf } from "../../support/symbols.ts";
 
 let inDist: typeof scan; // the same code over the parser alone
 before(async () => {
@@ -617,7 +617,7 @@ table<Record<string, number>>(
     ["what is within a function with a type once", "const f = ((a) => a) as F;", { f: 1, a: 2, F: 1 }],
     ["no name that is missing", "const = ;", {}],
   ],
-  ({ uses }) => uses,
+  usesOf,
 );
 
 table<string[]>(
@@ -793,7 +793,7 @@ describe("scan() of what nobody wrote by hand", () => {
     deepEqual(symbols.map(show), [`1-${N + 1} function a`, `${N + 2} class B`, `${N + 2} method B > m`]);
     deepEqual([symbols[2]!.decisions, nesting], [1, 2]);
     equal(parseError, "nested too deep");
-    equal(uses.c, 1);
+    match(uses, / c:1 /);
   });
 
   test("a file with long lines is listed as minified", () => {

@@ -8,6 +8,7 @@ import { stripVTControlCharacters as strip } from "node:util";
 import fc from "fast-check";
 import width from "string-width";
 import { codeBlock, renderMarkdown } from "../../../plugins/terminal/markdown.ts";
+import { isPlainLine } from "../../../plugins/terminal/plain-line.ts";
 import { type ThemeName, theme } from "../../../plugins/terminal/theme.ts";
 import { ROOT } from "../../support/run.ts";
 
@@ -17,8 +18,8 @@ const { parseFragment } = require("parse5");
 
 const [DARK, LIGHT, NONE] = [theme("dark"), theme("light"), theme("none")];
 const plain = (markdown: string, columns = 80): string => renderMarkdown(markdown, { width: columns, theme: NONE });
-const dark = (markdown: string, columns = 80, links = false): string =>
-  renderMarkdown(markdown, { width: columns, theme: DARK, links });
+const dark = (markdown: string, columns = 80, links = false, parseTimeout?: number): string =>
+  renderMarkdown(markdown, { width: columns, theme: DARK, links, ...(parseTimeout && { parseTimeout }) });
 const lines = (...all: string[]): string => all.join("\n");
 
 type Node = { value?: string; content?: Node; childNodes?: Node[] };
@@ -32,6 +33,37 @@ function shows(output: string, text: string): boolean {
   for (const character of strip(output)) if (wanted.startsWith(character, at)) at += character.length;
   return at === wanted.length;
 }
+
+test("a plain line is what its rendering is, in colours and without", () => {
+  const words = fc.constantFrom(
+    ..."a I an x so The end? Yes! 3, 1 1. 1) - * _ a_b_c http: www.a.b a@b.c x: Good. (c) &amp; # > ~~ ` e.g. 2a [x] é |".split(
+      " ",
+    ),
+  );
+  const marks = fc.string({ unit: fc.constantFrom(..."aB1 .,;:'\"?!()-_*`#<>[]\\/&@=+~|$%^{}\n\té") });
+  let plainOnes = 0;
+  const line = fc.oneof(
+    fc.array(words, { maxLength: 6 }).map((all) => all.join(" ")),
+    marks,
+  );
+  fc.assert(
+    fc.property(line, fc.integer({ min: 1, max: 40 }), (text, columns) => {
+      if (!isPlainLine(text, columns)) return;
+      plainOnes++;
+      deepEqual([plain(text, columns), dark(text, columns, true)], [text, text]);
+    }),
+    {
+      numRuns: 2_000,
+      examples: [
+        ["Good.", 5],
+        ["Written: 3 files (all of them), weren't they?", 80],
+      ],
+    },
+  );
+  ok(plainOnes > 50, String(plainOnes));
+  for (const text of ["1. one", "www.a.b", "a@b.c", "a  b", "a ", " a", "*a*", "http://a.b", "a\nb", "", "a.b"])
+    ok(!isPlainLine(text, 80), text);
+});
 
 describe("every example of a specification shows all of its text, at every width", () => {
   const ways = [20, 40, 80].flatMap((columns) => (["dark", "none"] as ThemeName[]).map((name) => ({ columns, name })));
@@ -271,7 +303,8 @@ test("no line is wider than the width, none leaves a style open, none ends with 
         deepEqual(openAfter(line), [], JSON.stringify(line));
         ok(!/\s$/.test(strip(line)), JSON.stringify(line));
       }
-      equal(plain(markdown, columns), strip(renderMarkdown(markdown, { width: columns, theme: DARK })));
+      const withoutLinks = output.includes("\x1b]8;") ? dark(markdown, columns) : output; // else they are the same
+      equal(plain(markdown, columns), strip(withoutLinks));
     }),
     { numRuns: 3000 },
   );
@@ -301,7 +334,7 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
   const nested = (depth: number, mark: string) =>
     Array.from({ length: depth }, (_, i) => `${" ".repeat(i * 2)}${mark} x`).join("\n");
   // biome-ignore format: one case a row.
-  const ODD: [string, string, string][] = [
+  const ODD: [what: string, markdown: string, text: string, isTooMuch?: number][] = [
     ["brackets", "[".repeat(50_000), "[".repeat(50_000)],
     ["quotes", `${">".repeat(20_000)} a`, "a"],
     ["quotes with spaces", `${"> ".repeat(10_000)}a`, "a"],
@@ -309,11 +342,11 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
     ["numbers in a line", `${"1. ".repeat(10_000)}a`, "a"],
     ["quotes in lists", `${"> - ".repeat(5_000)}a`, "a"],
     ["emphasis that does not end", "*a ".repeat(20_000), "*a ".repeat(20_000)],
-    ["emphasis in emphasis", `${"**a ".repeat(3_000)}${"b** ".repeat(3_000)}`, "a".repeat(3_000) + "b".repeat(3_000)],
-    ["emphasis of two kinds", `${"*a _b ".repeat(2_000)}${"c_ d* ".repeat(2_000)}`, "ab".repeat(2_000) + "cd".repeat(2_000)],
+    ["emphasis in emphasis", `${"**a ".repeat(3_000)}${"b** ".repeat(3_000)}`, "a".repeat(3_000) + "b".repeat(3_000), 100],
+    ["emphasis of two kinds", `${"*a _b ".repeat(2_000)}${"c_ d* ".repeat(2_000)}`, "ab".repeat(2_000) + "cd".repeat(2_000), 100],
     ["underscores", "a_".repeat(30_000), "a_".repeat(30_000)],
     ["images in images", `${"![a ".repeat(5_000)}${"](x)".repeat(5_000)}`, "a".repeat(5_000)],
-    ["lists in lists", nested(2_000, "-"), "x".repeat(2_000)],
+    ["lists in lists", nested(2_000, "-"), "x".repeat(2_000), 100],
     ["numbered lists in lists", nested(300, "1."), "x".repeat(300)],
     ["angles", "<".repeat(50_000), "<".repeat(50_000)],
     ["a table of many columns", `${"|a".repeat(2_000)}|\n${"|-".repeat(2_000)}|\n${"|b".repeat(2_000)}|`, "ab".repeat(2_000)],
@@ -324,9 +357,9 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
     ["a list of very many items", "- a\n".repeat(200_000), "a".repeat(200_000)],
     ["half a character", "a \ud83d b", "a b"],
   ];
-  for (const [what, markdown, text] of ODD)
+  for (const [what, markdown, text, parseTimeout] of ODD)
     test(what, () => {
-      const output = dark(markdown, 40);
+      const output = dark(markdown, 40, false, parseTimeout);
       ok(shows(output, text), strip(output).slice(0, 200));
     });
 
@@ -337,7 +370,7 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
   });
 
   test("a run of text that is too much leaves the others alone", () => {
-    const output = dark(`# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`, 40);
+    const output = dark(`# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`, 40, false, 100);
     ok(named(output).startsWith("<dim>#</b> <b><u><cyan>Head</c></u></b>\n\n"), output.slice(0, 100));
     ok(named(output).endsWith("\n\n<cyan>•</c> item"), output.slice(-100));
   });

@@ -108,7 +108,7 @@ describe("what comes is read", () => {
     [
       "a PDF that is damaged",
       ["application/pdf", "%PDF-1.7\ngarbage"],
-      /^Cannot read the PDF: it is damaged, or none\.$/,
+      /^Cannot read the PDF: it is damaged, or not a PDF\.$/,
     ],
     ["an image", ["image/png", "x"], /^Cannot fetch 'http:\S+': it is image\/png, and holds no text\.$/],
     ["bytes", ["application/octet-stream", Buffer.from([1, 0, 2])], /holds no text\.$/],

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { firstRules } from "../../../kernel/rules.ts";
-import { type Harness, harness } from "../../../sdk/testing.ts";
+import type { Harness, harness } from "../../../sdk/testing.ts";
 import { fakeOpenAI, call as makes, say } from "../../support/fake/openai.ts";
-import { type How, type Place, place, ROOT, zz } from "../../support/run.ts";
+import { type Place, place, ROOT, zz } from "../../support/run.ts";
 
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
@@ -279,8 +279,8 @@ test("--new-plugin says where nothing can be written", async () => {
   match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or fix that\.\n$/);
 });
 
-const write = (where: Place, name: string, code: string, flags: string[] = ["-A"], how: How = {}) =>
-  zz(where, ["--call", "write_plugin", JSON.stringify({ name, code }), ...flags], how);
+const write = (where: Place, name: string, code: string) =>
+  zz(where, ["--call", "write_plugin", JSON.stringify({ name, code }), "-A"]);
 const inHome = (where: { home: string }) =>
   existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
 
@@ -292,9 +292,9 @@ test("write_plugin adds a tool that the model has in the next round of the same 
     say("Done."),
   ]);
   const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-  const ran = await zz(where, [...model, "-A", "light"]);
+  const ran = await zz(where, [...model, "--allow-run=plugin lamp", "light"]);
   await fake.close();
-  equal(ran.stdout, "Done.\n", ran.stderr);
+  deepEqual([ran.stdout, ran.code], ["Done.\n", 0], ran.stderr);
   const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
   const file = join(where.home, "plugins", "lamp.ts");
   equal(told(1), `Wrote ${file}. It is in use, and adds the tool lamp.`);
@@ -304,28 +304,6 @@ test("write_plugin adds a tool that the model has in the next round of the same 
   equal((await zz(where, ["--call", "lamp"])).stdout, "on\n");
   equal((await zz(where, ["--undo"])).stdout, `Undone: created ${file}.\n`);
   equal(existsSync(file), false);
-});
-
-test("write_plugin replaces a plugin of the home, also one that was loaded at the start", async () => {
-  const where = place();
-  put(where, "plugins/lamp.ts", LAMP, "home");
-  const other = LAMP.replace("lamp", "torch").replace('"on"', '"lit"');
-  const fake = await fakeOpenAI([
-    makes(["write_plugin", { name: "lamp", code: other }]),
-    makes(["torch", {}]),
-    say("Done."),
-  ]);
-  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "-A", "light"]);
-  await fake.close();
-  match(fake.requests[1]!.body.messages.at(-1).content, /It is in use, and adds the tool torch\.$/);
-  equal(fake.requests[2]!.body.messages.at(-1).content, "lit");
-});
-
-test("write_plugin shows of one that is there what differs, under its name", async (t) => {
-  const code = LAMP.replace('"on"', '"lit"');
-  const run = await harness({ own: true, home: { "plugins/lamp.ts": LAMP } }, t);
-  match((await run.call("write_plugin", { name: "lamp", code })).text, /Refused/);
-  match(run.questions[0]!, /^┃ edit \/.*\/plugins\/lamp\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
 });
 
 /** Of the built zz, whose one checker has read TypeScript's libraries after the first plugin. */
@@ -339,6 +317,32 @@ function permit({ core }: Harness, allow: Options["allow"], deny: Options["deny"
   Object.assign(core.options, { allow, deny });
   core.rules.splice(0, core.rules.length, ...firstRules(core.options));
 }
+
+test("write_plugin replaces a plugin of the home, also one that was loaded at the start", async (t) => {
+  const run = await shared();
+  permit(run, ALL);
+  t.after(async () => {
+    writeFileSync(join(run.home, "plugins", "torch.ts"), torch);
+    await run.reload();
+  });
+  const code = torch.replace("torch", "flame").replace('"on"', '"lit"');
+  match((await run.call("write_plugin", { name: "torch", code })).text, /It is in use, and adds the tool flame\.$/);
+  equal((await run.call("flame")).text, "lit");
+});
+
+test("write_plugin shows of one that is there what differs, under its name", async (t) => {
+  const run = await shared();
+  permit(run, undefined);
+  const questions: string[] = [];
+  t.after(() => void delete run.core.ask);
+  run.core.ask = async (question) => {
+    questions.push(question);
+    return "n";
+  };
+  const code = torch.replace('"on"', '"lit"');
+  match((await run.call("write_plugin", { name: "torch", code })).text, /Refused/);
+  match(questions[0]!, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
+});
 
 for (const [what, code, reason] of [
   [
@@ -378,30 +382,27 @@ for (const [what, code, reason] of [
     deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
   });
 
-test("write_plugin gives a plugin up that never ends its loading", async () => {
-  const where = place();
-  const ran = await write(where, "lamp", plugin("{ for (;;); }"), ["-A"], { env: { ZZ_LOAD_LIMIT: "2" } });
-  match(ran.stderr, /loading it took longer than 2 s\. Move slow work into the tool\./);
-  deepEqual([ran.code, inHome(where)], [1, []]);
+test("write_plugin gives a plugin up that never ends its loading", async (t) => {
+  const run = await shared();
+  permit(run, ALL);
+  const { env } = run.core.io;
+  t.after(() => Object.assign(run.core.io, { env }));
+  Object.assign(run.core.io, { env: { ...env, ZZ_LOAD_LIMIT: "1" } });
+  const { text, failed } = await run.call("write_plugin", { name: "lamp", code: plugin("{ for (;;); }") });
+  match(text, /loading it took longer than 1 s\. Move slow work into the tool\./);
+  deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
 });
 
-for (const [flags, code] of [
-  [[], 4],
-  [["--allow-run=plugin lamp"], 0],
-] as [string[], number][])
-  test(`write_plugin with ${flags.join(" ") || "nothing allowed"} ends with ${code}`, async () => {
-    const where = place();
-    const ran = await write(where, "lamp", LAMP, flags);
-    equal(ran.code, code, ran.stderr);
-    if (!flags.length)
-      equal(
-        ran.stderr,
-        "write_plugin: Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.\n",
-      );
-    deepEqual(inHome(where), code ? [] : ["lamp.ts"]);
-  });
+test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
+  const run = await shared();
+  permit(run, undefined);
+  const { text, refused } = await run.call("write_plugin", { name: "lamp", code: LAMP });
+  equal(text, "Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.");
+  deepEqual([refused, inHome(run)], [true, ["torch.ts"]]);
+});
 
 for (const [what, refused, allow, deny] of [
+  ["itself allowed", false, { run: ["plugin lamp"] }],
   ["all writing allowed", true, { write: true }],
   ["npm allowed", true, { run: ["npm"] }],
   ["all allowed, but itself denied", true, ALL, { run: ["plugin lamp"] }],

@@ -60,6 +60,9 @@ export async function serve(script: Script, routes: Record<string, (request: See
   };
 }
 
+/** A pause that nobody waits for any more is not to keep the test file open. */
+const NOT_HOLDING = { ref: false };
+
 async function play(
   response: ServerResponse,
   { status = 200, headers = {}, body = [], ending = "end" }: Step,
@@ -67,7 +70,7 @@ async function play(
   response.writeHead(status, headers);
   response.flushHeaders();
   for (const piece of body) {
-    if (typeof piece === "number") await sleep(piece);
+    if (typeof piece === "number") await sleep(piece, undefined, NOT_HOLDING);
     else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
   }
   if (ending === "end") response.end();

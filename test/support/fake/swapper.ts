@@ -1,8 +1,7 @@
-// Swaps what a path leads to as fast as it can, until it is killed: node swapper.ts HOW NAME INSIDE OUTSIDE
+// Swaps what a path leads to as fast as it can. Its parent sends [HOW, NAME, INSIDE, OUTSIDE], or [] to pause it.
 import fs from "node:fs";
 
-const [how = "", name = "", inside = "", outside = ""] = process.argv.slice(2);
-const aside = `${name}.aside-of-the-swapper`;
+let [how, name = "", inside = "", outside = "", aside = ""]: string[] = [];
 const link = (to: string) => {
   fs.symlinkSync(to, aside);
   fs.renameSync(aside, name);
@@ -28,10 +27,16 @@ const STEPS: Record<string, () => void> = {
     fs.renameSync(aside, name);
   },
 };
-process.send?.("ready");
+process.on("message", (job: string[]) => {
+  const wasIdle = how === undefined;
+  [how, name = "", inside = "", outside = ""] = job;
+  aside = `${name}.aside-of-the-swapper`;
+  process.send?.(how ? "swapping" : "paused");
+  if (wasIdle) some();
+});
 process.on("disconnect", () => process.exit());
 function some(): void {
+  if (!how) return;
   for (let i = 0; i < 200; i++) STEPS[how]!();
   setImmediate(some);
 }
-some();

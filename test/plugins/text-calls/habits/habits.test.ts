@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
 import { type Asked, harness, type Setup } from "../../../../sdk/testing.ts";
+import "../../../support/lean.ts";
 import { call, say } from "../../../support/fake/openai.ts";
 import { needs } from "../../../support/needs.ts";
 import { repl } from "../../../support/repl.ts";
@@ -32,7 +33,7 @@ describe("Calls as other programs' models make them", () => {
         await t.test(`${tool} ${JSON.stringify(given)?.slice(0, 120)}`, async () => {
           for (const [name, content] of Object.entries({ "new.txt": null, ...FILES }))
             if (content === null) rmSync(join(it.root, name), { force: true });
-            else it.write(name, content);
+            else if (it.read(name) !== content) it.write(name, content);
           const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", it.root));
           next = [READ.map((path) => ["read_file", { path }]), [[tool, args]]];
           const { results, calls } = await it.ask("go");

@@ -1,0 +1,205 @@
+// Projects on other disks: FUSE, disks without modes, hard links or capital letters of their own, read-only, full, and gone.
+// Each has a command run on its copy of the project there, refused, kept and undone, or says why it asks beforehand.
+import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { type Harness, harness } from "../../../sdk/testing.ts";
+import "../../support/lean.ts";
+import { impossible, type Needed, type Test } from "../../support/needs.ts";
+import { needsView } from "../../support/view.ts";
+import { walk } from "../../support/walk.ts";
+
+const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
+const noMounts = (() => {
+  const at = fs.mkdtempSync(join(os.tmpdir(), "zz-mount-"));
+  const tried = `{ ! command -v bindfs || { bindfs /etc '${at}' && umount '${at}'; }; }`;
+  const { status } = sh("/", `[ -w /dev/fuse ] && mount -t tmpfs zz '${at}' && umount '${at}' && ${tried}`);
+  fs.rmSync(at, { recursive: true });
+  return status !== 0;
+})();
+const diskTest = (...programs: Needed[]): Test =>
+  noMounts ? impossible("nothing may be mounted here, or FUSE is missing") : needsView(...programs);
+
+interface Disk {
+  zz: Harness;
+  said: { key: string; asked?: () => void };
+  stop(): Promise<unknown>; // the disk goes away
+}
+/** A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it before. */
+async function onDisk(t: TestContext, argv: (back: string, at: string) => string[], setup = ""): Promise<Disk> {
+  const back = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
+  const said: Disk["said"] = { key: "n" };
+  const answer = async (_: string, keys?: string) => {
+    if (keys) said.asked?.();
+    return keys ? said.key : "";
+  };
+  const zz = await harness({ own: true, answer });
+  sh(back, setup);
+  const { dev } = fs.statSync(zz.root);
+  const [program, ...args] = argv(back, zz.root);
+  const server = spawn(program!, args, { stdio: "ignore" });
+  const ended = new Promise((resolve) => server.on("close", resolve).on("error", resolve));
+  const stop = () => {
+    server.kill("SIGKILL");
+    return ended;
+  };
+  t.after(async () => {
+    server.kill();
+    sh("/", `umount -l '${zz.root}'`);
+    await ended;
+    await zz.close();
+    fs.rmSync(back, { recursive: true, force: true });
+  });
+  for (let i = 0; i < 500 && fs.statSync(zz.root).dev === dev; i++) await new Promise((done) => setTimeout(done, 10));
+  notEqual(fs.statSync(zz.root).dev, dev, `${program} did not mount`);
+  return { zz, said, stop };
+}
+const bindfs =
+  (...options: string[]) =>
+  (back: string, at: string) => ["bindfs", "-f", ...options, back, at];
+const run = (zz: Harness, script: string) => zz.call("run_command", { command: `sh -c '${script}'` });
+
+const SETUP = `mkdir -p src/deep dist node_modules/m; echo one > a; echo two > b; echo s > src/s; echo x > src/deep/x; ln -s a link
+printf 'a\\0b' > bin; echo built > dist/old; echo m > node_modules/m/i; printf 'dist/\\nnode_modules/\\n' > .gitignore; git init -q`;
+/** Edits, removals, what becomes something else, and what git ignores, which is moved instead of written. */
+const SCRIPT = `echo more >> a; rm b; mkdir b; echo in > b/in; rm -r src; mkdir src; echo again > src/s; rm link; ln -s b link
+mkdir -p new/in; echo x > new/in/x; cat bin > bin2; echo 1 > dist/new; echo 2 > dist/old; touch -d 2001-02-03T04:05:06.789 dist/new; rm -r node_modules/m`;
+const contents = (root: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(walk(root)).map(([name, what]) => [name, what.replace(/^(\w+) \d+/, "$1")]));
+
+for (const [what, options] of [
+  ["FUSE", []],
+  [
+    "a disk that does not let modes and owners be set",
+    ["--chmod-deny", "--chown-deny", "--chgrp-deny", "--xattr-none"],
+  ],
+  ["a disk that keeps no modes", ["--perms=a=rwX", "--chmod-ignore", "--chown-ignore", "--chgrp-ignore"]],
+] as const)
+  diskTest("bindfs")(`${what}: no leaves all as it was, yes keeps it, /undo takes it back`, async (t) => {
+    const { zz, said } = await onDisk(t, bindfs(...options), SETUP);
+    const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
+    t.after(() => fs.rmSync(plain, { recursive: true, force: true }));
+    sh(plain, `${SETUP}\n${SCRIPT}`);
+    const was = walk(zz.root);
+    await run(zz, SCRIPT);
+    deepEqual(walk(zz.root), was, "after no");
+    said.key = "y";
+    const { text, failed } = await run(zz, SCRIPT);
+    equal(failed, false, text);
+    deepEqual(contents(zz.root), contents(plain), text);
+    await zz.restart();
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), was, zz.notes.join("\n"));
+    await zz.command("/redo");
+    deepEqual(contents(zz.root), contents(plain), zz.notes.join("\n"));
+    await zz.command("/undo");
+    await zz.call("write_file", { path: "new.txt", content: "new\n" });
+    equal(zz.read("new.txt"), "new\n");
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), was, zz.notes.join("\n"));
+  });
+
+diskTest("bindfs")("a mode that the disk did not take is named", async (t) => {
+  const { zz, said } = await onDisk(t, bindfs("--perms=a-x:a+D", "--chmod-ignore"), SETUP);
+  said.key = "y";
+  match((await run(zz, "chmod +x a; echo more >> b")).text, /did not take the new mode of 'a'\./);
+  doesNotMatch((await run(zz, "echo more >> a")).text, /new mode/);
+});
+
+diskTest("bindfs")("a read-only disk: nothing is asked for that could not be kept", async (t) => {
+  const { zz } = await onDisk(t, bindfs("-r"), SETUP);
+  const { text, failed } = await run(zz, "echo more >> a");
+  deepEqual([zz.questions, failed], [[], true]);
+  match(text, /changed: a \(not kept: the project lies on a read-only file system\)/);
+  match((await run(zz, "cat a")).text, /^one\n/);
+});
+
+diskTest()("a full disk: nothing is kept, and what was there is still there", async (t) => {
+  const { zz, said } = await onDisk(t, (_, at) => ["mount", "-t", "tmpfs", "-o", "size=800k", "zz", at]);
+  sh(zz.root, SETUP);
+  const was = walk(zz.root);
+  said.key = "y";
+  for (const script of [
+    "echo more >> a; head -c 900k /dev/zero > big",
+    "echo 2 > dist/old; head -c 900k /dev/zero > dist/big",
+  ]) {
+    match(
+      (await run(zz, script)).text,
+      /Nothing that it changed was kept: Cannot write '.+': the disk is full\. Make room\./,
+    );
+    deepEqual(walk(zz.root), was);
+  }
+  await run(zz, "echo more >> a");
+  equal(zz.read("a"), "one\nmore\n");
+});
+
+diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
+  const { zz, stop } = await onDisk(t, bindfs(), SETUP);
+  const running = run(zz, "echo go; sleep 1; echo more >> a");
+  while (!zz.events.some((event) => event.type === "progressed" && event.text.includes("go")))
+    await new Promise((done) => setTimeout(done, 20));
+  await stop();
+  const { text, failed } = await running;
+  ok(failed, text);
+  match(text, /Nothing that it changed was kept: its disk is gone\. Mount it again\./);
+  deepEqual(zz.questions, []);
+});
+
+diskTest("bindfs")("a disk that goes away while a question stands", async (t) => {
+  const { zz, said, stop } = await onDisk(t, bindfs(), SETUP);
+  said.key = "y";
+  let gone: Promise<unknown> | undefined;
+  said.asked = () => (gone = stop());
+  match(
+    (await run(zz, "echo more >> a")).text,
+    /Nothing that it changed was kept: .*its disk is gone\. Mount it again\./,
+  );
+  await gone;
+  const { text, failed } = await run(zz, "echo more >> a").catch(({ message }) => ({ text: message, failed: true }));
+  ok(failed, text);
+  match(text, /its disk is gone\. Mount it again\./);
+});
+
+diskTest("mount.exfat-fuse")(
+  "a disk that ignores case: asked for beforehand; one without hard links: sessions are kept",
+  async (t) => {
+    const at = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
+    const make = "truncate -s 8M image && mkfs.exfat image >&2 && mkdir on && losetup -f --show image";
+    const loop = sh(at, make).stdout.trim();
+    const tmp = process.env.TMPDIR;
+    t.after(() => {
+      sh("/", `umount -l '${at}/on'; losetup -d ${loop}`);
+      fs.rmSync(at, { recursive: true });
+    });
+    const { status, stderr } = sh(at, `mount.exfat-fuse ${loop} on`);
+    equal(status, 0, stderr);
+    process.env.TMPDIR = join(at, "on");
+    const zz = await harness({ own: true, answer: "yes", script: ["hello"] }).finally(() => {
+      if (tmp === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = tmp;
+    });
+    try {
+      zz.write("name", "one\n");
+      await zz.call("write_file", { path: "other", content: "x\n" });
+      await zz.command("/undo");
+      deepEqual([zz.read("other"), zz.read("NAME")], [undefined, "one\n"]);
+      await run(zz, "mv name NAME");
+      match(
+        zz.questions.at(-1)!,
+        /no copy of the project to run it on: the project lies on a disk that takes a capital/,
+      );
+      ok((await zz.ask("hi")).session);
+      await zz.restart();
+      equal(zz.chat.messages.length, 2);
+    } finally {
+      await zz.close();
+    }
+  },
+);
+
+test("nothing is left mounted", () => {
+  doesNotMatch(fs.readFileSync("/proc/self/mountinfo", "utf8"), /zz-disk-|zz-mount-/);
+});

@@ -1,0 +1,259 @@
+// Files that the index lists and did not read, and components that TypeScript does not: an answer that may lack something
+// because of them says so, and a rename that would miss a use in them is refused.
+import { doesNotMatch, equal, match } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { type Place, place, ROOT, zz } from "../../support/run.ts";
+
+type Files = Record<string, string | Buffer>;
+function project(files: Files): Place {
+  const where = place();
+  for (const [name, content] of Object.entries(files)) {
+    fs.mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
+    fs.writeFileSync(join(where.cwd, name), content);
+  }
+  return where;
+}
+async function call(where: Place, tool: string, args: object): Promise<{ said: string; code: number | null }> {
+  const { stdout, stderr, code } = await zz(where, ["--allow-write", "--call", tool, JSON.stringify(args)]);
+  return { said: (stdout + stderr).trimEnd(), code };
+}
+
+const large = (text: string, comment = "//"): string => text + `${comment} ${"x".repeat(98)}\n`.repeat(11_000);
+const minified = (text: string): string => `${text}/*${"y".repeat(6_000)}*/`;
+const wide = (text: string): Buffer => Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(text, "utf16le")]);
+const swapped = (text: string): Buffer =>
+  Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from(text, "utf16le").swap16()]);
+const LIB = "export function helper(a: number) { return a; }\nexport class Box { size = 1 }\nexport const grün = 1;\n";
+const USER = 'import { helper } from "./lib";\nhelper(1);\n';
+
+describe("A rename", () => {
+  const uses = 'import { helper } from "./lib";\nexport const used = helper(2);\n';
+  const symbol = { symbol: "helper", to: "aid" };
+  const refused: [what: string, files: Files, args: object, because: RegExp][] = [
+    [
+      "too large",
+      { "large.ts": large(uses) },
+      symbol,
+      /1 file that was not read: large\.ts \(1\.1 MB\)\. See with grep/,
+    ],
+    ["too large, the use at its end", { "large.ts": `${large('import "./lib";\n')}${uses}` }, symbol, /large\.ts/],
+    ["minified", { "min.ts": minified(uses) }, symbol, /not read: min\.ts \(minified\)/],
+    ["UTF-16", { "wide.ts": wide(uses) }, symbol, /not read: wide\.ts \(not UTF-8\)/],
+    ["UTF-16, the other way round", { "wide.ts": swapped(uses) }, symbol, /not read: wide\.ts \(not UTF-8\)/],
+    [
+      "Latin-1",
+      { "latin.ts": Buffer.from('import { grün } from "./lib";\ngrün;', "latin1") },
+      { symbol: "grün", to: "blau" },
+      /not read: latin\.ts \(not UTF-8\)/,
+    ],
+    [
+      "a component that is minified",
+      { "A.vue": minified(`<script>\n${uses}`) },
+      symbol,
+      /not read: A\.vue \(minified\)/,
+    ],
+    [
+      "five of them",
+      Object.fromEntries(["a", "b", "c", "d", "e"].map((name) => [`${name}.ts`, minified(uses)])),
+      symbol,
+      /5 files that were not read: a\.ts and b\.ts and c\.ts \(minified\) and 2 more\./,
+    ],
+    [
+      "a member",
+      { "min.ts": minified('import { Box } from "./lib";new Box().size') },
+      { symbol: "Box.size", to: "width" },
+      /min\.ts/,
+    ],
+  ];
+  for (const [what, files, args, because] of refused)
+    test(`is refused where a file was not read that has the name: ${what}`, async () => {
+      const where = project({ "lib.ts": LIB, "user.ts": USER, ...files });
+      const { said, code } = await call(where, "rename_symbol", args);
+      match(said, /^Cannot rename '.*' to '.*': it may be used in /);
+      match(said, because);
+      doesNotMatch(said, /\n/);
+      equal(code, 1);
+      equal(fs.readFileSync(join(where.cwd, "lib.ts"), "utf8"), LIB);
+    });
+
+  const made: [what: string, files: Files][] = [
+    ["has only a longer word", { "min.ts": minified('import { helpers } from "./helpers";helpers(1)') }],
+    ["imports nothing", { "min.js": minified("var helper = 1;helper++;") }],
+    ["is in another language", { "large.go": large("package a\n\nfunc helper() {}\n") }],
+    ["is data", { "data.json": `{"helper":"${"y".repeat(1_100_000)}"}` }],
+  ];
+  for (const [what, files] of made)
+    test(`is made where a file that was not read ${what}`, async () => {
+      const { said, code } = await call(project({ "lib.ts": LIB, "user.ts": USER, ...files }), "rename_symbol", {
+        symbol: "helper",
+        to: "aid",
+      });
+      match(said, /^Renamed 'helper' to 'aid' in 3 places:\n/);
+      equal(code, 0);
+    });
+
+  const total = "export const total = (n: number) => n;\nexport class Cart { sum() { return 1; } }\n";
+  const setup = (code: string, rest = ""): string => `<script setup lang="ts">\n${code}\n</script>\n${rest}`;
+  const page = (code: string): string => `<html><body><script type="module">\n${code}\n</script></body></html>\n`;
+  const components: [what: string, files: Files, symbol: string, rows: RegExp | undefined][] = [
+    [
+      "a Vue component that imports it",
+      { "A.vue": setup('import { total } from "./total";\ntotal(1);', "<template><p>{{ total(2) }}</p></template>") },
+      "total",
+      /:\nA\.vue:2: import \{ total \} from "\.\/total";\nA\.vue:3: total\(1\);\nA\.vue:5: <template>/,
+    ],
+    ["under another name", { "A.vue": setup('import { total as t } from "./total";\nt(1);') }, "total", /^A\.vue:2:/m],
+    ["as a namespace", { "A.vue": setup('import * as all from "./total";\nall.total(1);') }, "total", /^A\.vue:3:/m],
+    [
+      "by way of another module",
+      { "index.ts": 'export * from "./total";\n', "A.vue": setup('import { total } from "./index";\ntotal(1);') },
+      "total",
+      /^A\.vue:2:/m,
+    ],
+    ["from nowhere known", { "A.vue": setup('import { total } from "@/total";\ntotal(1);') }, "total", /^A\.vue:2:/m],
+    ["that a build imports for it", { "A.vue": setup("const n = total(1);") }, "total", /^A\.vue:2:/m],
+    [
+      "a Svelte component",
+      { "A.svelte": '<script>\nimport { total } from "./total";\n</script>\n{total(1)}\n' },
+      "total",
+      /^A\.svelte:2:/m,
+    ],
+    ["a page", { "a.html": page('import { total } from "./total.js";\ntotal(1);') }, "total", /^a\.html:2:/m],
+    ["a member", { "A.vue": setup('import { Cart } from "./total";\nnew Cart().sum();') }, "Cart.sum", /^A\.vue:3:/m],
+    ["a name of its own", { "A.vue": setup("const total = 1;\nconsole.log(total);") }, "total", undefined],
+    ["a property of that name", { "A.vue": setup("const n = item.total;") }, "total", undefined],
+    [
+      "another module's",
+      { "other.ts": "export const total = 2;\n", "A.vue": setup('import { total } from "./other";\ntotal;') },
+      "total",
+      undefined,
+    ],
+    ["a package's", { "A.vue": setup('import { total } from "node:os";\ntotal;') }, "total", undefined],
+    ["a comment", { "A.vue": setup("// total(1)") }, "total", undefined],
+  ];
+  for (const [what, files, symbol, rows] of components)
+    test(`${rows ? "is refused" : "is made"} where a component uses it: ${what}`, async () => {
+      const { said, code } = await call(project({ "total.ts": total, ...files }), "rename_symbol", {
+        ...{ symbol, path: "total.ts", to: "renamed" },
+      });
+      equal(code, rows ? 1 : 0, said);
+      match(
+        said,
+        rows ? /^Cannot rename '.*': components and pages use it too, and are not read by meaning:\n/ : /^Renamed/,
+      );
+      if (rows) match(said, rows);
+    });
+});
+
+describe("An answer that may lack what was not read", () => {
+  const where = project({
+    "lib.ts": LIB,
+    "user.ts": USER,
+    "large.ts": large('import { helper } from "./lib";\nexport function inLarge() { return helper(2); }\n'),
+    "min.ts": minified('import { helper } from "./lib";export function minned(){return helper(3)}'),
+    "go.mod": "module a\n",
+    "lib.go": "package a\n\nfunc Helper() {}\n",
+    "large.go": large("package a\n\nfunc inGo() { Helper() }\n"),
+    "package-lock.json": `{"helper":"${"y".repeat(1_100_000)}"}`,
+  });
+  const all: [tool: string, args: object, expected: RegExp][] = [
+    [
+      "find_references",
+      { symbol: "helper" },
+      /\n\[Not read, though 'helper' stands there: large\.ts \(1\.1 MB\), min\.ts \(minified\); grep shows where\]$/,
+    ],
+    [
+      "find_references",
+      { symbol: "Helper" },
+      /\n\[Not read, though 'Helper' stands there: large\.go \(1\.1 MB\); grep shows where\]$/,
+    ],
+    [
+      "find_references",
+      { symbol: "inLarge" },
+      /^Cannot find a use of 'inLarge': in what was read, .*\n\[Not read, .*: large\.ts \(1\.1 MB\); grep shows where\]$/,
+    ],
+    ["find_references", { symbol: "Box" }, /^lib\.ts:2: [^[]*\[definition\]$/],
+    ["find_references", { symbol: "nowhere" }, /^Cannot find a use of 'nowhere': no code names it\. [^[]*$/],
+    [
+      "find_definition",
+      { symbol: "inLarge" },
+      /^Cannot find a definition of 'inLarge': in what was read, nothing has that name\..*\n\[Not read, .*large\.ts/,
+    ],
+    ["find_definition", { symbol: "Box" }, /^lib\.ts:2: [^[]*$/],
+    [
+      "find_symbols",
+      { query: "minne" },
+      /\n\[Not read, though 'minne' stands there: min\.ts \(minified\); grep shows where\]$/,
+    ],
+    ["find_symbols", { query: "zzz", path: "large.ts" }, /\n\[Not read: large\.ts \(1\.1 MB\); grep searches it\]$/],
+    ["get_function", { name: "inLarge" }, /in what was read, none has that name.*\n\[Not read, .*large\.ts/],
+    [
+      "get_function",
+      { name: "inLarge", path: "large.ts" },
+      /^Cannot show function 'inLarge': 'large\.ts' was not read \(1\.1 MB\)\. Try grep and read_file\.$/,
+    ],
+    ["get_class", { name: "Any", path: "min.ts" }, /^Cannot show class 'Any': 'min\.ts' was not read \(minified\)\./],
+    [
+      "get_dependents",
+      { path: "lib.ts" },
+      /^user\.ts:1: \.\/lib\n\[Not read, and may import it: large\.ts \(1\.1 MB\), min\.ts \(minified\)\]$/,
+    ],
+    ["get_dependents", { path: "user.ts" }, /^Nothing imports 'user\.ts'\.$/],
+    [
+      "get_dependencies",
+      { path: "large.ts" },
+      /^What 'large\.ts' imports is not known: it was not read \(1\.1 MB\)\. grep searches it\.$/,
+    ],
+    ["get_dependencies", { path: "min.ts" }, /^What 'min\.ts' imports is not known: it was not read \(minified\)\./],
+    ["get_dependencies", { path: "user.ts" }, /^user\.ts:1: \.\/lib → lib\.ts \{helper\}$/],
+    [
+      "get_dependencies",
+      {},
+      /\n\[Not read, so that what these import is not counted: large\.go and large\.ts \(1\.1 MB\), min\.ts \(minified\)\]$/,
+    ],
+    [
+      "rename_symbol",
+      { symbol: "inLarge", to: "x" },
+      /: in what was read, nothing has that name\..*\n\[Not read, .*large\.ts/,
+    ],
+    ["repo_map", { query: "minned" }, /^\[Not read: .*min\.ts \(minified\)\]$/m],
+  ];
+  for (const [tool, args, expected] of all)
+    test(`says so: ${tool} ${JSON.stringify(args)}`, async () => match((await call(where, tool, args)).said, expected));
+});
+
+test("a grammar that cannot be loaded is named by each answer that may lack its files", async () => {
+  const where = project({ "a.py": "def one(): pass\n", "b.go": "package b\n\nfunc Two() {}\n" });
+  const copy = join(place().cwd, "dist");
+  fs.cpSync(join(ROOT, "dist"), copy, { recursive: true, filter: (name) => !/\/types$|\.mjs$/.test(name) });
+  fs.cpSync(join(ROOT, "package.json"), join(copy, "..", "package.json"));
+  fs.writeFileSync(join(copy, "grammars", "go.wasm.br"), "no grammar");
+  const asked = [
+    ["find_definition", { symbol: "Two" }],
+    ["find_references", { symbol: "Two" }],
+    ["find_symbols", { query: "Two" }],
+    ["get_function", { name: "Two" }],
+    ["get_function", { name: "Two", path: "b.go" }],
+    ["get_dependencies", { path: "b.go" }],
+    ["get_dependencies", {}],
+    ["get_structure", {}],
+    ["get_todos", {}],
+    ["repo_map", {}],
+  ];
+  const tool = `export default (zz) => zz.tool({ name: "each", description: "d", async run(_, ctx) {
+    const said = [];
+    for (const [name, args] of ${JSON.stringify(asked)}) said.push((await ctx.call(name, args)).text);
+    said.push((await ctx.call("find_definition", { symbol: "one" })).text);
+    return JSON.stringify(said);
+  } });`;
+  fs.writeFileSync(join(copy, "each.mjs"), tool);
+  const env = { ...process.env, ZZ_HOME: where.home };
+  const args = [join(copy, "zz.js"), "--plugin", join(copy, "each.mjs"), "--call", "each"];
+  const said: string[] = JSON.parse(execFileSync(process.execPath, args, { cwd: where.cwd, env, encoding: "utf8" }));
+  equal(said.pop(), "a.py:1: def one()");
+  for (const [i, text] of said.entries())
+    match(text, /b\.go.*the grammar of Go cannot be loaded: /, `${asked[i]![0]}: ${text}`);
+});

@@ -1,0 +1,31 @@
+// Small functions for plugins, beside what they stand for.
+import { equal } from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { block } from "../../kernel/prompt.ts";
+import { thousands, wordsOf } from "../../sdk/text.ts";
+
+test("thousands() is what toLocaleString() gives for an integer", () =>
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), fc.integer({ min: 1, max: 1e12 }), (count, parts) => {
+      for (const one of [count, Math.trunc(count / parts)]) equal(thousands(one), (one || 0).toLocaleString("en"));
+    }),
+    { examples: [[0, 1], [999, 1], [1_000, 1], [-1_000, 1], [-999, 1], [1_234_567, 1]] },
+  )); // biome-ignore format: one line
+
+const FILE = block("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
+for (const [what, text, words] of [
+  ["words alone", "what is this?", "what is this?"],
+  ["a file before them", `${FILE}\n\nwhat does @a.ts do?`, "what does @a.ts do?"],
+  [
+    "two files and piped text",
+    [FILE, block("FILE c", ""), block("STDIN", "x"), "sum up\nall"].join("\n\n"),
+    "sum up\nall",
+  ],
+  ["a file alone", FILE, "FILE a.ts"],
+  ["two files alone", `${FILE}\n\n${block("FILE c", "c")}`, "FILE a.ts"],
+  ["a block behind them", `see\n\n${FILE}`, `see\n\n${FILE}`],
+  ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],
+  ["nothing", "", ""],
+] as const)
+  test(`wordsOf() ${what}`, () => equal(wordsOf(text), words));

@@ -1,0 +1,23 @@
+// Many runs of the program in a few processes that are not the test's: each with its own environment and folder.
+import { type ChildProcess, fork } from "node:child_process";
+import { join } from "node:path";
+import { after } from "node:test";
+import { environment, type How, type Place, type Ran } from "./run.ts";
+
+/** Runs the program as `zz()` does, in a process that is free. What it learned of keys stays there: give each run keys of its own. */
+export function mains(): (where: Place, args: string[], how?: Pick<How, "env">) => Promise<Ran> {
+  const [all, free]: ChildProcess[][] = [[], []];
+  after(() => all!.forEach((child) => void child.kill("SIGKILL")));
+  return async (where, args, how = {}) => {
+    const child = free!.pop() ?? fork(join(import.meta.dirname, "fake", "mains.ts"), [], { execArgv: [] });
+    if (!all!.includes(child)) all!.push(child);
+    const started = performance.now();
+    const { promise, resolve, reject } = Promise.withResolvers<Omit<Ran, "ms">>();
+    const ended = (code: number | null) => reject(new Error(`The process ended with ${code} in the middle of a run.`));
+    child.once("exit", ended).once("message", resolve);
+    child.send({ args, env: environment(where, how), cwd: where.cwd });
+    const ran = await promise.finally(() => child.off("exit", ended));
+    free!.push(child);
+    return { ...ran, ms: performance.now() - started };
+  };
+}

@@ -136,6 +136,25 @@ const protocol = {
   },
 };
 
+/**
+ * The colours of code are loaded with the first code that has some: defining the grammars of all languages takes most of the time
+ * that an answer in a terminal would otherwise wait for.
+ */
+const colours = {
+  name: "colours",
+  setup(build) {
+    const { resolve } = createRequire(import.meta.url);
+    const library = JSON.stringify(resolve("cli-highlight"));
+    build.onResolve({ filter: /^cli-highlight$/ }, () => ({ path: "cli-highlight", namespace: "colours" }));
+    build.onLoad({ filter: /.*/, namespace: "colours" }, () => ({
+      resolveDir: import.meta.dirname,
+      contents: ["highlight", "supportsLanguage"]
+        .map((name) => `export const ${name} = (...args) => require(${library}).${name}(...args);`)
+        .join("\n"),
+    }));
+  },
+};
+
 /** The quantizer of sixels makes a global of itself, which a module may not. */
 const quantizer = {
   name: "quantizer",
@@ -278,7 +297,7 @@ await build({
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
   },
-  plugins: [parser, client, protocol, quantizer, builtins, own],
+  plugins: [parser, client, protocol, quantizer, colours, builtins, own],
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",

@@ -75,9 +75,12 @@ function unpack(folder) {
   const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
   const packed = Buffer.from(text.slice(text.lastIndexOf("\\n//") + 3), "base64");
   const bytes = process.getBuiltinModule("zlib").brotliDecompressSync(packed);
+  const made = new Set();
   let start = bytes.indexOf("\\n") + 1;
   for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {
-    fs.mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });
+    const above = path.join(folder, path.dirname(name));
+    if (!made.has(above)) fs.mkdirSync(above, { recursive: true });
+    made.add(above);
     fs.writeFileSync(path.join(folder, name), bytes.subarray(start, start + length));
     start += length;
   }

@@ -64,7 +64,7 @@ function bases(root: string, home?: string): string[] {
   if (own) tryTo(() => fs.mkdirSync(own, { mode: 0o700 }));
   const temporary = real([os.tmpdir(), "/dev/shm", "/var/tmp"]);
   const all = [...temporary.filter(isNear), ...real(own ? [own] : []), ...temporary.filter((at) => !isNear(at))];
-  return all.filter((at) => /^[\w./-]+$/.test(at) && !isInside(root, at));
+  return all.filter((at) => isPlainName(at) && !isInside(root, at));
 }
 
 interface Tools {
@@ -89,10 +89,12 @@ export function openView(programs: Programs, root: string): View {
   }
 }
 
-/** The project is first mounted under a plain name, since some names cannot be written in an overlay's options. */
+/** A project whose name cannot be written in an overlay's options is first mounted under a plain one, as a second step. */
 const MOUNT = `mount=$1 own=$2 root=$3 layers=$4; shift 4
-"$mount" --bind -- "$root" "$own/lower" && "$mount" -t overlay overlay -o "$layers" "$own/merged" && exec "$@"
+{ [ "$root" = - ] || "$mount" --bind -- "$root" "$own/lower"; } && "$mount" -t overlay overlay -o "$layers" "$own/merged" &&
+exec "$@"
 exit 125`;
+const isPlainName = (at: string): boolean => /^[\w./-]+$/.test(at);
 
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
 const folders = new Set<string>();
@@ -131,9 +133,10 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
   const own = ownFolder(base, ["lower", "upper", "work", "merged"]);
   const at = (name: string) => path.join(own, name);
   orClear(own, () => fs.chmodSync(at("upper"), fs.statSync(root).mode & 0o7777));
-  const layers = `lowerdir=${at("lower")},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
+  const [lower, mounted] = isPlainName(root) ? [root, "-"] : [at("lower"), root];
+  const layers = `lowerdir=${lower},upperdir=${at("upper")},workdir=${at("work")},userxattr`;
   const inside = (options: string, argv: string[]) => [
-    ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, root, options],
+    ...[unshare, "-Urm", "--", "/bin/sh", "-c", MOUNT, "sh", mount, own, mounted, options],
     ...argv,
   ];
   return {
@@ -143,9 +146,12 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     began: fs.statSync(at("began")).ctimeMs,
     wrap: (argv) => inside(layers, argv),
     async list(folders) {
-      const seen = `lowerdir=${at("upper")}:${at("lower")},userxattr`;
-      const input = Buffer.from(folders.map((name) => `./${name}\0`).join(""), "latin1");
-      const { ok, out } = await outcome(programs, inside(seen, ["/bin/sh", "-c", LIST, at("merged")]), input);
+      const seen = `lowerdir=${at("upper")}:${lower},userxattr`;
+      const names = folders.map((name) => `./${name}`);
+      const isFew = names.join("").length < MAX_ARGUMENTS && names.every((name) => /^[ -~]*$/.test(name)); // Node's are UTF-8
+      const argv = ["/bin/sh", "-c", isFew ? LIST : LIST_MANY, at("merged"), ...(isFew ? names : [])];
+      const input = isFew ? "" : Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
+      const { ok, out } = await outcome(programs, inside(seen, argv), input);
       return ok ? new Set(out.split("\0").map((name) => name.slice("./".length))) : undefined;
     },
     close: () => close(own),
@@ -153,7 +159,9 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
 }
 
 /** Lists folders. A name may appear twice, but one that is missing counts as a removed file. */
-const LIST = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
+const LIST = `cd "$0" && exec find "$@" -mindepth 1 -maxdepth 1 -print0`;
+const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' sh`;
+const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
 function outcome(

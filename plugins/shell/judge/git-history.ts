@@ -34,13 +34,15 @@ export async function secretsInGit({ root, git, programs, permissions, signal }:
   if (!programs.find("git")) return nothing;
 
   let index = false;
-  const tracked = await ask(["ls-files", "-z", "--full-name", ":/"], (name) => !(index = permissions.secret(name)));
+  const [tracked, tips] = await Promise.all([
+    ask(["ls-files", "-z", "--full-name", ":/"], (name) => !(index = permissions.secret(name))),
+    ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
+  ]);
   if (tracked.code) {
     if (/not a git repository/.test(tracked.err)) return nothing;
     if ((await ask(["rev-parse", "--git-dir"])).code) return unknown;
     index = true;
   }
-  const tips = await ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]);
   const key = `${root}\0${tips.out}`;
   if (!known.has(key)) {
     known.clear(); // older states are not needed any more

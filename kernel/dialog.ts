@@ -120,11 +120,10 @@ const opened = (talk: Talk): Promise<Ctx> => (talk.opening ??= begin(talk));
 async function begin(talk: Talk): Promise<Ctx> {
   const { core, first, open } = talk;
   const waits = !first.words;
-  const setup = core.ask && waits ? commandFor(core, "model") : undefined;
+  const setup = core.ask && commandFor(core, "model");
   const found = await open();
   if (!found && !setup) note(core, NO_MODEL);
-  const chat = found ?? openChat(core, await fallbackModel(core));
-  talk.chat = chat;
+  const chat = (talk.chat = found ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
   await start(core, chat, true, true);
   void learnWindow(core, chat);

@@ -37,7 +37,7 @@ export const printAnswer = (io: Io, text: string): Promise<void> => print(io, te
 export function print({ stdout }: Io, text: string, tidy = clean): Promise<void> {
   const shown = stdout.isTTY ? tidy(veil(text)) : veil(text);
   return new Promise((done, failed) =>
-    stdout.write(shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
+    stdout.write(!shown || shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
       if (!error || codeOf(error) === "EPIPE") done();
       else failed(fileFault("write the answer to", "stdout", error));
     }),

@@ -156,8 +156,8 @@ export async function firstModel(core: Core, name: string): Promise<string> {
 const LOCAL_LIMIT = 300;
 
 export const NO_MODEL =
-  "No model to ask: set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url URL for a server of your " +
-  "own). Without any, --model offline finds definitions, references and TODOs in this folder.";
+  "No model to ask: type /setup at zz's prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
+  "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
   const { model } = chat;
@@ -184,6 +184,6 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   return told;
 }
 
-/** The last model that a session used. */
-export const modelOf = ({ header, branch }: Saved): string =>
-  String(branch().findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");
+/** The last model that a session used, on whichever branch: going back does not change it. */
+export const modelOf = ({ header, entries }: Saved): string =>
+  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");

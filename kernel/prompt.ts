@@ -94,7 +94,7 @@ export function fillTemplate(body: string, rest: string, given: Record<string, s
   const names = [...places].filter((place) => /^[a-z]/.test(place));
   const stray = [...named.keys()].find((name) => !names.includes(name));
   const wrong = stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
-  const remedy = `${missing.join(" and ")} must be said. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
+  const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
   if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
   return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) || !words.length ? text : `${text}\n\n${all.trim()}`;
 }

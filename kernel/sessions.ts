@@ -119,7 +119,7 @@ export function openSession(home: string, which: string | Header, warn: (text: s
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
-  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Close that one, or go on in a copy with --fork");
+  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
   const adapter = jsonLines(file, warn);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
@@ -255,10 +255,11 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
   return undefined;
 }
 
-/** The one session whose id starts like that. */
+/** The one session whose id, or a later part of it, starts like that. */
 export function findSession(home: string, start: string): string {
   const ids = sessionIds(home);
-  const fits = ids.includes(start) ? [start] : ids.filter((id) => id.startsWith(start));
+  const isMeant = (id: string) => id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
+  const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
   if (fits.length === 1 && fs.statSync(sessionFile(home, fits[0]!)).isFile()) return fits[0]!;
   const why = fits.length ? `${fits.length} begin like that. Give more of it` : "there is none. `zz --sessions` lists them";
   throw usage(`Cannot open session '${start}': ${why}.`);

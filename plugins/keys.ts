@@ -41,6 +41,6 @@ function insert(line: Line, text: string): void {
 async function undo({ files, ask, note }: Ctx): Promise<void> {
   const last = files.changes().findLast(({ undone }) => !undone);
   if (!last) return note("Nothing to undo.");
-  const key = await ask?.(`Undo: '${last.path}' was ${last.did}? [y/N] `, "yn");
+  const key = await ask?.(`Undo “${last.did} ${last.path}”? [y/N] `, "yn");
   if (key === "y") note((await files.undo("1")).text);
 }

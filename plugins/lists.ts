@@ -183,16 +183,32 @@ const narrow = (text: string, room: number): string =>
     .map((line) => clip(line, room))
     .join("\n");
 
+/** What is typed, by its whole name, its sign alone, or a name that keyboards show. */
+function keyRow(given: string, known: Known): Row | undefined {
+  const rows = [
+    ...sections(known).get(TYPING)!,
+    ...known.keys.map(({ name, description }): Row => [name, description]),
+  ];
+  const name = given
+    .toLowerCase()
+    .replace(/\balt\b/, "meta")
+    .replace(/\benter$/, "return")
+    .replace(/^esc$/, "escape");
+  const isIt = ([row]: Row) =>
+    [row, row.replace(/^\//, "")].some((one) => one.toLowerCase() === name || one.replace(/[A-Z]+$/, "") === given);
+  return given ? rows.find(isIt) : undefined;
+}
+
 function one(given: string, { commands, plugins, keys }: About): string {
   const command = commands.find(({ name }) => name === given);
-  const key = keys.find(({ name }) => name === given.toLowerCase());
-  if (!command && key) return columns([[key.name, key.description]], availableColumns()).join("\n");
+  const key = keyRow(given, { commands, plugins, keys });
+  if (!command && key) return columns([key], availableColumns()).join("\n");
   if (!command) {
     const near = commands
       .filter(({ name }) => name.includes(given) || given.includes(name))
       .map(({ name }) => `/${name}`);
     throw new Error(
-      `There is no command '/${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
+      `There is no command or key '${given}'. ${near.length ? `There is: ${near.join(", ")}.` : "/help lists them."}`,
     );
   }
   const { name, usage = "", examples = {}, description, group = OTHER, owner } = command;

@@ -179,6 +179,6 @@ function abilities(tools: ChatRequest["tools"]): string {
     `zz is offline: this is not a model, it only matches words to tools. ${can.length ? "It understands:" : "It has no tools now."}`,
     ...can,
     "",
-    "For a model: set OPENAI_API_KEY, start Ollama, or pass --model provider/model.",
+    "For a model: type /setup at the prompt, or pass --model provider/model.",
   ].join("\n");
 }

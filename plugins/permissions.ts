@@ -172,7 +172,7 @@ function table(rules: readonly Rule[]): string {
     ...rows,
     "  ·  allow  read   the project, but for files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
-    "  ·  deny   run    rm -r, sudo, chmod, git push --force …  (zz)",
-    "  ·  ask           everything else; without a terminal: no  (zz)",
+    "  ·  deny   run    sudo, chown, git push --force, npm publish …  (zz)",
+    "  ·  ask           everything else, or what it changed; without a terminal: no  (zz)",
   ].join("\n");
 }

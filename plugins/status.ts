@@ -205,7 +205,8 @@ export function groups(messages: readonly Message[]): Part[] {
   };
   for (const message of messages) {
     if (message.role === "user")
-      for (const [key, text] of Object.entries(message.news ?? {})) add(`prompt: ${key.split("/")[1]}`, tokensOf(text));
+      for (const [key, text] of Object.entries(message.news ?? {}))
+        add(`prompt: ${key.split("/")[1]}, changed`, tokensOf(text));
     if (message.role === "user") add(message.aside ? "what zz told it" : "your messages", tokensOf(message.text));
     else if (message.role === "tool") add(`results of ${message.name}`, tokensOf(message.text));
     else {

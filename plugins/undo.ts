@@ -31,7 +31,7 @@ export default (zz: Zz) => {
       value: "N",
       optional: true,
       group: "files and undo",
-      description: `${does}, in this folder's last session (${usage})`,
+      description: `${does}, in the last session that changed files here (${usage})`,
       run: (value, ctx) => undoOrRedo(value === true ? "1" : String(value), ctx),
     });
   }
@@ -52,7 +52,7 @@ export default (zz: Zz) => {
   zz.flag({
     name: "changes",
     group: "files and undo",
-    description: "list what this folder's last session changed",
+    description: "list what the last session that changed files here did",
     run: (_, ctx) => list(ctx),
   });
 };
@@ -83,9 +83,10 @@ async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promis
 
 function list({ files }: Ctx): Result {
   const changes = files.changes();
+  const turns = Math.max(0, ...changes.map(({ turn }) => String(turn).length));
   const rows = changes.map(
     ({ id, turn, tool, did, path, undone }) =>
-      `${String(id).padStart(3)}  turn ${turn}  ${did.padEnd(7)}  ${path}  (${tool}${undone ? ", undone" : ""})`,
+      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turns)}  ${did.padEnd(7)}  ${path}  (${tool}${undone ? ", undone" : ""})`,
   );
   return { text: rows.join("\n") || "Nothing was changed.", data: changes };
 }

@@ -209,7 +209,7 @@ export async function sendPrompt(hub: Hub, name: string, prompt: string, rest: s
   const args = argumentsOf(known, rest);
   const missing = known.args.filter((one) => one.required && args[one.name] === undefined).map((one) => one.name);
   if (missing.length)
-    throw fault(`Cannot send '${prompt}': ${missing.join(" and ")} must be said. Type them after the name.`);
+    throw fault(`Cannot send '${prompt}': it needs ${missing.join(" and ")}. Type them after the name.`);
   const { messages = [] } = await link.prompt(prompt, args, ctx);
   const texts = messages.map(({ role, content }: any) => {
     const { text, images } = told([content].flat());

@@ -7,6 +7,7 @@ interface Screen {
   write(text: string): void;
   press(settled: boolean): Promise<string>; // the next key; settled: ignores keys held down or typed ahead
   size(): { columns: number; rows: number };
+  soon?(): Promise<string>; // what is typed within a moment; "": nothing
   words?(first: string): Promise<string>; // reads the rest of a line, returns the key that it means; "": it was deleted
 }
 
@@ -16,6 +17,7 @@ const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
+const GRANTS = /^[AF]$/; // they allow more than this once, and may be the first letter of a reason
 
 /**
  * Shows the question, then returns an offered key or Enter; words count as a no that says why. Until all of it is
@@ -48,11 +50,13 @@ export async function putQuestion(text: string, keys: string | undefined, screen
     for (;;) {
       const typed = await screen.press(isPaged);
       if (LEAVE.test(typed) || keyOf(typed, (keys ?? "n").replace(/[^n]/g, ""))) return typed;
-      if (isEnd && (ENTER.test(typed) || (keys && keyOf(typed, keys)))) return typed;
+      const more = isEnd && GRANTS.test(typed) && keys?.includes(typed) ? await screen.soon?.() : undefined;
+      const said = more && !/^\p{C}/u.test(more) ? typed + more : typed;
+      if (isEnd && (ENTER.test(said) || (keys && keyOf(said, keys)))) return said;
       if (isPaged && canGoBack && BACK.test(typed)) return "back";
       if (!isEnd && FORWARD.test(typed)) return "on";
       const isChoice = keys !== undefined && keys.length > 1;
-      const key = isEnd && isChoice && WORDS.test(typed) ? await screen.words?.(typed) : undefined;
+      const key = isEnd && isChoice && WORDS.test(said) ? await screen.words?.(said) : undefined;
       if (key) return key;
     }
   }

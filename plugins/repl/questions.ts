@@ -1,4 +1,5 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
+import timers from "node:timers/promises";
 import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
 import { putQuestion, rowsOf } from "./pager.ts";
@@ -22,7 +23,8 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
   keepWords(keyboard);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
   const words = async (first: string) => meant(keyboard, await readWords(first, press), keys);
-  const key = keyOf(await putQuestion(question, keys, { size, write, press, words }), keys);
+  const soon = () => keySoon(keyboard);
+  const key = keyOf(await putQuestion(question, keys, { size, write, press, soon, words }), keys);
   write(keyboard.question.said ? "\n" : `${key}\n`);
   keyboard.question.isNo = key === "n";
   redraw(keyboard);
@@ -111,6 +113,16 @@ async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boole
   const typed = await new Promise<string>((resolve) => (question.onKey = resolve));
   question.onKey = undefined;
   return typed;
+}
+
+const LETTER_MS = 600; // between two letters of someone who types slowly
+
+/** The next key, if it comes within a moment. */
+async function keySoon({ question }: Keyboard): Promise<string> {
+  const typed = new Promise<string>((resolve) => (question.onKey = resolve));
+  const key = await Promise.race([typed, timers.setTimeout(LETTER_MS, "")]);
+  question.onKey = undefined;
+  return key;
 }
 
 async function waitUntilNobodyTypes({ question }: Keyboard): Promise<void> {

@@ -61,6 +61,11 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     if (startsAtPrompt) await promptForMessage(keyboard);
     const opened = open(keyboard, startsAtPrompt);
     opened.catch(() => close(keyboard)); // there is no model: zz says why
+    if (!startsAtPrompt) {
+      await opened.catch(() => {});
+      const command = host.begins();
+      if (command) await obey(`/${command}`);
+    }
     let message: string | undefined = startsAtPrompt ? await nextMessage(keyboard) : host.text;
     for (; message !== undefined; message = await nextMessage(keyboard)) {
       if (message.trim()) await obey(message.trim());

@@ -144,7 +144,7 @@ async function enterServer(zz: Zz, person: Person, ctx: Ctx): Promise<Plan> {
     const url = (/^https?:\/\//.test(typed) ? typed : `http://${typed}`)
       .replace(/\/+$/, "")
       .replace(/\/chat\/completions$/, "");
-    if (!typed || !URL.canParse(url))
+    if (!/[a-z\d]/i.test(typed) || !URL.canParse(url))
       person.say(`Cannot use '${typed}': not a URL. Write it like http://host:port/v1.`);
     else {
       const plan = await enterKey(zz, person, ctx, url);

@@ -702,8 +702,11 @@ describe("help and templates", { concurrency: 2 }, () => {
       /^conversation:$[\s\S]*^ {2}\/quit [\s\S]*^sessions and model:$[\s\S]*^ {2}\/status [\s\S]*^files and undo:$[\s\S]*^ {2}\/undo [\s\S]*^code:$[\s\S]*^settings:$[\s\S]*^templates:$[\s\S]*^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m,
     );
     await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*\n?.*mine\.js\)/);
+    await gives("/help F9", /\n {2}f9 +a key of mine\n/);
+    await gives("/help Alt+Enter", /\n {2}meta\+return +\w/);
+    for (const sign of ["@FILE", "@", "!", "//"]) await gives(`/help ${sign}`, new RegExp(`\\n {2}${sign}[A-Z]* +\\w`));
     await gives("/help other", /other:\n {2}\/dance \[HOW\] +a dance \(mine\)\n\n?.*›/);
-    await gives("/help danc", "There is no command '/danc'. There is: /dance.");
+    await gives("/help danc", "There is no command or key 'danc'. There is: /dance.");
   });
 
   test(

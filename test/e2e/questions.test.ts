@@ -43,6 +43,29 @@ for (const [cols, rows] of [
     await zz.leave();
   });
 
+test("Words that begin with A or F are a reason, however slowly they are typed; A alone allows", async (t) => {
+  const where = asksBefore(place());
+  const zz = await repl(t, { where, script: [...Array(3).fill(run("touch made")), say("Done.")] });
+  zz.type(`go${KEY.enter}`);
+  await zz.sees("Allow?");
+  for (const [n, letter] of ["A", "F"].entries()) {
+    await sleep(SETTLED);
+    for (const key of [letter, ..." test first", KEY.enter]) {
+      zz.type(key);
+      await sleep(key === letter ? 300 : 20);
+    }
+    await zz.sees(new RegExp(`Allow\\?${"[\\s\\S]*Allow\\?".repeat(n + 1)}`));
+    const said = zz.fake.requests.at(-1)!.body.messages.at(-1).content;
+    match(said, new RegExp(`the person said no to run access to "touch made": ${letter} test first`));
+  }
+  ok(!existsSync(join(where.cwd, "made")));
+  await sleep(SETTLED);
+  zz.type("A");
+  await zz.sees("Done.");
+  ok(existsSync(join(where.cwd, "made")));
+  await zz.leave();
+});
+
 test("Enter takes the default, which is no; a reason after n goes to the model", async () => {
   const zz = await again([run("touch made"), run("touch made"), say("Done.")]);
   zz.type(`go${KEY.enter}`);

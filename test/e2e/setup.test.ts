@@ -79,6 +79,17 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(again);
 });
 
+test("`zz words` without a model first helps to set one up, then asks it", async (t) => {
+  const server = await keyed(t);
+  const term = terminal(place(), ["good", "day"], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  await at(term, SELECT, ENTER);
+  await at(term, "OpenAI key:", SECRET, ENTER);
+  await at(term, /gpt-4o\n[\s\S]*gpt-4o-mini/, ENTER);
+  await term.sees("From the server.");
+  equal(server.requests.at(-1)!.body.messages.at(-1).content, "good day");
+  await leave(term);
+});
+
 test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () => {
   const where = place();
   for (const [key, way] of [
@@ -190,7 +201,8 @@ test("Another server is found by its address alone: /v1 is added, and a server w
 test("An address that nobody answers at is told in a sentence and asked for again", async () => {
   const term = terminal(place(), []);
   await at(term, SELECT, DOWN, DOWN, ENTER);
-  await at(term, "Base URL", "http://127.0.0.1:49/v1", ENTER);
+  await at(term, "Base URL", "-", ENTER);
+  await at(term, "Cannot use '-': not a URL.", "http://127.0.0.1:49/v1", ENTER);
   await at(term, "Its key", "x", ENTER);
   await at(term, /Cannot reach '127\.0\.0\.1:49'.*\n[\s\S]*\? Base URL, as http:\/\/host:port\/v1:\s*$/, KEY.ctrlC);
   await term.sees("Nothing was changed");

@@ -194,7 +194,7 @@ test("A window that changes its size leaves a question at the prompt to be read"
     term.resize(cols, 24);
     await sleep(50);
   }
-  ok(term.screen().includes("Undo: 'new.txt' was created? [y/N]"), term.screen());
+  ok(term.screen().includes("Undo “created new.txt”? [y/N]"), term.screen());
   term.type("n");
   await term.sees(/\[y\/N\] n\s*\n.*›\s*$/);
 });

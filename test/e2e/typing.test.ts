@@ -320,7 +320,7 @@ test("Ctrl+Z on an empty line undoes the last change, after asking", async (t) =
   await term.sees("Written.");
   await term.sees(/›\s*$/);
   term.type("\x1a");
-  await term.sees("Undo: 'new.txt' was created? [y/N]");
+  await term.sees("Undo “created new.txt”? [y/N]");
   await sleep(300);
   term.type("n");
   await sleep(100);

@@ -1,5 +1,5 @@
 // What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -144,3 +144,38 @@ describe("chat.send() during a turn", () => {
   });
 });
 const SENDS = `export default (zz) => zz.tool({ name: "sends", description: "d", run(_, { chat }) { chat.send("more"); return "sent"; } });`;
+
+test("A model that was chosen answers when the conversation is opened again, also after going back behind the choice", async (t) => {
+  const second = (zz: Zz) =>
+    void zz.provider({
+      name: "second",
+      models: async () => [{ id: "a" }, { id: "b" }],
+      async *chat() {
+        yield { text: "From the second." };
+        yield { finish: "stop" };
+      },
+    });
+  const zz = await harness({ plugins: [counter, second] }, t);
+  await zz.ask("one");
+  const first = zz.ctx.chat.model;
+  await zz.ctx.chat.use("second/b");
+  await zz.ask("two");
+  const { id } = zz.ctx.chat;
+  zz.ctx.chat.back(null);
+  await zz.ask("three");
+  zz.ctx.sessions.open();
+  await zz.ctx.chat.use(first);
+  zz.ctx.sessions.open(id!);
+  equal(zz.ctx.chat.model, "second/b");
+});
+
+test("A session is found by its id, by the beginning of it, and by that of a later part, as lists show it", async (t) => {
+  const zz = await harness({}, t);
+  await zz.ask("one");
+  const { id } = zz.ctx.chat;
+  const [day, time, tail] = id!.split("-") as [string, string, string];
+  for (const start of [id!, `${day}-${time}`, tail, tail.slice(0, 4)])
+    equal(zz.ctx.sessions.read(start).header.id, id, start);
+  for (const start of [tail.slice(0, 3), tail.slice(1), "none"])
+    throws(() => zz.ctx.sessions.read(start), /^Error: Cannot open session '.*': there is none\./, start);
+});

@@ -1,5 +1,5 @@
 // What the gate says, by rules, paths and what a tool says of its own needs; and what a call may then do to files.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -620,6 +620,52 @@ test("What was sent back is told as not allowed, and no edit that shows a change
     [true, "the person said yes"],
     [false, "the person sent it back"],
   ]);
+});
+
+test("What was allowed while another question stood open needs no question; what else the call needs does", async (t) => {
+  const questions: string[] = [];
+  let release = () => {};
+  const open = new Promise<void>((resolve) => (release = resolve));
+  const reader = (zz: Zz) =>
+    zz.tool({
+      name: "look",
+      kind: "read",
+      description: "looks",
+      params: { paths: "string[]" },
+      needs: ({ paths }: { paths: string[] }) => ({ read: paths }),
+      run: () => "seen",
+    });
+  const answer = async (question: string, keys?: string) => {
+    if (!keys) return "";
+    questions.push(question);
+    if (questions.length > 1) return "n";
+    await open;
+    return "A";
+  };
+  const zz = await harness({ plugins: [reader], answer }, t);
+  const asked = [["/etc/hosts"], ["/etc/hosts", "/etc/fstab"], ["/etc/hosts"]];
+  const calls = asked.map((paths) => zz.call("look", { paths }));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  release();
+  const failed = (await Promise.all(calls)).map((one) => one.failed === true);
+  deepEqual(failed, [false, true, false]);
+  equal(questions.length, 2);
+  match(questions[1]!, /\/etc\/fstab/);
+});
+
+test("Files that are written leave nothing open", { skip: process.platform !== "linux" }, async (t) => {
+  const zz = await harness({ answer: async (_, keys) => (keys ? "A" : "") }, t);
+  await zz.call("write_file", { path: "a/0", content: "x" });
+  const before = fs.readdirSync("/proc/self/fd").length;
+  for (let i = 1; i <= 20; i++) await zz.call("write_file", { path: `a/${i}`, content: "x" });
+  equal(fs.readdirSync("/proc/self/fd").length, before);
+});
+
+test("What cannot be listed is told in a sentence", async (t) => {
+  const zz = await harness({}, t);
+  zz.write("file", "");
+  await rejects(zz.ctx.files.list("none"), /^Error: Cannot list 'none': no such folder\. Check the path\.$/);
+  await rejects(zz.ctx.files.list("file"), /^Error: Cannot list 'file': it is a file\. Read it\.$/);
 });
 
 // ── bad input ──

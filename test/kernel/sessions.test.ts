@@ -384,7 +384,7 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
     deepEqual([code, stdout], [1, ""]);
     equal(
       stderr,
-      `Cannot open session '${ID}': another zz (process ${process.pid}) has it open. Close that one, or go on in a copy with --fork.\n`,
+      `Cannot open session '${ID}': another zz (process ${process.pid}) has it open. Go on there, close it, or use a copy with --fork.\n`,
     );
     equal(fs.readFileSync(file, "utf8"), whole);
     equal(fs.readFileSync(lockOf(where.home), "utf8"), held);

@@ -164,7 +164,7 @@ for (const prompt of [
     deepEqual(calls, []);
     match(text, /not a model/);
     match(text, /- where is NAME defined\? +\(find_definition\)/);
-    match(text, /OPENAI_API_KEY.*Ollama.*--model/);
+    match(text, /For a model: type \/setup at the prompt, or pass --model/);
   });
 
 test("offline: in zz's own folder the turn loop is runTurn, at its real line", async () => {

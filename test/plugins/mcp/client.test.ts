@@ -373,7 +373,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_tools", { servers: ["e"] });
     await zz.ask("/e__args-prompt Paris state=Texas");
     match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
-    await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': city must be said/);
+    await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': it needs city/);
     await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
     const [last] = zz.requests.at(-1)!.messages.slice(-1);
     match(

@@ -50,8 +50,8 @@ describe("fillTemplate() with named places", () => {
     test(`${JSON.stringify(body)} with ${JSON.stringify(rest)}`, () => equal(fillTemplate(body, rest, named), text));
 
   const WRONG: [body: string, rest: string, named: Record<string, string>, message: RegExp][] = [
-    ["$lang", "", {}, /^Cannot fill in '\/tr': lang must be said\. Add lang=VALUE after the name\.$/],
-    ["$lang $tone $lang", "x", {}, /lang and tone must be said\. Add lang=VALUE tone=VALUE after/],
+    ["$lang", "", {}, /^Cannot fill in '\/tr': it needs lang\. Add lang=VALUE after the name\.$/],
+    ["$lang $tone $lang", "x", {}, /it needs lang and tone\. Add lang=VALUE tone=VALUE after/],
     ["$lang", "", { lagn: "a" }, /there is no place 'lagn'\. Did you mean 'lang'\?$/],
     ["$1", "", { lang: "a" }, /there is no place 'lang'\. It has none with a name\.$/],
   ];
@@ -144,7 +144,7 @@ describe("-t and -p", { concurrency: 2 }, () => {
       ["-t", "tz"],
       /^Cannot use the template 'tz': there is no template 'tz'\. Did you mean 'tr'\?\n$/,
     ],
-    ["a place that nothing fills", ["-t", "tr"], /^Cannot fill in '\/tr': lang must be said\./],
+    ["a place that nothing fills", ["-t", "tr"], /^Cannot fill in '\/tr': it needs lang\./],
     ["a name that no place has", ["-t", "tr", "-p", "lnag", "x"], /there is no place 'lnag'\. Did you mean 'lang'\?/],
     [
       "-p without a template",

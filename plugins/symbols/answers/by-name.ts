@@ -1,7 +1,7 @@
 // References in other languages: by name, since only TypeScript's are known by meaning.
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
-import { textIn } from "../encoding.ts";
+import { readText } from "../encoding.ts";
 import type { Found } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
@@ -45,8 +45,8 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
   const places: Place[] = [];
   const unread: string[] = [];
   for (const file of looked) {
-    const text = await ctx.files.read(file).then(
-      ({ bytes }) => textIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)), // as the index read it
+    const text = await readText(ctx, file).then(
+      ({ text }) => text,
       () => undefined,
     );
     if (text === undefined) unread.push(file);

@@ -1,6 +1,7 @@
 // find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { readText } from "../encoding.ts";
 import { bestFor } from "../match.ts";
 import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
@@ -193,7 +194,7 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
       return kind === "missing" || (isUnseen && kind === "internal") ? [{ line, spec, names: own[i]!.names }] : [];
     });
     if (!doubtful.length) continue;
-    const { text } = await ctx.files.read(file);
+    const { text } = await readText(ctx, file);
     const hit = doubtful.find(({ names }) => names.some((one) => takesName(one, name, text)));
     if (hit) rows.push(`${file}:${hit.line}: from "${hit.spec}"`);
   }

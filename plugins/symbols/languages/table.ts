@@ -46,7 +46,7 @@ const C_DECLARATIONS = `
 
 /** Kotlin: strings, and the blanks that end a statement in the middle of a line. */
 const ENDED = new RegExp(
-  /"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.){1,6}'|(?<=[\w?>)\]"'}!+-] *) (?=\})/.source +
+  /"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.){1,6}'| (?=\})(?<=[\w?>)\]"'}!+-] +)/.source +
     /|(?<=\}) (?=(?:(?:private|public|internal|protected|override|open|abstract|final|suspend) )*(?:fun|val|var)\b)/
       .source,
   "g",

@@ -42,10 +42,17 @@ const SUBCOMMANDS: Record<string, Set<string>> = {
 const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
 
-/** Whether any command of the line has effects that a copy cannot contain. */
-export function goesBeyond(line: readonly Simple[]): boolean {
+/** Why a copy cannot contain the effects of a command of the line; undefined if it can contain them all. */
+export function whyBeyond(line: readonly Simple[]): string | undefined {
   const hasBackground = line.some(({ ends }) => ends === "background");
-  return line.some((one) => reachesOut(one, hasBackground) || (one.ends === undefined && staysUp(one)));
+  for (const one of line) {
+    if (one.ends === undefined && staysUp(one)) return `'${one.text}' runs until it is stopped`;
+    if (!reachesOut(one, hasBackground)) continue;
+    const isGit = /^git(-|$)/.test(path.basename(one.words[0] ?? ""));
+    const what = isGit ? "changes the repository" : "reaches other machines, or services of this one";
+    return `'${one.text}' ${what}`;
+  }
+  return undefined;
 }
 
 /** A line may talk to programs that it started in the background: its network has nothing else on it. */

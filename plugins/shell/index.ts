@@ -261,6 +261,8 @@ async function whyBeforehand(
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
   const needs = Object.entries(all) as [Kind, Need[]][];
+  const { whyBeyond } = await import("./beyond.ts");
+  const beyond = onView ? undefined : whyBeyond(judgement.simple);
   const answers = needs.flatMap(([kind, list]) =>
     list.map((need, i) => {
       const name = typeof need === "string" ? need : need.name;
@@ -273,7 +275,7 @@ async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): P
             ? `it needs ${kind} access to '${name}'`
             : judgement.simple[i]?.why === NO_SANDBOX
               ? NO_SANDBOX
-              : `'${name}' is not on any list`),
+              : (beyond ?? `'${name}' is not on any list`)),
       };
     }),
   );
@@ -312,7 +314,13 @@ async function sandboxName({ sandbox }: Config, { programs }: Ctx): Promise<stri
 function sandboxLine(sandbox: string | undefined, net: Net, strict = false): string {
   if (!sandbox) return "No sandbox here (bubblewrap is missing or switched off): it can do whatever you can.";
   const reach =
-    net === "all" ? "all of the network" : net === "none" ? "no network" : `of the network ${net.join(", ")}`;
+    net === "all"
+      ? "all of the network"
+      : net === "none"
+        ? strict
+          ? "no network"
+          : "no network, but a host that it tries is asked for"
+        : `of the network ${net.join(", ")}`;
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }
 

@@ -66,8 +66,8 @@ export async function judgedOnCopy(
   if (!isAsked && (first.verdict === "deny" || isUnknown)) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
     return undefined;
-  const [{ goesBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
-  if (goesBeyond(judged.simple)) return undefined;
+  const [{ whyBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
+  if (whyBeyond(judged.simple)) return undefined;
   const hidden = judged.reads.length ? outsideOf(root) : [];
   const ownTmp = judged.reads.length ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.

@@ -1,7 +1,7 @@
 // References in other languages: by name, since only TypeScript's are known by meaning.
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
-import { textIn } from "../encoding.ts";
+import { readText } from "../encoding.ts";
 import type { Found } from "../match.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { Place } from "../refs/contract.ts";
@@ -19,7 +19,8 @@ const TOGETHER = [
 
 export interface NamedUses {
   places: Place[];
-  notes: string[]; // that it is by name, and what was not looked into
+  note: string; // that it is by name
+  missed: string[]; // what was not looked into
   covers(file: string): boolean; // whether such a file would have been found, if it used it
 }
 
@@ -35,7 +36,7 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
     return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
   };
   const fitting = [...files].filter(covers);
-  if (!fitting.length) return { places: [], notes: [], covers };
+  if (!fitting.length) return { places: [], note: "", missed: [], covers };
   const looked = fitting.sort().slice(0, MAX_FILES);
   const [{ prepare }, { placesOf }] = await Promise.all([
     import("../languages/grammar.ts"),
@@ -45,22 +46,22 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
   const places: Place[] = [];
   const unread: string[] = [];
   for (const file of looked) {
-    const text = await ctx.files.read(file).then(
-      ({ bytes }) => textIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)), // as the index read it
+    const text = await readText(ctx, file).then(
+      ({ text }) => text,
       () => undefined,
     );
     if (text === undefined) unread.push(file);
     else places.push(...placesIn(file, text, placesOf(file, text, name), index.facts(file)!, name));
   }
   const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
-  const notes = [
-    `[By name: what else is called ${name} counts too, since ${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning]`,
-    ...(fitting.length > looked.length
-      ? [`[${plural(fitting.length - looked.length, "more file")}; grep shows them]`]
-      : []),
+  const note = `[By name: what else is called ${name} counts too, since ${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning]`;
+  const more = fitting.length - looked.length;
+  const missed = [
+    ...(more ? [`[Not looked at: ${plural(more, "more file")} with that name; grep shows them]`] : []),
     ...unread.slice(0, 3).map((file) => `[Not looked at: ${file}: it cannot be read]`),
+    ...(unread.length > 3 ? [`[Not looked at: ${plural(unread.length - 3, "more file")} that cannot be read]`] : []),
   ];
-  return { places, notes, covers: (file) => covers(file) && !unread.includes(file) };
+  return { places, note, missed, covers: (file) => covers(file) && !unread.includes(file) };
 }
 
 type At = { line: number; column: number; start: number; end: number };

@@ -1,5 +1,6 @@
 // Uses in Vue and Svelte components, and in pages: a rename cannot follow them, since TypeScript does not read these files.
 import type { Ctx } from "zz";
+import { readText } from "../encoding.ts";
 import { isComponent } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
 import { using } from "../rows.ts";
@@ -32,7 +33,7 @@ export async function usesInComponents(
   );
   const rows: string[] = [];
   for (const file of users) {
-    const { text } = await ctx.files.read(file);
+    const { text } = await readText(ctx, file);
     const own = index.facts(file)!;
     const places = placesOf(file, text, name);
     const isUse = ({ start, end }: { start: number; end: number }): boolean =>

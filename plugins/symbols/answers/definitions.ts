@@ -1,6 +1,7 @@
 // find_definition, find_symbols, get_structure, get_function and get_class.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { readText } from "../encoding.ts";
 import { bestFor, type Found, fuzzy } from "../match.ts";
 import type { Index } from "../project.ts";
 import { defining, generated } from "../rows.ts";
@@ -178,7 +179,7 @@ export async function showPart(
   }
   const shown: string[] = [];
   for (const { path: file, line, end } of fits.slice(0, 5)) {
-    const { text, hash } = await ctx.files.read(file);
+    const { text, hash } = await readText(ctx, file);
     const last = Math.min(end, line + MAX_PART_LINES - 1);
     const lines = text
       .replace(/^\ufeff/, "")

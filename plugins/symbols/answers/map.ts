@@ -1,20 +1,24 @@
 // repo_map, and the map in the prompt.
 import crypto from "node:crypto";
 import type { Ctx, Result } from "zz";
-import { notUtf8 } from "zz/text";
+import { notUtf8, plural } from "zz/text";
 import { type Index, mayRead } from "../project.ts";
+import { countTokens } from "../rank/tokens.ts";
 import type { MapRequest, RepoMap, Source, Survey } from "../rank.ts";
 import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
+import { isMade } from "../scan/made.ts";
 import { historyOf } from "./history.ts";
 import { importGraph } from "./imports.ts";
 import { isMapped, lastName } from "./rows.ts";
 import { freshIndex, lean, type ShownMap, type State, unattended } from "./state.ts";
+import { named, unreadCode } from "./unread.ts";
 
 const MAP_TOKENS = 2_000;
 const [WINDOW_SHARE, MIN_TOKENS, MAX_TOKENS] = [0.08, 1_000, 8_000]; // of the map in the prompt: a part of the model's window
 const MAX_WINDOW_SHARE = 0.1; // also of a small window, which could not hold MIN_TOKENS
 const UNKNOWN_WINDOW_TOKENS = 2_560; // 8 % of a window of 32,000
+const MAX_UNREAD_SHARE = 0.1; // of its tokens may say what was not read
 const MIN_NEW_SHARE = 0.1; // of the map's lines must be new or gone before the model gets it again
 const MAX_NEW_FOCUS = 10; // files that came at once and are put first; with more, a branch was switched
 const REMAP_DELAY_MS = 200; // ms; by then the request has been sent, and no further line comes at once
@@ -172,13 +176,22 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const { came, went } = changesByOthers(sent, index, ctx);
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
   const query = words.slice(-3).join("\n");
-  const { text, files: all } = await mapFor(state, index, { query, tokens }, ctx, state.arrived);
+  const unread = unreadOnMap(index, ctx, tokens);
+  const rest = tokens - countTokens(`\n${unread}`);
+  const { text, files: all } = await mapFor(state, index, { query, tokens: rest }, ctx, state.arrived);
   const code = new Set(index.files);
   const files = all.filter((file) => code.has(file));
-  const shown = text && [text, VERIFY_NOTE, state.partial].filter(Boolean).join("\n");
+  const shown = text && [text, VERIFY_NOTE, unread, state.partial].filter(Boolean).join("\n");
   const isNews = !sent || went.length || came.some((file) => files.includes(file)) || isOutdated(sent.text, shown);
   state.mapLook = { version, tokens, changes };
   state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
+}
+
+/** What the map lacks, in one line; "": nothing that people wrote. */
+function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
+  const all = unreadCode(index, ctx).filter(({ path: file }) => !isMade(file));
+  const lines = [`[Not read: ${named(all)}]`, `[Not read: ${plural(all.length, "file")}]`];
+  return all.length ? (lines.find((line) => countTokens(line) <= tokens * MAX_UNREAD_SHARE) ?? "") : "";
 }
 
 /** Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone knows. */

@@ -1,10 +1,11 @@
 // find_references, check_types and rename_symbol, from the language service.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { readText } from "../encoding.ts";
 import { bestFor } from "../match.ts";
 import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
-import type { Place } from "../refs/contract.ts";
+import type { At, Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
@@ -23,7 +24,7 @@ import {
 } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 import { mayUse, named } from "./unread.ts";
-import { foreignUses, usesOf } from "./uses.ts";
+import { foreignUses, type Uses, usesOf } from "./uses.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
@@ -36,12 +37,16 @@ const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
   if (!args.path || SCRIPT.test(args.path)) state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, others, left, users, file } = await definitionsOf(index, args, ctx);
-  const sources = all.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
-  const named = others.length || !all.length ? await usesByName(index, wanted, others, ctx) : NONE;
+  const { wanted, all, others, left, users, file } = definitionsOf(index, args, ctx);
+  const sources = all.length || users.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
+  const named = others.length || !(all.length || users.length) ? await usesByName(index, wanted, others, ctx) : NONE;
   const asText = textHits(wanted, index, named.covers, ctx); // meanwhile
   asText.catch(() => {}); // awaited below
-  const { found, unlocated } = users.length
+  const {
+    found,
+    unlocated,
+    left: beyond,
+  }: Uses = users.length
     ? await foreignUses(state, index, wanted, users, { path: file, line: args.line }, ctx, sources)
     : await usesOf(
         all,
@@ -52,24 +57,27 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
   const unsure = await unresolvedUses(state, index, wanted, known, ctx);
   const said = await asText;
-  if (!found.length && unlocated.length && !said.length && !unsure.length) throw new Error(unlocated[0]);
-  if (!found.length && !said.length && !unsure.length)
-    throw new Error(`Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`);
+  const missed = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
+  if (!found.length && !said.length && !unsure.length) {
+    const [why = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`, ...more] =
+      unlocated;
+    throw new Error([why, ...more.map((one) => `[${one}]`), ...missed].join("\n"));
+  }
   const first = Math.max(args.start ?? 1, 1) - 1;
   const { shown, rows } = pageOf(found, first, args.symbol);
   noteShown(shown, ctx);
   if (first) return { text: rows.join("\n"), data: found };
   const elsewhere = said.length ? ["In other files, as text:", ...said] : [];
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
-  const notes = unlocated.map((why) => `[${why}]`);
+  const notes = [...unlocated.map((why) => `[${why}]`), ...missed];
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
-  const text = [...(named.places.length ? named.notes : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
+  const text = [...(named.places.length ? [named.note] : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
     .filter(Boolean)
     .join("\n");
   return { text, data: found };
 }
 
-const NONE: NamedUses = { places: [], notes: [], covers: () => false };
+const NONE: NamedUses = { places: [], note: "", missed: [], covers: () => false };
 
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
@@ -113,8 +121,8 @@ function nearestTo(index: Index, name: string, ctx: Ctx): string {
   return names.length ? `Nearest: ${names.join(", ")}.` : "Try grep.";
 }
 
-/** The definitions that a name may refer to; if the project has none, the first place that mentions it. */
-async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
+/** The definitions that a name may refer to; if the project has none, the files that use it. */
+function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const wanted = nameIn(symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
@@ -134,11 +142,7 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
   }
   const isForeign = exact.every(({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature));
   const users = isForeign ? using(index.pageIndexes, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
-  const [first] = named.length ? [] : users.filter((one) => !file || one === file);
-  const places = named
-    .filter(({ path }) => SCRIPT.test(path))
-    .map(({ path, line }) => ({ path, line, name }))
-    .concat(first ? [{ path: first, line: line ?? (await lineWith(first)), name }] : []);
+  const places = named.filter(({ path }) => SCRIPT.test(path)).map(({ path, line }) => ({ path, line, name }));
   return {
     wanted: name,
     all: places.slice(0, MAX_DEFINITIONS),
@@ -146,12 +150,6 @@ async function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQue
     left: Math.max(places.length - MAX_DEFINITIONS, 0),
     ...{ users, file }, // of a name that nothing of the project defines
   };
-
-  async function lineWith(path: string): Promise<number> {
-    const lines = (await ctx.files.read(path)).text.split(/\r?\n/);
-    const isUse = (row: string) => row.split(/[^\w$#]+/).includes(name) && !/^\s*(\/\/|\/?\*)/.test(row);
-    return lines.findIndex(isUse) + 1 || 1;
-  }
 }
 
 /** `const { a } = await import("x")` */
@@ -193,7 +191,7 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
       return kind === "missing" || (isUnseen && kind === "internal") ? [{ line, spec, names: own[i]!.names }] : [];
     });
     if (!doubtful.length) continue;
-    const { text } = await ctx.files.read(file);
+    const { text } = await readText(ctx, file);
     const hit = doubtful.find(({ names }) => names.some((one) => takesName(one, name, text)));
     if (hit) rows.push(`${file}:${hit.line}: from "${hit.spec}"`);
   }
@@ -251,7 +249,7 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
 export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   state.remote.start();
   const index = await freshIndex(state, ctx);
-  const { wanted, all, others: byName, left } = await definitionsOf(index, args, ctx);
+  const { wanted, all: defined, others: byName, left, users, file } = definitionsOf(index, args, ctx);
   const sources = await sourcesOf(state, index, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
@@ -259,6 +257,9 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     throw cannot(
       `only TypeScript and JavaScript are known by meaning, and ${byName[0].path}:${byName[0].line} is neither. find_references shows the places by name; edit each of them.`,
     );
+  const about = { path: file, line: args.line };
+  const foreign = users.length ? await foreignUses(state, index, wanted, users, about, ctx, sources) : undefined;
+  const all = foreign ? foreignThing(foreign, wanted, about, cannot) : defined;
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all;
   const first = await state.remote.ask("references", [at!], index, ctx, sources);
@@ -276,6 +277,11 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     );
   const { edits, refused } = await state.remote.ask("rename", [at!, args.to], index, ctx, sources);
   if (refused) throw new Error(refused);
+  const isEdited = ({ path, start, end }: Place) =>
+    edits.some((edit) => edit.path === path && edit.start <= start && end <= edit.end);
+  const missed = foreign?.found[0]?.places.find((one) => isNamed(one, wanted, { path: at!.path }) && !isEdited(one));
+  if (missed && !args.line)
+    throw cannot(`2 things are: ${at!.path}:${at!.line}, ${missed.path}:${missed.line}. Choose one by path and line.`);
   const why = await unseen(state, index, at!, edits, ctx);
   if (why) throw cannot(why);
   const byFile = Map.groupBy(edits, (edit) => edit.path);
@@ -296,6 +302,41 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     ].join("\n"),
     data: edits,
   };
+}
+
+const isNamed = (
+  { path, line, start, end, kind }: Place,
+  name: string,
+  about: { path: string | undefined; line?: number | undefined },
+): boolean =>
+  end - start === name.length &&
+  kind !== "comment" &&
+  (!about.path || path === about.path) &&
+  (!about.line || line === about.line);
+
+/** Where to begin, with a name that the project takes from elsewhere: a rename reaches one file of those that take it. */
+function foreignThing(
+  { found, left }: Uses,
+  name: string,
+  about: { path: string | undefined; line: number | undefined },
+  cannot: (why: string) => Error,
+): At[] {
+  const groups = found
+    .map(({ places }) => places.filter((one) => isNamed(one, name, about)))
+    .filter(([first]) => first);
+  const all = groups.map(([first]) => ({ path: first!.path, line: first!.line, name }));
+  const listed = (places: At[]): string => {
+    const rows = places.slice(0, MAX_TEXT_HITS).map(({ path, line }) => `${path}:${line}`);
+    return rows.join(", ") + (places.length > rows.length ? ` and ${places.length - rows.length} more` : "");
+  };
+  if (all.length > 1) throw cannot(`${all.length} things are: ${listed(all)}. Choose one by path and line.`);
+  const files = [...Map.groupBy(groups[0] ?? [], ({ path }) => path)].map(([path, [first]]) => ({
+    ...{ path, line: first!.line, name },
+  }));
+  if (files.length > 1)
+    throw cannot(`${files.length} files take it from elsewhere: ${listed(files)}. Choose one by path.`);
+  if (left && !about.path) throw cannot(`${left}. Choose one by path.`);
+  return all;
 }
 
 /** Why a rename would miss uses that TypeScript does not see; "": it would not. */

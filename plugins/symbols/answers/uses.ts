@@ -11,6 +11,7 @@ const MAX_FILES = 1_000; // that may hold a name which the project takes from el
 export interface Uses {
   found: Group[]; // one for each thing
   unlocated: string[]; // what could not be told, as sentences
+  left?: string; // what was not looked into, as a sentence
 }
 
 export async function usesOf(
@@ -47,16 +48,14 @@ export async function foreignUses(
 ): Promise<Uses> {
   const files = users.toSorted((a, b) => Number(b === at.path) - Number(a === at.path));
   const looked = files.slice(0, MAX_FILES);
-  const { groups, left } = await remote.ask("named", [name, looked], index, ctx, sources);
+  const { groups, left: late } = await remote.ask("named", [name, looked], index, ctx, sources);
   const isAsked = ({ path, line }: Place) => (!at.path || path === at.path) && (!at.line || line === at.line);
   const found = groups
     .map(({ symbol, places }) => ({ symbol, places: places.filter(({ path }) => mayRead(ctx, path)) }))
     .filter(({ places }) => places.some(isAsked));
-  const rest = files.length - looked.length + left;
-  return {
-    found,
-    unlocated: rest
-      ? [`Not looked into: ${plural(rest, "more file")} with that name; path begins at one, grep finds all`]
-      : [],
-  };
+  const rest = files.length - looked.length + late;
+  const left = rest
+    ? `Not looked into: ${plural(rest, "more file")} with that name; path begins at one, grep finds all`
+    : "";
+  return { found, unlocated: [], left };
 }

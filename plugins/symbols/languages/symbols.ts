@@ -23,8 +23,8 @@ export interface Definition {
 type Kind = Sym["kind"] | "scope";
 
 const KINDS = new Set<string>([...SYMBOL_KINDS, "scope"]);
-const HOLDS = new Set<Kind>(["class", "interface", "enum", "scope", "function", "method", "namespace"]);
-const TYPES = new Set<Kind>(["class", "interface", "enum", "scope"]);
+const HOLDS = new Set<Kind>(["class", "interface", "enum", "scope", "function", "method", "namespace", "member"]);
+const TYPES = new Set<Kind>(["class", "interface", "enum", "scope", "member"]);
 const BODY = /(?:^|_)(?:body|block|declaration_list|variant_list|compound_statement|field_list|accessor_list)$/;
 const MAX_SYMBOLS = 5_000; // of one file
 /** `@name(…)`, `#[…]`, `[…]` before a declaration; not `[a, b] = …`. */
@@ -135,7 +135,8 @@ function endOf(text: string, end: number): number {
 /** Where its body begins, or else its first line ends. */
 function headEnd(node: Node, text: string): number {
   const { namedChildren, startIndex: start } = node;
-  const body = node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
+  const own = node.childForFieldName("body") ?? namedChildren.find((child) => child && BODY.test(child.type));
+  const body = own?.type === "ordered_field_declaration_list" ? undefined : own; // Rust's `Circle(f64)`
   const comment = namedChildren.find((child) => child && /comment/.test(child.type) && child.startIndex > start);
   if (body && body.startIndex > start) return Math.min(body.startIndex, comment?.startIndex ?? body.startIndex);
   const type = node.childForFieldName("type");

@@ -44,6 +44,14 @@ const C_DECLARATIONS = `
 [(if_statement) (for_statement) (while_statement) (do_statement) (switch_statement)] @branch
 [(case_statement) (conditional_expression)] @case`;
 
+/** Kotlin: strings, and the blanks that end a statement in the middle of a line. */
+const ENDED = new RegExp(
+  /"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.){1,6}'| (?=\})(?<=[\w?>)\]"'}!+-] +)/.source +
+    /|(?<=\}) (?=(?:(?:private|public|internal|protected|override|open|abstract|final|suspend) )*(?:fun|val|var)\b)/
+      .source,
+  "g",
+);
+
 export const LANGUAGES: readonly Language[] = [
   {
     name: "Python",
@@ -266,7 +274,7 @@ export const LANGUAGES: readonly Language[] = [
       [/\benum class\b/, "enum"],
     ],
     isPrivate: isHidden,
-    mend: (text) => text.replace(/(?<=[\w?>)\]"']) (?=\})/g, ";"), // it wants an end of the line before each brace
+    mend: (text) => text.replace(ENDED, (all) => (all === " " ? ";" : all)), // it wants an end of the line there
   },
   {
     name: "Swift",

@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
+import { markedText } from "../encoding.ts";
 import type { Disk, Json, Kept } from "./contract.ts";
 import { CODE, folderOf, IN_NODE_MODULES, join, slashes, upwards } from "./paths.ts";
 
@@ -69,7 +70,7 @@ function read(state: DiskState, file: string): string | undefined {
   const stat = statOf(file);
   if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false) return undefined;
   try {
-    return stat.size ? fs.readFileSync(file, "utf8").replace(/^\ufeff/, "") : "";
+    return stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : "";
   } catch {
     return undefined;
   }

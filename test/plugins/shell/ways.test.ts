@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { lackOf } from "../../../plugins/shell/again.ts";
-import { goesBeyond } from "../../../plugins/shell/beyond.ts";
+import { whyBeyond } from "../../../plugins/shell/beyond.ts";
 import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
@@ -136,7 +136,7 @@ describe("what a copy cannot hold is asked for beforehand, and nothing else", ()
   ] as const)
     for (const line of lines)
       test(`${line}: ${beyond ? "beforehand" : "on a copy"}`, async () =>
-        equal(goesBeyond((await judgeLine(line, ROOT, lists)).simple), beyond));
+        equal(whyBeyond((await judgeLine(line, ROOT, lists)).simple) !== undefined, beyond));
 });
 
 describe("what a failed command was refused", () => {

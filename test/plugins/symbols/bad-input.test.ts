@@ -245,7 +245,7 @@ test("names that differ in their case alone are two files here, and one that cha
   equal(await find(where, "capital"), "src/b.ts:1: export const capital = 1");
 });
 
-for (const version of [0, 1, 2, 3, 99])
+for (const version of [0, 1, 2, 3, 4, 99])
   test(`an index of version ${version} is made again`, async () => {
     const where = project({ "a.ts": "export const first = 1;\n" });
     await find(where, "first");
@@ -256,7 +256,7 @@ for (const version of [0, 1, 2, 3, 99])
     const { stdout, stderr, code } = await zz(where, ["--call", "find_definition", '{"symbol":"first"}']);
     deepEqual([stdout, code], ["a.ts:1: export const first = 1\n", 0]);
     ok(
-      version >= 1 && version <= 3
+      version >= 1 && version <= 4
         ? stderr === ""
         : /^Cannot use the index of this project: .*\. It is made again\.\n$/.test(stderr),
       stderr,

@@ -70,7 +70,7 @@ const EXPECTED: Record<string, { defines: string; imports: string; todos: string
       14-14 property Point.y
       17-20 enum Shape
       18-18 member Shape.Circle
-      18-18 property Shape.radius
+      18-18 property Shape.Circle.radius
       19-19 member Shape.Square
       22-28 interface Area
       23-23 property Area.UNIT
@@ -385,6 +385,122 @@ describe("A file is read", () => {
     });
 });
 
+const ENUMS: Record<string, [text: string, defines: string]> = {
+  "Op.java": [
+    `public enum Op implements Fn {
+    /** Adds. */
+    PLUS("+") {
+        @Override public int apply(int a, int b) { return a + b; }
+    },
+    MINUS("-") { int apply(int a, int b) { return a - b; } },
+    @Deprecated TIMES("*"), LAST;
+    private final String sign;
+    Op(String sign) { this.sign = sign; }
+}
+`,
+    `1-10 enum Op
+    3-5 member Op.PLUS
+    4-4 method Op.PLUS.apply
+    6-6 member Op.MINUS
+    6-6 method Op.MINUS.apply
+    7-7 member Op.TIMES
+    7-7 member Op.LAST
+    8-8 property Op.sign private
+    9-9 method Op.Op`,
+  ],
+  "Op.kt": [
+    `enum class Op(val sign: String) : Fn {
+    PLUS("+") {
+        override fun apply(a: Int) = a
+    },
+    MINUS("-") { override fun apply(a: Int): Int { return a } fun other() { } };
+
+    abstract fun apply(a: Int): Int
+}
+enum class Small { A, B { override fun toString() = "\${ run { 1 } }" }, @Deprecated("c") C { } }
+`,
+    `1-8 enum Op
+    1-1 property Op.sign
+    2-4 member Op.PLUS
+    3-3 method Op.PLUS.apply
+    5-5 member Op.MINUS
+    5-5 method Op.MINUS.apply
+    5-5 method Op.MINUS.other
+    7-7 method Op.apply
+    9-9 enum Small
+    9-9 member Small.A
+    9-9 member Small.B
+    9-9 method Small.B.toString
+    9-9 member Small.C`,
+  ],
+  "Op.swift": [
+    `enum Op: String {
+    case plus = "+", minus
+    indirect case sum(Op, of: Op)
+    func apply() -> Int { 1 }
+    enum Inner { case x; case y }
+}
+`,
+    `1-6 enum Op
+    2-2 member Op.plus
+    2-2 member Op.minus
+    3-3 member Op.sum
+    4-4 method Op.apply
+    5-5 enum Op.Inner
+    5-5 member Op.Inner.x
+    5-5 member Op.Inner.y`,
+  ],
+  "op.rs": [
+    "pub enum Op {\n    Plus(f64, f64),\n    Rect { w: f64 },\n    #[default]\n    None = 3,\n}\n",
+    "1-6 enum Op\n2-2 member Op.Plus\n3-3 member Op.Rect\n3-3 property Op.Rect.w\n5-5 member Op.None",
+  ],
+  "op.c": [
+    "enum op { PLUS, /* g */ MINUS = 2 };\ntypedef enum { UP } dir;\nenum { ALONE };\n",
+    "1-1 enum op\n1-1 member op.PLUS\n1-1 member op.MINUS\n2-2 type dir\n2-2 member UP\n3-3 member ALONE",
+  ],
+  "op.cpp": [
+    "enum class Op : int { Plus, Minus = 3 };\nclass K { public: enum State { Open }; };\n",
+    "1-1 enum Op\n1-1 member Op.Plus\n1-1 member Op.Minus\n2-2 class K\n2-2 enum K.State\n2-2 member K.State.Open",
+  ],
+  "Op.cs": [
+    "public enum Op : byte { Plus, [Obsolete] Minus = 3 }\nclass C { enum In { X } }\n",
+    "1-1 enum Op\n1-1 member Op.Plus\n1-1 member Op.Minus\n2-2 class C\n2-2 enum C.In\n2-2 member C.In.X",
+  ],
+  "op.php": [
+    "<?php\nenum Op: string {\n  case Plus = '+';\n  case Minus = '-';\n  public function label(): string { return 'x'; }\n}\n",
+    "2-6 enum Op\n3-3 member Op.Plus\n4-4 member Op.Minus\n5-5 method Op.label",
+  ],
+};
+describe("An enum is read with its constants, and what is in them", () => {
+  for (const [file, [text, defines]] of Object.entries(ENUMS))
+    test(file, () => {
+      const facts = scanLanguage(file, text);
+      deepEqual(defined(facts), linesOf(defines));
+      equal(facts.parseError, undefined);
+    });
+});
+
+describe("What stands in one line of Kotlin is no syntax error", () => {
+  for (const text of [
+    "class A { fun f() { if (a) { b() } else { c() } } }",
+    "class A { fun f() { x++ } fun g() { a!! } }",
+    "class A { fun f(): Int { return a } private val y = 1 }",
+    "class A { var x: Int get() { return 1 } private set }",
+    "class A { fun f() = try { a() } catch (e: X) { b() } finally { c() } }",
+    "class A { fun f() = when (x) { 1 -> { a } else -> { b } } }",
+    'class A { fun f() = "a ${b { it } } c" }',
+    "class A { fun f() = '\"' }",
+    "class A { fun f() = '\\'' }",
+    'class A { fun f() = """a "b" c""" }',
+    "class A { companion object { val x = listOf(1).map { it } } }",
+    "class A {  }",
+    "val f = { { { 1 } } }",
+    "enum class A { B { fun f() { } }, C { fun g() { } }; fun h() { } }",
+    "enum class A { B { override fun f() = this }; companion object { val x = 1 } }",
+  ])
+    test(text, () => equal(scanLanguage("a.kt", `${text}\nfun last() = 1\n`).parseError, undefined));
+});
+
 for (const [file, name, signature, doc] of [
   ["shop/cart.py", "_save", "async def _save(self, path: str) -> None", undefined],
   ["shop/cart.py", "price_of", "def price_of(item: Item) -> int", "What one costs."],
@@ -395,6 +511,7 @@ for (const [file, name, signature, doc] of [
     "func (s *Server) Start(ctx context.Context) error",
     "Start listens, until it is told to stop.",
   ],
+  ["src/lib.rs", "Square", "Square(f64)", undefined],
   ["server/main.go", "Pair", "type Pair[K comparable, V any] struct", undefined],
   ["src/lib.rs", "Point", "pub struct Point<T>", "A point in the plane."],
   ["src/main/java/com/example/shop/Cart.java", "total", "public int total()", "The sum of all prices."],

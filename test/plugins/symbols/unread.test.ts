@@ -1,10 +1,12 @@
 // Files that the index lists and did not read, and components that TypeScript does not: an answer that may lack something
 // because of them says so, and a rename that would miss a use in them is refused.
-import { doesNotMatch, equal, match } from "node:assert/strict";
+import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import { countTokens } from "../../../plugins/symbols/rank.ts";
+import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 
 type Files = Record<string, string | Buffer>;
@@ -257,3 +259,80 @@ test("a grammar that cannot be loaded is named by each answer that may lack its 
   for (const [i, text] of said.entries())
     match(text, /b\.go.*the grammar of Go cannot be loaded: /, `${asked[i]![0]}: ${text}`);
 });
+
+test("a name that is found nowhere: what was not looked into is told", async () => {
+  const files = Array.from({ length: 302 }, (_, i) => [`a${i}.py`, 'x = "ghost"\n']);
+  const { said } = await call(project(Object.fromEntries(files)), "find_references", { symbol: "ghost" });
+  match(
+    said,
+    /^Cannot find a use of 'ghost': no code names it\..*\n\[Not looked at: 2 more files with that name; grep shows them\]$/,
+  );
+});
+
+describe("A rename of a name that is only imported", () => {
+  const from = (text: string): string => `import { spawn } from "nowhere-known";\n${text}`;
+  test("takes the import, not an earlier string, comment or longer word", async () => {
+    const where = project({
+      "a.ts": `const spawned = "spawn";\nconst text = "to spawn or not";\n/* the\n   spawn */\n${from("spawn(spawned, text);\n")}`,
+    });
+    const { said } = await call(where, "rename_symbol", { symbol: "spawn", to: "run" });
+    equal(said, "Renamed 'spawn' to 'run' in 2 places:\na.ts: 2");
+    equal(
+      fs.readFileSync(join(where.cwd, "a.ts"), "utf8"),
+      'const spawned = "spawn";\nconst text = "to spawn or not";\n/* the\n   spawn */\nimport { spawn as run } from "nowhere-known";\nrun(spawned, text);\n',
+    );
+  });
+  test("is refused where other files import it too", async () => {
+    const where = project({ "a.ts": from("spawn(1);\n"), "b.ts": from("spawn(2);\n") });
+    const { said, code } = await call(where, "rename_symbol", { symbol: "spawn", to: "run" });
+    equal(code, 1);
+    match(
+      said,
+      /^Cannot rename 'spawn' to 'run': 2 files take it from elsewhere: a\.ts:1, b\.ts:1\. Choose one by path\.$/,
+    );
+    equal(fs.readFileSync(join(where.cwd, "a.ts"), "utf8"), from("spawn(1);\n"));
+    const one = await call(where, "rename_symbol", { symbol: "spawn", to: "run", path: "b.ts" });
+    match(one.said, /it would miss places whose imports lead nowhere known:\na\.ts:1: from "nowhere-known"\n/);
+    equal(fs.readFileSync(join(where.cwd, "a.ts"), "utf8"), from("spawn(1);\n"));
+  });
+  test("is refused where it is more than one thing", async () => {
+    const where = project({ "a.ts": from("spawn(1);\nexport const o = { a: (x: any) => x.spawn };\n") });
+    const { said, code } = await call(where, "rename_symbol", { symbol: "spawn", to: "run" });
+    equal(code, 1);
+    match(said, /^Cannot rename 'spawn' to 'run': 2 things are: a\.ts:1, a\.ts:3\. Choose one by path and line\.$/);
+  });
+  test("is refused where it is local in two places, unless a line says which", async () => {
+    const text = "export function f(one: number) { return one; }\nexport function g(one: number) { return one; }\n";
+    const where = project({ "a.ts": text });
+    match(
+      (await call(where, "rename_symbol", { symbol: "one", to: "two" })).said,
+      /^Cannot rename 'one' to 'two': 2 things are: a\.ts:1, a\.ts:2\. Choose one by path and line\.$/,
+    );
+    const { said } = await call(where, "rename_symbol", { symbol: "one", to: "two", path: "a.ts", line: 2 });
+    equal(said, "Renamed 'one' to 'two' in 2 places:\na.ts: 2");
+  });
+});
+
+for (const [what, tokens, files, line] of [
+  ["names the first", 500, 4, /^\[Not read: m0\.ts and m1\.ts and m2\.ts \(minified\) and 1 more\]$/m],
+  ["counts them, where it is small", 100, 4, /^\[Not read: 4 files\]$/m],
+  ["says nothing, where all was read", 500, 0, undefined],
+] as const)
+  test(`the map in the prompt tells within its tokens what was not read: it ${what}`, async (t) => {
+    const fake = await fakeOpenAI([say("one.")]);
+    t.after(fake.close);
+    const own = Array.from({ length: 40 }, (_, i) => [`lib${i}.ts`, `export function helper${i}(a: number) {}\n`]);
+    const others = Array.from({ length: files }, (_, i) => [`m${i}.ts`, minified("export const x = 1;")]);
+    const where = project({ "package.json": "{}", ...Object.fromEntries([...own, ...others]) });
+    fs.writeFileSync(join(where.cwd, "zz.json"), JSON.stringify({ symbols: { map: "always", tokens } }));
+    const config = ["--config", "zz.json"];
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...config, "helper"]);
+    equal(ran.code, 0, ran.stderr);
+    const [system] = fake.requests.map(({ body }: any) => body.messages[0].content as string);
+    const said = /--- REPO MAP ---\n([\s\S]*?)\n--- END REPO MAP ---/.exec(system!)![1]!;
+    match(said, /lib\d+\.ts/);
+    if (line) match(said, line);
+    else doesNotMatch(said, /Not read/);
+    const [note = ""] = /^Lines may have moved.*$/m.exec(said) ?? [];
+    ok(countTokens(said.replace(note, "").trim()) <= tokens, said);
+  });

@@ -3,7 +3,7 @@ import { type Stats, statSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
 import { notUtf8, plural } from "zz/text";
-import { type Finder, finder, type Hit, linesOf, MAX_HITS, newYielder, type Query, reader, textIn } from "./lines.ts";
+import { type Finder, finder, type Hit, isBinary, linesOf, MAX_HITS, newYielder, type Query, reader } from "./lines.ts";
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
@@ -162,7 +162,7 @@ async function searchFile(search: Search, where: string, path: string): Promise<
   signal.throwIfAborted();
   const bytes = Buffer.from((await files.read(path)).bytes);
   files.shown(path, []); // only the lines that are found count as shown, later
-  if (!textIn(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
+  if (isBinary(bytes)) throw new Error(`Cannot search '${path}': it is not text. Choose a text file.`);
   const name = relative(root, where);
   await addToBatch(search, name, bytes);
   await searchBatch(search);
@@ -170,9 +170,8 @@ async function searchFile(search: Search, where: string, path: string): Promise<
 }
 
 async function addToBatch(search: Search, name: string, bytes: Buffer): Promise<void> {
-  const read = textIn(bytes);
-  if (!read || !(read.isWide || search.finder.mayMatch(bytes))) return;
-  const text = read.text();
+  if (!search.finder.mayMatch(bytes)) return;
+  const text = bytes.toString();
   search.batch.push({ name, text });
   search.batchChars += text.length;
   if (search.batchChars > BATCH_CHARS) await searchBatch(search);

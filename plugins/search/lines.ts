@@ -1,6 +1,4 @@
 // Decides what a hit is. Only this file does, with or without ripgrep, so that the results are the same.
-
-import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import vm from "node:vm";
@@ -41,7 +39,7 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
     try {
       fd = open(file);
       const read = readSync(fd, buffer, 0, BUFFER_BYTES, 0);
-      if (isBinary(buffer.subarray(0, read)) && !hasMark(buffer)) return undefined;
+      if (isBinary(buffer.subarray(0, read))) return undefined;
       if (read < BUFFER_BYTES) return buffer.subarray(0, read);
       return fstatSync(fd).size <= MAX_FILE_BYTES ? readFileSync(fd) : undefined;
     } catch {
@@ -52,19 +50,7 @@ export function reader(open: Ctx["files"]["open"]): (file: string) => Buffer | u
   };
 }
 
-const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
-const hasMark = ([first, second]: Uint8Array): boolean =>
-  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
-
-/** UTF-16 if its mark says so, unless it is UTF-8 all the same; else UTF-8, of which broken bytes are a part. */
-export function textIn(bytes: Buffer): { text(): string; isWide: boolean } | undefined {
-  const isWide = hasMark(bytes) && (isBinary(bytes) || !isUtf8(bytes.subarray(2)));
-  if (!isWide) return isBinary(bytes) ? undefined : { text: () => bytes.toString(), isWide };
-  const even = Buffer.from(bytes.subarray(0, bytes.length & ~1));
-  const text = UTF16.decode(bytes[0] === 0xff ? bytes : Buffer.concat([even.swap16(), bytes.subarray(even.length)]));
-  return text.slice(0, BINARY_CHECK_BYTES / 2).includes("\0") ? undefined : { text: () => text, isWide };
-}
-const UTF16 = new TextDecoder("utf-16le"); // as ripgrep reads it, also what is broken
+export const isBinary = (bytes: Uint8Array): boolean => bytes.subarray(0, BINARY_CHECK_BYTES).includes(0);
 
 /** Returns a function that lets everything else run whenever SLICE_MS have passed. */
 export function newYielder(signal: AbortSignal): () => Promise<void> | undefined {

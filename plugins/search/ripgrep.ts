@@ -36,7 +36,7 @@ export async function askRipgrep(
   const start = (args: string[], fd: number) =>
     programs.start(program, args, { cwd: root, signal, stdio: ["ignore", fd, "ignore"] });
   const [matching, all] = await Promise.all([
-    output((fd) => start([...MATCHES, ...globs, ...what, "-e", MARKED, ...below], fd)), // first, since it takes longest
+    output((fd) => start([...MATCHES, ...globs, ...what, ...below], fd)), // first, since it takes longest
     output((fd) => start([...FILES, ...globs, ...below], fd)),
   ]);
   const canMatch = new Map<string, boolean>();
@@ -78,13 +78,10 @@ export function patternFor({ query, regex, ignoreCase }: Query): string[] | unde
   if (query.length > MAX_QUERY_CHARS) return undefined;
   const isAscii = /^[\t\x20-\x7e]*$/.test(query); // outside of ASCII the two fold case differently
   const fold = ignoreCase ? ["--ignore-case"] : [];
-  const isSafe = regex ? isAscii : isPlain(query) && (isAscii || !ignoreCase);
-  const pattern = isSafe ? (regex ? translate(query) : Array.from(query, literal).join("")) : undefined;
+  if (!regex) return isPlain(query) && (isAscii || !ignoreCase) ? [...fold, "--fixed-strings", "-e", query] : undefined;
+  const pattern = isAscii ? translate(query) : undefined;
   return pattern === undefined ? undefined : [...fold, "-e", pattern];
 }
-
-/** The mark of UTF-16, which ripgrep is told not to read: such a file is searched here. */
-const MARKED = String.raw`(?-iu:\xff\xfe|\xfe\xff)`;
 
 /** Anything that is one character to JavaScript: a letter, a surrogate, or bytes that are not UTF-8. */
 const ANY = "(?:(?-u:.){1,3})";

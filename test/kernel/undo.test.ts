@@ -147,8 +147,8 @@ for (const [what, setup, script] of SHUT)
     sh("chmod -R u+rwx .");
   });
 
-/** A tool that removes a and edits b, then writes c; and, where told to, a disk that is full from c on. */
-async function stage(t: TestContext) {
+/** A tool that removes a and edits b, then writes c; and a disk, with hard links or without, that is full from c on. */
+async function stage(t: TestContext, links: boolean) {
   const changes = (zz: Zz) =>
     zz.tool({
       name: "changes_all",
@@ -174,6 +174,10 @@ async function stage(t: TestContext) {
     if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
     return renameSync(from, to);
   });
+  if (!links)
+    t.mock.method(fs, "linkSync", () => {
+      throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+    });
   t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
     if (isFull && typeof at === "number") throw full();
     return writeFileSync(at, ...rest);
@@ -181,8 +185,19 @@ async function stage(t: TestContext) {
   return { zz, stands: () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length] };
 }
 
+test("On a full disk what was done by then is taken back, and nothing is left to undo", async (t) => {
+  const { zz, stands } = await stage(t, true);
+  await rejects(
+    async () => zz.call("changes_all", {}).then(failed),
+    /Cannot write 'c': the disk is full\. Make room\.$/,
+  );
+  deepEqual(stands(), ["one\n", "two\n", undefined, 2]);
+  t.mock.restoreAll();
+  match((await zz.command("/undo")).join("\n"), /Nothing to undo/);
+});
+
 test("What could not be taken back is named, and undone later", async (t) => {
-  const { zz, stands } = await stage(t);
+  const { zz, stands } = await stage(t, false);
   const why =
     /Cannot write 'c': the disk is full\. Make room\. What it did to 'b', 'a' could not be taken back: then undo it\.$/;
   await rejects(async () => zz.call("changes_all", {}).then(failed), why);

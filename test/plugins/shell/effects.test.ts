@@ -827,6 +827,37 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   );
 });
 
+for (const [verb, folder, again] of [
+  ["undo", "old", "redo"],
+  ["redo", "new", "undo"],
+] as const)
+  viewTest(`/${verb} of what was moved says which copies are gone, and touches nothing`, async (t) => {
+    const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+    const was = walk(zz.root);
+    await run(zz, script("echo new > dist/old; echo more > dist/more; echo more >> a"));
+    const made = walk(zz.root);
+    if (verb === "redo") await zz.command("/undo");
+    const moved = join(zz.home, "sessions/moved");
+    const copies = join(moved, fs.readdirSync(moved)[0]!, folder);
+    fs.renameSync(copies, `${copies}-away`);
+    const [stays, comes] = verb === "undo" ? [made, was] : [was, made];
+    const says = (await zz.command(`/${verb}`)).join("\n");
+    match(
+      says,
+      verb === "undo"
+        ? /Cannot undo 'dist\/…': the copy of 'dist\/old' is gone\. Nothing was touched\./
+        : /Cannot redo 'dist\/…': the copy of 'dist\/(old|more)' and 1 more is gone\. Nothing was touched\./,
+    );
+    doesNotMatch(says, /Undone|Redone/);
+    deepEqual(walk(zz.root), stays);
+    fs.renameSync(`${copies}-away`, copies);
+    await zz.command(`/${verb}`);
+    deepEqual(walk(zz.root), comes, zz.notes.join("\n"));
+    fs.rmSync(copies, { recursive: true });
+    await zz.command(`/${again}`);
+    deepEqual(walk(zz.root), stays, `what the other way takes is there: ${zz.notes.at(-1)}`);
+  });
+
 const zzOf = zz;
 const zzIn = (cwd: string, command: string) => {
   const where = { ...place(), cwd };

@@ -7,7 +7,7 @@ import type { TurnContext } from "./core.ts";
 import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
-import { foldersGone, keepMoves, type Moves, markMoves, move } from "./moves.ts";
+import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
@@ -26,9 +26,8 @@ const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.fr
 
 const MAX_DELTA_CHAIN = 20;
 
-export const actOf = (moves: Moves, back = false) => {
-  return { moves, act: (again: boolean) => move(moves, again !== back), gone: foldersGone(moves, back) };
-};
+const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
+export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back) });
 
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
 export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {

@@ -61,8 +61,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
-  const unasked = held.size && !open.size && core.ask; // no question has shown it yet
-  const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
+  const shown = held.size && !open.size && core.ask ? await preview(place, tool, effects?.about ?? "", inFull()) : ""; // as none was asked
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   await record(place, tool, held, !effects);

@@ -20,27 +20,32 @@ const isSame = (one: Look, two: Look): boolean =>
   one && two ? one[0] === two[0] && one[1] === two[1] && Math.abs(one[2] - two[2]) < 1 : one === two;
 
 function lookAt(file: Buffer): Look {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+}
+
+/** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */
+function lookIn(folders: Folders, name: string, isStrict = false): Look {
   try {
-    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-    return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+    return lookAt(folders.at(name));
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return null; // its folder is a file
+    if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error))) return null;
     throw error;
   }
 }
 
 export function plan(root: string, moves: readonly Move[]): Moves {
-  const rowOf = ([name, from, mode]: Move): Row => {
+  const rowOf = ([name, from, mode]: Move, folders: Folders): Row => {
     const is = from === undefined ? null : lookAt(raw(from));
     if (from !== undefined && !is) throw goneFault(name);
     if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
-    return [name, lookAt(placeOf(root, name)), is];
+    return [name, lookIn(folders, name), is];
   };
-  return { root, rows: inFolders(root, moves, () => moves.map(rowOf)), from: moves.map(([, from]) => from) };
+  return { root, rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))), from: moves.map(([, from]) => from) };
 }
 export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
 /** Folders that go. */
-export const foldersGone = ({ root, rows }: Moves, back: boolean): string[] =>
+export const goneIn = ({ root, rows }: Moves, back: boolean): string[] =>
   rows.flatMap(([name, was, is]) => (isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : []));
 const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
 const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
@@ -49,10 +54,10 @@ const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer 
 /** Files that are neither in their old nor in their new state, and those whose kept copy is gone. known: states that earlier moves make. */
 export function changedSince(moves: Moves, back: boolean, known = new Map<string, Look>()): { changed: string[]; missing: string[] } {
   const [changed, missing]: [Row[], Row[]] = [[], []];
-  inFolders(moves.root, moves.rows, () => {
+  inFolders(moves.root, moves.rows, (folders) => {
     for (const [i, [name, was, is]] of moves.rows.entries()) {
       const [to, other, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
-      const now = known.has(name) ? known.get(name)! : lookAt(placeOf(moves.root, name));
+      const now = known.has(name) ? known.get(name)! : lookIn(folders, name);
       known.set(name, to);
       if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)))) changed.push(moves.rows[i]!);
       if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source)) missing.push(moves.rows[i]!);
@@ -78,7 +83,7 @@ export function move(moves: Moves, back: boolean): void {
   function moveRow(i: number, folders: Folders, modes: FolderModes): void {
     const [name, was, is] = rows[i]!;
     const [to, other, old] = back ? [was, is, "new"] : [is, was, "old"];
-    if (!to && !lookAt(placeOf(root, name))) return; // its folder may be gone, too
+    if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
     const here = folders.at(name);
     const now = lookAt(here);
     const source = sourceOf(moves, i, back);
@@ -87,8 +92,7 @@ export function move(moves: Moves, back: boolean): void {
     if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
     else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
     if (isFile(to)) {
-      const isCopied = take(source, here, to);
-      const look = isCopied ? lookAt(here) : to; // another disk may have coarser times, and no modes
+      const look = take(source, here, to) ? lookAt(here) : to; // another disk may have coarser times, and no modes
       isNews ||= !isSame(look, to);
       rows[i]![back ? 1 : 2] = look;
     } else if (to) {
@@ -102,7 +106,7 @@ const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toStri
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
 function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folders: Folders, modes: FolderModes) => T): T {
   const folders = openFolders(root);
-  const modeOf = (name: string, look = lookAt(folders.at(name))) => (isFolder(look) ? look![0] : undefined);
+  const modeOf = (name: string, look = lookIn(folders, name)) => (isFolder(look) ? look![0] : undefined);
   const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
   const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
   try {
@@ -136,9 +140,10 @@ function openFolders(root: string) {
       const folder = path.posix.join(top, path.posix.dirname(name));
       if (fd < 0 || folder !== open) {
         close();
-        [open, fd] = [folder, fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
+        [open, fd] = ["", fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
           throw fault(`Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`);
+        open = folder;
       }
       return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
     },
@@ -222,8 +227,7 @@ export function markMoves({ kept = "" }: Moves, session: string): void {
   for (const name of entriesOf(keptIn(sessions))) {
     const at = path.join(keptIn(sessions), name);
     const owner = textOf(path.join(at, "session")).trim();
-    const isOwned = fs.existsSync(path.join(sessions, `${owner}.jsonl`));
-    const most = isOwned ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
+    const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
     const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
     if (at !== kept && age > most) fs.rmSync(at, { recursive: true, force: true });
   }

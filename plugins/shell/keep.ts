@@ -74,7 +74,9 @@ export async function keepEffects(
     const [kept, rest] = [states.filter(isKept), states.filter((state) => !isKept(state))];
     const why = ctx.ask ? "the person said no" : "not kept";
     if (kept.length) lines.push(`changed: ${namesOf(kept)} (kept)`);
-    if (rest.length) lines.push(`changed: ${namesOf(rest)} (${why}: they are as they were)`);
+    const isOne = rest.length === 1 && (rest[0]!.moves?.length ?? 1) === 1;
+    const asBefore = isOne ? "it is as it was" : "they are as they were";
+    if (rest.length) lines.push(`changed: ${namesOf(rest)} (${why}: ${asBefore})`);
     const unset = kept.length ? modes.filter(({ name, mode }) => isUnset(path.join(ctx.root, name), mode)) : [];
     if (unset.length)
       lines.push(`The disk did not take the new mode of ${listed(unset.map(({ name }) => `'${name}'`))}.`);

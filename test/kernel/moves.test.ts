@@ -171,6 +171,37 @@ test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (
   deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
 });
 
+test("nor do files in a link that only stands there until a folder takes its place", { skip: !isLinux }, (t) => {
+  const { root, sessions } = stage(t);
+  fs.renameSync(join(root, "in"), join(root, "elsewhere"));
+  fs.mkdirSync(join(root, "elsewhere/deep"));
+  fs.symlinkSync("elsewhere", join(root, "in"));
+  const was = walk(root);
+  for (const name of ["edited", "x", "same"]) fs.writeFileSync(join(sessions, name), "new");
+  const moves = plan(root, [
+    ["in/edited", join(sessions, "edited")],
+    ["in/same", join(sessions, "same")],
+    ["in/deep/x", join(sessions, "x")],
+  ]);
+  deepEqual(
+    moves.rows.map(([, was]) => was),
+    [null, null, null],
+  );
+  deepEqual(changedSince(moves, false), { changed: [], missing: [] });
+  keepMoves(sessions, moves);
+  throws(() => move(moves, false), /its folder was swapped for a link/);
+  throws(
+    () => move({ ...moves, rows: moves.rows.map(([name, , is]) => [name, is, null]) }, false),
+    /swapped for a link/,
+  );
+  deepEqual(walk(root), was);
+  fs.unlinkSync(join(root, "in"));
+  fs.mkdirSync(join(root, "in/deep"), { recursive: true });
+  move(moves, false);
+  move(kept(moves, sessions), true);
+  deepEqual(fs.readdirSync(join(root, "in"), { recursive: true }), ["deep"]);
+});
+
 test("what is kept goes with its session", { skip: !isLinux }, (t) => {
   const { root, sessions, planned } = stage(t);
   fs.writeFileSync(join(sessions, "mine.jsonl"), "{}");

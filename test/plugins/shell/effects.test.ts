@@ -1,6 +1,6 @@
 // Commands that no list knows: they run on a copy of the project, and what they changed there is asked for. Compared by a walk of
 // the tree with what the same command makes of a plain copy.
-import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notDeepEqual, ok, throws } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
@@ -240,6 +240,75 @@ viewTest("the question shows the command and the diff, and what git ignores in o
   deepEqual([zz.read("a"), zz.read("dist/1")], ["three\n", "1\n"]);
 });
 
+for (const [what, before, command, shown] of [
+  [
+    "a file by an ignored folder",
+    "echo tracked > x; printf 'x/\\n' > .gitignore",
+    "rm x; mkdir x; echo 1 > x/1; echo 2 > x/2; mkdir x/in; echo 3 > x/in/3",
+    /[-] tracked/,
+  ],
+  [
+    "a file that git tracks by a folder of an ignored name",
+    "echo tracked > x; git add x; echo x > .gitignore",
+    "rm x; mkdir -p x/in; echo 1 > x/in/1",
+    /[-] tracked/,
+  ],
+  [
+    "a link by an ignored folder",
+    "ln -s tracked x; git add x; printf 'x/\\n' > .gitignore",
+    "rm x; mkdir x; echo 1 > x/1",
+    /[-] tracked/,
+  ],
+  [
+    "a file by node_modules",
+    "echo tracked > node_modules",
+    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
+    /[-] tracked/,
+  ],
+  [
+    "a link by node_modules with the same names",
+    "mkdir m; echo one > m/1; echo two > m/2; ln -s m node_modules",
+    "rm node_modules; cp -r m node_modules; rm node_modules/2",
+    /[-] m\b/,
+  ],
+  [
+    "a link by node_modules",
+    "ln -s tracked node_modules; git add -f node_modules",
+    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
+    /[-] tracked/,
+  ],
+  [
+    "a file that git tracks in an ignored folder",
+    "echo tracked > dist/t; git add -f dist/t",
+    "rm dist/t; mkdir dist/t; echo 1 > dist/t/1",
+    /[-] tracked/,
+  ],
+  [
+    "a folder that git tracks by an ignored file",
+    "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore",
+    "rm -r x; echo 1 > x",
+    /[-] tracked/,
+  ],
+] as const)
+  viewTest(`a command that replaces ${what}: what goes is shown`, async (t) => {
+    let key = "n";
+    const zz = await project(t, { answer: async (_, keys) => (keys ? key : "") });
+    sh(zz.root, before);
+    const was = walk(zz.root);
+    await run(zz, script(command));
+    match(zz.questions[0]!, shown);
+    deepEqual(walk(zz.root), was, "after no");
+    key = "y";
+    const { text, failed } = await run(zz, script(command));
+    equal(failed, false, text);
+    const made = walk(zz.root);
+    notDeepEqual(made, was);
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), was, zz.notes.at(-1));
+    await zz.command("/redo");
+    deepEqual(walk(zz.root), made, zz.notes.at(-1));
+  });
+
 const SHOWN = /- good\n.*\+ evil/;
 for (const [what, before, expected] of [
   ["that git tracks is shown", "git add -f node_modules", SHOWN],
@@ -443,6 +512,16 @@ const answers =
   (...all: [fits: RegExp, key: string][]) =>
   async (question: string, keys?: string) =>
     keys === undefined ? "" : (all.find(([fits]) => fits.test(question.split("\n")[0]!))?.[1] ?? "n");
+
+viewTest("what got a no is told as one or as many", async (t) => {
+  const zz = await project(t, { answer: async (_, keys) => (keys ? "n" : "") });
+  const one = await run(zz, script("echo C > b"));
+  match(one.text, /changed: b \(the person said no: it is as it was\)/);
+  const single = await run(zz, script("echo 3 > dist/3"));
+  match(single.text, /changed: dist: 1 file, 1 kB \(the person said no: it is as it was\)/);
+  const many = await run(zz, script("echo 3 > dist/3; echo 4 > dist/4"));
+  match(many.text, /changed: dist: 2 files, 1 kB \(the person said no: they are as they were\)/);
+});
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async (t) => {

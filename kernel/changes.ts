@@ -18,10 +18,8 @@ export function tidy(changes: Change[], files: string[]): void {
   unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
 }
 
-function toContent(bytes: Buffer): Content {
-  const text = bytes.toString("utf8");
-  return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
-}
+const toContent = (bytes: Buffer, text = bytes.toString("utf8")): Content =>
+  Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
 const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
 
 const MAX_DELTA_CHAIN = 20;
@@ -61,10 +59,9 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     if (moves) markMoves(moves, chat.id ?? "");
   }
   try {
-    putAll(steps);
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat.log).changes.filter(({ undone }) => !undone);
-    if (tidies) tidy(open, gone);
+    putAll(steps, () => tidies && tidy(open, gone), !tidies);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
     keepLog(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });

@@ -51,6 +51,7 @@ export function standing(file: string): State {
     modes.close();
   }
 }
+const isShut = (folder: string): boolean => !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
 const wayTo = (file: string): string[] => (file === path.dirname(file) ? [] : [...wayTo(path.dirname(file)), file]);
 
 /** Opens folders that keep their owner out. They get their modes at the end, the innermost first. */
@@ -79,7 +80,7 @@ export type FolderModes = ReturnType<typeof folderModes>;
 const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined => (stat.isDirectory() ? stat.mode : undefined);
 const setMode = (file: string, mode: number): void => inFolder(file, (here) => fs.chmodSync(here, mode & 0o7777));
 
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants; // Windows has only the first
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
 export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
@@ -188,29 +189,33 @@ function sweep(folder: string): void {
 export const missingFolders = (folder: string): string[] =>
   fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
 
-/** Puts all files into their new states, or none of them. `tidy`: takes away what else was made, before a folder around it goes. */
-export function putAll(steps: Step[], tidy = () => {}): void {
+/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out. */
+export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
   const made: string[] = [];
   const done: [step: Step, aside: string | undefined][] = [];
   const modes = folderModes();
   const going = new Set(steps.flatMap(({ file, from, to, gone = [] }) => (isFolder(from) && !isFolder(to) ? file : gone)));
+  const forget = () => done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
   let step = steps[0]!;
   try {
+    if (opens) modes.open([...new Set(steps.flatMap(({ file }) => wayTo(path.dirname(file))))].filter(isShut));
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
     for (const folder of new Set(steps.flatMap(({ file }) => [path.dirname(file), lasting(file, going)]))) sweep(folder);
     for (step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       done.push([step, keepAside(step, going)]);
-      if (going.has(step.file)) tidy();
+      if (going.has(step.file)) tidy(); // that may be in it
       if (step.act) step.act(false);
       else if (step.to || standing(step.file)) put(step.file, step.to, modes);
     }
+    forget();
+    tidy();
   } catch (error) {
     const lost = done.toReversed().flatMap(([one, aside]) => (tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file));
     unmake(made);
     throw Object.assign(error as Error, { file: step.file, lost });
   } finally {
-    for (const [, aside] of done) if (aside) tryTo(() => fs.unlinkSync(aside));
+    forget();
     modes.close();
   }
 }
@@ -239,9 +244,8 @@ export const unmake = (folders: string[]): void => {
 /** act: used instead of writing, and to take it back. gone: the folders that it removes. */
 export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined; gone?: string[] };
 
-export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
-  return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
-}
+export const fileFault = (verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault =>
+  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
 
 /** The same for what putAll threw; it may not have been able to take everything back. */
 export function putFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {

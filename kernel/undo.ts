@@ -46,11 +46,10 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    if (steps.length) putAll(steps, () => tidy(changes, paths));
+    putAll(steps, () => tidy(changes, paths), true);
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);
   }
-  tidy(changes, paths);
   for (const changes of batches) keepLog(core, chat, way.back ? "undone" : "redone", { changes });
   const text = `${way.back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(way, change.path)}`).join(", ")}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });

@@ -27,7 +27,11 @@ const CHANGES: [name: string, from: State, to: State][] = [
 function project(): string {
   const root = fs.realpathSync(fs.mkdtempSync(join(os.tmpdir(), "zz-disk-")));
   const there = CHANGES.filter(([, from]) => from).toReversed();
-  putAll(there.map(([name, from]) => ({ file: join(root, name), from: undefined, to: from })));
+  putAll(
+    there.map(([name, from]) => ({ file: join(root, name), from: undefined, to: from })),
+    () => {},
+    false,
+  );
   return root;
 }
 const stepsIn = (root: string): Step[] => CHANGES.map(([name, from, to]) => ({ file: join(root, name), from, to }));
@@ -63,7 +67,7 @@ function killedAt(root: string, count: number, isFull: boolean): boolean {
       },
     });
   try {
-    putAll(steps);
+    putAll(steps, () => {}, false);
   } catch (error) {
     if (left >= 0) deepEqual([isFull, (error as { lost?: string[] }).lost], [true, []]);
   } finally {
@@ -100,7 +104,11 @@ for (const isFull of [false, true])
         ok(isBetween || [from, to].some((one) => isAlike(state, one)), `${name} after ${kills}`);
       }
       // As undo does, from what the session has of them.
-      putAll(steps.toReversed().map(({ file, from }) => ({ file, from: standing(file), to: from })));
+      putAll(
+        steps.toReversed().map(({ file, from }) => ({ file, from: standing(file), to: from })),
+        () => {},
+        true,
+      );
       deepEqual(walk(root), old, `after ${kills}`);
       fs.rmSync(root, { recursive: true });
       if (!isKilled) break;

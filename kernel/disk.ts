@@ -42,7 +42,7 @@ export function standing(file: string): State {
   try {
     return look();
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return undefined;
+    if (["ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
     if (codeOf(error) !== "EACCES") throw error;
     modes.open(wayTo(file));
     const state = look();

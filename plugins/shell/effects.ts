@@ -177,7 +177,7 @@ function lookAt(at: Buffer): fs.Stats | undefined {
   try {
     return fs.lstatSync(at, { throwIfNoEntry: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    if (["ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
     throw error;
   }
 }

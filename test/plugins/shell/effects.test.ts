@@ -16,7 +16,7 @@ import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
 
 const SETUP = `mkdir -p src/deep empty ro; echo one > a; echo two > b; echo deep > src/deep/x; echo s > src/s
-ln -s a link; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\\n' > tool; chmod 755 tool; echo r > ro/r; chmod 444 ro/r
+ln -s a link; ln -s round round; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\\n' > tool; chmod 755 tool; echo r > ro/r; chmod 444 ro/r
 mkdir dist; echo built > dist/old; printf 'dist/\\nnode_modules/\\n' > .gitignore`;
 const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 
@@ -118,6 +118,7 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "rm -r src",
     "rmdir empty",
     "rm -r src; mkdir src",
+    "rm round; mkdir -p round/in; echo x > round/x; echo y > round/in/y",
     "rm -r src; mkdir src; echo again > src/s",
     "rm -r src; mkdir -p src/deep; echo y > src/deep/y",
     "rm -r src; echo file > src",
@@ -519,6 +520,8 @@ viewTest("what got a no is told as one or as many", async (t) => {
   match(one.text, /changed: b \(the person said no: it is as it was\)/);
   const single = await run(zz, script("echo 3 > dist/3"));
   match(single.text, /changed: dist: 1 file, 1 kB \(the person said no: it is as it was\)/);
+  const going = await run(zz, script("rm dist/old; rmdir dist"));
+  match(going.text, /changed: dist: 1 file, 1 kB removed \(the person said no: it is as it was\)/);
   const many = await run(zz, script("echo 3 > dist/3; echo 4 > dist/4"));
   match(many.text, /changed: dist: 2 files, 1 kB \(the person said no: they are as they were\)/);
 });

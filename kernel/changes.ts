@@ -7,7 +7,7 @@ import type { TurnContext } from "./core.ts";
 import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
-import { keepMoves, type Moves, markMoves, move } from "./moves.ts";
+import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
@@ -18,15 +18,14 @@ export function tidy(changes: Change[], files: string[]): void {
   unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
 }
 
-function toContent(bytes: Buffer): Content {
-  const text = bytes.toString("utf8");
-  return Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
-}
+const toContent = (bytes: Buffer, text = bytes.toString("utf8")): Content =>
+  Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
 const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
 
 const MAX_DELTA_CHAIN = 20;
 
-export const actOf = (moves: Moves, back = false) => ({ moves, act: (again: boolean) => move(moves, again !== back) });
+const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
+export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back) });
 
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
 export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
@@ -47,10 +46,8 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
       ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),
       ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
-      ...{
-        made: moves ? [] : missingFolders(path.dirname(file)),
-        ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
-      },
+      made: moves ? [] : missingFolders(path.dirname(file)),
+      ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
     };
     try {
       keep(entry);
@@ -62,10 +59,9 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     if (moves) markMoves(moves, chat.id ?? "");
   }
   try {
-    putAll(steps);
-    const gone = steps.flatMap(({ file, to }) => (to ? [] : [file]));
+    const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat.log).changes.filter(({ undone }) => !undone);
-    if (tidies && gone.length) tidy(open, gone);
+    putAll(steps, () => tidies && tidy(open, gone), !tidies);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
     keepLog(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
@@ -100,8 +96,8 @@ export function history(log: readonly Entry[]): { changes: (Change & { undone: b
 
 export const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
 
-/** A file's bytes before a change: the nearest full copy, with the later changes applied to it. */
-export function bytesBefore(changes: readonly Change[], change: Change): Buffer {
+/** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
+export function bytesOf(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {
   const chain: Change[] = [];
   let from = change;
   while (!from.base && from.was !== null) {
@@ -110,7 +106,8 @@ export function bytesBefore(changes: readonly Change[], change: Change): Buffer 
     chain.unshift(earlier);
     from = earlier;
   }
-  return chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+  const before = chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+  return [before, bytesAfter(before, change)];
 }
-export const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
+const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
   Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
-import { bytesAfter, bytesBefore, record } from "./changes.ts";
+import { bytesOf, record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
 import { around, emit, type TurnContext, ZZ } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
@@ -24,6 +24,8 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const { core, chat } = place;
   const known = (file: string) => (tool === ZZ || effects ? undefined : chat.seen.get(file)?.hash);
   const named = (file: string) => shortName(core.options, file);
+  const inFull = (): Held => (effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held);
+  const editable = () => [...inFull()].filter(([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
   const denied = await judgeAll(place, tool, held, { granted, effects, open });
@@ -48,7 +50,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
       if (!held.size) return { refusal: refusalsIn(left) };
     }
     const swapped = [...held].filter(([file, { before, moves }]) =>
-      moves ? changedSince(moves, false).length : !alike(standing(file), before),
+      moves ? changedSince(moves, false).changed.length : !alike(standing(file), before),
     );
     if (!swapped.length) break;
     const names = swapped.map(([file]) => `'${oneLine(named(file))}'`).join(", ");
@@ -59,8 +61,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
-  const unasked = held.size && !open.size && core.ask; // no question has shown it yet
-  const shown = unasked ? await preview(place, tool, effects?.about ?? "", inFull()) : "";
+  const shown = held.size && !open.size && core.ask ? await preview(place, tool, effects?.about ?? "", inFull()) : ""; // as none was asked
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   await record(place, tool, held, !effects);
@@ -68,24 +69,14 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
 
-  function inFull(): Held {
-    return effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held;
-  }
-
-  function editable(): [file: string, before: State, after: NonNullable<State>][] {
-    return [...inFull()].flatMap(([file, { before, after }]) =>
-      core.edit && after && isText(after) && (after.mode & TYPE) === FILE ? [[file, before, after]] : [],
-    );
-  }
-
   /** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
   async function editAll(): Promise<boolean> {
-    for (const [file, before, after] of editable()) {
-      const proposed = after.bytes.toString("utf8");
+    for (const [file, { before, after }] of editable()) {
+      const proposed = after!.bytes.toString("utf8");
       const saved = await core.edit!(proposed, path.basename(file));
       if (saved === undefined) return false;
       if (saved === proposed) continue;
-      held.set(file, { before, after: { ...after, bytes: Buffer.from(saved) } });
+      held.set(file, { before, after: { ...after!, bytes: Buffer.from(saved) } });
       told.push(await patchOf({ path: named(file), before: proposed, after: saved }));
     }
     return true;
@@ -95,19 +86,13 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
 /** Checks every file against the rules; what they leave open goes into `open`. Returns the sentence of a refusal. */
 type Judging = { granted: string[]; effects: Effects | undefined; open: Map<string, Open> };
 async function judgeAll({ core }: TurnContext, tool: string, held: Held, { granted, effects, open }: Judging): Promise<string | undefined> {
-  for (const [file, target] of [...held].flatMap(([file, { moves }]) =>
-    (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const),
-  )) {
+  const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const));
+  for (const [file, target] of targets) {
     if (granted.includes(file)) continue;
     const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // then its target decides
     const one = new Map<string, Open>();
-    const refusal = await judgeAndCollect(core, {
-      tool,
-      kind: "write",
-      need: shortName(core.options, target),
-      open: one,
-      ...(!isLink && { target }),
-    });
+    const need = shortName(core.options, target);
+    const refusal = await judgeAndCollect(core, { tool, kind: "write", need, open: one, ...(!isLink && { target }) });
     if (refusal) return refusal;
     const folder = effects?.brief.get(file);
     for (const [key, own] of one)
@@ -173,9 +158,9 @@ export async function rebase(now: State, before: State, after: State): Promise<{
 /** Shows a change that was already made, the way a question would. */
 export function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
   const { path, tool, was, is, modes } = change;
-  const old = was === null ? Buffer.alloc(0) : bytesBefore(all, change);
+  const [old, next] = bytesOf(all, change);
   const before = was === null ? undefined : { bytes: old, mode: modes[0] };
-  const after = is === null ? undefined : { bytes: bytesAfter(old, change), mode: modes[1] };
+  const after = is === null ? undefined : { bytes: next, mode: modes[1] };
   return preview(place, tool, "", new Map([[path, { before, after }]]));
 }
 

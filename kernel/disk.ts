@@ -13,8 +13,7 @@ export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o17000
 /** The state of a file: its mode with the type; the bytes of a link are its target, a folder has none. Undefined: it does not exist. */
 export type State = { bytes: Buffer; mode: number } | undefined;
 
-export const hashOf = (bytes: Uint8Array): string =>
-  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
+export const hashOf = (bytes: Uint8Array): string => process.getBuiltinModule("node:crypto").hash("sha256", bytes, "hex");
 export const isFolder = (state: State): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
 export const hashOfState = (state: State): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
 export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
@@ -43,7 +42,7 @@ export function standing(file: string): State {
   try {
     return look();
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return undefined;
+    if (["ENOTDIR", "ELOOP"].includes(codeOf(error))) return undefined;
     if (codeOf(error) !== "EACCES") throw error;
     modes.open(wayTo(file));
     const state = look();
@@ -52,6 +51,7 @@ export function standing(file: string): State {
     modes.close();
   }
 }
+const isShut = (folder: string): boolean => !tryTo(() => fs.accessSync(folder, R_OK | W_OK | X_OK) ?? true);
 const wayTo = (file: string): string[] => (file === path.dirname(file) ? [] : [...wayTo(path.dirname(file)), file]);
 
 /** Opens folders that keep their owner out. They get their modes at the end, the innermost first. */
@@ -78,10 +78,9 @@ export function folderModes(modeOf: (folder: string) => number | undefined = mod
 export type FolderModes = ReturnType<typeof folderModes>;
 
 const modeOfFolder = (at: string, stat = fs.lstatSync(at)): number | undefined => (stat.isDirectory() ? stat.mode : undefined);
-const setMode = (file: string, mode: number): void =>
-  inFolder(file, (at) => fs.chmodSync(path.join(at, path.basename(file)), mode & 0o7777));
+const setMode = (file: string, mode: number): void => inFolder(file, (here) => fs.chmodSync(here, mode & 0o7777));
 
-const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // Windows has only the first
+const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.constants; // Windows has only the first
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
 export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
@@ -122,8 +121,8 @@ function placeOfOpen(fd: number): string | undefined {
 }
 const GONE = " (deleted)";
 
-/** Holds the file's folder open, so that nobody can swap it for a link. at: its path by that handle. */
-function inFolder<T>(file: string, act: (at: string) => T): T {
+/** Holds the file's folder open, so that nobody can swap it for a link. here: its path by that handle. */
+function inFolder<T>(file: string, act: (here: string) => T): T {
   const folder = path.dirname(file);
   const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
   const handle = `/proc/self/fd/${fd}`;
@@ -131,93 +130,110 @@ function inFolder<T>(file: string, act: (at: string) => T): T {
     const real = tryTo(() => fs.readlinkSync(handle));
     if ((real ?? fs.realpathSync(folder)) !== folder)
       throw fault(`Cannot write '${file}': its folder was swapped for a link. Look at what happens there.`);
-    return act(real === undefined ? folder : handle);
+    return act(path.join(real === undefined ? folder : handle, path.basename(file)));
   } finally {
     fs.closeSync(fd);
   }
 }
 
-/** Writes a file's new state next to it and renames it into place: whole, or not at all. */
-function put(file: string, state: State, modes?: FolderModes): void {
+/** Writes a file's new state next to it and renames it into place: whole, or not at all. aside: where it is already. */
+function put(file: string, state: State, modes?: FolderModes, aside?: string): void {
   for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
-  inFolder(file, (at) => {
-    sweep(at);
-    const here = path.join(at, path.basename(file));
-    const wasFolder = fs.lstatSync(here, { throwIfNoEntry: false })?.isDirectory();
-    if (!state) wasFolder ? fs.rmdirSync(here) : fs.unlinkSync(here);
-    else if (!isFolder(state)) replace(here, path.join(at, `.zz-${process.pid}-${newId()}.tmp`), state);
-    else if (wasFolder) modes?.give(file, state.mode);
+  inFolder(file, (here) => {
+    const old = fs.lstatSync(here, { throwIfNoEntry: false });
+    if (!state) old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
+    else if (aside) inFolder(aside, (part) => replace(here, part, old));
+    else if (!isFolder(state)) replace(here, temporaryIn(path.dirname(here)), old, state);
+    else if (old?.isDirectory()) modes?.give(file, state.mode);
     else {
-      if (wasFolder === false) fs.unlinkSync(here);
+      if (old) fs.unlinkSync(here);
       fs.mkdirSync(here);
       tryTo(() => modes?.give(file, state.mode)); // some disks have no modes, or do not let them be set
     }
   });
 }
+const temporaryIn = (folder: string): string => path.join(folder, `.zz-${process.pid}-${newId()}.tmp`);
 
-function replace(file: string, part: string, { bytes, mode }: NonNullable<State>): void {
-  const owner = fs.lstatSync(file, { throwIfNoEntry: false });
-  const isOthers = owner && owner.uid !== process.getuid?.();
+function replace(file: string, part: string, old: fs.Stats | undefined, state?: State): void {
   try {
-    if ((mode & TYPE) === LINK) fs.symlinkSync(bytes, part);
-    else {
-      const fd = fs.openSync(part, "wx", isOthers ? 0o600 : mode & 0o777);
-      try {
-        fs.writeFileSync(fd, bytes);
-        if (isOthers) tryTo(() => fs.fchownSync(fd, owner.uid, owner.gid));
-        tryTo(() => fs.fchmodSync(fd, mode & 0o7777));
-        fs.fsyncSync(fd);
-      } finally {
-        fs.closeSync(fd);
-      }
-    }
-    if (owner?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
+    if (state) write(part, state, old);
+    if (old?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
     fs.renameSync(part, file);
-  } catch (error) {
+  } finally {
     fs.rmSync(part, { force: true });
-    throw error;
+  }
+}
+
+function write(part: string, { bytes, mode }: NonNullable<State>, old: fs.Stats | undefined): void {
+  if ((mode & TYPE) === LINK) return void fs.symlinkSync(bytes, part);
+  const isOthers = old && old.uid !== process.getuid?.();
+  const fd = fs.openSync(part, "wx", isOthers ? 0o600 : mode & 0o777);
+  try {
+    fs.writeFileSync(fd, bytes);
+    if (isOthers) tryTo(() => fs.fchownSync(fd, old.uid, old.gid));
+    tryTo(() => fs.fchmodSync(fd, mode & 0o7777));
+    fs.fsyncSync(fd);
+  } finally {
+    fs.closeSync(fd);
   }
 }
 
 /** Removes what a killed zz left behind in the middle of a write. */
 function sweep(folder: string): void {
   for (const name of entriesOf(folder)) {
-    const pid = /^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1];
-    if (pid && !startOf(Number(pid))) tryTo(() => fs.unlinkSync(path.join(folder, name)));
+    const pid = Number(/^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1] ?? process.pid);
+    if (pid !== process.pid && !startOf(pid)) tryTo(() => fs.unlinkSync(path.join(folder, name)));
   }
 }
 
 export const missingFolders = (folder: string): string[] =>
   fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
 
-/** Puts all files into their new states, or none of them. `tidy`: takes away what else was made, before a folder around it goes. */
-export function putAll(steps: Step[], tidy = () => {}): void {
+/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out. */
+export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
   const made: string[] = [];
-  const done: Step[] = [];
+  const done: [step: Step, aside: string | undefined][] = [];
   const modes = folderModes();
+  const going = new Set(steps.flatMap(({ file, from, to, gone = [] }) => (isFolder(from) && !isFolder(to) ? file : gone)));
+  const forget = () => done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
   let step = steps[0]!;
   try {
+    if (opens) modes.open([...new Set(steps.flatMap(({ file }) => wayTo(path.dirname(file))))].filter(isShut));
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
+    for (const folder of new Set(steps.flatMap(({ file }) => [path.dirname(file), lasting(file, going)]))) sweep(folder);
     for (step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
-      done.push(step);
-      if (isFolder(step.from) && !isFolder(step.to)) tidy();
+      done.push([step, keepAside(step, going)]);
+      if (going.has(step.file)) tidy(); // that may be in it
       if (step.act) step.act(false);
       else if (step.to || standing(step.file)) put(step.file, step.to, modes);
     }
+    forget();
+    tidy();
   } catch (error) {
-    const lost = done.reverse().flatMap((one) => (tryTo(() => takeBack(one, modes) ?? true) ? [] : one.file));
+    const lost = done.toReversed().flatMap(([one, aside]) => (tryTo(() => takeBack(one, modes, aside) ?? true) ? [] : one.file));
     unmake(made);
     throw Object.assign(error as Error, { file: step.file, lost });
   } finally {
+    forget();
     modes.close();
   }
 }
 
-function takeBack({ file, from, act }: Step, modes: FolderModes): void {
+/** The folder of a file, or the one around the folders that go. */
+const lasting = (file: string, going: Set<string>): string => path.dirname(wayTo(file).find((at) => going.has(at)) ?? file);
+
+/** Keeps a file under another name until all is done: it comes back even if another program fills the disk meanwhile. */
+function keepAside({ file, from, act }: Step, going: Set<string>): string | undefined {
+  if (act || !from || (from.mode & TYPE) !== FILE) return undefined;
+  const aside = temporaryIn(lasting(file, going));
+  return tryTo(() => inFolder(file, (here) => inFolder(aside, (there) => fs.linkSync(here, there) ?? aside))); // some disks have no links
+}
+
+function takeBack({ file, from, act }: Step, modes: FolderModes, aside?: string): void {
   if (act) act(true);
-  else if (!alike(standing(file), from)) put(file, from, modes);
-  else if (from && isFolder(from)) modes.give(file, from.mode);
+  else if (alike(standing(file), from)) isFolder(from) && modes.give(file, from!.mode);
+  else if (!aside || !tryTo(() => put(file, from, modes, aside) ?? true)) put(file, from, modes);
 }
 
 /** Removes the folders that are empty again. */
@@ -225,12 +241,11 @@ export const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-/** act: used instead of writing, and to take it back. */
-export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined };
+/** act: used instead of writing, and to take it back. gone: the folders that it removes. */
+export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined; gone?: string[] };
 
-export function fileFault(verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault {
-  return fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
-}
+export const fileFault = (verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault =>
+  fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
 
 /** The same for what putAll threw; it may not have been able to take everything back. */
 export function putFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
@@ -257,14 +272,13 @@ export function followLinks(file: string): string {
 
 /** Makes folders one by one: mkdir's own `recursive` hangs under /proc, and reports a read-only disk as a missing folder. */
 export function makePrivate(folder: string): void {
-  if (!fs.existsSync(folder)) {
-    if (!fs.existsSync(path.dirname(folder))) makePrivate(path.dirname(folder));
+  for (const missing of missingFolders(folder))
     try {
-      fs.mkdirSync(folder, { mode: 0o700 });
+      fs.mkdirSync(missing, { mode: 0o700 });
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error; // another zz has just made it
     }
-  } else if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
+  if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
 /** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
@@ -284,5 +298,6 @@ export function startOf(pid: number): string {
 export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
+  sweep(path.dirname(real));
   put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
 }

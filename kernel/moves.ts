@@ -15,73 +15,89 @@ export type Moves = { root: string; rows: Row[]; from?: (string | undefined)[]; 
 
 const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const isFolder = (look: Look): boolean => look !== null && (look[0] & TYPE) === FOLDER;
+const isFile = (look: Look): boolean => look !== null && !isFolder(look);
 const isSame = (one: Look, two: Look): boolean =>
   one && two ? one[0] === two[0] && one[1] === two[1] && Math.abs(one[2] - two[2]) < 1 : one === two;
 
 function lookAt(file: Buffer): Look {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+}
+
+/** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */
+function lookIn(folders: Folders, name: string, isStrict = false): Look {
   try {
-    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-    return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+    return lookAt(folders.at(name));
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return null; // its folder is a file
+    if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error))) return null;
     throw error;
   }
 }
 
 export function plan(root: string, moves: readonly Move[]): Moves {
-  const rowOf = ([name, from, mode]: Move): Row => {
+  const rowOf = ([name, from, mode]: Move, folders: Folders): Row => {
     const is = from === undefined ? null : lookAt(raw(from));
+    if (from !== undefined && !is) throw goneFault(name);
     if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
-    return [name, lookAt(placeOf(root, name)), is];
+    return [name, lookIn(folders, name), is];
   };
-  return { root, rows: inFolders(root, moves, () => moves.map(rowOf)), from: moves.map(([, from]) => from) };
+  return { root, rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))), from: moves.map(([, from]) => from) };
 }
 export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
+/** Folders that go. */
+export const goneIn = ({ root, rows }: Moves, back: boolean): string[] =>
+  rows.flatMap(([name, was, is]) => (isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : []));
 const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
 const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
   !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
 
-/** Files that are neither in their old nor in their new state. known: states that earlier moves will have made. */
-export function changedSince({ root, rows }: Moves, back: boolean, known = new Map<string, Look>()): string[] {
-  const isChanged = ([name, was, is]: Row): boolean => {
-    const now = known.has(name) ? known.get(name)! : lookAt(placeOf(root, name));
-    known.set(name, back ? was : is);
-    return ![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)));
-  };
-  return inFolders(root, rows, () => namesOf(rows.filter(isChanged)));
+/** Files that are neither in their old nor in their new state, and those whose kept copy is gone. known: states that earlier moves make. */
+export function changedSince(moves: Moves, back: boolean, known = new Map<string, Look>()): { changed: string[]; missing: string[] } {
+  const [changed, missing]: [Row[], Row[]] = [[], []];
+  inFolders(moves.root, moves.rows, (folders) => {
+    for (const [i, [name, was, is]] of moves.rows.entries()) {
+      const [to, other, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
+      const now = known.has(name) ? known.get(name)! : lookIn(folders, name);
+      known.set(name, to);
+      if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)))) changed.push(moves.rows[i]!);
+      if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source)) missing.push(moves.rows[i]!);
+    }
+  });
+  return { changed: namesOf(changed), missing: namesOf(missing) };
 }
+const goneFault = (name: string) => fault(`Cannot write '${raw(name)}': its copy is gone. Run the command again.`);
 
 /** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
 export function move(moves: Moves, back: boolean): void {
+  const { root, rows, kept = "" } = moves;
+  for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
   let isNews = false;
   try {
-    inFolders(moves.root, moves.rows, moveAll);
+    inFolders(root, rows, (folders, modes) => {
+      for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
+    });
   } finally {
     if (isNews) saveList(moves);
   }
 
-  function moveAll(folders: Folders, modes: FolderModes): void {
-    const { root, rows, kept = "" } = moves;
-    for (let n = 0; n < rows.length; n++) {
-      const i = back ? rows.length - 1 - n : n;
-      const [name, was, is] = rows[i]!;
-      const [to, old] = [back ? was : is, back ? "new" : "old"];
-      if (!to && !lookAt(placeOf(root, name))) continue; // its folder may be gone, too
-      const here = folders.at(name);
-      const now = lookAt(here);
-      const source = sourceOf(moves, i, back);
-      if (to && !isFolder(to) ? !isWaiting(source, now) : isSame(now, to)) continue;
-      if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
-      else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), to !== null && !isFolder(to));
-      if (to && isFolder(to)) {
-        if (!isFolder(now)) fs.mkdirSync(here);
-        tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
-      } else if (to) {
-        const isCopied = take(source, here, to);
-        const look = isCopied ? lookAt(here) : to; // another disk may have coarser times, and no modes
-        isNews ||= !isSame(look, to);
-        rows[i]![back ? 1 : 2] = look;
-      }
+  function moveRow(i: number, folders: Folders, modes: FolderModes): void {
+    const [name, was, is] = rows[i]!;
+    const [to, other, old] = back ? [was, is, "new"] : [is, was, "old"];
+    if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
+    const here = folders.at(name);
+    const now = lookAt(here);
+    const source = sourceOf(moves, i, back);
+    if (isFile(to) ? isDone(source, now, to, other) : isSame(now, to)) return;
+    if (isFile(to) && !lookAt(source)) throw goneFault(name);
+    if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
+    else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
+    if (isFile(to)) {
+      const look = take(source, here, to) ? lookAt(here) : to; // another disk may have coarser times, and no modes
+      isNews ||= !isSame(look, to);
+      rows[i]![back ? 1 : 2] = look;
+    } else if (to) {
+      if (!isFolder(now)) fs.mkdirSync(here);
+      tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
     }
   }
 }
@@ -90,11 +106,8 @@ const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toStri
 /** What `act` does with these files in their folders, even in those that keep their owner out. */
 function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folders: Folders, modes: FolderModes) => T): T {
   const folders = openFolders(root);
-  const lookIn = (name: string): Look => lookAt(folders.at(name));
-  const modes = folderModes(
-    (name) => (isFolder(lookIn(name)) ? lookIn(name)![0] : undefined),
-    (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777),
-  );
+  const modeOf = (name: string, look = lookIn(folders, name)) => (isFolder(look) ? look![0] : undefined);
+  const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
   const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
   try {
     modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
@@ -105,10 +118,11 @@ function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folder
   }
 }
 
-/** Whether it has yet to be moved. Two files may look alike: package managers give all files one time. */
-function isWaiting(source: Buffer, now: Look): boolean {
+/** Whether it was moved before. Two files may look alike: package managers give all files one time. */
+function isDone(source: Buffer, now: Look, to: Look, other: Look): boolean {
+  if (!isSame(now, to) || !isSame(now, other)) return isSame(now, to);
   const look = lookAt(source);
-  return look !== null && !(now && now[3] === look[3] && isSame(now, look));
+  return look ? now![3] === look[3] : now![3] !== other![3];
 }
 
 /** Holds the folder of a file open, so that nobody can swap it for a link. */
@@ -126,9 +140,10 @@ function openFolders(root: string) {
       const folder = path.posix.join(top, path.posix.dirname(name));
       if (fd < 0 || folder !== open) {
         close();
-        [open, fd] = [folder, fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
+        [open, fd] = ["", fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
         if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
           throw fault(`Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`);
+        open = folder;
       }
       return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
     },
@@ -200,7 +215,6 @@ const keptIn = (sessions: string): string => path.join(sessions, "moved");
 export function keepMoves(sessions: string, moves: Moves): string {
   const name = newId();
   moves.kept = path.join(keptIn(sessions), name);
-  for (const folder of ["old", "new"]) makePrivate(path.join(moves.kept, folder));
   saveList(moves);
   return name;
 }
@@ -213,8 +227,7 @@ export function markMoves({ kept = "" }: Moves, session: string): void {
   for (const name of entriesOf(keptIn(sessions))) {
     const at = path.join(keptIn(sessions), name);
     const owner = textOf(path.join(at, "session")).trim();
-    const isOwned = fs.existsSync(path.join(sessions, `${owner}.jsonl`));
-    const most = isOwned ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
+    const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
     const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
     if (at !== kept && age > most) fs.rmSync(at, { recursive: true, force: true });
   }

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Core, ProjectExtras } from "./core.ts";
-import { fileFault } from "./disk.ts";
+import { fileFault, hashOf } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { compare, entriesOf, textOf, tryTo } from "./text.ts";
@@ -51,20 +51,19 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
     const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
-    hashes[name] = known ?? hashOf(at);
+    hashes[name] = known ?? hashOf(fs.readFileSync(at));
   }
 }
 
 const TO = "to "; // no file name in .zz/ begins like this
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
-const hashOf = (file: string): string => process.getBuiltinModule("node:crypto").hash("sha256", fs.readFileSync(file), "hex");
 
 /** Whether a file of .zz/plugins, by its path there, still has the trusted bytes: it may be imported much later. */
 export function trusts(core: Pick<Core, "extras">): (name: string, file: string) => boolean {
   let hashes: Hashes = {};
   return (name, file) => {
     if (core.extras?.given) hashes = core.extras.hashes;
-    return hashes[`.zz/plugins/${name}`] === hashOf(file);
+    return hashes[`.zz/plugins/${name}`] === hashOf(fs.readFileSync(file));
   };
 }
 

@@ -1,5 +1,5 @@
 // Undo and redo.
-import { actOf, bytesAfter, bytesBefore, didOf, history, tidy } from "./changes.ts";
+import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
 import { keepLog, openChat, remember } from "./chat.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
@@ -22,11 +22,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
-interface Way extends TurnContext {
-  chat: LiveChat;
-  changes: ReturnType<typeof history>["changes"];
-  back: boolean;
-}
+type Way = TurnContext & { chat: LiveChat; changes: ReturnType<typeof history>["changes"]; back: boolean };
 const named = ({ core }: Way, file: string): string => shortName(core.options, file);
 
 /** Undoes or redoes all of the given changes, or none. */
@@ -50,11 +46,10 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    if (steps.length) putAll(steps, () => tidy(changes, paths));
+    putAll(steps, () => tidy(changes, paths), true);
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);
   }
-  tidy(changes, paths);
   for (const changes of batches) keepLog(core, chat, way.back ? "undone" : "redone", { changes });
   const text = `${way.back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(way, change.path)}`).join(", ")}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
@@ -91,7 +86,7 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
   const mode = isKept ? from.mode : then;
   const isGone = (back ? last.was : last.is) === null;
-  const to = isGone ? undefined : { bytes: bytesOf(way, last)[back ? 0 : 1], mode };
+  const to = isGone ? undefined : { bytes: bytesOf(way.changes, last)[back ? 0 : 1], mode };
   if (expected) return alike(from, to) ? undefined : { file, from, to };
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
   if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
@@ -107,24 +102,20 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
   if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const changed = changedSince(moves, back, known);
-  const why = `${cannot} '${changed[0]}'${changed.length > 1 ? ` and ${changed.length - 1} more` : ""} changed since.`;
+  const some = (names: string[]) => `'${names[0]}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
+  const { changed, missing } = changedSince(moves, back, known);
+  if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
+  const why = `${cannot} ${some(changed)} changed since.`;
   const key = changed.length ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on") : "o";
   if (key !== "o") return `${why} Nothing was touched.`;
   return { file, from: undefined, to: undefined, ...actOf(moves, back) };
-}
-
-/** The bytes of a file before and after a change. */
-function bytesOf({ changes }: Way, change: Change): [before: Buffer, after: Buffer] {
-  const before = bytesBefore(changes, change);
-  return [before, bytesAfter(before, change)];
 }
 
 async function mergeAll(way: Way, from: State, own: Change[]): Promise<State> {
   let now = from;
   for (const change of own) {
     if (change.was === null || change.is === null) return undefined;
-    const [one, two] = bytesOf(way, change).map((bytes) => ({ bytes, mode: 0 }));
+    const [one, two] = bytesOf(way.changes, change).map((bytes) => ({ bytes, mode: 0 }));
     now = (await rebase(now, way.back ? two : one, way.back ? one : two))?.after;
   }
   return now && { bytes: now.bytes, mode: from!.mode };

@@ -177,7 +177,7 @@ function lookAt(at: Buffer): fs.Stats | undefined {
   try {
     return fs.lstatSync(at, { throwIfNoEntry: false });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") return undefined;
+    if (["ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code!)) return undefined;
     throw error;
   }
 }
@@ -286,6 +286,7 @@ async function ignoredOf(
     asked.set(top, names);
     for (const at of folders) if (at.length > top.length) names.add(`${at}/`);
     names.add(keyOf(one));
+    if (isReplaced(one)) names.add(name);
   }
   const [ignored, tracked] = [new Set<string>(), new Set<string>()];
   for (const [top, names] of [...asked].slice(0, MAX_REPOSITORIES)) {
@@ -297,6 +298,7 @@ async function ignoredOf(
   }
   return (one) => {
     const key = keyOf(one);
+    if (isReplaced(one) && !ignored.has(one.name) && !inModules(one.name)) return undefined; // what goes is shown
     const folder = ignored.has(key) ? parentsOf(key).find((at) => ignored.has(`${at}/`)) : undefined;
     if (folder !== undefined) return [utf8(folder), IGNORED];
     const modules = tracked.has(one.name) ? undefined : inModules(key);
@@ -318,6 +320,9 @@ async function ignoredOf(
 }
 /** The name as git expects it: only the slash tells git that a name which is not on the disk is a folder's. */
 const keyOf = ({ name, before, after }: Change): string => ((after ?? before)!.isDirectory() ? `${name}/` : name);
+/** Whether a folder takes the place of a file or a link. */
+const isReplaced = ({ before, after }: Change): boolean =>
+  before !== undefined && !before.isDirectory() && after?.isDirectory() === true;
 const MAX_REPOSITORIES = 50;
 const inModules = (name: string): string | undefined => /^(.*?\/)?node_modules(?=\/)/s.exec(name)?.[0];
 

@@ -74,7 +74,9 @@ export async function keepEffects(
     const [kept, rest] = [states.filter(isKept), states.filter((state) => !isKept(state))];
     const why = ctx.ask ? "the person said no" : "not kept";
     if (kept.length) lines.push(`changed: ${namesOf(kept)} (kept)`);
-    if (rest.length) lines.push(`changed: ${namesOf(rest)} (${why}: they are as they were)`);
+    const isOne = rest.length === 1 && (!rest[0]!.moves || /^1 /.test(countOf(rest[0]!)));
+    const asBefore = isOne ? "it is as it was" : "they are as they were";
+    if (rest.length) lines.push(`changed: ${namesOf(rest)} (${why}: ${asBefore})`);
     const unset = kept.length ? modes.filter(({ name, mode }) => isUnset(path.join(ctx.root, name), mode)) : [];
     if (unset.length)
       lines.push(`The disk did not take the new mode of ${listed(unset.map(({ name }) => `'${name}'`))}.`);
@@ -99,5 +101,6 @@ const [MAX_LINES, MAX_NAMES] = [10, 20];
 const listed = (names: string[]): string =>
   names.slice(0, MAX_NAMES).join(", ") + (names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "");
 /** The name of a change; a group of many is named by its folder, with their number. */
-const nameOf = ({ path: at, brief, moves, bytes = Buffer.alloc(0) }: FileState, root: string): string =>
-  moves ? `${brief}: ${Buffer.from(bytes).toString().trim()}` : path.relative(root, at);
+const nameOf = (state: FileState, root: string): string =>
+  state.moves ? `${state.brief}: ${countOf(state)}` : path.relative(root, state.path);
+const countOf = ({ bytes = Buffer.alloc(0) }: FileState): string => Buffer.from(bytes).toString().trim();

@@ -76,7 +76,7 @@ for (const [where, other] of [
     deepEqual(walk(root), was);
     move(kept(planned, sessions), false);
     deepEqual(walk(root), made);
-    deepEqual(changedSince(planned, true), []);
+    deepEqual(changedSince(planned, true).changed, []);
   });
 
 test("killed between any two of them, it goes back", { skip: !isLinux }, (t) => {
@@ -84,10 +84,69 @@ test("killed between any two of them, it goes back", { skip: !isLinux }, (t) => 
     const { root, sessions, planned, was } = stage(t);
     move({ ...planned, rows: planned.rows.slice(0, done) }, false);
     const rest = kept(planned, sessions);
-    deepEqual(changedSince(rest, true), []);
+    deepEqual(changedSince(rest, true).changed, []);
     move(rest, true);
     deepEqual(walk(root), was, `after ${done}`);
   }
+});
+
+test("killed between any two of them and undone, they come again if their copies are there, else they are named", {
+  skip: !isLinux,
+}, (t) => {
+  const files = ["file", "in/edited", ODD, "in/link", "folder/inner"];
+  const names = files.map((name) => Buffer.from(name, "latin1").toString());
+  for (let done = 0; done <= 9; done++) {
+    const { root, sessions, planned, was } = stage(t);
+    move({ ...planned, rows: planned.rows.slice(0, done) }, false);
+    const rest = kept(planned, sessions);
+    deepEqual(changedSince(rest, true).missing, [], `undo after ${done}`);
+    move(rest, true);
+    const gone = names.slice([0, 0, 0, 0, 1, 2, 3, 4, 4, 5][done]);
+    deepEqual(changedSince(rest, false).missing, gone, `redo after ${done}`);
+    if (gone.length) throws(() => move(rest, false), /: its copy is gone\./);
+    move(rest, true);
+    deepEqual(walk(root), was, `after ${done}`);
+  }
+});
+
+for (const [what, other] of [
+  ["of another size", "newer"],
+  ["alike in size, time and mode", "new"],
+] as const)
+  test(`a file ${what} is back only if it is that file: its copy may be gone`, { skip: !isLinux }, (t) => {
+    const { root, sessions } = stage(t);
+    const [file, from] = [join(root, "in/same"), join(sessions, "from")];
+    const put = (at: string, text: string) => {
+      fs.writeFileSync(at, text, { mode: 0o644 });
+      fs.utimesSync(at, 1, 1);
+    };
+    put(file, "old");
+    put(from, other);
+    const moves = plan(root, [["in/same", from]]);
+    keepMoves(sessions, moves);
+    move(moves, false);
+    const later = kept(moves, sessions);
+    deepEqual([changedSince(later, true).missing, changedSince(later, false).missing], [[], []], "it is there");
+    fs.rmSync(join(moves.kept!, "old"), { recursive: true });
+    deepEqual(changedSince(later, true).missing, ["in/same"]);
+    throws(() => move(later, true), /Cannot write 'in\/same': its copy is gone\./);
+    deepEqual(fs.readFileSync(file, "utf8"), other);
+    const next: Move[] = [["in/same"]];
+    const removal = plan(root, next);
+    keepMoves(sessions, removal);
+    move(removal, false);
+    const known = new Map();
+    deepEqual(changedSince(removal, true, known), { changed: [], missing: [] });
+    deepEqual(changedSince(later, true, known).missing, ["in/same"], "after the removal was undone");
+  });
+
+test("a file that is to be moved and is not there is not taken for a removal", { skip: !isLinux }, (t) => {
+  const { root, planned } = stage(t);
+  fs.rmSync(planned.from![4]!);
+  throws(() => plan(root, [["in/same", planned.from![4]!]]), /Cannot write 'in\/same': its copy is gone\./);
+  throws(() => move(planned, false), /Cannot write 'in\/edited': its copy is gone\./);
+  move(planned, true);
+  deepEqual(fs.readFileSync(join(root, "in/edited"), "utf8"), "old");
 });
 
 test("what is neither as it was nor as it became is named, and a folder that holds something since is no harm", {
@@ -98,7 +157,7 @@ test("what is neither as it was nor as it became is named, and a folder that hol
   fs.writeFileSync(join(root, "in/edited"), "the person's");
   fs.chmodSync(join(root, "folder"), 0o755);
   fs.writeFileSync(join(root, "folder/own"), "own");
-  deepEqual(changedSince(planned, true), ["in/edited"]);
+  deepEqual(changedSince(planned, true).changed, ["in/edited"]);
 });
 
 test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (t) => {
@@ -110,6 +169,37 @@ test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (
     /its folder was swapped for a link/,
   );
   deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
+});
+
+test("nor do files in a link that only stands there until a folder takes its place", { skip: !isLinux }, (t) => {
+  const { root, sessions } = stage(t);
+  fs.renameSync(join(root, "in"), join(root, "elsewhere"));
+  fs.mkdirSync(join(root, "elsewhere/deep"));
+  fs.symlinkSync("elsewhere", join(root, "in"));
+  const was = walk(root);
+  for (const name of ["edited", "x", "same"]) fs.writeFileSync(join(sessions, name), "new");
+  const moves = plan(root, [
+    ["in/edited", join(sessions, "edited")],
+    ["in/same", join(sessions, "same")],
+    ["in/deep/x", join(sessions, "x")],
+  ]);
+  deepEqual(
+    moves.rows.map(([, was]) => was),
+    [null, null, null],
+  );
+  deepEqual(changedSince(moves, false), { changed: [], missing: [] });
+  keepMoves(sessions, moves);
+  throws(() => move(moves, false), /its folder was swapped for a link/);
+  throws(
+    () => move({ ...moves, rows: moves.rows.map(([name, , is]) => [name, is, null]) }, false),
+    /swapped for a link/,
+  );
+  deepEqual(walk(root), was);
+  fs.unlinkSync(join(root, "in"));
+  fs.mkdirSync(join(root, "in/deep"), { recursive: true });
+  move(moves, false);
+  move(kept(moves, sessions), true);
+  deepEqual(fs.readdirSync(join(root, "in"), { recursive: true }), ["deep"]);
 });
 
 test("what is kept goes with its session", { skip: !isLinux }, (t) => {

@@ -124,6 +124,21 @@ const SHUT: [what: string, setup: string, script: string][] = [
     "mkdir build/z; echo 1 > build/z/1",
     "echo 2 > build/z/2; rm build/z/1; chmod 400 build/z",
   ],
+  [
+    "a shut folder that was opened, written into and shut again",
+    "mkdir d; echo x > d/x; chmod 500 d",
+    "chmod 700 d; touch d/n; echo y >> d/x; chmod 500 d",
+  ],
+  [
+    "the same, deeper, with removals",
+    "mkdir -p d/e; echo x > d/e/x; echo z > d/z; chmod 500 d/e d",
+    "chmod -R u+w d; rm d/e/x d/z; mkdir d/e/n; echo n > d/e/n/n; chmod 500 d/e d",
+  ],
+  [
+    "the same in an ignored folder",
+    "mkdir build/z; echo 1 > build/z/1; echo 2 > build/z/2; chmod 500 build/z",
+    "chmod 700 build/z; echo 3 > build/z/3; rm build/z/1; echo 4 >> build/z/2; chmod 500 build/z",
+  ],
 ];
 for (const [what, setup, script] of SHUT)
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, (t) => {
@@ -131,6 +146,8 @@ for (const [what, setup, script] of SHUT)
     const seen = () => walk(where.cwd);
     sh(`git init -q; echo build/ > .gitignore; mkdir build; echo "${script}" > script; ${setup}`);
     const was = seen();
+    zz("--call", "run_command", JSON.stringify({ command: "sh script" }));
+    deepEqual(seen(), was, "after no");
     const { said } = keep();
     match(said, /\(kept\)/);
     const made = seen();
@@ -147,8 +164,21 @@ for (const [what, setup, script] of SHUT)
     sh("chmod -R u+rwx .");
   });
 
-/** A tool that removes a and edits b, then writes c; and, where told to, a disk that is full from c on. */
-async function stage(t: TestContext) {
+viewTest("An edit in a folder that takes nothing new is refused, and leaves its mode", (t) => {
+  const { where, zz, sh } = ordinary(t);
+  sh("mkdir d; echo x > d/x; chmod 500 d");
+  const was = walk(where.cwd);
+  for (const path of ["d/x", "d/n", "d/e/n"]) {
+    const { status, said } = zz("--allow-write=.", "--call", "write_file", JSON.stringify({ path, content: "y\n" }));
+    match(said, /Cannot write '.+': permission denied\./);
+    equal(status, 1);
+    deepEqual(walk(where.cwd), was);
+  }
+  sh("chmod 700 d");
+});
+
+/** A tool that removes a and edits b, then writes c; and a disk, with hard links or without, that is full from c on. */
+async function stage(t: TestContext, links: boolean) {
   const changes = (zz: Zz) =>
     zz.tool({
       name: "changes_all",
@@ -174,6 +204,10 @@ async function stage(t: TestContext) {
     if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
     return renameSync(from, to);
   });
+  if (!links)
+    t.mock.method(fs, "linkSync", () => {
+      throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+    });
   t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
     if (isFull && typeof at === "number") throw full();
     return writeFileSync(at, ...rest);
@@ -181,8 +215,19 @@ async function stage(t: TestContext) {
   return { zz, stands: () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length] };
 }
 
+test("On a full disk what was done by then is taken back, and nothing is left to undo", async (t) => {
+  const { zz, stands } = await stage(t, true);
+  await rejects(
+    async () => zz.call("changes_all", {}).then(failed),
+    /Cannot write 'c': the disk is full\. Make room\.$/,
+  );
+  deepEqual(stands(), ["one\n", "two\n", undefined, 2]);
+  t.mock.restoreAll();
+  match((await zz.command("/undo")).join("\n"), /Nothing to undo/);
+});
+
 test("What could not be taken back is named, and undone later", async (t) => {
-  const { zz, stands } = await stage(t);
+  const { zz, stands } = await stage(t, false);
   const why =
     /Cannot write 'c': the disk is full\. Make room\. What it did to 'b', 'a' could not be taken back: then undo it\.$/;
   await rejects(async () => zz.call("changes_all", {}).then(failed), why);

@@ -1,6 +1,6 @@
 // Projects on other disks: FUSE, disks without modes, hard links or capital letters of their own, read-only, full, and gone.
 // Each has a command run on its copy of the project there, refused, kept and undone, or says why it asks beforehand.
-import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notEqual, ok, rejects } from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -134,6 +134,54 @@ diskTest()("a full disk: nothing is kept, and what was there is still there", as
   }
   await run(zz, "echo more >> a");
   equal(zz.read("a"), "one\nmore\n");
+});
+
+/** Fills the disk before the file of that name comes into place; `free`: makes room again. */
+function fillAt(t: TestContext, root: string, name: string, filler = join(root, ".filler")): { free(): void } {
+  const { renameSync } = fs;
+  let isFilled = false;
+  t.mock.method(fs, "renameSync", (from: string, to: string) => {
+    if (!isFilled && `${to}`.endsWith(`/${name}`)) {
+      isFilled = true;
+      equal(sh(root, `cat /dev/zero > '${filler}'`).status, 1);
+    }
+    return renameSync(from, to);
+  });
+  return {
+    free() {
+      t.mock.restoreAll();
+      ok(isFilled, "it was never full");
+      fs.rmSync(filler);
+    },
+  };
+}
+
+const LARGE = `mkdir -p d/e old; for f in a b d/e/c old/f into; do head -c 90k /dev/zero | tr '\\0' x > $f; done; ln -s a link; chmod 600 b`;
+const SHRINK = `echo s > a; echo s > b; chmod 755 b; rm -r old; echo f > old; rm into link; mkdir into; echo i > into/i; rm -r d; echo l > link
+head -c 600k /dev/zero | tr "\\0" y > into/z`;
+diskTest()("another program fills the disk in the middle: what was done by then comes back by itself", async (t) => {
+  const { zz, said } = await onDisk(t, (_, at) => ["mount", "-t", "tmpfs", "-o", "size=2m", "zz", at]);
+  sh(zz.root, LARGE);
+  const was = walk(zz.root);
+  said.key = "y";
+  for (const name of ["a", "b", "old", "link"]) {
+    const disk = fillAt(t, zz.root, name);
+    const { text } = await run(zz, SHRINK);
+    disk.free();
+    match(text, /Cannot write '.+': the disk is full\. Make room\.\]$/, name);
+    deepEqual(walk(zz.root), was, name);
+    await zz.command("/undo");
+    match(zz.notes.at(-1)!, /Nothing to undo/);
+  }
+  const { text, failed } = await run(zz, SHRINK);
+  equal(failed, false, text);
+  const made = walk(zz.root);
+  const disk = fillAt(t, zz.root, "b");
+  await rejects(zz.command("/undo"), /Cannot undo '.+': the disk is full\. Make room\.$/);
+  disk.free();
+  deepEqual(walk(zz.root), made);
+  await zz.command("/undo");
+  deepEqual(walk(zz.root), was);
 });
 
 diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {

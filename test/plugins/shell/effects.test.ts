@@ -1,6 +1,6 @@
 // Commands that no list knows: they run on a copy of the project, and what they changed there is asked for. Compared by a walk of
 // the tree with what the same command makes of a plain copy.
-import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notDeepEqual, ok, throws } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
@@ -16,7 +16,7 @@ import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
 
 const SETUP = `mkdir -p src/deep empty ro; echo one > a; echo two > b; echo deep > src/deep/x; echo s > src/s
-ln -s a link; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\\n' > tool; chmod 755 tool; echo r > ro/r; chmod 444 ro/r
+ln -s a link; ln -s round round; ln -s ../outside way-out; printf 'a\\0b' > bin; printf '#!/bin/sh\\n' > tool; chmod 755 tool; echo r > ro/r; chmod 444 ro/r
 mkdir dist; echo built > dist/old; printf 'dist/\\nnode_modules/\\n' > .gitignore`;
 const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 
@@ -118,6 +118,7 @@ describe("a change × what stands there", { concurrency: false }, () => {
     "rm -r src",
     "rmdir empty",
     "rm -r src; mkdir src",
+    "rm round; mkdir -p round/in; echo x > round/x; echo y > round/in/y",
     "rm -r src; mkdir src; echo again > src/s",
     "rm -r src; mkdir -p src/deep; echo y > src/deep/y",
     "rm -r src; echo file > src",
@@ -239,6 +240,75 @@ viewTest("the question shows the command and the diff, and what git ignores in o
   doesNotMatch(question, /(create|edit) dist/);
   deepEqual([zz.read("a"), zz.read("dist/1")], ["three\n", "1\n"]);
 });
+
+for (const [what, before, command, shown] of [
+  [
+    "a file by an ignored folder",
+    "echo tracked > x; printf 'x/\\n' > .gitignore",
+    "rm x; mkdir x; echo 1 > x/1; echo 2 > x/2; mkdir x/in; echo 3 > x/in/3",
+    /[-] tracked/,
+  ],
+  [
+    "a file that git tracks by a folder of an ignored name",
+    "echo tracked > x; git add x; echo x > .gitignore",
+    "rm x; mkdir -p x/in; echo 1 > x/in/1",
+    /[-] tracked/,
+  ],
+  [
+    "a link by an ignored folder",
+    "ln -s tracked x; git add x; printf 'x/\\n' > .gitignore",
+    "rm x; mkdir x; echo 1 > x/1",
+    /[-] tracked/,
+  ],
+  [
+    "a file by node_modules",
+    "echo tracked > node_modules",
+    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
+    /[-] tracked/,
+  ],
+  [
+    "a link by node_modules with the same names",
+    "mkdir m; echo one > m/1; echo two > m/2; ln -s m node_modules",
+    "rm node_modules; cp -r m node_modules; rm node_modules/2",
+    /[-] m\b/,
+  ],
+  [
+    "a link by node_modules",
+    "ln -s tracked node_modules; git add -f node_modules",
+    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
+    /[-] tracked/,
+  ],
+  [
+    "a file that git tracks in an ignored folder",
+    "echo tracked > dist/t; git add -f dist/t",
+    "rm dist/t; mkdir dist/t; echo 1 > dist/t/1",
+    /[-] tracked/,
+  ],
+  [
+    "a folder that git tracks by an ignored file",
+    "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore",
+    "rm -r x; echo 1 > x",
+    /[-] tracked/,
+  ],
+] as const)
+  viewTest(`a command that replaces ${what}: what goes is shown`, async (t) => {
+    let key = "n";
+    const zz = await project(t, { answer: async (_, keys) => (keys ? key : "") });
+    sh(zz.root, before);
+    const was = walk(zz.root);
+    await run(zz, script(command));
+    match(zz.questions[0]!, shown);
+    deepEqual(walk(zz.root), was, "after no");
+    key = "y";
+    const { text, failed } = await run(zz, script(command));
+    equal(failed, false, text);
+    const made = walk(zz.root);
+    notDeepEqual(made, was);
+    await zz.command("/undo");
+    deepEqual(walk(zz.root), was, zz.notes.at(-1));
+    await zz.command("/redo");
+    deepEqual(walk(zz.root), made, zz.notes.at(-1));
+  });
 
 const SHOWN = /- good\n.*\+ evil/;
 for (const [what, before, expected] of [
@@ -443,6 +513,18 @@ const answers =
   (...all: [fits: RegExp, key: string][]) =>
   async (question: string, keys?: string) =>
     keys === undefined ? "" : (all.find(([fits]) => fits.test(question.split("\n")[0]!))?.[1] ?? "n");
+
+viewTest("what got a no is told as one or as many", async (t) => {
+  const zz = await project(t, { answer: async (_, keys) => (keys ? "n" : "") });
+  const one = await run(zz, script("echo C > b"));
+  match(one.text, /changed: b \(the person said no: it is as it was\)/);
+  const single = await run(zz, script("echo 3 > dist/3"));
+  match(single.text, /changed: dist: 1 file, 1 kB \(the person said no: it is as it was\)/);
+  const going = await run(zz, script("rm dist/old; rmdir dist"));
+  match(going.text, /changed: dist: 1 file, 1 kB removed \(the person said no: it is as it was\)/);
+  const many = await run(zz, script("echo 3 > dist/3; echo 4 > dist/4"));
+  match(many.text, /changed: dist: 2 files, 1 kB \(the person said no: they are as they were\)/);
+});
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async (t) => {
@@ -826,6 +908,37 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     },
   );
 });
+
+for (const [verb, folder, again] of [
+  ["undo", "old", "redo"],
+  ["redo", "new", "undo"],
+] as const)
+  viewTest(`/${verb} of what was moved says which copies are gone, and touches nothing`, async (t) => {
+    const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+    const was = walk(zz.root);
+    await run(zz, script("echo new > dist/old; echo more > dist/more; echo more >> a"));
+    const made = walk(zz.root);
+    if (verb === "redo") await zz.command("/undo");
+    const moved = join(zz.home, "sessions/moved");
+    const copies = join(moved, fs.readdirSync(moved)[0]!, folder);
+    fs.renameSync(copies, `${copies}-away`);
+    const [stays, comes] = verb === "undo" ? [made, was] : [was, made];
+    const says = (await zz.command(`/${verb}`)).join("\n");
+    match(
+      says,
+      verb === "undo"
+        ? /Cannot undo 'dist\/…': the copy of 'dist\/old' is gone\. Nothing was touched\./
+        : /Cannot redo 'dist\/…': the copy of 'dist\/(old|more)' and 1 more is gone\. Nothing was touched\./,
+    );
+    doesNotMatch(says, /Undone|Redone/);
+    deepEqual(walk(zz.root), stays);
+    fs.renameSync(`${copies}-away`, copies);
+    await zz.command(`/${verb}`);
+    deepEqual(walk(zz.root), comes, zz.notes.join("\n"));
+    fs.rmSync(copies, { recursive: true });
+    await zz.command(`/${again}`);
+    deepEqual(walk(zz.root), stays, `what the other way takes is there: ${zz.notes.at(-1)}`);
+  });
 
 const zzOf = zz;
 const zzIn = (cwd: string, command: string) => {

@@ -1,0 +1,121 @@
+// Several files put into their new states at once: killed at any step, each is either old or new, and what was kept aside meanwhile is swept.
+import { deepEqual, equal, ok } from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { FILE, FOLDER, LINK, putAll, type State, type Step, standing } from "../../kernel/disk.ts";
+import { walk } from "../support/walk.ts";
+
+const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const folder: State = { bytes: Buffer.alloc(0), mode: FOLDER | 0o755 };
+/** What stands there, and what is to: removals first, as commands' changes are made. */
+const CHANGES: [name: string, from: State, to: State][] = [
+  ["gone/in/deep", file("deep"), undefined],
+  ["gone/in", folder, undefined],
+  ["gone/a", file("a", 0o400), undefined],
+  ["gone", folder, undefined],
+  ["both/b", file("b"), undefined],
+  ["both", folder, file("was a folder")],
+  ["edited", file("old"), file("new", 0o755)],
+  ["link", { bytes: Buffer.from("edited"), mode: LINK | 0o777 }, file("was a link")],
+  ["into", file("was a file"), folder],
+  ["into/new", undefined, file("new")],
+  ["last", file("old"), file("new")],
+];
+
+function project(): string {
+  const root = fs.realpathSync(fs.mkdtempSync(join(os.tmpdir(), "zz-disk-")));
+  const there = CHANGES.filter(([, from]) => from).toReversed();
+  putAll(
+    there.map(([name, from]) => ({ file: join(root, name), from: undefined, to: from })),
+    () => {},
+    false,
+  );
+  return root;
+}
+const stepsIn = (root: string): Step[] => CHANGES.map(([name, from, to]) => ({ file: join(root, name), from, to }));
+
+const STEPS = [
+  "openSync",
+  "writeFileSync",
+  "fsyncSync",
+  "linkSync",
+  "renameSync",
+  "unlinkSync",
+  "rmSync",
+  "rmdirSync",
+  "mkdirSync",
+  "symlinkSync",
+] as const;
+/** Makes them, and dies before that step, counted over all that change the disk: from then on nothing happens any more. */
+function killedAt(root: string, count: number, isFull: boolean): boolean {
+  const steps = stepsIn(root);
+  const real = Object.fromEntries(STEPS.map((name) => [name, fs[name]])) as Record<
+    string,
+    (...given: any[]) => unknown
+  >;
+  let left = count;
+  for (const name of STEPS)
+    Object.assign(fs, {
+      [name](...given: any[]) {
+        if (name === "openSync" && given[1] !== "wx") return real[name]!(...given);
+        if (left-- <= 0) throw Object.assign(new Error("killed"), { code: "EIO" });
+        if (isFull && name === "renameSync" && /\/last$/.test(given[1]))
+          throw Object.assign(new Error("full"), { code: "ENOSPC" });
+        return real[name]!(...given);
+      },
+    });
+  try {
+    putAll(steps, () => {}, false);
+  } catch (error) {
+    if (left >= 0) deepEqual([isFull, (error as { lost?: string[] }).lost], [true, []]);
+  } finally {
+    Object.assign(fs, real);
+  }
+  for (const at of Object.keys(walk(root)).filter(isAside))
+    fs.renameSync(root + at, root + at.replace(/-\d+-/, `-${DEAD}-`));
+  return left < 0;
+}
+const DEAD = 2 ** 30; // no process has that number
+
+const isAside = (name: string): boolean => /\/\.zz-\d+-\w+\.tmp$/.test(name);
+for (const isFull of [false, true])
+  test(`killed at each step ${isFull ? "of taking them back, " : ""}every file is old or new, and the next write sweeps`, async (t) => {
+    const whole = project();
+    const old = walk(whole);
+    equal(killedAt(whole, Number.POSITIVE_INFINITY, isFull), false);
+    const made = walk(whole);
+    deepEqual(Object.keys(made).filter(isAside), [], "nothing is left aside");
+    if (isFull) deepEqual(made, old);
+    fs.rmSync(whole, { recursive: true });
+    let [kills, asides] = [0, 0];
+    for (; ; kills++) {
+      const root = project();
+      const steps = stepsIn(root);
+      const isKilled = killedAt(root, kills, isFull);
+      const now = walk(root);
+      if (Object.keys(now).some(isAside)) asides++;
+      for (const { file, from, to } of steps) {
+        const state = standing(file);
+        const name = file.slice(root.length);
+        // A folder and a file cannot change places in one step.
+        const isBetween = ["/both", "/into"].includes(name) && !state;
+        ok(isBetween || [from, to].some((one) => isAlike(state, one)), `${name} after ${kills}`);
+      }
+      // As undo does, from what the session has of them.
+      putAll(
+        steps.toReversed().map(({ file, from }) => ({ file, from: standing(file), to: from })),
+        () => {},
+        true,
+      );
+      deepEqual(walk(root), old, `after ${kills}`);
+      fs.rmSync(root, { recursive: true });
+      if (!isKilled) break;
+    }
+    t.diagnostic(`${kills} kills, ${asides} with files aside`);
+    ok(kills > 30 && asides > 10);
+  });
+
+const isAlike = (one: State, two: State): boolean =>
+  one && two ? one.mode === two.mode && one.bytes.equals(two.bytes) : one === two;

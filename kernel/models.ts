@@ -156,7 +156,7 @@ export async function firstModel(core: Core, name: string): Promise<string> {
 const LOCAL_LIMIT = 300;
 
 export const NO_MODEL =
-  "No model to ask: type /setup at its prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
+  "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
   "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {

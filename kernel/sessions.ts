@@ -182,34 +182,31 @@ function branchOf(entries: Entry[]): Entry[] {
 export const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
-/** All sessions' headers, newest first, by the first line of each file. */
+/** All sessions' headers, newest first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
-  const ids = sessionIds(home).filter((id) => !endsFailed(sessionFile(home, id), buffer));
-  const headers = ids.flatMap((id) => headerOf(sessionFile(home, id), buffer) ?? []);
-  return headers
-    .map((header) => {
-      const stat = fs.statSync(sessionFile(home, header.id), { throwIfNoEntry: false });
-      const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
-      return { ...header, ...used, title: clean(titles[header.id] || header.title) };
-    })
-    .sort((a, b) => compare(b.id, a.id));
+  const sessions = sessionIds(home).flatMap((id): Listed | [] => {
+    const header = headerOf(sessionFile(home, id), buffer);
+    const { text, stat } = endOf(sessionFile(home, id), buffer);
+    if (!header || /"type":"failed"\}\n$/.test(text)) return [];
+    const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
+    const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
+    return { ...header, ...used, model, title: clean(titles[id] || header.title) };
+  });
+  return sessions.sort((a, b) => compare(b.id, a.id));
 }
 
-/** Whether the last line marks a failed one-shot that nobody continued. */
-function endsFailed(file: string, buffer: Buffer): boolean {
-  return (
-    tryTo(() => {
-      const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-      const { size } = fs.fstatSync(fd);
-      const read = tryTo(() => fs.readSync(fd, buffer, 0, MAX_MARK_BYTES, Math.max(0, size - MAX_MARK_BYTES))) ?? 0;
-      fs.closeSync(fd);
-      return /"type":"failed"\}\n$/.test(buffer.toString("utf8", 0, read));
-    }) ?? false
-  );
+function endOf(file: string, buffer: Buffer): { text: string; stat?: fs.Stats } {
+  const read = tryTo(() => {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const stat = fs.fstatSync(fd);
+    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, Math.max(0, stat.size - buffer.length))) ?? 0;
+    fs.closeSync(fd);
+    return { text: buffer.toString("utf8", 0, bytes), stat };
+  });
+  return read ?? { text: "" };
 }
-const MAX_MARK_BYTES = 100;
 
 /** Titles of renamed sessions, kept in one file so that lists need not read every session. */
 const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");

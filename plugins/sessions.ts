@@ -158,14 +158,17 @@ function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
 
 /** The row of a session. In a narrow terminal it shows less. */
 function lineOf(
-  { id, used, bytes, title }: Listed,
+  { id, used, bytes, title, model }: Listed,
   short: Map<string, string>,
   current: string | null,
   columns: number,
 ): string {
   const size = columns < 60 ? "" : `${sizeOf(bytes)}  `;
   const head = `${id === current ? "*" : " "} ${short.get(id)}  ${timeOf(used, columns)}  ${size}`;
-  return head + clip(title || "(no title)", Math.max(8, columns - head.length));
+  const name = columns < 60 ? "" : `  ${model.slice(0, 24)}`;
+  const room = Math.max(8, columns - head.length - name.length);
+  const shown = clip(title || "(no title)", room);
+  return `${head}${shown}${name && " ".repeat(Math.max(0, room - width(shown)))}${name}`;
 }
 
 /** Local time; in a narrow terminal without the year. */

@@ -284,6 +284,16 @@ describe("models", { concurrency: 2 }, () => {
     equal((await leaves())[0]![0].model, "openai/n");
   });
 
+  test("/sessions names the model that was chosen last, also after it has answered", async (t) => {
+    const { gives } = await talk(t, [say("A."), say("B.")]);
+    await gives("hello", "A.");
+    await gives("/sessions", /\n\* \w{4} .* hello +openai\/m\n/);
+    await gives("/model openai/n", "Now openai/n");
+    await gives("/sessions", /\n\* \w{4} .* hello +openai\/n\n/);
+    await gives("again", "B.");
+    await gives("/sessions", /openai\/n[\s\S]*\n\* \w{4} .* hello +openai\/n\n[\s\S]*›\s*$/);
+  });
+
   test("/model takes a part of a name; of a wrong one it names the nearest or asks", async (t) => {
     const { gives, term } = await talk(t, []);
     await gives("/model rout", "Now offline/router");

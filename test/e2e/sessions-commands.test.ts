@@ -73,7 +73,7 @@ describe("/sessions", { concurrency: 2 }, () => {
     const { gives } = await talk(t, where);
     await gives(
       "/sessions",
-      /\n {2}alpha {2}2026-01-29 \d\d:\d\d +~\d+k? tokens {2}mend the parser\n {2}beta2 {2}2026-01-28 \d\d:\d\d +~\d+k? tokens {2}what is a monad\n {2}beta3 {2}2026-01-27 \d\d:\d\d +~\d+k? tokens {2}日本語の質問 about wide letters\n1 in other folders: \/sessions all\n/,
+      /\n {2}alpha {2}2026-01-29 \d\d:\d\d +~\d+k? tokens {2}mend the parser +openai\/n\n {2}beta2 {2}2026-01-28 \d\d:\d\d +~\d+k? tokens {2}what is a monad +openai\/n\n {2}beta3 {2}2026-01-27 \d\d:\d\d +~\d+k? tokens {2}日本語の質問 about wide letters +openai\/n\n1 in other folders: \/sessions all\n/,
     );
     await gives("/sessions all", /\/tmp\/other:\n {2}gamma {2}2026-01-26 \d\d:\d\d +~\d+k? tokens {2}elsewhere/);
   });
@@ -91,7 +91,7 @@ describe("/sessions", { concurrency: 2 }, () => {
     const { where } = some();
     const { gives } = await talk(t, where, [say("Hello.")]);
     await gives("good day", "Hello.");
-    await gives("/sessions", /\n\* \w{5} {2}.* {2}good day\n {2}alpha/);
+    await gives("/sessions", /\n\* \w{5} {2}.* {2}good day +openai\/m\n {2}alpha/);
   });
 
   test("keeps to 40 columns", async (t) => {

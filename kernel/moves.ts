@@ -25,9 +25,10 @@ function lookAt(file: Buffer): Look {
 }
 
 /** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */
-function lookIn(folders: Folders, name: string, isStrict = false): Look {
+function lookIn({ at, late }: Folders, name: string, isStrict = false): Look {
   try {
-    return lookAt(folders.at(name));
+    const look = lookAt(at(name));
+    return isFolder(look) && late.has(name) ? [late.get(name)!, 0, 0, 0] : look;
   } catch (error) {
     if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error))) return null;
     throw error;
@@ -85,7 +86,7 @@ export function move(moves: Moves, back: boolean): void {
     const [to, other, old] = back ? [was, is, "new"] : [is, was, "old"];
     if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
     const here = folders.at(name);
-    const now = lookAt(here);
+    const now = lookIn(folders, name, true);
     const source = sourceOf(moves, i, back);
     if (isFile(to) ? isDone(source, now, to, other) : isSame(now, to)) return;
     if (isFile(to) && !lookAt(source)) throw goneFault(name);
@@ -108,6 +109,7 @@ function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folder
   const folders = openFolders(root);
   const modeOf = (name: string, look = lookIn(folders, name)) => (isFolder(look) ? look![0] : undefined);
   const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
+  folders.late = modes.late;
   const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
   try {
     modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
@@ -136,6 +138,7 @@ function openFolders(root: string) {
   };
   return {
     close,
+    late: new Map<string, number>(), // the modes of those that stand open for now
     at(name: string): Buffer {
       const folder = path.posix.join(top, path.posix.dirname(name));
       if (fd < 0 || folder !== open) {

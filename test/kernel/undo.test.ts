@@ -139,6 +139,16 @@ const SHUT: [what: string, setup: string, script: string][] = [
     "mkdir build/z; echo 1 > build/z/1; echo 2 > build/z/2; chmod 500 build/z",
     "chmod 700 build/z; echo 3 > build/z/3; rm build/z/1; echo 4 >> build/z/2; chmod 500 build/z",
   ],
+  [
+    "an ignored folder that is shut after a change in it",
+    "mkdir -p build/z; echo 1 > build/z/1",
+    "chmod 700 build/z/1; chmod 555 build/z",
+  ],
+  [
+    "an ignored shut folder that is opened for good",
+    "mkdir -p build/z; echo 1 > build/z/1; chmod 500 build/z",
+    "chmod 755 build/z; echo 2 > build/z/1",
+  ],
 ];
 for (const [what, setup, script] of SHUT)
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, (t) => {

@@ -76,7 +76,7 @@ export function terminal(
       view.resize(cols, rows);
     },
     async sees(text) {
-      const until = performance.now() + 10_000;
+      const until = performance.now() + 30_000;
       for (;;) {
         const shown = screen();
         if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;

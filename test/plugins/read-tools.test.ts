@@ -1,6 +1,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,6 +12,7 @@ import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { type Got, play as playScript } from "../support/script.ts";
+import { warm } from "../support/warm.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
 function project(files: Record<string, string | Buffer>): Place {
@@ -790,8 +791,8 @@ const WORKSPACE = {
   "packages/app/c.ts": 'import * as core from "core";\ncore.makeConfig();\n',
 };
 test("find_references and rename_symbol follow the project's own packages, which are not built", async () => {
-  const where = project(WORKSPACE);
-  const { text } = await call(where, "find_references", { symbol: "makeConfig" });
+  const zz = await warm(WORKSPACE);
+  const { text } = await zz.call("find_references", { symbol: "makeConfig" });
   deepEqual(
     text
       .split("\n")
@@ -806,16 +807,11 @@ test("find_references and rename_symbol follow the project's own packages, which
       "packages/core/src/config.ts:1",
     ],
   );
-  const renamed = await call(
-    where,
-    "rename_symbol",
-    { symbol: "makeConfig", to: "define" },
-    { options: { allow: { write: true } } },
-  );
+  const renamed = await zz.call("rename_symbol", { symbol: "makeConfig", to: "define" });
   match(renamed.text, /^Renamed 'makeConfig' to 'define' in 5 places:\n/);
-  equal(readFileSync(join(where.cwd, "packages/app/a.ts"), "utf8"), 'import { define } from "core";\ndefine();\n');
-  equal(readFileSync(join(where.cwd, "packages/app/c.ts"), "utf8"), 'import * as core from "core";\ncore.define();\n');
-  match(readFileSync(join(where.cwd, "packages/app/b.ts"), "utf8"), /const \{ define: makeConfig \} = await/);
+  equal(zz.read("packages/app/a.ts"), 'import { define } from "core";\ndefine();\n');
+  equal(zz.read("packages/app/c.ts"), 'import * as core from "core";\ncore.define();\n');
+  match(zz.read("packages/app/b.ts")!, /const \{ define: makeConfig \} = await/);
 });
 
 // biome-ignore format: one case a row.
@@ -827,19 +823,18 @@ for (const [what, file, isUse] of [
   ["all of a package that is not there, for something else", 'import * as gone from "gone";\nexport const x = { makeConfig: gone.other };\n', false],
 ] as const)
   test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {
-    const where = project({ ...WORKSPACE, "packages/app/d.ts": file });
+    const zz = await warm({ ...WORKSPACE, "packages/app/d.ts": file });
     const args = { symbol: "makeConfig", path: "packages/core/src/config.ts" };
-    const options: Options = { allow: { write: true } };
-    const { text } = await callTogether(where, "find_references", args, options);
+    const { text } = await zz.call("find_references", args);
     equal(/^Perhaps used here too, .*\npackages\/app\/d\.ts:1: from "/m.test(text), isUse, text);
-    const renamed = await callTogether(where, "rename_symbol", { ...args, to: "define" }, options);
+    const renamed = await zz.call("rename_symbol", { ...args, to: "define" });
     equal(/^Cannot rename 'makeConfig' to 'define': it would miss places .*\npackages\/app\/d\.ts:1: from "/.test(renamed.text), isUse, renamed.text);
-    equal(readFileSync(join(where.cwd, "packages/app/d.ts"), "utf8"), file);
+    equal(zz.read("packages/app/d.ts"), file);
   });
 
 test("find_references of a member that its owner does not declare, or of nothing, says so, and what there is", async () => {
-  const where = project({ ...WORKSPACE, "packages/app/e.ts": "// Array\nexport const all: Array<string> = [];\n" });
-  const said = async (symbol: string) => (await callTogether(where, "find_references", { symbol })).text;
+  const zz = await warm({ ...WORKSPACE, "packages/app/e.ts": "// Array\nexport const all: Array<string> = [];\n" });
+  const said = async (symbol: string) => (await zz.call("find_references", { symbol })).text;
   equal(
     await said("More.cacheDir"),
     "Cannot look for 'More.cacheDir': nothing is named like that. There are: Base.cacheDir (packages/core/src/config.ts:2).",

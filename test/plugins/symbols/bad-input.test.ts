@@ -10,6 +10,7 @@ import { usesOf } from "../../../plugins/symbols/answers/uses.ts";
 import { NoAnswer } from "../../../plugins/symbols/remote.ts";
 import { needs } from "../../support/needs.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { warm, warmCall } from "../../support/warm.ts";
 
 function project(files: Record<string, string | Buffer>): Place {
   const where = place();
@@ -126,15 +127,15 @@ for (const [what, files, args, expected] of [
   ],
 ] as [string, Record<string, string>, object, string][])
   test(`references of a name that the project takes from elsewhere are in all files: ${what}`, async () => {
-    const text = await ask(project(files), "find_references", args);
+    const { said: text } = await warmCall(files, "find_references", args);
     const places = Array.from(text.matchAll(/^(\d)\.ts:(\d+): /gm), ([, file, line]) => `${file}:${line}`);
     equal(places.sort().join(" "), expected, text);
     equal(text.split("\n").length, places.length, text);
   });
 
 test("references: a line that defines a name and uses it later is its definition", async () => {
-  const where = project({ "a.ts": "export class Cart { static of() { return new Cart(); } }\n" });
-  match(await ask(where, "find_references", { symbol: "Cart" }), /^a\.ts:1: .* {2}\[definition\]$/);
+  const files = { "a.ts": "export class Cart { static of() { return new Cart(); } }\n" };
+  match((await warmCall(files, "find_references", { symbol: "Cart" })).said, /^a\.ts:1: .* {2}\[definition\]$/);
 });
 
 for (const [path, text, last] of [
@@ -149,15 +150,13 @@ for (const [path, text, last] of [
   });
 
 test("lines are counted as everywhere else: a lone carriage return or a line separator begins none", async () => {
-  const where = project({
+  const zz = await warm({
     "a.ts": "/* \u2028 */ // \u2029\nexport const first = 1;\n",
     "b.ts": "// x\r\nexport const second = 1;\r\nsecond;\n",
   });
-  equal(await ask(where, "find_references", { symbol: "first" }), "a.ts:2: export const first = 1;  [definition]");
-  equal(
-    await ask(where, "find_references", { symbol: "second" }),
-    "b.ts:2: export const second = 1;  [definition]\nb.ts:3: second;",
-  );
+  const said = async (symbol: string) => (await zz.call("find_references", { symbol })).text;
+  equal(await said("first"), "a.ts:2: export const first = 1;  [definition]");
+  equal(await said("second"), "b.ts:2: export const second = 1;  [definition]\nb.ts:3: second;");
 });
 
 needs("git")(

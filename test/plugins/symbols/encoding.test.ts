@@ -1,9 +1,7 @@
 // Files in UTF-16, with its mark, and in Latin-1: every tool for reading code shows their text, and none its bytes.
 import { doesNotMatch, equal, match } from "node:assert/strict";
-import fs from "node:fs";
-import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { type Place, place, zz } from "../../support/run.ts";
+import { type Files, warmCall } from "../../support/warm.ts";
 
 const little = (text: string): Buffer => Buffer.from(`\ufeff${text}`, "utf16le");
 const big = (text: string): Buffer => little(text).swap16();
@@ -13,18 +11,7 @@ const ENCODINGS: [name: string, encode: (text: string) => Buffer][] = [
   ["Latin-1", (text) => Buffer.from(text, "latin1")],
 ];
 
-function project(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) {
-    fs.mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    fs.writeFileSync(join(where.cwd, name), content);
-  }
-  return where;
-}
-async function call(where: Place, tool: string, args: object): Promise<string> {
-  const { stdout, stderr } = await zz(where, ["--allow-write", "--call", tool, JSON.stringify(args)]);
-  return (stdout + stderr).trimEnd();
-}
+const call = async (files: Files, tool: string, args: object) => (await warmCall(files, tool, args)).said;
 
 const PYTHON = `# TODO: Grüße
 class Größe:
@@ -36,7 +23,7 @@ größte = Größe()
 
 for (const [name, encode] of ENCODINGS)
   describe(`Python in ${name}`, () => {
-    const where = project({ "a.py": encode(PYTHON) });
+    const files = { "a.py": encode(PYTHON) };
     const answers: [tool: string, args: object, answer: string][] = [
       ["get_function", { name: "maß" }, 'a.py:3-4\n3\t    def maß(self):\n4\t        if self: return "ß"'],
       [
@@ -58,9 +45,9 @@ for (const [name, encode] of ENCODINGS)
       ],
     ];
     for (const [tool, args, answer] of answers)
-      test(`${tool} ${JSON.stringify(args)}`, async () => equal(await call(where, tool, args), answer));
+      test(`${tool} ${JSON.stringify(args)}`, async () => equal(await call(files, tool, args), answer));
     test("find_references", async () => {
-      const said = await call(where, "find_references", { symbol: "Größe" });
+      const said = await call(files, "find_references", { symbol: "Größe" });
       match(said, /\na\.py:2: class Größe: {2}\[definition\]\na\.py:6: größte = Größe\(\)$/);
     });
   });
@@ -68,22 +55,22 @@ for (const [name, encode] of ENCODINGS)
 for (const [name, encode] of ENCODINGS)
   test(`a rename sees the use in a component in ${name}`, async () => {
     const component = '<script setup lang="ts">\nimport { total } from "./total";\ntotal(1);\n</script>\n';
-    const where = project({
+    const files = {
       "total.ts": "export const total = (n: number) => n;\n",
       "A.vue": encode(component.replace("(1)", "('ß')")),
-    });
-    const said = await call(where, "rename_symbol", { symbol: "total", to: "renamed" });
+    };
+    const said = await call(files, "rename_symbol", { symbol: "total", to: "renamed" });
     match(said, /^Cannot rename 'total' to 'renamed': components and pages use it too/);
     match(said, /^A\.vue:3: total\('ß'\);$/m);
   });
 
 for (const [name, encode] of ENCODINGS.slice(0, 2))
   test(`settings in ${name} say where imports lead, as TypeScript reads them`, async () => {
-    const where = project({
+    const files = {
       "tsconfig.json": encode('{ "compilerOptions": { "paths": { "@/*": ["./lib/*"] } } }'),
       "lib/one.ts": "export const one = 1;\n",
       "a.ts": 'import { one } from "@/one";\none;\n',
-    });
-    equal(await call(where, "get_dependencies", { path: "a.ts" }), "a.ts:1: @/one → lib/one.ts {one}");
-    doesNotMatch(await call(where, "check_types", { paths: ["a.ts"] }), /TS/);
+    };
+    equal(await call(files, "get_dependencies", { path: "a.ts" }), "a.ts:1: @/one → lib/one.ts {one}");
+    doesNotMatch(await call(files, "check_types", { paths: ["a.ts"] }), /TS/);
   });

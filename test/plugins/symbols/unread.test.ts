@@ -4,29 +4,11 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { countTokens } from "../../../plugins/symbols/rank.ts";
-import type { Harness, harness } from "../../../sdk/testing.ts";
 import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
-
-type Files = Record<string, string | Buffer>;
-/** The built zz in one project whose files change from test to test, so that its compiler is warm after the first. */
-const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
-let opened: Promise<Harness> | undefined;
-const warm = () => (opened ??= built({ own: true, answer: "yes" }));
-after(async () => (await opened)?.close());
-
-async function project(files: Files): Promise<Harness> {
-  const zz = await warm();
-  for (const name of fs.readdirSync(zz.root)) if (!files[name]) fs.rmSync(join(zz.root, name), { recursive: true });
-  for (const [name, content] of Object.entries(files)) fs.writeFileSync(join(zz.root, name), content);
-  return zz;
-}
-async function call(files: Files, tool: string, args: object): Promise<{ said: string; failed: boolean }> {
-  const { text, failed = false } = await (await project(files)).call(tool, args);
-  return { said: text.trimEnd(), failed };
-}
+import { warmCall as call, type Files } from "../../support/warm.ts";
 
 const large = (text: string, comment = "//"): string => text + `${comment} ${"x".repeat(98)}\n`.repeat(11_000);
 const minified = (text: string): string => `${text}/*${"y".repeat(6_000)}*/`;
@@ -77,12 +59,16 @@ describe("A rename", () => {
   ];
   for (const [what, files, args, because] of refused)
     test(`is refused where a file was not read that has the name: ${what}`, async () => {
-      const { said, failed } = await call({ "lib.ts": LIB, "user.ts": USER, ...files }, "rename_symbol", args);
+      const { said, failed, standing } = await call(
+        { "lib.ts": LIB, "user.ts": USER, ...files },
+        "rename_symbol",
+        args,
+      );
       match(said, /^Cannot rename '.*' to '.*': it may be used in /);
       match(said, because);
       doesNotMatch(said, /\n/);
       ok(failed);
-      equal((await warm()).read("lib.ts"), LIB);
+      equal(standing("lib.ts"), LIB);
     });
 
   const made: [what: string, files: Files][] = [
@@ -277,25 +263,25 @@ describe("A rename of a name that is only imported", () => {
     const files = {
       "a.ts": `const spawned = "spawn";\nconst text = "to spawn or not";\n/* the\n   spawn */\n${from("spawn(spawned, text);\n")}`,
     };
-    const { said } = await call(files, "rename_symbol", spawnToRun);
+    const { said, standing } = await call(files, "rename_symbol", spawnToRun);
     equal(said, "Renamed 'spawn' to 'run' in 2 places:\na.ts: 2");
     equal(
-      (await warm()).read("a.ts"),
+      standing("a.ts"),
       'const spawned = "spawn";\nconst text = "to spawn or not";\n/* the\n   spawn */\nimport { spawn as run } from "nowhere-known";\nrun(spawned, text);\n',
     );
   });
   test("is refused where other files import it too", async () => {
     const files = { "a.ts": from("spawn(1);\n"), "b.ts": from("spawn(2);\n") };
-    const { said, failed } = await call(files, "rename_symbol", spawnToRun);
+    const { said, failed, standing } = await call(files, "rename_symbol", spawnToRun);
     ok(failed);
     match(
       said,
       /^Cannot rename 'spawn' to 'run': 2 files take it from elsewhere: a\.ts:1, b\.ts:1\. Choose one by path\.$/,
     );
-    equal((await warm()).read("a.ts"), from("spawn(1);\n"));
+    equal(standing("a.ts"), from("spawn(1);\n"));
     const one = await call(files, "rename_symbol", { ...spawnToRun, path: "b.ts" });
     match(one.said, /it would miss places whose imports lead nowhere known:\na\.ts:1: from "nowhere-known"\n/);
-    equal((await warm()).read("a.ts"), from("spawn(1);\n"));
+    equal(one.standing("a.ts"), from("spawn(1);\n"));
   });
   test("is refused where it is more than one thing", async () => {
     const files = { "a.ts": from("spawn(1);\nexport const o = { a: (x: any) => x.spawn };\n") };

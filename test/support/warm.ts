@@ -1,0 +1,29 @@
+// One built zz for many tests of a file, whose project changes from test to test: its compiler is warm after the first.
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { after } from "node:test";
+import type { Harness, harness } from "../../sdk/testing.ts";
+import { ROOT } from "./run.ts";
+
+export type Files = Record<string, string | Buffer>;
+const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
+let opened: Promise<Harness> | undefined;
+after(async () => (await opened)?.close());
+
+/** The zz, in a project with these files and no others. */
+export async function warm(files: Files): Promise<Harness> {
+  const zz = await (opened ??= built({ own: true, answer: "yes" }));
+  for (const name of fs.readdirSync(zz.root)) fs.rmSync(join(zz.root, name), { recursive: true });
+  for (const [name, content] of Object.entries(files)) {
+    fs.mkdirSync(dirname(join(zz.root, name)), { recursive: true });
+    fs.writeFileSync(join(zz.root, name), content);
+  }
+  return zz;
+}
+
+/** What a tool says in such a project. `standing`: a file's text after that. */
+export async function warmCall(files: Files, tool: string, args: object) {
+  const zz = await warm(files);
+  const { text, failed = false } = await zz.call(tool, args);
+  return { said: text.trimEnd(), failed, standing: (name: string) => zz.read(name) };
+}

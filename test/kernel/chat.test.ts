@@ -34,6 +34,17 @@ describe("zz.state()", () => {
     deepEqual(await zz.command("kept"), ['{"count":3,"words":["one","two","three"]}']);
   });
 
+  test("there is no going back to an entry that is not there, and the conversation goes on", async (t) => {
+    const zz = await harness({ plugins: [counter] }, t);
+    await zz.ask("one");
+    await rejects(
+      zz.command("back 99"),
+      /^Error: Cannot go back to 99: there is no entry with that number\. \/tree lists them\.$/,
+    );
+    await zz.ask("two");
+    deepEqual(await zz.command("kept"), ['{"count":2,"words":["one","two"]}']);
+  });
+
   test("what changes when a turn was answered is saved with it", async (t) => {
     const zz = await harness({ plugins: [counter] }, t);
     await zz.ask("one");
@@ -178,4 +189,37 @@ test("A session is found by its id, by the beginning of it, and by that of a lat
     equal(zz.ctx.sessions.read(start).header.id, id, start);
   for (const start of [tail.slice(0, 3), tail.slice(1), "none"])
     throws(() => zz.ctx.sessions.read(start), /^Error: Cannot open session '.*': there is none\./, start);
+});
+
+test("a message that is shortened keeps its calls, with short arguments", async (t) => {
+  const long = "x".repeat(5_000);
+  const tool = (zz: Zz) =>
+    zz.tool({ name: "take", description: "d", params: { text: "string", count: "integer" }, run: () => "taken" });
+  const short = (zz: Zz) =>
+    zz.command({ name: "short", description: "d", run: (_, { chat }) => chat.compact({ texts: { 1: 300 } }) });
+  const script: Step[] = [{ text: long, call: ["take", { text: long, count: 7 }] }, "done"];
+  const zz = await harness({ plugins: [tool, short], script }, t);
+  await zz.ask("take it");
+  await zz.command("short");
+  const { text, calls } = zz.chat.messages[1] as any;
+  deepEqual([calls[0].name, calls[0].args.count], ["take", 7]);
+  for (const one of [text, calls[0].args.text]) match(one, /^x{50,}.*x$/s);
+  for (const one of [text, calls[0].args.text]) equal(one.length < 500, true, one);
+});
+
+test("a tool cannot undo or redo, as the person can", async (t) => {
+  const tool = (zz: Zz) =>
+    zz.tool({
+      name: "back",
+      description: "d",
+      kind: "change",
+      params: { redo: "boolean?" },
+      run: async ({ redo }, { files }) => (redo ? files.redo() : files.undo()),
+    });
+  const zz = await harness({ plugins: [tool], answer: "yes" }, t);
+  for (const word of ["undo", "redo"]) {
+    const { text, failed } = await zz.call("back", { redo: word === "redo" });
+    equal(text, `Cannot ${word} in a tool: only the person does that. Register a command for it.`);
+    equal(failed, true);
+  }
 });

@@ -452,7 +452,7 @@ export interface Events {
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: as rendered; inner: not by the model
   progressed: { text: string };
   typed: { text: string }; // by the person during a turn; it waits for the next prompt
-  asked: { question: string };
+  asked: { question: string }; // "": a plugin or an editor has the terminal
   noted: { text: string };
   answered: Answer;
   failed: { message: string; exit: number; kind: string };

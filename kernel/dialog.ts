@@ -30,29 +30,26 @@ export function meetPerson(core: Core): void {
 
 /** Makes this the way to reach the person. */
 export function meet(core: Core, { ask, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn }: Person): void {
-  Object.assign(core, Object.fromEntries(Object.entries({ terminal, tryAgain, goOn }).filter(([, act]) => act)));
-  if (edit) core.edit = (text, name) => timed(core, edit(text, name));
+  Object.assign(core, Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)));
+  if (terminal) core.terminal = (act) => announce(core, "", () => terminal(act));
+  if (edit) core.edit = (text, name) => announce(core, "", () => edit(text, name));
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
-  if (ask) core.ask = (question, keys) => announce(core, ask, question, keys);
+  if (ask) core.ask = (question, keys) => announce(core, question, (shown) => ask(shown, keys));
   core.secret = async (question) => {
-    const said = await announce(core, secret, question);
+    const said = await announce(core, question, secret);
     if (said) markSecret(said); // from now on it is veiled
     return said;
   };
-  if (pick) core.pick = (question, choices) => timed(core, pick(cleanRendered(veil(question)), choices));
+  if (pick) core.pick = (question, choices) => announce(core, question, (shown) => pick(shown, choices));
 }
 const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a secret: it would be shown. Take it from the environment."));
 
-async function announce(core: Core, ask: Ask, question: string, keys?: string): Promise<string> {
+/** Lets nothing else draw, and counts the time until the person answers as theirs. */
+async function announce<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
   await emit(core, "asked", { question });
-  return timed(core, ask(cleanRendered(veil(question)), keys));
-}
-
-/** Counts the time until the person answers as theirs. */
-function timed<T>(core: Core, answer: Promise<T>): Promise<T> {
   const started = performance.now();
-  return answer.finally(() => void (core.waited = (core.waited ?? 0) + performance.now() - started));
+  return ask(cleanRendered(veil(question))).finally(() => void (core.waited = (core.waited ?? 0) + performance.now() - started));
 }
 
 /** A running dialog. */
@@ -94,7 +91,7 @@ function hostOf(talk: Talk): DialogHost {
     open: () => opened(talk),
     begins: () => talk.begins,
     obey: (line, expand) => obeyLine(talk, line, expand),
-    ask: async (question, keys) => (talk.person?.ask ? announce(core, talk.person.ask, question, keys) : ""),
+    ask: async (question, keys) => (talk.person?.ask ? announce(core, question, (shown) => talk.person!.ask!(shown, keys)) : ""),
     retract: () => talk.chat && retractLastMessage(core, talk.chat),
     meet(person) {
       talk.person = person;

@@ -55,7 +55,7 @@ export default (zz: Zz<typeof defaults>) => {
     if (from === "idle") lastActive = performance.now();
   });
   zz.on("asked", ({ question }) => {
-    if (!busy) return; // the person has just been active
+    if (!busy || !question) return; // the person has just been active, or is
     asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
     clearTimeout(timer);

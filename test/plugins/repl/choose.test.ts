@@ -1,10 +1,12 @@
 // ctx.pick() and ctx.ask(…, { secret: true }): a list to choose from, and a line that nobody sees.
-import { doesNotMatch, equal } from "node:assert/strict";
+import { doesNotMatch, equal, match } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
+import { call, say } from "../../support/fake/openai.ts";
 import { DOWN, type ReplOptions, repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
@@ -75,6 +77,42 @@ describe("at the prompt", { concurrency: 2 }, () => {
     await it.sees("Cannot ask for a secret");
     await it.leave();
   });
+});
+
+describe("while a tool has the person choose, type or edit, no live row is drawn", { concurrency: 3 }, () => {
+  const TOOLS = `export default (zz) => {
+    const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });
+    tool("choose", ({ pick }) => pick("Which fruit?", ["apple", "pear"]));
+    tool("draw", ({ terminal }) => terminal(() => {
+      process.stderr.write("Draw here. ");
+      process.stdin.setRawMode(true).resume();
+      return new Promise((done) => process.stdin.once("data", () => done("a key")));
+    }));
+    tool("change", async ({ edit }) => (await edit("old text", "text.md")).trim());
+  };`;
+  for (const [name, shows, key, got] of [
+    ["choose", "pear", `${DOWN}${KEY.enter}`, "got pear"],
+    ["draw", "Draw here.", "x", "got a key"],
+    ["change", "Editing.", KEY.enter, "got new text"],
+  ] as const)
+    test(name, async (t) => {
+      const where = place();
+      const editor = join(where.cwd, "editor.sh");
+      writeFileSync(editor, `#!/bin/sh\nprintf 'Editing. '\nread answer\necho new text > "$1"\n`, { mode: 0o755 });
+      writeFileSync(join(where.cwd, "own.ts"), TOOLS);
+      const script = [call([name, {}]), say("Good.")];
+      const args = ["--plugin", join(where.cwd, "own.ts")];
+      const it = await repl(t, { where, args, script, env: { EDITOR: editor, VISUAL: editor } });
+      it.type(`go${KEY.enter}`);
+      await it.sees(shows);
+      const before = it.raw().length;
+      await sleep(500);
+      doesNotMatch(it.raw().slice(before), /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/);
+      it.type(key);
+      await it.sees("Good.");
+      match(JSON.stringify(it.fake.requests.at(-1)?.body.messages), new RegExp(got));
+      await it.leave();
+    });
 });
 
 describe("in the test kit", () => {

@@ -1,11 +1,11 @@
 // needs: what a judged line needs, and whether it may run at once on a copy of the project.
 import fs from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule } from "zz";
 import { isInside } from "zz/text";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
-import type { Judged } from "./judge/index.ts";
-import { realOf } from "./paths.ts";
+import type { Judged, Simple } from "./judge/index.ts";
+import { inFolder, realOf } from "./paths.ts";
 
 /**
  * A command whose words do not show what it does depends on the rest of the line, so the whole line is asked for and
@@ -68,8 +68,10 @@ export async function judgedOnCopy(
     return undefined;
   const [{ whyBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
   if (whyBeyond(judged.simple)) return undefined;
-  const hidden = judged.reads.length ? outsideOf(root) : [];
-  const ownTmp = judged.reads.length ? await tmp() : "";
+  const named = judged.simple.flatMap(namesOf).filter((at) => !isInside(root, at));
+  const isLooking = judged.reads.length + named.length > 0;
+  const hidden = isLooking ? outsideOf(root) : [];
+  const ownTmp = isLooking ? await tmp() : "";
   // Commands on a copy do not see the machine's own /tmp.
   const isInOwnTmp = (at: string) => fs.existsSync(join(ownTmp, at.slice(OWN_TMP.length))) || !fs.existsSync(at);
   const isShown = (at: string) =>
@@ -83,10 +85,30 @@ export async function judgedOnCopy(
     return verdict === "allow" || (verdict === "ask" && isShown(place) && isShown(realOf(place) ?? place));
   };
   if (!judged.reads.every(mayRead)) return undefined;
+  if (!named.every((at) => at === OWN_TMP || (isShown(at) && isShown(realOf(at) ?? at)))) return undefined;
   const mayWrite = (name: string) =>
     verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
 }
+
+/**
+ * What the words of a command name, as far as it is there. On a copy that hides it, `rm -rf ../old` would find nothing, and
+ * succeed. Where zz's tables know that it only reads, a word may be a pattern, and what it reads is judged anyway.
+ */
+function namesOf({ verdict, words: [, ...rest], dirs = [] }: Simple): string[] {
+  if (verdict === "allow") return [];
+  const names = new Set(rest.flatMap((word = "") => [word, word.replace(/^[^=/]*=/, "")]));
+  return [...names]
+    .flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => inFolder(dir, name))))
+    .map(thereOf);
+}
+
+/** A path, or the nearest folder above it that is there. A link at its end is not followed: it can be removed itself. */
+function thereOf(at: string): string {
+  if (fs.existsSync(at)) return join(realOf(dirname(at)) ?? dirname(at), basename(at));
+  return dirname(at) === at ? at : (realOf(dirname(at)) ?? thereOf(dirname(at)));
+}
+
 /** Commands on a copy have a private folder there. */
 const OWN_TMP = "/tmp";

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { textOf } from "zz/text";
+import { textOf, tryTo } from "zz/text";
 import { direntsOf } from "./paths.ts";
 
 export const GRACE_MS = 2_000; // ms from SIGTERM to SIGKILL
@@ -197,18 +197,36 @@ export function watch(
     const members = processesOf(pid);
     if (members.length > limits.processes)
       return `started more than ${limits.processes} processes. Let it start fewer at a time`;
-    const held = members.reduce((sum, one) => sum + memoryOf(one), 0);
-    if (held > limits.memory) return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
+    const own = members.reduce((sum, one) => sum + memoryOf(one), 0);
+    const used = os.totalmem() - os.freemem();
+    if (own > limits.memory || (used > limits.memory && own + namelessOf(members).memory > limits.memory))
+      return `took more than ${size(limits.memory)} of memory. Let it work in smaller parts`;
     for (const { at, before } of disks) {
       const written = before - freeOn(at);
       if (freeOn(at) < limits.free && written > limits.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && written > limits.tmp && sizeOf(tmp) > limits.tmp)
+      if (at === tmp && written > limits.tmp && sizeOf(tmp) + namelessOf(members, tmp).onDisk > limits.tmp)
         return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
-      if (at === upper && written > limits.upper && sizeOf(upper) > limits.upper)
+      if (at === upper && written > limits.upper && sizeOf(upper) + namelessOf(members, tmp).elsewhere > limits.upper)
         return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     }
     return undefined;
   }
+}
+
+/** The bytes of files that have no name any more, but that these processes hold open: on the disk of a folder, elsewhere, in memory. */
+function namelessOf(pids: number[], folder = "/"): { onDisk: number; elsewhere: number; memory: number } {
+  const disk = fs.statSync(folder, { throwIfNoEntry: false })?.dev;
+  const held = { onDisk: 0, elsewhere: 0, memory: 0 };
+  const seen = new Set<string>();
+  for (const at of pids.flatMap((pid) => direntsOf(`/proc/${pid}/fd`).map(({ name }) => `/proc/${pid}/fd/${name}`))) {
+    const stat = tryTo(() => fs.statSync(at)); // it may be closed meanwhile
+    const file = `${stat?.dev}:${stat?.ino}`;
+    if (!stat?.isFile() || stat.nlink || seen.has(file)) continue;
+    seen.add(file);
+    const isMemory = tryTo(() => fs.readlinkSync(at))?.startsWith("/memfd:");
+    held[isMemory ? "memory" : stat.dev === disk ? "onDisk" : "elsewhere"] += 512 * stat.blocks;
+  }
+  return held;
 }
 
 const memoryOf = (pid: number): number =>

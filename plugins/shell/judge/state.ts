@@ -33,6 +33,7 @@ export interface Simple {
   writes: string[];
   git?: true; // the doubt is about what the repository would run, or show
   ends?: Ends; // what ends it with the line, however long it would run by itself
+  dirs?: readonly string[]; // the folders that it may run in; empty: unknown
 }
 type Ends = "background" | "timeout";
 /** The verdict on one command. */
@@ -117,8 +118,13 @@ export function withFloor<S extends Pick<Scope, "floor">>(scope: S, ...floors: (
 
 type Found = Pick<Run, "simple" | "runs">;
 
-export function addCommand(run: Found, args: Arg[], scope: Pick<Scope, "floor" | "ends">, ruling: Ruling): Simple {
-  const { floor, ends } = scope;
+export function addCommand(
+  run: Found,
+  args: Arg[],
+  scope: Pick<Scope, "floor" | "ends"> & Partial<Pick<Scope, "dirs">>,
+  ruling: Ruling,
+): Simple {
+  const { floor, ends, dirs } = scope;
   const { verdict, why, text = shownOf(args) } = floor ? worse(ruling, floor) : ruling;
   const added: Simple = {
     text,
@@ -128,6 +134,7 @@ export function addCommand(run: Found, args: Arg[], scope: Pick<Scope, "floor" |
     reads: [],
     writes: [],
     ...(ends && { ends }),
+    ...(dirs && { dirs }),
     ...(ruling.git && { git: true }),
   };
   run.simple.push(added);

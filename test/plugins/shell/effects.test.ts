@@ -634,17 +634,21 @@ viewTest("the person's own !+command is covered by /changes and /undo, and a pla
 });
 
 describe("what a copy has to stand", { concurrency: false }, () => {
-  viewTest(
-    "a command that writes more than a copy may hold is ended with a sentence, and nothing of it is kept",
-    async (t) => {
-      const zz = await project(t, { answer: "yes", settings: { shell: { maxCopyMB: 20 } } });
-      const was = walk(zz.root);
-      const { text } = await run(zz, script("yes > large & yes > larger; sleep 60"));
-      match(text, /changed more than 20 MB of the project\. Let it write less/);
-      match(text, /nothing that it changed was kept/);
-      deepEqual(walk(zz.root), was);
-    },
-  );
+  for (const [how, line] of [
+    ["", "yes > large & yes > larger; sleep 60"],
+    [" in files that it deletes and holds open", "exec 3> large; rm large; head -c 40000000 /dev/zero >&3; sleep 60"],
+  ] as const)
+    viewTest(
+      `a command that writes more than a copy may hold${how} is ended with a sentence, and nothing of it is kept`,
+      async (t) => {
+        const zz = await project(t, { answer: "yes", settings: { shell: { maxCopyMB: 20 } } });
+        const was = walk(zz.root);
+        const { text } = await run(zz, script(line));
+        match(text, /changed more than 20 MB of the project\. Let it write less/);
+        match(text, /nothing that it changed was kept/);
+        deepEqual(walk(zz.root), was);
+      },
+    );
 
   viewTest("exit codes, pipelines, process substitution, temporary files and /dev/urandom work as ever", async (t) => {
     const zz = await project(t, { answer: "yes" });

@@ -322,6 +322,12 @@ const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][]
     { tmp: 50e6 },
     /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/,
   ],
+  [
+    "fills its /tmp with files that it deletes and holds open",
+    "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; head -c 40000000 /dev/zero >&3; head -c 40000000 /dev/zero >&4; sleep 30",
+    { tmp: 50e6 },
+    /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/,
+  ],
 ];
 for (const [what, command, caps, says] of OVER)
   needs("bwrap", ...(command.includes("perl") ? (["perl"] as const) : []))(

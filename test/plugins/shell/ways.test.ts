@@ -355,6 +355,53 @@ viewTest("--judge says which way a command goes", async () => {
   }
 });
 
+viewTest(
+  "what names something outside that a copy hides never runs at once on one; what it shows or lacks may",
+  async () => {
+    const where = place();
+    const other = join(where.cwd, "..", "other");
+    for (const at of [other, join(where.cwd, "sub")]) fs.mkdirSync(at);
+    for (const at of [join(other, "file"), join(where.cwd, "a")]) fs.writeFileSync(at, "one\n");
+    fs.symlinkSync(other, join(where.cwd, "link"));
+    const rows: [line: string, way: string][] = [
+      ...[
+        "mkdir -p ../other/x",
+        "cp ../other/file .",
+        "make -C ..",
+        `npm test --config=${other}/file`,
+        "rm link/file",
+      ].map((line): [string, string] => [line, "beforehand"]),
+      ...["dd if=../other/file of=b", "python3 x.py ../other", "cd sub && mv ../../other/file .", "touch ~/."].map(
+        (line): [string, string] => [line, "beforehand"],
+      ),
+      ["rm -rf ../other", "never"],
+      ...[
+        "mkdir -p /etc/zz/x",
+        "touch sub/../b",
+        "rm link",
+        "make -C .",
+        "sed -i s#/root#/home# a",
+        "python3 /etc/hosts",
+      ].map((line): [string, string] => [line, "copy"]),
+      ...[
+        "cd /tmp && touch x",
+        "npm test -t /api/users",
+        "npm test | grep /root",
+        `cd sub && touch ../a`,
+        "mkdir -p /tmp/zz-nowhere",
+      ].map((line): [string, string] => [line, "copy"]),
+    ];
+    const { stdout } = await zz(where, ["--judge", "-"], {
+      input: rows.map(([line]) => JSON.stringify(line)).join("\n"),
+    });
+    const said = stdout.trim().split("\n");
+    deepEqual(
+      said.map((row, i) => [rows[i]![0], JSON.parse(row).way]),
+      rows,
+    );
+  },
+);
+
 test("docs/permissions.md says of each denial which it is", () => {
   const rows = fs
     .readFileSync(join(ROOT, "docs/permissions.md"), "utf8")

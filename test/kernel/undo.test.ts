@@ -1,11 +1,13 @@
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import fs, { chmodSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import fs, { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Zz } from "../../kernel/contract.ts";
 import { harness } from "../../sdk/testing.ts";
-import { environment, place, WAYS } from "../support/run.ts";
+import "../support/lean.ts";
+import { mains } from "../support/mains.ts";
+import { environment, place } from "../support/run.ts";
 import { livesHold } from "../support/undo-model.ts";
 import { viewTest } from "../support/view.ts";
 import { walk } from "../support/walk.ts";
@@ -74,21 +76,24 @@ test("The model is told of an undo with the next message", async (t) => {
   deepEqual(told(), ["Since your last message: Undone: deleted a."]);
 });
 
-/** Runs zz and scripts in a project of its own as an ordinary user, whom modes keep out. */
+/** An ordinary user, whom modes keep out, and the process in which they run zz. */
+const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+const zzAsThem = mains(who);
+
+/** Runs zz and scripts in a project of their own. */
 function ordinary(t: { after(done: () => void): void }) {
   const where = place();
   const at = dirname(where.cwd);
   t.after(() => rmSync(at, { recursive: true, force: true }));
-  const env = { ...environment(where, {}), HOME: where.home, TMPDIR: at, NODE_COMPILE_CACHE: join(at, "cache") };
-  const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
-  spawnSync("mkdir", ["-p", where.home]);
-  if (who.uid) spawnSync("chown", ["-R", "65534:65534", at]);
-  const start = (program: string, ...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd: where.cwd, env, encoding: "utf8", ...who });
-    return { status, said: stdout + stderr };
+  const own = { HOME: where.home, TMPDIR: at };
+  mkdirSync(where.home);
+  if (who.uid) for (const folder of [at, where.home, where.cwd]) chownSync(folder, who.uid, who.gid);
+  const zz = async (...args: string[]) => {
+    const { code, stdout, stderr } = await zzAsThem(where, args, { env: own });
+    return { status: code, said: stdout + stderr };
   };
-  const zz = (...args: string[]) => start(...WAYS.dist, ...args);
-  const sh = (script: string) => start("sh", "-c", script);
+  const env = { ...environment(where, {}), ...own };
+  const sh = (script: string) => spawnSync("sh", ["-c", script], { cwd: where.cwd, env, ...who });
   const keep = () => zz("--allow-write=.", "--call", "run_command", JSON.stringify({ command: "sh script" }));
   return { where, zz, sh, keep };
 }
@@ -151,14 +156,14 @@ const SHUT: [what: string, setup: string, script: string][] = [
   ],
 ];
 for (const [what, setup, script] of SHUT)
-  viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, (t) => {
+  viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {
     const { where, zz, sh, keep } = ordinary(t);
     const seen = () => walk(where.cwd);
     sh(`git init -q; echo build/ > .gitignore; mkdir build; echo "${script}" > script; ${setup}`);
     const was = seen();
-    zz("--call", "run_command", JSON.stringify({ command: "sh script" }));
+    await zz("--call", "run_command", JSON.stringify({ command: "sh script" }));
     deepEqual(seen(), was, "after no");
-    const { said } = keep();
+    const { said } = await keep();
     match(said, /\(kept\)/);
     const made = seen();
     for (const [flag, word, expected] of [
@@ -166,7 +171,7 @@ for (const [what, setup, script] of SHUT)
       ["--redo", "Redone", made],
       ["--undo", "Undone", was],
     ] as const) {
-      const { status, said } = zz(flag);
+      const { status, said } = await zz(flag);
       match(said, new RegExp(`^${word}: `), what);
       equal(status, 0);
       deepEqual(seen(), expected, `${flag}: ${said}`);
@@ -174,12 +179,17 @@ for (const [what, setup, script] of SHUT)
     sh("chmod -R u+rwx .");
   });
 
-viewTest("An edit in a folder that takes nothing new is refused, and leaves its mode", (t) => {
+viewTest("An edit in a folder that takes nothing new is refused, and leaves its mode", async (t) => {
   const { where, zz, sh } = ordinary(t);
   sh("mkdir d; echo x > d/x; chmod 500 d");
   const was = walk(where.cwd);
   for (const path of ["d/x", "d/n", "d/e/n"]) {
-    const { status, said } = zz("--allow-write=.", "--call", "write_file", JSON.stringify({ path, content: "y\n" }));
+    const { status, said } = await zz(
+      "--allow-write=.",
+      "--call",
+      "write_file",
+      JSON.stringify({ path, content: "y\n" }),
+    );
     match(said, /Cannot write '.+': permission denied\./);
     equal(status, 1);
     deepEqual(walk(where.cwd), was);

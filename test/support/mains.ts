@@ -1,15 +1,17 @@
 // Many runs of the program in a few processes that are not the test's: each with its own environment and folder.
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, type ForkOptions, fork } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { after } from "node:test";
 import { environment, type How, type Place, type Ran } from "./run.ts";
 
-/** Runs the program as `zz()` does, in a process that is free. What it learned of keys stays there: give each run keys of its own. */
-export function mains(): (where: Place, args: string[], how?: Pick<How, "env">) => Promise<Ran> {
+/** Runs the program as `zz()` does, in a process that is free. What it learned of keys stays there: give each run keys of its own.
+ * `who`: as whom the processes run. */
+export function mains(who: ForkOptions = {}): (where: Place, args: string[], how?: Pick<How, "env">) => Promise<Ran> {
   const [all, free]: ChildProcess[][] = [[], []];
-  after(() => all!.forEach((child) => void child.kill("SIGKILL")));
+  after(() => Promise.all(all!.map((child) => child.kill("SIGKILL") && once(child, "exit"))));
   return async (where, args, how = {}) => {
-    const child = free!.pop() ?? fork(join(import.meta.dirname, "fake", "mains.ts"), [], { execArgv: [] });
+    const child = free!.pop() ?? fork(join(import.meta.dirname, "fake", "mains.ts"), [], { execArgv: [], ...who });
     if (!all!.includes(child)) all!.push(child);
     const started = performance.now();
     const { promise, resolve, reject } = Promise.withResolvers<Omit<Ran, "ms">>();

@@ -2,6 +2,7 @@
 // parent sends: as a process of its own would, but for its start and its end.
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import "../lean.ts";
 
 const { main } = (await import(join(import.meta.dirname, "..", "..", "..", "dist", "kernel.js"))) as {
   main(argv: string[]): Promise<number>;

@@ -1,5 +1,16 @@
 // A snapshot of a tree on the disk, to compare with an earlier one.
+import { createHash } from "node:crypto";
 import fs from "node:fs";
+
+const MAX_KEPT_BYTES = 1 << 20; // of a file's content
+/** The content; of a large file its size and hash, since each megabyte here makes each start of a program slower. */
+function contentOf(file: Buffer, size: number): string {
+  if (size <= MAX_KEPT_BYTES) return fs.readFileSync(file, "latin1");
+  const [hash, piece, fd] = [createHash("sha256"), Buffer.alloc(MAX_KEPT_BYTES), fs.openSync(file, "r")];
+  for (let read = 1; read > 0; hash.update(piece.subarray(0, read))) read = fs.readSync(fd, piece);
+  fs.closeSync(fd);
+  return `of ${size} bytes: ${hash.digest("hex")}`;
+}
 
 /** Every path with its type, mode and content; names byte by byte. The repository's own folder is left out. */
 export function walk(root: string): Record<string, string> {
@@ -8,7 +19,7 @@ export function walk(root: string): Record<string, string> {
     const stat = fs.lstatSync(at);
     const mode = (stat.mode & 0o7777).toString(8);
     if (stat.isSymbolicLink()) found[name] = `link ${fs.readlinkSync(at, "latin1")}`;
-    else if (stat.isFile()) found[name] = `file ${mode} ${fs.readFileSync(at, "latin1")}`;
+    else if (stat.isFile()) found[name] = `file ${mode} ${contentOf(at, stat.size)}`;
     else if (!stat.isDirectory()) found[name] = "special";
     else {
       found[name] = `folder ${mode}`;

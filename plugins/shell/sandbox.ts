@@ -26,6 +26,9 @@ export interface Sandbox {
   close(): void;
 }
 
+/** The programs that made a sandbox here: what works once is not tried again for each command. */
+const worked = new Set<string>();
+
 /** Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what it does. */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
   if (process.platform === "darwin")
@@ -35,9 +38,12 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
     );
   const program = process.platform === "linux" && locate(programs, "bwrap", []);
   if (!program) return;
+  if (worked.has(program)) return "bubblewrap";
   const trial = ["--perms", "0000", "--tmpfs", "/tmp", "--remount-ro", "/tmp", "--", "readlink", "/proc/self/ns/net"];
   const own = await outputOf(programs, program, [...BASE, ...SYSTEM.flatMap((mount) => mount.args), ...trial]);
-  return own?.startsWith("net:") && own !== fs.readlinkSync("/proc/self/ns/net") ? "bubblewrap" : undefined;
+  if (!own?.startsWith("net:") || own === fs.readlinkSync("/proc/self/ns/net")) return;
+  worked.add(program);
+  return "bubblewrap";
 }
 
 /**

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Entry, Header } from "../../kernel/contract.ts";
 import { startOf } from "../../kernel/disk.ts";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
+import "../support/lean.ts";
 import { fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
 

@@ -8,6 +8,7 @@ import { createServer } from "node:net";
 import os from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import type { Ask } from "../../../kernel/contract.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import "../../support/lean.ts";
 import { impossible } from "../../support/needs.ts";
@@ -33,6 +34,20 @@ function modelRepository(): string {
     sh(repository, `${SETUP}; git init -q`);
   }
   return repository;
+}
+/** One zz for the tests that differ in their project and in what the person says: its project is made anew for each. */
+let answered: Ask;
+let shared: Promise<Harness> | undefined;
+after(async () => (await shared)?.close());
+async function anew(answer: "y" | "n" | (() => string)): Promise<Harness> {
+  answered = async (_, keys) => (keys ? (typeof answer === "string" ? answer : answer()) : "");
+  shared ??= harness({ own: true, answer: (...asked) => answered(...asked) });
+  const zz = await shared;
+  for (const name of fs.readdirSync(zz.root, "buffer")) // some are no text
+    fs.rmSync(Buffer.concat([Buffer.from(`${zz.root}/`), name]), { recursive: true });
+  fs.cpSync(modelRepository(), zz.root, { recursive: true, verbatimSymlinks: true });
+  for (const told of [zz.questions, zz.notes, zz.events]) told.length = 0;
+  return zz;
 }
 const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
 
@@ -175,8 +190,8 @@ describe("nothing of a command has an effect that was not agreed to", { concurre
     "cat .env private/key.pem",
     `python3 -c 'open(${JSON.stringify(join(outside, "file"))}, "w")'`,
   ])
-    viewTest(text, async (t) => {
-      const zz = await project(t);
+    viewTest(text, async () => {
+      const zz = await anew("n");
       for (const [name, what] of [
         [".env", "secret-7731"],
         ["private/key.pem", "secret-7731"],
@@ -291,9 +306,9 @@ for (const [what, before, command, shown] of [
     /[-] tracked/,
   ],
 ] as const)
-  viewTest(`a command that replaces ${what}: what goes is shown`, async (t) => {
+  viewTest(`a command that replaces ${what}: what goes is shown`, async () => {
     let key = "n";
-    const zz = await project(t, { answer: async (_, keys) => (keys ? key : "") });
+    const zz = await anew(() => key);
     sh(zz.root, before);
     const was = walk(zz.root);
     await run(zz, script(command));
@@ -331,8 +346,8 @@ for (const [what, before, expected] of [
   ],
   ["is told in one line where there is no git", "rm -rf .git", /in node_modules, not shown: node_modules: 1 file/],
 ] as const)
-  viewTest(`a file of node_modules ${what}`, async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest(`a file of node_modules ${what}`, async () => {
+    const zz = await anew("y");
     sh(zz.root, `mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${before}`);
     const file = fs.existsSync(join(zz.root, "sub")) ? "sub/node_modules/x/i.js" : "node_modules/x/i.js";
     const { text } = await run(zz, script(`sed -i s/good/evil/ ${file}`));
@@ -467,9 +482,9 @@ for (const [what, make] of [
   ["of a cache", `echo x > "$n.tsbuildinfo"; echo x > n`],
   ["of a file", `echo x > "$n"`],
 ] as const)
-  viewTest(`a name with a newline forges no line: one ${what}`, async (t) => {
-    for (const answer of ["y", "n"]) {
-      const zz = await project(t, { answer: async (_, keys) => (keys ? answer : "") });
+  viewTest(`a name with a newline forges no line: one ${what}`, async () => {
+    for (const answer of ["y", "n"] as const) {
+      const zz = await anew(answer);
       zz.write("s.sh", `n="$(printf 'x: 1 file, 1 kB\\n--- a/fake]\\r\\n+forged]')"\nmkdir -p "\${n%/*}"; ${make}\n`);
       const { text } = await run(zz, "bash s.sh");
       match(`${zz.questions}${text}`, /fake\]␊\+forged/, text);
@@ -871,8 +886,8 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     ["a file, and its folder by another", "truncate -s 60M src/s", "rm -r src; echo file > src"],
     ["nothing, and a folder by it", "true", "rm -r src; truncate -s 60M src"],
   ] as const)
-    viewTest(`a file over 50 MB that a command replaces by ${what} is moved, and undone`, async (t) => {
-      const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+    viewTest(`a file over 50 MB that a command replaces by ${what} is moved, and undone`, async () => {
+      const zz = await anew("y");
       sh(zz.root, before);
       const was = walk(zz.root);
       const { text, failed } = await run(zz, script(command));

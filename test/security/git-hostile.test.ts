@@ -23,7 +23,7 @@ import type { Result } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
 import { needs } from "../support/needs.ts";
-import { INIT, PERSON, put, shell } from "../support/repository.ts";
+import { configure, INIT, PERSON, put, shell } from "../support/repository.ts";
 import { type Place, place } from "../support/run.ts";
 
 const test = needs("git");
@@ -39,14 +39,19 @@ function git(cwd: string, ...args: string[]): string {
 /** What `files` comes to is made once, and copied from then on: four programs less each time. */
 const models = place(); // here, where it stays until the file ends
 const made = new Map<string, string>();
-function repository(folder: string, files: Record<string, string> = { "a.txt": "one\n", "b.txt": "same\n" }): string {
-  const key = JSON.stringify(files);
+function repository(
+  folder: string,
+  files: Record<string, string> = { "a.txt": "one\n", "b.txt": "same\n" },
+  last = "",
+): string {
+  const key = JSON.stringify([files, last]);
   let model = made.get(key);
   if (!model) {
     model = join(models.cwd, String(made.size));
     mkdirSync(model);
     put(model, files);
     shell(model, `${INIT}; git add --all .; git ${IS_ADA} commit -qm Begin`);
+    if (last) shell(model, `git ${IS_ADA} commit -q --allow-empty -m "$1"`, last);
     made.set(key, model);
   }
   cpSync(model, folder, { recursive: true });
@@ -457,8 +462,7 @@ const SECRET = "s3cret of elsewhere";
 /** Another repository of the person's, beside the project, whose message and content nobody allowed to be read. */
 function pair(): { where: Place; other: string; cwd: string } {
   const where = place();
-  const other = repository(join(where.cwd, "../private"), { "p.txt": `${SECRET}\n` });
-  git(other, "commit", "-q", "--allow-empty", "-m", SECRET);
+  const other = repository(join(where.cwd, "../private"), { "p.txt": `${SECRET}\n` }, SECRET);
   return { where, other, cwd: where.cwd };
 }
 type Pointed = (where: ReturnType<typeof pair>) => void;
@@ -663,7 +667,7 @@ describe("a .git that points elsewhere shows nothing of it unasked", { concurren
       "what git itself and usual tools write",
       ({ cwd }) => {
         repository(cwd);
-        for (const [key, value] of USUAL) git(cwd, "config", key, value);
+        configure(cwd, USUAL);
         return cwd;
       },
     ],

@@ -11,7 +11,7 @@ import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, zz } from "../support/run.ts";
-import { type Got, play as playScript } from "../support/script.ts";
+import { type Got, play as playScript, rowsOf } from "../support/script.ts";
 import { warm } from "../support/warm.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
@@ -52,20 +52,22 @@ const call = async (where: Place, tool: string, args: object, given?: Given): Pr
 
 /** By one instance for all rows of a project: each new one would read TypeScript's libraries first. */
 const opened = new Map<Place, Promise<Core>>();
-async function playTogether(where: Place, calls: [tool: string, args: object][], options?: Options): Promise<Got[]> {
+function coreOf(where: Place, options?: Options): Promise<Core> {
   if (!opened.has(where)) opened.set(where, createZz({ root: where.cwd, home: where.home, save: false, ...options }));
-  return playScript(await opened.get(where)!, calls);
+  return opened.get(where)!;
 }
-const callTogether = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
-  (await playTogether(where, [[tool, args]], options))[0]!;
 
 /** Text, or what a refusal or failure must say. */
 type Row = [what: string, args: Record<string, unknown>, expected: string | RegExp, failed?: "fails"];
 
 function rows(tool: string, where: Place, table: Row[]): void {
-  for (const [what, args, expected, failed] of table)
+  const nth = rowsOf(
+    () => coreOf(where),
+    table.map(([, args]) => [tool, args]),
+  );
+  for (const [row, [what, , expected, failed]] of table.entries())
     test(`${tool}: ${what}`, { timeout: 5_000 }, async () => {
-      const { text, failed: did } = await callTogether(where, tool, args);
+      const { text, failed: did } = await nth(row);
       if (typeof expected === "string") equal(text, expected);
       else match(text, expected);
       equal(Boolean(did), failed === "fails", text);
@@ -482,7 +484,7 @@ const coded = project({
 });
 const at = (text: string): number => CODE.split("\n").findIndex((line) => line.includes(text)) + 1;
 
-for (const [symbol, text] of [
+const DEFINED = [
   ["plain", "function plain"],
   ["waits", "function waits"],
   ["makes", "function* makes"],
@@ -513,9 +515,14 @@ for (const [symbol, text] of [
   ["outer", "function outer"],
   ["main", "function main"],
   ["nested", "function nested"],
-] as const)
+] as const;
+const nthDefined = rowsOf(
+  () => coreOf(coded),
+  DEFINED.map(([symbol]) => ["find_definition", { symbol }]),
+);
+for (const [row, [symbol, text]] of DEFINED.entries())
   test(`find_definition: ${symbol}`, async () => {
-    const { text: found, failed } = await callTogether(coded, "find_definition", { symbol });
+    const { text: found, failed } = await nthDefined(row);
     equal(failed, undefined, found);
     match(found, new RegExp(`^src/code\\.ts:${at(text)}: `), found);
     equal(found.split("\n").length, 1, found);
@@ -553,7 +560,7 @@ rows("find_references", coded, [
   ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
 ]);
 test("find_references: of Lamp there are four and no more in code, and one as text", async () => {
-  const { text } = await callTogether(coded, "find_references", { symbol: "Lamp" });
+  const [{ text }] = (await playScript(await coreOf(coded), [["find_references", { symbol: "Lamp" }]])) as [Got];
   match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
 });
 
@@ -671,7 +678,7 @@ const mixed = project({
   "tool.scala": "// TODO: later\nval here = 1\n",
 });
 // biome-ignore format: one case a row.
-for (const [tool, args, says] of [
+const UNSEEN: [tool: string, args: object, says: RegExp][] = [
   ["get_todos", { path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\. Check the path\.$/],
   ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.scala\); grep searches them\]$/],
   ["get_todos", { path: "tool.scala" }, /^Cannot look at 'tool\.scala': only JavaScript, /],
@@ -691,9 +698,14 @@ for (const [tool, args, says] of [
   ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
   ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
-] as const)
+];
+const nthUnseen = rowsOf(
+  () => coreOf(mixed),
+  UNSEEN.map(([tool, args]) => [tool, args]),
+);
+for (const [row, [tool, args, says]] of UNSEEN.entries())
   test(`${tool} ${JSON.stringify(args)} does not say "nothing" of what it did not look at`, async () =>
-    match((await callTogether(mixed, tool, args)).text, says));
+    match((await nthUnseen(row)).text, says));
 
 const many = project({
   "a.ts": "export const first = 1; // TODO one\n",
@@ -723,7 +735,7 @@ for (const [tool, args] of [
       [tool, args],
       [tool, args],
     ];
-    const results = await playTogether(many, twice, { settings: { symbols: { most: 2 } } });
+    const results = await playScript(await coreOf(many, { settings: { symbols: { most: 2 } } }), twice);
     for (const { text } of results) ok(text.endsWith(PART), text);
     if (tool === "find_references" && args.symbol === "first") match(results[0]!.text, /^c\.ts:2: /m);
     if (tool === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
@@ -760,7 +772,7 @@ const large = project(
   ),
 );
 // biome-ignore format: one case a row.
-for (const [where, tool, args, says] of [
+const SHAPES: [where: Place, tool: string, args: object, says: string | RegExp][] = [
   [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],
   [shaped, "get_structure", {}, /^index\.ts \(1\) own:3 \{\*\} from \.\/a\.ts \{b, c as d\} from \.\/b\.ts$/m],
   [shaped, "get_function", { name: "Card" }, /^view\.tsx:1-3\n1\texport const Card = React\.memo/],
@@ -771,12 +783,19 @@ for (const [where, tool, args, says] of [
   [shaped, "get_complexity", { path: "package-lock.json" }, /^package-lock\.json: score/],
   [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
   [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
-] as [Place, string, object, string | RegExp][])
-  test(`${tool} ${JSON.stringify(args)} shows what matters`, async () => {
-    const { text } = await callTogether(where, tool, args);
-    if (typeof says === "string") equal(text, says);
-    else match(text, says);
-  });
+];
+for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where)) {
+  const nth = rowsOf(
+    () => coreOf(where),
+    shapes.map(([, tool, args]) => [tool, args]),
+  );
+  for (const [row, [, tool, args, says]] of shapes.entries())
+    test(`${tool} ${JSON.stringify(args)} shows what matters`, async () => {
+      const { text } = await nth(row);
+      if (typeof says === "string") equal(text, says);
+      else match(text, says);
+    });
+}
 
 const WORKSPACE = {
   "package.json": '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
@@ -1091,7 +1110,7 @@ test("read_file: the line of a picture says its size, not lines; what is cut off
 
 const spelt = project({ "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" });
 // biome-ignore format: one case a row.
-for (const [tool, args, says] of [
+const SPELT: [tool: string, args: object, says: string | RegExp][] = [
   ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],
   ["readFile", { FilePath: "a.ts", "start-line": "4", end_line: "4" }, /^4\tone;/],
   ["read_file", { path: "a.ts", offset: 3, limit: 2 }, /^3\t.*\n4\tone;/],
@@ -1109,9 +1128,14 @@ for (const [tool, args, says] of [
   ["check_types", { filePath: "a.ts" }, /TS2304/],
   ["list-dir", { dirPath: "." }, /a\.ts/],
   ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
-] as [string, object, string | RegExp][])
+];
+const nthSpelt = rowsOf(
+  () => coreOf(spelt),
+  SPELT.map(([tool, args]) => [tool, args]),
+);
+for (const [row, [tool, args, says]] of SPELT.entries())
   test(`${tool} ${JSON.stringify(args)} is understood`, async () => {
-    const { text } = await callTogether(spelt, tool, args);
+    const { text } = await nthSpelt(row);
     if (typeof says === "string") equal(text, says.replace("", ""));
     else match(text, says);
   });
@@ -1129,6 +1153,5 @@ for (const name of [
   "repoMap",
 ])
   test(`'${name}' is the name of one tool`, async () => {
-    const core = await createZz({ root: spelt.cwd, home: spelt.home, save: false });
-    ok(findTool(core, name), name);
+    ok(findTool(await coreOf(spelt), name), name);
   });

@@ -24,7 +24,7 @@ import { patternFor } from "../../../plugins/search/ripgrep.ts";
 import { createZz, runTurn } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
 import { type Place, place } from "../../support/run.ts";
-import { type Got, play as playScript } from "../../support/script.ts";
+import { type Got, play as playScript, rowsOf } from "../../support/script.ts";
 
 const WAYS = ["rg", ""];
 const named = (rg: string) => (rg ? "with ripgrep" : "without ripgrep");
@@ -65,11 +65,13 @@ const call = async (where: Place, tool: string, args: object, options?: Options)
   (await play(where, [[tool, args]], options))[0]!;
 
 /** By one instance for all questions about a project that stays as it is. */
-const opened = new Map<string, Promise<Core>>();
-async function callTogether(where: Place, tool: string, args: object, options: Options = {}): Promise<Got> {
-  const key = JSON.stringify([where.cwd, options]);
-  if (!opened.has(key)) opened.set(key, createZz({ root: where.cwd, home: where.home, save: false, ...options }));
-  return (await playScript(await opened.get(key)!, [[tool, args]]))[0]!;
+function together(where: Place, tool: string, table: object[], options: Options = {}): (row: number) => Promise<Got> {
+  let opened: Promise<Core> | undefined;
+  const open = () => (opened ??= createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+  return rowsOf(
+    open,
+    table.map((args) => [tool, args]),
+  );
 }
 
 /** A context such as tools get, to call them by hand. */
@@ -275,16 +277,18 @@ const ROWS: Row[] = [
 for (const [where, what] of [
   [gitted, "in a repository"],
   [bare, "without git"],
-] as const)
-  for (const [about, args, expected, not] of ROWS)
+] as const) {
+  const queries = ROWS.map(([, args]) => args);
+  const ways = WAYS.map((rg) => together(where, "grep", queries, using(rg)));
+  for (const [row, [about, , expected, not]] of ROWS.entries())
     (where === gitted ? needs("git") : test)(`grep ${what}: ${about}`, { timeout: 20_000 }, async () => {
-      const answers = await Promise.all(WAYS.map((rg) => callTogether(where, "grep", args, using(rg))));
-      const texts = answers.map(({ text }) => text);
+      const texts = (await Promise.all(ways.map((nth) => nth(row)))).map(({ text }) => text);
       equal(texts[0], texts.at(-1), "with ripgrep and without");
       if (typeof expected === "string") equal(texts[0], expected);
       else if (expected) match(texts[0]!, expected);
       if (not) doesNotMatch(texts[0]!, not);
     });
+}
 
 needs("git")("grep: in a repository what git tracks is found though it is ignored; without one it is not", async () => {
   for (const rg of WAYS) {
@@ -733,7 +737,7 @@ const named_ = project({
   "log/a.log": "",
   ".gitignore": "*.log\n",
 });
-for (const [what, args, expected] of [
+const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
   ["* stays within a folder", { pattern: "*.ts" }, "a.ts"],
   ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
   ["** at the end is all below", { pattern: "src/**" }, "src/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
@@ -770,9 +774,12 @@ for (const [what, args, expected] of [
     { pattern: "{a,b}".repeat(20) },
     /^Cannot use that pattern: its braces have too many readings/,
   ],
-] as [string, object, string | RegExp][])
+];
+const globs = GLOBS.map(([, args]) => args);
+const nthGlob = together(named_, "glob", globs);
+for (const [row, [what, , expected]] of GLOBS.entries())
   test(`glob: ${what}`, { timeout: 5_000 }, async () => {
-    const { text } = await callTogether(named_, "glob", args);
+    const { text } = await nthGlob(row);
     if (typeof expected === "string") equal(text, expected);
     else match(text, expected);
   });
@@ -866,7 +873,7 @@ const pictures = project({
   "pair.txt": `${"x".repeat(1_999)}💡\n`,
   "big.png": Buffer.concat([PNG, Buffer.alloc(5 * 1024 * 1024)]),
 });
-for (const [path, text, type] of [
+const READ = [
   ["a.png", `[image a.png, 2×3, ${PNG.length} bytes]`, "image/png"],
   ["b.GIF", `[image b.GIF, 5×4, ${GIF.length} bytes]`, "image/gif"],
   ["c.jpg", `[image c.jpg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
@@ -884,9 +891,12 @@ for (const [path, text, type] of [
   ],
   ["bom.txt", "1\ta", undefined],
   ["pair.txt", `1\t${"x".repeat(1_999)}… [cut; the line has 2001 characters]`, undefined],
-] as const)
+] as const;
+const paths = READ.map(([path]) => ({ path }));
+const nthRead = together(pictures, "read_file", paths);
+for (const [row, [path, text, type]] of READ.entries())
   test(`read_file: ${path}`, async () => {
-    const got = await callTogether(pictures, "read_file", { path });
+    const got = await nthRead(row);
     equal(got.text, text);
     deepEqual(
       got.images?.map((image) => image.type),

@@ -1,14 +1,14 @@
 // What the code tools show to a model in a conversation, to a person at the prompt, and in a pipe.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import type { Harness, harness } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
-import { repl } from "../support/repl.ts";
+import { repl, sharedRepl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -227,11 +227,22 @@ test("at the prompt the model is told the map; when code has changed it is told 
 
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
+const counted = parts(11);
+const talk = await sharedRepl({ where: counted, args: ["--allow-write"] });
+let isKnown = false; // the model's window
 /** The maps sent to the model in a project of that many files, before and after something is done to it. */
-async function toldOf(t: TestContext, count: number, act: (where: Place) => void, script = [say("Good.")]) {
-  const zz = await begun(t, parts(count), script);
+async function toldOf(count: number, act: (where: Place) => void, script = [say("Good.")]) {
+  const there = readdirSync(join(counted.cwd, "src")).map((name) => `src/${name}`);
+  const wanted = numbered(1, count);
+  drop(there.filter((name) => !wanted.includes(name)))(counted);
+  add(wanted.filter((name) => !there.includes(name)))(counted);
   await settled();
-  act({ ...zz.where });
+  const zz = await talk([say("Good."), ...script]);
+  if (!isKnown) await zz.say("/model openai/m", /openai\/m[;,] .*\bwindow\b/);
+  isKnown = true;
+  await zz.say("begin");
+  await zz.sees(/›$/);
+  act(counted);
   await settled();
   await zz.say("go on", /go on[\s\S]*Good\./);
   const [first] = systems(zz.fake).map(mapIn);
@@ -275,18 +286,19 @@ for (const [what, count, act, shown, gone] of [
   ["eight of eighteen files less", 18, drop(numbered(11, 18)), numbered(1, 10), numbered(11, 18)],
   ["one file more than five hundred", 500, add(["src/new.ts"]), ["src/new.ts"], []],
 ] as const)
-  test(`${what}, and the next message has the map as it is now`, async (t) => {
-    const { next = "" } = await toldOf(t, count, act);
+  test(`${what}, and the next message has the map as it is now`, async () => {
+    const { first, next = "" } = await toldOf(count, act);
+    if (count < 100) equal(first.match(/^src\/\w+\.ts:/gm)?.length, count); // of more, the map shows a part
     deepEqual(
       [...shown, ...gone].filter((name) => new RegExp(`^${name}:`, "m").test(next)),
       shown,
     );
   });
 
-test("a file that the model itself makes or deletes, or one that is merely saved again, leaves the map as it was", async (t) => {
+test("a file that the model itself makes or deletes, or one that is merely saved again, leaves the map as it was", async () => {
   const make = call(["create_file", { path: "src/made.ts", content: "export const made = 1;\n" }]);
   const script = [make, call(["delete_file", { path: "src/part2.ts" }]), say("Good.")];
-  const { first, next } = await toldOf(t, 11, add(["src/part1.ts"]), script);
+  const { first, next } = await toldOf(11, add(["src/part1.ts"]), script);
   match(first, /src\/part2\.ts/);
   equal(next, undefined);
 });

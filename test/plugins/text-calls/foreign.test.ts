@@ -1,7 +1,7 @@
 // Calls in text that name their tool as other programs do: in every format each becomes just what it becomes as a native call.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { describe, test } from "node:test";
-import type { Call, Reply } from "../../../kernel/contract.ts";
+import { after, describe, test } from "node:test";
+import type { Call, Ctx, Reply } from "../../../kernel/contract.ts";
 import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
 import { rescue } from "../../../plugins/text-calls/rescue.ts";
 import { type Harness, harness } from "../../../sdk/testing.ts";
@@ -9,30 +9,40 @@ import { FORMATS } from "../../support/text-calls.ts";
 import { CALLS, FILES } from "./habits/calls.ts";
 import { PROSE } from "./prose.ts";
 
-const house = () => harness({ own: true, files: FILES, answer: "yes" });
-
-async function read({ ctx }: Harness, text: string, worded: boolean, more: Partial<Reply> = {}): Promise<Reply> {
+let opened: Promise<Harness> | undefined;
+/** For all tests that only read what a call would be. */
+const house = () => (opened ??= harness({ own: true, files: FILES, answer: "yes" }));
+after(async () => (await opened)?.close());
+type Known = { ctx: Ctx; tools: Ctx["about"]["tools"]; foreign: ReturnType<typeof foreignTools> };
+/** What each text is read with; describing all tools takes a while. */
+async function known(): Promise<Known> {
+  const { ctx } = await house();
   const { tools } = ctx.about;
+  return { ctx, tools, foreign: foreignTools(tools) };
+}
+
+async function read(known: Known, text: string, worded: boolean, more: Partial<Reply> = {}): Promise<Reply> {
+  const { ctx, tools, foreign } = known;
   const own = (call: Call) => ownCalls([call], tools, ctx);
   const reply: Reply = { text, thinking: "", calls: [], finish: "stop", ...more };
-  return rescue(reply, { tools, foreign: foreignTools(tools), own, options: {}, worded });
+  return rescue(reply, { tools, foreign, own, options: {}, worded });
 }
 const NEW_ID = /(?<=id\\+": \\+")[\da-f]{8}/g; // of a notebook's cell
 const shown = (calls: readonly Call[]) => calls.map(({ name, args, broken }) => (broken ? [name] : [name, args]));
 
 test("A call under a foreign name is found in every format", async (t) => {
-  const it = await house();
-  t.after(() => it.close());
-  const { ctx } = it;
+  const { root } = await house();
+  const it = await known();
+  const { ctx, tools } = it;
   for (const format of FORMATS)
     await t.test(format.name, async () => {
       const wrong: string[] = [];
       for (const [, name, given, { failed }] of CALLS) {
         const isCall = typeof given === "object" && given !== null && !Array.isArray(given);
         if (!isCall || failed || name.includes("<|")) continue; // what no format can write, and what fits no tool
-        const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", it.root)) as Call["args"];
-        const native = await ownCalls([{ id: "1", name, args }], ctx.about.tools, ctx);
-        const text = format.calls([{ id: `functions.${name}:0`, name, args }], ctx.about.tools);
+        const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root)) as Call["args"];
+        const native = await ownCalls([{ id: "1", name, args }], tools, ctx);
+        const text = format.calls([{ id: `functions.${name}:0`, name, args }], tools);
         const found = (await read(it, `So:\n${text}`, true)).calls;
         if (!isSame(found, native))
           wrong.push(
@@ -76,7 +86,7 @@ describe("A foreign name in a text", () => {
   });
 
   test("that nobody knows stays text, and one whose arguments do not fit, too", async () => {
-    await using it = await house();
+    const it = await known();
     for (const text of [
       '<tool_call>\n{"name": "Frobnicate", "arguments": {"command": "ls"}}\n</tool_call>',
       '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
@@ -86,7 +96,7 @@ describe("A foreign name in a text", () => {
   });
 
   test("that was asked for in words and does not fit is told to the model, by zz's name", async () => {
-    await using it = await house();
+    const it = await known();
     const { calls } = await read(
       it,
       '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
@@ -99,16 +109,16 @@ describe("A foreign name in a text", () => {
   });
 
   test("that was cut off does not run", async () => {
-    await using it = await house();
+    const it = await known();
     const text = '<tool_call>\n{"name": "Bash", "arguments": {"command": "rm -r';
     const { calls } = await read(it, text, false, { finish: "length" });
     match(calls[0]!.broken!, /cut off/);
   });
 
   test("that the person's own tool has goes there", async () => {
-    await using it = await house();
+    const it = await known();
     const bash = { name: "bash", description: "", schema: { type: "object", properties: { cmd: { type: "string" } } } };
-    const tools = [...it.ctx.about.tools, bash];
+    const tools = [...it.tools, bash];
     const reply: Reply = {
       text: '<tool_call>{"name":"bash","arguments":{"cmd":"x"}}</tool_call>',
       thinking: "",
@@ -135,12 +145,12 @@ describe("Nothing that only looks like it is a call", () => {
     'Claude Code calls {"name": "Bash", "arguments": {"command": "ls"}} there.',
   ])
     test(text, async () => {
-      await using it = await house();
+      const it = await known();
       for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], `${worded}`);
     });
 
   test(`the ${PROSE.length} texts that talk about calls`, async () => {
-    await using it = await house();
+    const it = await known();
     for (const worded of [false, true])
       for (const text of PROSE) {
         const plain = [/\bget_weather\b/g, /\brun_command\b/g, /\bwrite_file\b/g];

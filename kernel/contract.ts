@@ -21,7 +21,7 @@ export interface Zz<C = {}> {
   dialog(dialog: Dialog): void; // the last one is used
   /** Observes an event and cannot change it. `limit`: ms that it may take, 5,000 by default. */
   on<K extends keyof Events>(event: K, see: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void>, how?: { limit?: number }): void;
-  /** Wraps a step and may change what goes in and out; a throw refuses. `limit` counts its own time, not that of next() or of ctx. */
+  /** Wraps a step and may change what goes in and out; a throw fails it, in gate it refuses. `limit` leaves out next() and ctx. */
   wrap<K extends keyof Steps>(step: K, around: Around<Steps[K]>, how?: Order | { order?: Order; limit?: number }): void;
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
@@ -70,7 +70,7 @@ export interface Ctx {
   keep(name: string, change: (text: string) => string): void; // changes a private file of the home; no other zz writes it meanwhile
   progress(text: string): void; // a live line while a tool runs
 }
-/** Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give ""; other keys do nothing. */
+/** Asks for a line, or with keys ("yn") for one of these, in either case. Enter and Escape give "". The question is shown as given. */
 export type Ask = (question: string, keys?: string) => Promise<string>;
 /** The only way to start other programs. They are found by absolute path, never in or above the project or in a node_modules. */
 export interface Programs {
@@ -205,7 +205,7 @@ export interface Command {
 }
 /** How zz and a person talk for longer than one turn. */
 export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
-  talk(host: DialogHost): Promise<number>; // until the person leaves; the exit code. unseen: needs no terminal
+  talk(host: DialogHost): Promise<number>; // until the person leaves; the exit code. unseen: needs no terminal (only zz's own)
   person?(): Person; // reaches the person during a one-shot; what it lacks cannot be done
 }
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
@@ -263,7 +263,7 @@ export interface Line {
 }
 
 /** Layers are rendered each turn, so they must be cheap. The system prompt stays as first sent, so that a provider's prefix cache keeps
- * working: only "identity" and "rules" change it later. Updates of the others go with the person's message. */
+ * working: only "identity" and "rules" change it later. Updates of the others go with the person's message; the first text stays. */
 export interface Layer {
   name: string;
   slot: Slot;

@@ -13,7 +13,8 @@ import { settings } from "../kernel/settings.ts";
 import { projectExtras } from "../kernel/trust.ts";
 import { openScript, type Script } from "./script.ts";
 
-/** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. */
+/** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. Without
+ * `settings`, those of the home and the project are read; `config` names another file than the home's. */
 export type Embedding = Omit<Options, "plugins"> & { plugins?: (string | Plugin<any>)[]; ask?: Ask; on?: Hears };
 type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Awaitable<void> };
 /** Closing unloads the plugins and leaves nothing behind: `await using zz = await embed()`. */

@@ -36,11 +36,11 @@ export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "to
   plugins?: (string | URL | Plugin<any> | Inline)[]; // files, by path or file: URL, or functions
   files?: Record<string, string | Uint8Array>; // the project's
   home?: Record<string, string | Uint8Array>; // the home's
-  script?: Step[]; // the model: each request takes the next step; the last one stays
+  script?: Step[]; // the model: each request takes the next step; the last one stays. Without one, it answers "ok"
   cassette?: string | URL; // recorded by --record: every request is answered from it, and zz's own plugins are loaded
   model?: string; // provider/model, instead of the script: as when the cassette was recorded
-  answer?: "yes" | "no" | "nobody" | Ask; // what the person says, "no" by default; "nobody": there is no person
-  own?: boolean; // zz's own plugins too
+  answer?: "yes" | "no" | "nobody" | Ask; // what the person says to keys, "no" by default; to a line, only a function says something
+  own?: boolean; // zz's own plugins too, with their tools and commands: /undo, /help …
   live?: boolean; // as if at a terminal
 }
 /** A plugin without a file: what its file would export. */

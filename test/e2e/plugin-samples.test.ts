@@ -41,7 +41,7 @@ test("Files: both are sorted after one yes, and /undo takes both back", async (t
 
 test("Commands: lines are kept in the home, and the chosen one is sent", async (t) => {
   const { file } = saved('name: "jot"', "jot");
-  const kit = await harness({ plugins: [file], answer: () => "two" }, t);
+  const kit = await harness({ plugins: [file], answer: async () => "two" }, t);
   await kit.command("/jot one");
   await kit.command("/jot two");
   deepEqual(await kit.command("/jot"), ["one\ntwo"]);
@@ -54,7 +54,7 @@ test("Commands: lines are kept in the home, and the chosen one is sent", async (
 
 test("Asking the person: a line, a key, and another command", async (t) => {
   const { file } = saved('name: "brief"', "brief");
-  const kit = await harness({ plugins: [file], own: true, answer: (_, keys) => (keys ? "y" : "Fix it.") }, t);
+  const kit = await harness({ plugins: [file], own: true, answer: async (_, keys) => (keys ? "y" : "Fix it.") }, t);
   await kit.ask("hello");
   await kit.ask("/brief");
   deepEqual(
@@ -109,7 +109,7 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
   const fake = await serve([{ body: ["secret-tok-1 and none other"] }]);
   t.after(fake.close);
   const settings = { tracker: { url: fake.url } };
-  const answer = (_: string, keys?: string) => (keys ? "y" : "secret-tok-1");
+  const answer = async (_: string, keys?: string) => (keys ? "y" : "secret-tok-1");
   const kit = await harness({ plugins: [file], settings, allow: { net: ["127.0.0.1"] }, answer }, t);
   const asked = await kit.call("find_issue", { words: "a b" });
   deepEqual([asked.failed, fake.requests.length], [true, 0]);

@@ -4,6 +4,7 @@ import type { Key, Line, Press } from "zz";
 import { clean, clip } from "zz/text";
 import {
   currentPrompt,
+  type Editor,
   insertPaste,
   type Keyboard,
   type KeyEvent,
@@ -28,7 +29,7 @@ type Pressed = Press & { doDefault?(): void };
 /** Makes keys come here before readline gets them. */
 export function openKeys(keyboard: Keyboard): PluginKeys {
   const { editor } = keyboard;
-  const editKey = editor._ttyWrite.bind(editor);
+  const editKey = followBursts(editor);
   const keys: PluginKeys = {
     keyboard,
     waiting: [],
@@ -43,6 +44,28 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
     if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // redrawing the line wiped them
   };
   return keys;
+}
+
+/**
+ * readline's own handling of a key. Of keys that arrive at once, it prints letters without noting in which row the cursor
+ * is then, so that rows of a wrapped line would stay on the screen when it is drawn again.
+ */
+function followBursts(editor: Editor): PluginKeys["editKey"] {
+  const write = editor._ttyWrite.bind(editor);
+  let isNoted = true;
+  return (text, key) => {
+    const isPrinted = !editor.isCompletionEnabled && !key.ctrl && !key.meta && /^\P{Cc}+$/u.test(text ?? "");
+    if (!isNoted && !isPrinted) noteRow(editor, 1);
+    write(text, key);
+    if (!isNoted && !isPrinted) noteRow(editor, 0);
+    isNoted = !isPrinted;
+  };
+}
+
+/** Behind the last column, the cursor may be waiting in its row until something else is printed. */
+function noteRow(editor: Editor, waiting: 0 | 1): void {
+  const { rows, cols } = editor.getCursorPos();
+  if (editor.line && editor.prevRows !== rows) editor.prevRows = rows && !cols ? rows - waiting : rows;
 }
 
 /** Handles a paste in order with the keys, so that an open menu gets it and a completion does not overwrite it. */

@@ -39,6 +39,8 @@ export interface Keyboard {
 /** readline, with members that its types lack. */
 export type Editor = readline.Interface & {
   history: string[];
+  prevRows: number; // in which row of the line readline believes the cursor to be
+  isCompletionEnabled: boolean; // false until the last of the keys that arrived at once
   _refreshLine(): void;
   _ttyWrite(text: string | undefined, key: KeyEvent): void;
 };

@@ -85,6 +85,18 @@ describe("the packed tarball", () => {
     renameSync(join(installed, "package"), join(installed, "zz"));
   });
 
+  test("brings every page that its README leads to, for who has no checkout", () => {
+    const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+    const links = [...readme.matchAll(/\]\(([\w./-]+)[#)]|(?:src|srcset)="([^"]+)"/g)].map(
+      ([, one, other]) => one ?? other!,
+    );
+    ok(links.length > 12);
+    const missing = links.filter(
+      (link) => !packed.files.some(({ path }) => path === link || path.startsWith(`${link}/`)),
+    );
+    deepEqual(missing, []);
+  });
+
   test("brings at most four packages of 30 MB, none with an install script", () => {
     const { dependencies, scripts } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
     const warned = Object.keys(scripts).filter((name) => /^((pre|post)?install|prepare|prepublish)$/.test(name));

@@ -42,6 +42,8 @@ export default (zz: Zz) => {
       const done = await plugins.trust(yes);
       for (const { name, did, why } of done) note(why ?? `Plugin '${name}' ${did}.`);
       if (!yes) return note("Left out. /trust asks again.");
+      const { given, changed = [] } = ctx.plugins.brought ?? {};
+      if (!given) return note(`Left out: ${changed.join(", ")} changed while you were asked. Look at it, then: /trust`);
       await askWhere(ctx);
     },
   });

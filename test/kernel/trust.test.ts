@@ -3,6 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { harness } from "../../sdk/testing.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -73,6 +74,18 @@ for (const [name, change] of CHANGES)
     equal(after.code, 2);
     match(after.stderr, /changed since you trusted it/);
   });
+
+test("A file that changes while the question stands is left out, and named", async (t) => {
+  const it = await harness({ own: true, files: { ".zz/plugins/hello.ts": HELLO }, answer }, t);
+  async function answer(): Promise<string> {
+    writeFileSync(join(it.root, ".zz/plugins/hello.ts"), HELLO.replace("Hello", "Bye"));
+    return "y";
+  }
+  deepEqual(await it.command("/trust"), [
+    "Left out: .zz/plugins/hello.ts changed while you were asked. Look at it, then: /trust",
+  ]);
+  ok(!(await it.command("/plugins")).join("\n").includes("hello"));
+});
 
 test("Other folders of .zz/ may change: a skill and a memory run nothing", async () => {
   const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });

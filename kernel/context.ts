@@ -81,7 +81,8 @@ function about(place: TurnContext): About {
     keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
     plugins: () =>
       core.plugins.map(({ undo, ms, version, stamps, ...plugin }) => {
-        return { ...plugin, ms: Math.round(ms * 10) / 10, adds: addedBy(core, plugin.name) };
+        const adds = () => addedBy(core, plugin.name); // slow, and seldom asked for
+        return Object.assign(lazily({ adds }), plugin, { ms: Math.round(ms * 10) / 10 });
       }),
     flags: () => allFlags(core),
     providers: () =>

@@ -766,6 +766,12 @@ const shaped = project({
     "export const Card = React.memo(() => {\n  return null;\n});\nconst Input = forwardRef<A, B>((props, ref) => null);\n",
   "package-lock.json": `{\n${'"a": 1,\n'.repeat(500)}"b": 2\n}\n`,
 });
+const compiled = project({
+  "src/a.ts": "export const a = (b: number) => (b ? 1 : 2);\n",
+  "src/b.ts": "export const b = 1;\n",
+  "lib/bundle.js": "export const a = (b) => (b ? 1 : 2);\n".repeat(20),
+  "made.ts": `// @generated\n${"export const a = (b) => (b ? 1 : 2);\n".repeat(20)}`,
+});
 const large = project(
   Object.fromEntries(
     Array.from({ length: 90 }, (_, i) => [`${i < 60 ? "lib" : "app/ui"}/f${i}.ts`, `export const f${i} = 1;\n`]),
@@ -781,6 +787,8 @@ const SHAPES: [where: Place, tool: string, args: object, says: string | RegExp][
   [shaped, "get_dependencies", { path: "a.ts" }, "a.ts:1: ./b.ts → b.ts {default as def, b as bee}\na.ts:2: ./b.ts → b.ts {* as all}"],
   [shaped, "get_complexity", {}, /^(?!.*package-lock)/s],
   [shaped, "get_complexity", { path: "package-lock.json" }, /^package-lock\.json: score/],
+  [compiled, "get_complexity", {}, /^src\/a\.ts: .*\nsrc\/b\.ts: .*\n\[Left out: 2 files of build output or generated code\. Give a path to measure it\.\]$/],
+  [compiled, "get_complexity", { path: "lib" }, /^lib\/bundle\.js: score /],
   [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
   [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
 ];

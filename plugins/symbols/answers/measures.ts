@@ -2,6 +2,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import type { Facts } from "../scan/facts.ts";
+import { isMade } from "../scan/made.ts";
 import { capped, filesUnder, isMapped, MAX_ROWS, NO_CODE, nameOf, notLookedAt } from "./rows.ts";
 import { freshIndex, type State } from "./state.ts";
 
@@ -23,8 +24,16 @@ export async function complexity(
   const index = await freshIndex(state, ctx);
   const all = filesUnder(index, under, ctx);
   const scripts = all.filter(isMapped); // data has no branches, but many lines
-  const files = scripts.length ? scripts : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
+  const own = scripts.filter((file) => !isMade(file) && !index.facts(file)!.made);
+  const made = own.length ? scripts.length - own.length : 0;
+  const files = own.length
+    ? own
+    : scripts.length
+      ? scripts
+      : all.filter((file) => all.length === 1 || !LOCK_FILE.test(file));
   const others = notLookedAt(index, under, files, ctx);
+  if (made)
+    others.push(`[Left out: ${plural(made, "file")} of build output or generated code. Give a path to measure it.]`);
   if (!files.length) return [NO_CODE, ...others].join("\n");
   const scores = files.map((file) => scoreOf(file, index.facts(file)!)).sort((a, b) => b.score - a.score);
   if (scores.length > 1) {

@@ -59,6 +59,7 @@ export function scales() {
     return weight;
   }
 }
+const frameOf = ({ system, tools, schema }: ChatRequest): string => JSON.stringify([system, tools, schema]);
 export type Scales = ReturnType<typeof scales>;
 
 const [MIN_RATIO, MAX_RATIO] = [0.5, 4]; // plausible tokens per weight; a server outside of this counts something else
@@ -70,6 +71,7 @@ export function counts(scale: Scales) {
     count: number;
     measure(): { weight: number; ratio: number };
     isPlausible(): boolean;
+    isLike(request: ChatRequest): boolean; // with the same prompt, tools and schema
     messages: WeakSet<Message>;
   };
   const last = new Map<string, Counted>();
@@ -92,7 +94,8 @@ export function counts(scale: Scales) {
     };
     const isPlausible = () => tokens >= measure().weight * MIN_RATIO && tokens <= measure().weight * MAX_RATIO;
     const messages = new WeakSet(request.messages);
-    last.set(request.model, { tokens, count: request.messages.length, measure, isPlausible, messages });
+    const isLike = (other: ChatRequest) => frameOf(other) === frameOf(request);
+    last.set(request.model, { tokens, count: request.messages.length, measure, isPlausible, isLike, messages });
   }
   /** Messages that the provider counted keep that count; new ones have at least their weight, times `caution`. */
   function estimate(request: ChatRequest, caution = 1): number {

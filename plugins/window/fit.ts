@@ -47,13 +47,14 @@ function leaveOut(texts: Texts, { chat, note }: Ctx): void {
 /** Remembers how many tokens the provider counted, for the next estimate. */
 export function recordUsage(state: State, sent: ChatRequest, reply: Reply, ctx: Ctx): Reply {
   const tokens = reply.usage?.input;
-  if (!tokens) return reply;
+  if (!tokens || reply.data !== undefined) return reply; // data may have taken several requests: that is their sum
   const last = state.count.last(sent.model);
   const fresh = sent.messages.filter((one) => !last?.messages.has(one));
   const kept = last && sent.messages.length - fresh.length === last.count;
   const grew = () =>
     last!.isPlausible() && weightOf(state, fresh) * state.count.ratio(sent.model) > last!.tokens * MIN_GROWTH;
-  const isCut = kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * MAX_STALLED_RATIO && grew()));
+  const isLess = kept && (tokens < last.tokens / 1.5 || (tokens < last.tokens * MAX_STALLED_RATIO && grew()));
+  const isCut = isLess && last.isLike(counted(state, sent)); // without tools, or with a shorter prompt, it is less anyway
   if (!isCut) state.count.learn(counted(state, sent), tokens);
   if (isCut && !state.cut.has(sent.model)) ctx.note(cutByServer(tokens, last.tokens));
   if (isCut) state.cut.add(sent.model);

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
 import { counts, scales, weigh } from "../../../plugins/window/count.ts";
+import { recordUsage } from "../../../plugins/window/fit.ts";
 import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
+import { newState } from "../../../plugins/window/state.ts";
 import { filesChanged, notesIn, notesText } from "../../../plugins/window/summary.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, problems, refuse, say, strictOpenAI, tokensOf, usage } from "../../support/fake/openai.ts";
@@ -218,6 +220,64 @@ describe("a server that cuts the conversation without a word", { concurrency: 2 
     ["of a server that always says the same few", () => 61],
   ] as const)
     test(`tokens ${what}: nothing is said`, async () => equal((await rounds(counts)).stderr, ""));
+
+  test("a last request without tools, at the limit of rounds, is not one that was cut", async () => {
+    const where = talked(0);
+    writeFileSync(join(where.cwd, "a"), "a lamp in the hall\n");
+    const fake = await fakeOpenAI(({ body }, turn) => {
+      const step = turn ? say("Done.") : call(["read_file", { path: "a" }]);
+      const said = JSON.stringify(usage(61, 9)).slice(1, -1);
+      return JSON.parse(JSON.stringify(step).replace(said, JSON.stringify(usage(tokensOf(body), 9)).slice(1, -1)));
+    });
+    after(fake.close);
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--rounds", "1", "go"]);
+    equal(fake.requests[1]!.body.tools, undefined);
+    doesNotMatch(ran.stderr, /cutting/);
+  });
+
+  /** What is noted when these requests are counted, one after the other. */
+  function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]): string[] {
+    const messages: Message[] = Array.from({ length: 3 }, () => ({
+      role: "user",
+      text: "a lamp in the hall. ".repeat(99),
+    }));
+    const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
+    const request = {
+      task: "chat",
+      model: "x/m",
+      system: "Help.",
+      messages,
+      tools,
+      options: {},
+      endpoint: {},
+    } as const;
+    const notes: string[] = [];
+    const state = newState({ config: {} } as never);
+    for (const [change, input, data] of counts)
+      recordUsage(
+        state,
+        { ...request, ...change } as ChatRequest,
+        {
+          text: "",
+          thinking: "",
+          calls: [],
+          finish: "stop",
+          usage: { input, output: 1 },
+          ...(data !== undefined && { data }),
+        },
+        { note: (text: string) => notes.push(text) } as never,
+      );
+    return notes;
+  }
+
+  test("only requests with the same prompt, tools and schema are compared, and not what several requests came to", () => {
+    equal(noted([{}, 2_625], [{}, 565]).length, 1);
+    deepEqual(noted([{}, 2_625], [{ tools: [] }, 565]), []);
+    deepEqual(noted([{ system: "Help. ".repeat(900) }, 2_625], [{}, 565]), []);
+    deepEqual(noted([{ schema: { type: "object" } }, 2_625], [{}, 565]), []);
+    deepEqual(noted([{}, 7_800, { lamp: 1 }], [{}, 2_600]), []);
+    equal(noted([{}, 2_625], [{ tools: [] }, 1_565], [{ tools: [] }, 565]).length, 1);
+  });
 });
 
 describe("a provider that says it is too long", { concurrency: 2 }, () => {

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
 import { context } from "./context.ts";
-import { type Answer, type Command, type Image, type Io, KINDS, type Rules } from "./contract.ts";
+import { type Answer, type Command, type Fault, type Image, type Io, KINDS, type Rules } from "./contract.ts";
 import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
 import { fileFault, MAX_READ_BYTES } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -206,36 +206,53 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   async function readAll(): Promise<Buffer> {
     const stat = await fs.promises.stat(file);
     if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory()) throw refuse("it is a device. Name a file");
-    if (stat.size > MAX_READ_BYTES) throw refuse(`${stat.size} bytes are too many. Cut it down first`);
-    return fs.promises.readFile(file);
+    return allOf(fs.createReadStream(file), MAX_READ_BYTES / MB, (most) => refuse(`more than ${most} MB are too many. Cut it down first`));
   }
+}
+
+const MB = 1024 * 1024;
+
+async function allOf(from: AsyncIterable<Buffer | string>, most: number, tooMuch: (most: number) => Fault, heard?: () => void) {
+  const pieces: Buffer[] = [];
+  let left = (most || Number.POSITIVE_INFINITY) * MB;
+  for await (const piece of from) {
+    heard?.();
+    if ((left -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(most);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** All that comes on stdin, 64 MB at most (ZZ_STDIN_LIMIT). */
+export async function piped({ stdin, env }: Io, heard?: () => void): Promise<string> {
+  const remedy = "Cut it down first; ZZ_STDIN_LIMIT=MB takes more (0: no limit)";
+  const tooMuch = (most: number) => usage(`Cannot take what comes on stdin: it is more than ${most} MB. ${remedy}.`);
+  return (await allOf(stdin, Number(env.ZZ_STDIN_LIMIT ?? 64), tooMuch, heard)).toString("utf8");
 }
 
 /** Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting, given up after 30 s (ZZ_STDIN_WAIT). */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
-  const chunks: Buffer[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
   const timers: NodeJS.Timeout[] = [];
-  const heard = () => timers.map((timer) => timer.refresh());
-  const end = () => resolve(Buffer.concat(chunks).toString("utf8"));
-  io.stdin.on("data", (chunk: Buffer) => heard() && chunks.push(chunk));
-  io.stdin.on("end", end).on("error", end);
+  let isSilent = true;
+  const all = piped(io, () => (isSilent = !timers.every((timer) => timer.refresh())));
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  all.then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error))); // a folder, for instance, gives nothing
+  promise.catch(() => {}); // it may fail before anybody waits for it
   return async () => {
     const { fd } = io.stdin as { fd?: number };
     const stat = fd === undefined ? undefined : fs.fstatSync(fd);
     const wait = Number(io.env.ZZ_STDIN_WAIT ?? 30) * 1000;
     if (!stat || stat.isFIFO() || stat.isSocket()) {
-      timers.push(setTimeout(() => chunks.length || say(io, "Waiting for stdin; --no-stdin leaves it alone."), 2_000));
+      timers.push(setTimeout(() => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."), 2_000));
       if (wait) timers.push(setTimeout(giveUp, wait, wait / 1000));
     }
     return promise.finally(() => timers.forEach(clearTimeout));
   };
 
   function giveUp(seconds: number): void {
-    io.stdin.destroy?.();
     const remedy = "Close it, add </dev/null, or use --no-stdin; ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit)";
     reject(usage(`Nothing came on stdin for ${seconds} s, and it is still open. ${remedy}.`));
+    io.stdin.destroy?.();
   }
 }
 

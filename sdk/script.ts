@@ -1,7 +1,7 @@
 // zz for scripts and programs: one handle, with the same turn loop and the same gate.
 import { pathToFileURL } from "node:url";
 import { closeChat, openChat } from "../kernel/chat.ts";
-import { attachment, exitCode, start } from "../kernel/cli.ts";
+import { attachment, exitCode, piped, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
 import type { Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
@@ -63,7 +63,7 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
   let read: Promise<string> | undefined;
   return {
     args,
-    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : textOf(core.io.stdin)),
+    stdin: () => (read ??= core.io.stdin.isTTY ? Promise.resolve("") : piped(core.io)),
     async ask(text: string, how: How = {}) {
       const { talk, chat } = await open(script, how);
       return talk.ask(text, how).finally(() => close(script, chat));
@@ -188,12 +188,6 @@ function coreFor(core: Core, { model, system, tools }: How): Core {
   own.layers = [...said, ...kept];
   const shared = { get: () => core.asking, set: (asking: Core["asking"]) => void (core.asking = asking), enumerable: true };
   return Object.defineProperty(own, "asking", shared); // one question at a time, whoever asks
-}
-
-async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
-  let text = "";
-  for await (const piece of stream.setEncoding("utf8")) text += piece;
-  return text;
 }
 
 /** For a program that imports zz as a plugin does. */

@@ -1,6 +1,6 @@
 // One answer, then exit: the program itself against a server on loopback. What it prints, where, and its exit code.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -255,6 +255,33 @@ describe("the prompt", { concurrency: 3 }, () => {
     });
     match(ran.stderr, /stdin.*--no-stdin/);
     deepEqual([ran.stdout, ran.code, last(ran.sent[0]).content], ["x\n", 0, "late words"]);
+  });
+
+  test("that is more than ZZ_STDIN_LIMIT megabytes exits 2, before more than that is held", async () => {
+    const env = { ZZ_STDIN_LIMIT: "0.001" };
+    const ran = await ask([say("x")], ["hi"], { input: "y\n".repeat(600), env });
+    sentence(ran, 2, /^Cannot take what comes on stdin: it is more than 0\.001 MB\. .*ZZ_STDIN_LIMIT/);
+    equal(ran.sent.length, 0);
+    for (const input of ["y\n".repeat(500), "y\n".repeat(600)])
+      equal(
+        (await ask([say("x")], ["hi"], { input, env: { ZZ_STDIN_LIMIT: input.length > 1_048 ? "0" : "0.001" } })).code,
+        0,
+      );
+  });
+
+  test("that never ends, on stdin or through a pipe of a file's name, exits 2", async () => {
+    const flood = (child: ChildProcess) => {
+      const more = () => child.stdin!.write("y\n".repeat(50_000), (error) => error || more());
+      more();
+    };
+    const ran = await ask([say("x")], ["hi"], { input: null, started: flood, env: { ZZ_STDIN_LIMIT: "2" } });
+    sentence(ran, 2, /more than 2 MB/);
+    const where = place();
+    execFileSync("mkfifo", [join(where.cwd, "pipe")]);
+    const yes = spawn("sh", ["-c", "yes > pipe"], { cwd: where.cwd, stdio: "ignore" });
+    const piped = await ask([say("x")], ["-f", "pipe", "hi"], {}, where);
+    yes.kill();
+    sentence(piped, 2, /^Cannot attach 'pipe': more than 50 MB are too many/);
   });
 
   for (const args of [["--no-stdin", "hi"], ["--version"], ["--help"], ["--call", "list_dir"]])

@@ -186,6 +186,12 @@ test("-n saves nothing", async () => {
   ok(!existsSync(join(ran.where.home, "sessions")) || readdirSync(join(ran.where.home, "sessions")).length === 0);
 });
 
+test("zz.stdin of more than ZZ_STDIN_LIMIT megabytes throws", async () => {
+  const source = `${HEAD}console.log(await zz.stdin().catch(({ message }) => message));`;
+  const ran = await running(source, [say("x")], { input: "y\n".repeat(600), env: { ZZ_STDIN_LIMIT: "0.001" } });
+  match(ran.stdout, /^Cannot take what comes on stdin: it is more than 0\.001 MB/);
+});
+
 test("zz.args and zz.stdin: what stood after the script, whatever it is, and what was piped in", async () => {
   const source = `${HEAD}console.log(JSON.stringify([zz.args, await zz.stdin(), await zz.stdin()]));`;
   const args = ["-m", "--json", "--", "a b", "--run", "-A"];

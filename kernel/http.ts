@@ -37,19 +37,21 @@ export function outgoing(given: string, request: HttpRequest = {}): Outgoing {
 const MIN_HIDDEN_CHARS = 4;
 
 /** Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept connection was closed. */
-export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request), 0);
+export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request));
 
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
-export async function follow({ url, request, hide }: Outgoing, moves = 0): Promise<HttpAnswer> {
+export async function follow(out: Outgoing, isModels = false, moves = 0): Promise<HttpAnswer & { host: string }> {
+  const { url, request, hide } = out;
   const { signal } = request;
   signal?.throwIfAborted();
   const at = new URL(url);
   const shown = (address: string | URL) => hide(veil(sealUrl(String(address))));
   if (!/^https?:$/.test(at.protocol)) throw usage(`Cannot reach '${shown(url)}': neither http nor https. Check the address.`);
-  const answer = await connect(at, request).catch((error: NodeJS.ErrnoException & { stale?: boolean }) => {
-    if (!error.stale || signal?.aborted) throw error;
+  const again = (error: NodeJS.ErrnoException & { stale?: boolean }) => {
+    if (!error.stale || signal?.aborted) throw signal?.aborted ? error : Object.assign(error, { host: at.host });
     return connect(at, request); // the server had closed the kept connection
-  });
+  };
+  const answer = await connect(at, request).catch(again);
   const status = answer.statusCode!;
   const to = [301, 302, 303, 307, 308].includes(status) && answer.headers.location;
   if (to && URL.canParse(to, at.href)) {
@@ -57,11 +59,16 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     const moved = new URL(to, at.href);
     const reads = /^(GET|HEAD)$/i.test(request.method ?? "GET");
     if (moves >= MAX_REDIRECTS) throw usage(`Cannot reach '${at.host}': it redirects without end.`);
-    // A body is not sent on to another address unless the status says so: else the redirect is a GET without a body.
-    if (!reads && status < 303) throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'. Give that address.`);
     const kept = status === 303 && !reads ? { ...request, method: "GET", body: undefined } : request;
-    const next = moved.origin === at.origin ? kept : { ...kept, headers: harmless(kept.headers) };
-    return follow({ url: moved.href, request: next, hide }, moves + 1);
+    const isFar = moved.origin !== at.origin;
+    // A body is not sent on unless the status says so, and never to another server; nor is a model's server exchanged unseen.
+    if ((!reads && status < 303) || (isFar && (isModels || kept.body !== undefined))) {
+      const far = isFar ? ", another server, and nothing was sent there" : "";
+      const hint = isModels ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}` : "Give that address";
+      throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`);
+    }
+    const next = isFar ? { ...kept, headers: harmless(kept.headers) } : kept;
+    return follow({ url: moved.href, request: next, hide }, isModels, moves + 1);
   }
   const body = unpacked(answer);
   const text = async (most = MAX_TEXT_BYTES) => {
@@ -74,6 +81,7 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     return text + decoder.decode();
   };
   return {
+    host: at.host,
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
@@ -82,6 +90,8 @@ export async function follow({ url, request, hide }: Outgoing, moves = 0): Promi
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
 }
+
+const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/; // what wires add to a base URL
 
 async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
   const own = via && ({ lookup: await via(at), agent: false } as const); // a connection of its own

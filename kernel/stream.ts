@@ -252,13 +252,12 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
   const out = outgoing(url, init);
   const { hide } = out;
   if (!URL.canParse(out.url)) throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
-  const { host } = new URL(out.url);
-  const response = await follow(out).catch((error) => {
-    throw init.signal?.aborted || error.exit ? error : networkFault(error, host, check, hide);
+  const response = await follow(out, isModels).catch((error) => {
+    throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
   });
   if (response.ok) return response;
   const said = await beginning(response); // some servers repeat the key
-  throw answerFault(`${host} answered ${response.status}`, said, response, isModels, hide);
+  throw answerFault(`${response.host} answered ${response.status}`, said, response, isModels, hide);
 }
 
 /** The beginning of an error body, which may be endless. */

@@ -97,7 +97,7 @@ async function describe(
 
 async function listModels(zz: Zz<typeof defaults>, signal: AbortSignal, endpoint: Endpoint): Promise<string[]> {
   const { given } = await ask(zz, endpoint, signal, (ollama) => ollama.list());
-  return (given.models ?? []).slice(0, MAX_MODELS).map(({ name }) => name);
+  return objectsIn(given?.models).slice(0, MAX_MODELS).map(({ name }) => String(name)); // biome-ignore format: one
 }
 
 /** What the server holds in memory at the moment; an old one does not tell. */
@@ -130,7 +130,7 @@ async function show(
   const before = known.get(model);
   if (before) return before;
   const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
-    ({ given }) => given as unknown as Shown,
+    ({ given }) => Object(given) as Shown,
   );
   known.set(model, asked);
   asked.catch(() => known.delete(model));
@@ -241,7 +241,7 @@ function trainedWindow(info: Shown): number | undefined {
 }
 
 function capabilities({ capabilities: all }: Shown): { tools?: boolean; vision?: boolean; thinking?: boolean } {
-  return all
+  return Array.isArray(all)
     ? { tools: all.includes("tools"), vision: all.includes("vision"), thinking: all.includes("thinking") }
     : {};
 }
@@ -311,19 +311,22 @@ function* deltas(line: string): Generator<Delta> {
   } catch {
     return yield { error: `not a stream but ${line.trim().slice(0, 200)}` };
   }
+  if (typeof chunk !== "object" || !chunk) return yield { text: "" };
   if (chunk.error) yield { error: chunk };
   const { thinking, content, tool_calls } = chunk.message ?? {};
-  if (thinking) yield { thinking };
-  if (content) yield { text: content };
-  for (const {
-    id,
-    function: { name, arguments: args },
-  } of tool_calls ?? []) // biome-ignore format: one
-    yield { call: { id: id || newCall(), name, args } };
+  if (thinking) yield { thinking: wordsOf(thinking) };
+  if (content) yield { text: wordsOf(content) };
+  for (const { id, function: called } of objectsIn(tool_calls))
+    if (called) yield { call: { id: id || newCall(), name: called.name, args: called.arguments } };
   if (!chunk.done) return;
   yield { usage: { input: chunk.prompt_eval_count ?? 0, output: chunk.eval_count ?? 0 } };
-  yield { finish: chunk.done_reason || "stop" };
+  yield { finish: wordsOf(chunk.done_reason) || "stop" };
 }
+
+/** The objects of a list; none if it is no list. */
+const objectsIn = (list: unknown): any[] =>
+  Array.isArray(list) ? list.filter((one) => typeof one === "object" && one) : [];
+const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** Calls arrive whole and, from older servers, without an id; two equal calls still need two ids. */
 const newCall = (): string => `call_${Math.random().toString(36).slice(2, 10)}`;

@@ -5,7 +5,7 @@ import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
 import { headersOf, placeOf, send } from "./client.ts";
 import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
-import { isDone, NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
+import { isDone, NoJson, noStream, objectsIn, type Piece, parse, pieces, valuesIn, wordsOf } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
 
 const MAX_MODELS = 10_000;
@@ -21,7 +21,7 @@ export const chat: Wire = {
     const url = listed ?? `${base}/models${version ? `?api-version=${version}` : ""}`;
     const response = await zz.fetch(url, { headers, signal });
     const body = (await response.json()) as any;
-    const models: any[] = Array.isArray(body) ? body : (body.data ?? body.models ?? []);
+    const models = objectsIn(Array.isArray(body) ? body : (body?.data ?? body?.models));
     return models.slice(0, MAX_MODELS).map(modelOf);
   },
 
@@ -224,8 +224,7 @@ function gather(all: Map<unknown, any>, given: unknown): void {
 }
 
 /** The first answer, if the server gives several. */
-const choiceOf = (chunk: any): any =>
-  Array.isArray(chunk?.choices) ? chunk.choices.find((one: any) => !one?.index) : undefined;
+const choiceOf = (chunk: any): any => objectsIn(chunk?.choices).find((one) => !one.index);
 
 const refuses = (chunk: any): boolean => Boolean((choiceOf(chunk)?.delta ?? choiceOf(chunk)?.message)?.refusal);
 
@@ -237,8 +236,8 @@ function* deltas(given: any): Generator<Delta> {
   const thinking = delta?.reasoning_content || delta?.reasoning || delta?.reasoning_text || delta?.thinking;
   if (typeof thinking === "string" && thinking) yield { thinking };
   if (delta?.extra_content) yield { extra: delta.extra_content };
-  if (delta?.refusal) yield { text: String(delta.refusal) };
-  for (const call of Array.isArray(delta?.tool_calls) ? delta.tool_calls : [])
+  if (delta?.refusal) yield { text: wordsOf(delta.refusal) };
+  for (const call of objectsIn(delta?.tool_calls))
     yield {
       call: {
         index: call.index,
@@ -253,7 +252,7 @@ function* deltas(given: any): Generator<Delta> {
   const usage = chunk?.usage ?? choice?.usage ?? chunk?.x_groq?.usage;
   if (usage) yield { usage: usageOf(usage) };
   if (chunk?.error) yield { error: chunk };
-  if (choice?.finish_reason) yield { finish: choice.finish_reason };
+  if (wordsOf(choice?.finish_reason)) yield { finish: choice.finish_reason };
   else if (chunk?.detail || (chunk?.object === "error" && chunk.message)) yield { error: chunk };
 }
 
@@ -278,4 +277,4 @@ function* content(given: unknown): Generator<Delta> {
 }
 
 const textOf = (part: unknown): string =>
-  Array.isArray(part) ? part.map((one) => one?.text ?? "").join("") : String(part ?? "");
+  Array.isArray(part) ? part.map((one) => wordsOf(one?.text)).join("") : wordsOf(part);

@@ -4,6 +4,7 @@ import type { Call, ChatRequest, Delta, Endpoint, HttpAnswer, Image, Message, Mo
 import { fault } from "zz/text";
 import { baseOf, memory, type Preset, type Wire } from "./contract.ts";
 import { MAX_MODELS, needKey, toJson, type Value, valuesOf } from "./native.ts";
+import { objectsIn } from "./sse.ts";
 
 const WINDOWS: [names: RegExp, window: number][] = [
   [/^gemini-1\.5-pro/, 2_097_152],
@@ -30,9 +31,9 @@ export const gemini: Wire = {
     for (let page = 0; page < MAX_PAGES && found.length < MAX_MODELS; page++) {
       const query = `?pageSize=1000${next && `&pageToken=${encodeURIComponent(next)}`}`;
       const answer = await zz.fetch(`${url}/models${query}`, { headers: headers(zz, preset, endpoint), signal });
-      const { models = [], nextPageToken } = (await answer.json()) as any;
-      for (const { name, inputTokenLimit, supportedGenerationMethods: methods } of models) {
-        if (methods && !methods.includes("generateContent")) continue;
+      const { models, nextPageToken } = Object((await answer.json()) as any);
+      for (const { name, inputTokenLimit, supportedGenerationMethods: methods } of objectsIn(models)) {
+        if (Array.isArray(methods) && !methods.includes("generateContent")) continue;
         const id = plainName(String(name));
         const window = Number(inputTokenLimit) || knownWindow(id);
         found.push({ id, ...(window && { window }) });
@@ -336,9 +337,8 @@ function* deltas(reading: Reading, value: any): Generator<Delta> {
   if (value === undefined) yield { text: "" };
   if (!value || typeof value !== "object") return;
   const { candidates, promptFeedback, usageMetadata } = value;
-  const first = Array.isArray(candidates) ? candidates.find((one) => (one?.index ?? 0) === 0) : undefined;
-  const parts = first?.content?.parts;
-  for (const part of Array.isArray(parts) ? parts : []) yield* partDeltas(reading, part ?? {});
+  const first = objectsIn(candidates).find((one) => (one.index ?? 0) === 0);
+  for (const part of objectsIn(first?.content?.parts)) yield* partDeltas(reading, part);
   if (usageMetadata) reading.usage = usageMetadata;
   if (promptFeedback?.blockReason) reading.finish = "filter";
   const reason = first?.finishReason;

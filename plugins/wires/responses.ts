@@ -5,7 +5,7 @@ import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
 import type { Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
-import { NoJson, noStream, type Piece, parse, pieces, valuesIn } from "./sse.ts";
+import { isObject, NoJson, noStream, objectsIn, type Piece, parse, pieces, valuesIn, wordsOf } from "./sse.ts";
 
 export const responses: Wire = {
   ...chat,
@@ -133,11 +133,12 @@ function* readAll(open: Open, batch: Piece[]): Generator<Delta> {
     else if ("rest" in piece) {
       const whole = parse(piece.rest);
       if (whole === undefined) yield { error: noStream(piece.rest) };
-      else yield* ended(open, whole);
+      else yield* ended(open, whole ?? {});
     } else
       for (const event of valuesIn(piece.data)) {
         if (event instanceof NoJson) yield { error: event.words };
-        else yield* deltas(open, event, event?.type ?? piece.event ?? "");
+        else if (isObject(event)) yield* deltas(open, event, event.type ?? piece.event ?? "");
+        else yield { text: "" };
         if (open.ended) return;
       }
   }
@@ -149,16 +150,16 @@ function* deltas(open: Open, event: any, type: string): Generator<Delta> {
   open.items.set(at, item);
   if (type === "response.output_text.delta" || type === "response.refusal.delta") {
     open.isRefusal ||= type === "response.refusal.delta";
-    yield say(open, item, String(event.delta ?? ""));
+    yield say(open, item, wordsOf(event.delta));
   } else if (/^response\.reasoning(_summary)?_text\.delta$/.test(type)) {
     open.thought = true;
-    yield { thinking: String(event.delta ?? "") };
+    yield { thinking: wordsOf(event.delta) };
   } else if (type === "response.reasoning_summary_part.added") {
     if (open.thought) yield { thinking: "\n\n" };
   } else if (type === "response.output_item.added" && event.item?.type === "function_call") {
     yield* call(open, item, at, event.item, event.item.arguments);
   } else if (type === "response.function_call_arguments.delta") {
-    item.args += event.delta ?? "";
+    item.args += wordsOf(event.delta);
     yield { call: { index: at, args: event.delta } };
   } else if (type === "response.function_call_arguments.done") {
     if (!item.args && event.arguments) yield { call: { index: at, args: (item.args = event.arguments) } };
@@ -194,15 +195,15 @@ function* whole(open: Open, at: number, given: any): Generator<Delta> {
   if (given?.type === "function_call") yield* call(open, item, at, given, given.arguments);
   else if (given?.type === "reasoning") {
     const { status: _, ...reasoning } = given;
-    if (!open.thought) for (const { text } of given.summary ?? []) if (text) yield { thinking: `${text}\n` };
+    if (!open.thought) for (const { text } of objectsIn(given.summary)) if (text) yield { thinking: `${text}\n` };
     const isNew = !open.thoughts.has(given.id);
     open.thoughts.add(given.id);
     if (given.encrypted_content && isNew)
       yield { extra: { reasoning, calls: open.calls, text: open.text } satisfies Thought };
   } else if (given?.type === "message") {
-    const parts: any[] = Array.isArray(given.content) ? given.content : [];
+    const parts = objectsIn(given.content);
     open.isRefusal ||= parts.some(({ type }) => type === "refusal");
-    if (!item.text) for (const { text, refusal } of parts) yield say(open, item, String(text ?? refusal ?? ""));
+    if (!item.text) for (const { text, refusal } of parts) yield say(open, item, wordsOf(text ?? refusal));
   }
 }
 
@@ -213,7 +214,7 @@ function* ended(open: Open, answer: any): Generator<Delta> {
   if (!Array.isArray(output) && !status) return yield { error: answer };
   open.ended = true;
   const isNew = ![...open.items.values()].some(({ text, named }) => text || named);
-  if (isNew) for (const [at, item] of (output ?? []).entries()) yield* whole(open, at, item);
+  if (isNew) for (const [at, item] of objectsIn(output).entries()) yield* whole(open, at, item);
   if (usage) yield { usage: usageOf(usage) };
   if (status === "cancelled") return yield { error: { error: "the answer was cancelled" } };
   if (status === "incomplete" || cut) yield { finish: cut?.reason === "content_filter" ? "content_filter" : "length" };

@@ -80,6 +80,11 @@ export function valuesIn(data: string): any[] {
 const DONE = "[DONE]";
 export const isDone = (data: string): boolean => data.length < 20 && data.trim() === DONE;
 
+export const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
+/** The objects of a list; none if it is no list. Servers also send null, numbers and texts there. */
+export const objectsIn = (list: unknown): any[] => (Array.isArray(list) ? list.filter(isObject) : []);
+export const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
 /** What came instead of a stream, as an error says it: a web page, or its first words. */
 export const noStream = (text: string): string =>
   /^\s*<(!doctype|html)/i.test(text) ? text : `not a stream but ${text.trim().slice(0, 200)}`;

@@ -98,6 +98,69 @@ test("A key is not sent on to another server, only to the same one", async () =>
   ok(far.includes("text/plain") && !far.includes("secret"), far);
 });
 
+test("A body is not sent on to another server; where nothing listens is said of the server that it leads to", async () => {
+  let arrived = 0;
+  const other = await serve((_, response) => response.end(`${++arrived}`));
+  const url = await serve(({ url }, response) =>
+    response.writeHead(307, { location: url === "/gone" ? "http://127.0.0.1:9/x" : `${other}/there` }).end(),
+  );
+  await rejects(
+    send(`${url}/a`, { method: "POST", body: "words" }),
+    /Cannot reach '.*\/a': it has moved to 'http.*\/there', another server, and nothing was sent there\. Give that address\./,
+  );
+  equal(arrived, 0);
+  equal(await (await send(`${url}/a`)).text(), "1");
+  await rejects(send(`${url}/gone`), { host: "127.0.0.1:9", code: "ECONNREFUSED" });
+});
+
+for (const [model, path, at, told] of [
+  ["openai/m", "/v1", "/v1/chat/completions", "/v1"],
+  ["openai/gpt-5", "/v1", "/v1/responses", "/v1"],
+  ["anthropic/m", "", "/v1/messages", "/v1"],
+  ["gemini/m", "/v1beta", "/v1beta/models/m:streamGenerateContent?alt=sse", "/v1beta"],
+  ["ollama/m", "", "/api/chat", ""],
+] as const)
+  test(`A provider's server that leads to another one gets nothing sent there: ${model}`, async () => {
+    let arrived = 0;
+    const other = await serve((_, response) => response.end(`${++arrived}`));
+    const url = await serve(({ url }, response) =>
+      url === "/api/show" ? response.end("{}") : response.writeHead(308, { location: `${other}${url}` }).end(),
+    );
+    const flags = [
+      "-m",
+      model,
+      "--base-url",
+      `${url}${path}`,
+      "--key",
+      "x",
+      "-o",
+      "wire",
+      at.endsWith("responses") ? "responses" : "chat",
+    ];
+    const ran = await zz(place(), ["--once", ...(/^openai/.test(model) ? flags : flags.slice(0, 6)), "hi"]);
+    equal(ran.code, 2, ran.stderr);
+    equal(
+      ran.stderr,
+      `Cannot reach '${url}${at}': it has moved to '${other}${at}', another server, and nothing was sent there. If you trust it: --base-url ${other}${told}.\n`,
+    );
+    const listed = await zz(place(), ["--models", ...flags.slice(0, 6)]);
+    ok(
+      listed.stderr.includes(`--base-url ${other}${told}.`) || listed.stdout.includes("another server"),
+      listed.stderr + listed.stdout,
+    );
+    equal(arrived, 0);
+  });
+
+test("A model list at an address that leads on within the same server is read; an error names the server that gave it", async () => {
+  const url = await serve(({ url }, response) =>
+    url === "/v2/models"
+      ? response.end('{"data":[{"id":"lamp"}]}')
+      : response.writeHead(307, { location: "/v2/models" }).end(),
+  );
+  const listed = await zz(place(), ["--models", "-m", "openai/m", "--base-url", `${url}/v1`, "--key", "x"]);
+  ok(listed.stdout.includes("lamp"), listed.stdout + listed.stderr);
+});
+
 test("An address that moves for ever is given up with a sentence", async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
   await rejects(send(url), /it redirects without end/);

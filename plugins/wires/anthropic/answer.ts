@@ -2,6 +2,7 @@
 import type { Delta, Usage } from "zz";
 import { sumUsage, tryTo } from "zz/text";
 import type { Value } from "../native.ts";
+import { wordsOf } from "../sse.ts";
 import { ANSWER_TOOL, isThought } from "./request.ts";
 
 export const MAX_BLOCKS = 100_000; // of one message; those of the next are numbered from there
@@ -82,8 +83,6 @@ function* begin(reading: Reading, index: unknown, given: any): Generator<Delta> 
 
 const place = ({ first, blocks }: Reading, index: unknown): number =>
   first + (typeof index === "number" ? index : blocks.length);
-
-const wordsOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** The blocks that pieces belong to, for a server that did not begin them. */
 const MADE: Record<string, string> = { text_delta: "text", thinking_delta: "thinking", signature_delta: "thinking" };

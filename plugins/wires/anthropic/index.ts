@@ -3,6 +3,7 @@
 import type { ChatRequest, Endpoint, HttpAnswer, Model, Usage, Zz } from "zz";
 import { baseOf, memory, type Preset, type Wire } from "../contract.ts";
 import { MAX_MODELS, needKey, toJson, valuesOf } from "../native.ts";
+import { objectsIn } from "../sse.ts";
 import { MAX_BLOCKS, type Reading, readAll, settle, usageOf } from "./answer.ts";
 import {
   bodyOf,
@@ -45,8 +46,8 @@ export const anthropic: Wire = {
           throw error;
         });
       });
-      const { data = [], has_more, last_id } = (await answer.json()) as any;
-      for (const { id, max_input_tokens } of data) {
+      const { data, has_more, last_id } = Object((await answer.json()) as any);
+      for (const { id, max_input_tokens } of objectsIn(data)) {
         const window = max_input_tokens ?? knownOf(String(id)).window;
         found.push({
           id: String(id),

@@ -10,6 +10,7 @@ import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
 const SILENCE_LIMIT_SECONDS = 300; // seconds
+const SILENCES_OF_SIGNS = 4; // how many times that, while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
@@ -63,8 +64,12 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const started = performance.now();
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
-  const late = `'${provider.name}' sent nothing for ${seconds} s. Try again, or raise "timeout" in the settings.`;
-  const silence = deadline(seconds * 1000, () => fault(late, { kind: "network" }));
+  let heard = started; // when something came that was no mere sign of life
+  let isSigns = false; // what came since is nothing else, for too long
+  const silence = deadline(seconds * 1000, () => {
+    const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
+    return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network" });
+  });
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];
   let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
@@ -80,11 +85,13 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     if (telling) tell();
   }
 
-  function see(text: string, thinking: string, more: string): void {
+  function see(text: string, thinking: string, more: string, size: number): void {
     partial = { text, thinking };
     thought += more;
+    if (size) heard = performance.now();
     if (telling) return;
-    silence.putOff();
+    isSigns = performance.now() - heard > seconds * 1000 * (SILENCES_OF_SIGNS - 1);
+    if (!isSigns) silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
     telling = setImmediate(tell);

@@ -6,7 +6,7 @@ import { follow, outgoing } from "./http.ts";
 import { reason, sealUrl, veil } from "./secrets.ts";
 import { jsonOrText, tryTo } from "./text.ts";
 
-type See = (text: string, thinking: string, thought: string) => void; // so far, and the thinking since the last call
+type See = (text: string, thinking: string, thought: string, size: number) => void; // so far; and what came since the last call
 /** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names sent twice, pieces of arguments, finish
  * reasons that contradict the content. Throws if it was cut off or carried an error; what had arrived is in `partial`. */
 export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
@@ -27,8 +27,9 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
       else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
       else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
       if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH)) extra.push(delta.extra);
-      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "");
-      size += sizeOf(delta) + CHARS_PER_DELTA;
+      const come = sizeOf(delta);
+      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", come);
+      size += come + CHARS_PER_DELTA;
       if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
     }
     if (!finish && !text && !thinking && !drafts.length) throw fault("The server answered with nothing. Try again.", { transient: true });

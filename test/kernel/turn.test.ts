@@ -10,7 +10,7 @@ import { chooseModel } from "../../kernel/models.ts";
 import { openSession } from "../../kernel/sessions.ts";
 import { createZz, runTurn } from "../../zz.ts";
 import type { Script } from "../support/fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
+import { call, DONE, delta, fakeOpenAI, problems, say, stream, usage } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
 
 /** A conversation with a scripted model, in a fresh project, with the tools of a plugin written on the spot. */
@@ -194,6 +194,17 @@ test("A provider that says nothing for too long is given up, and not waited for 
   await fake.requests[0]!.aborted;
   equal(fake.requests.length, 1);
   equal((await runTurn(zz, chat, "again")).text, "here");
+});
+
+test("Signs of life alone put silence off no longer than four times the limit; with words between them they do", async (t) => {
+  const comments = (words: (string | number)[] = []) =>
+    Array.from({ length: 12 }, () => [": wait\n\n", 100, ...words]).flat();
+  const slow = [...comments([delta({ content: "a" })]), ...comments([delta({ content: "a" })])];
+  const said = stream(...slow, delta({}, "stop"), usage(1, 1), DONE);
+  const endless = { ...stream(...comments(), ...comments(), ...comments()), ending: "hang" as const };
+  const { zz, chat } = await talk(t, [said, endless], "", { settings: { timeout: 0.5 } });
+  equal((await runTurn(zz, chat, "go")).text, "a".repeat(24));
+  await rejects(runTurn(zz, chat, "go"), { message: /^'openai' sent nothing but signs of life for 2 s\. Try again/ });
 });
 
 test("Two instances live side by side, each with its own tools", async (t) => {

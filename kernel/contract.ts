@@ -343,7 +343,7 @@ export interface Compaction {
 }
 
 export interface Sessions {
-  list(): Listed[]; // newest first
+  list(): Listed[]; // the one used last first
   read(id: string): Saved;
   open(id?: string, copy?: boolean): void; // continues with that session, with a copy of it, or (no id) with a new one
   rename(id: string, title: string): void;

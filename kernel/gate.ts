@@ -124,12 +124,16 @@ function tooLongToShow(text: string): string | undefined {
   return lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 }
 
+const MAX_NAMED = 6;
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Asks the person; without a terminal the answer is no. `more` are keys besides yes, no and always. */
-export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, more: Keys = {}): Promise<Confirmed> {
+/** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. */
+export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
-  const accesses = open.map(({ kind, name }) => accessTo(kind, name)).join(" and ");
+  const named = open.map(({ kind, name }) => accessTo(kind, name));
+  const accesses = named.join(" and ");
+  const more = named.length - MAX_NAMED;
+  const few = more > 0 ? `${named.slice(0, MAX_NAMED).join(" and ")} and ${more} more` : accesses; // for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
   const long = tooLongToShow(text) ?? tooLongToShow(accesses);
@@ -143,10 +147,10 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
     const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
-    return { key: "n", refusal: `Refused: ${why ?? `requires ${accesses}; run again with ${flags}.`}` };
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${more > 0 ? flagsOf(open, true) : flags}.`}` };
   }
   const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
-  const { F, ...others } = more;
+  const { F, ...others } = also;
   const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
   const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
@@ -161,7 +165,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   else if (key in keys && key !== "n") await decide(true, key === "e" ? "the person edited it" : "the person said yes");
   if (key in keys && key !== "n") return { key };
   await decide(false, "the person said no");
-  return { key: "n", refusal: `Refused: the person said no to ${accesses}${because ? `: ${because}` : "."}` };
+  return { key: "n", refusal: `Refused: the person said no to ${few}${because ? `: ${because}` : "."}` };
 
   async function decide(allowed: boolean, why: string): Promise<void> {
     for (const { kind, name } of open) await emit(core, "decided", { tool, kind, name, allowed, why });

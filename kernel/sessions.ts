@@ -182,7 +182,7 @@ function branchOf(entries: Entry[]): Entry[] {
 export const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
-/** All sessions' headers, newest first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
+/** All sessions' headers, the one used last first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
@@ -194,7 +194,7 @@ export function listSessions(home: string): Listed[] {
     const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
     return { ...header, ...used, model, title: clean(titles[id] || header.title) };
   });
-  return sessions.sort((a, b) => compare(b.id, a.id));
+  return sessions.sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 }
 
 function endOf(file: string, buffer: Buffer): { text: string; stat?: fs.Stats } {

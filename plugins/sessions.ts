@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
-import { clip, compare, oneLine, pickerContext, pickerTheme, plural, terminalColumns, width, wordsOf } from "zz/text";
+import { clip, oneLine, pickerContext, pickerTheme, plural, terminalColumns, width, wordsOf } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -24,7 +24,7 @@ export default (zz: Zz) => {
   zz.flag({
     name: "sessions",
     group: "the conversation",
-    description: "list the sessions, newest first",
+    description: "list the sessions, the one used last first",
     run: (_, { sessions }) => table(sessions.list()),
   });
   zz.command({
@@ -138,9 +138,8 @@ function sessionNamed(given: string, { sessions }: Ctx): Listed {
 
 function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
-  const byUse = headers.toSorted((a, b) => compare(b.used, a.used));
-  const here = byUse.filter((header) => header.root === root);
-  const away = byUse.filter((header) => header.root !== root);
+  const here = headers.filter((header) => header.root === root);
+  const away = headers.filter((header) => header.root !== root);
   const short = shortIds(headers);
   const columns = terminalColumns() - 1;
   const lines = (everywhere ? here : here.slice(0, MAX_ROWS)).map((header) => lineOf(header, short, chat.id, columns));

@@ -1,5 +1,5 @@
 // Offers the folder's last conversation once: Tab on the empty line continues it, any other input starts a new one.
-import type { Ctx, Listed } from "zz";
+import type { Ctx } from "zz";
 import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 
 const COMMAND = "sessions"; // continues another conversation
@@ -7,8 +7,7 @@ const COMMAND = "sessions"; // continues another conversation
 /** The row that offers it, and the line that continues it; undefined if there is none. */
 export function lastConversation({ about, chat, root, sessions }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
-  const here = sessions.list().filter((one) => one.root === root && one.id !== chat.id && one.title);
-  const last = here.reduce<Listed | undefined>((best, one) => (best && best.used > one.used ? best : one), undefined);
+  const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title);
   if (!last) return undefined;
   const [head, tail] = ["Tab goes on with “", `”, ${ago(last.used)}`];
   const room = terminalColumns() - 1 - width(head + tail);

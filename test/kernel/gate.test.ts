@@ -828,3 +828,17 @@ test("What differs between two versions of a file is seen in the question", asyn
     if (unshown) ok(!unshown.test(question), `${what}:\n${question}`);
   }
 });
+
+test("A refusal of what needs many names gives the first few, once each, and how many more there are", async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `/nowhere/${i}`);
+  for (const ask of [undefined, async () => "n"]) {
+    const core = await createZz({ root, home: where.home, save: false });
+    if (ask) core.ask = ask as unknown as Ask;
+    const chat = openChat(core, "x/y");
+    const tool: Tool = { name: "t", description: "d", run: () => "ran" };
+    const refusal = String(await gate({ core, chat, ctx: context(core, chat) }, tool, {}, { read: names }));
+    for (const [i, name] of names.entries()) equal(refusal.split(`"${name}"`).length - 1, i < 6 ? 1 : 0, refusal);
+    match(refusal, /"\/nowhere\/5" and 34 more/);
+    if (!ask) match(refusal, /; run again with --allow-read\.$/);
+  }
+});

@@ -309,6 +309,18 @@ test("zz --sessions lists what can be read and leaves out what cannot", async ()
   );
 });
 
+test("zz --sessions lists the one that was used last first, as /sessions does", async () => {
+  const where = place();
+  const ids = ["20260404-000000-dddddddd", "20260303-000000-cccccccc", "20260202-000000-bbbbbbbb"];
+  for (const [i, id] of ids.entries())
+    fs.utimesSync(put(where.home, lines(head(id)), id), 1_700_000_000, 1_700_000_000 + i * 9);
+  const { stdout } = await zz(where, ["--sessions", "--json"]);
+  deepEqual(
+    JSON.parse(stdout).map(({ id }: Header) => id),
+    ids.toReversed(),
+  );
+});
+
 test("a session in which a call never got its result is continued with a valid request", async () => {
   const where = place();
   const calls = [{ id: "call_1", name: "list_dir", args: {} }];
@@ -730,15 +742,18 @@ for (const [what, how] of [
 
 // ── Many and long (how fast: test/slow/sessions.test.ts) ─────────────────────────────
 
-test("10,000 sessions are listed, newest first, and -c finds the one of this folder among them", async () => {
+test("10,000 sessions are listed by their last use, and -c finds the one of this folder among them", async () => {
   const where = place();
   const id = (i: number) => `20260101-${String(i).padStart(6, "0")}-aaaaaaaa`;
-  for (let i = 0; i < 10_000; i++) put(where.home, lines(head(id(i), "/elsewhere"), ...said(2)), id(i));
+  for (let i = 0; i < 10_000; i++) {
+    const file = put(where.home, lines(head(id(i), "/elsewhere"), ...said(2)), id(i));
+    fs.utimesSync(file, 1_000 + i, 1_000 + i);
+  }
   const mine = put(where.home, lines(head(id(7), fs.realpathSync(where.cwd)), ...said(2)), id(7));
   fs.utimesSync(mine, 1, 1); // the one that is looked at last
   deepEqual(
     listSessions(where.home).map(({ id }) => id),
-    Array.from({ length: 10_000 }, (_, i) => id(9_999 - i)),
+    [...Array.from({ length: 10_000 }, (_, i) => id(9_999 - i)).filter((one) => one !== id(7)), id(7)],
   );
   const ran = await ask(where, ["-c"]);
   answered(ran);

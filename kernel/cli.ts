@@ -15,7 +15,7 @@ import { block, loadPrompts } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
 import { findSession, lastSession, openSession, readSession, type Session, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
-import { jsonOrText, nearest, tryTo, unknown } from "./text.ts";
+import { jsonOrText, nearest, tryTo, unknown, visible } from "./text.ts";
 import { projectExtras } from "./trust.ts";
 
 export function rootOf({ root }: Options, io: Io): string {
@@ -200,21 +200,19 @@ export async function attachment(name: string, cwd: string): Promise<{ text?: st
   const bytes = await readAll().catch((error) => Promise.reject(codeOf(error) ? fileFault("attach", name, error, { exit: 2 }) : error));
   const kind = /\.(png|jpe?g|webp|gif)$/i.exec(name)?.[1]?.toLowerCase().replace("jpg", "jpeg");
   if (kind) return { image: { type: `image/${kind}`, base64: bytes.toString("base64") } };
-  if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${name}`, bytes.toString("utf8").trimEnd()) };
+  if (!bytes.subarray(0, 8192).includes(0)) return { text: block(`FILE ${visible(name)}`, bytes.toString("utf8").trimEnd()) };
   throw refuse("it is neither text nor an image. -a FILE attaches a PDF or a sound");
 
   async function readAll(): Promise<Buffer> {
     const stat = await fs.promises.stat(file);
     if (!stat.isFile() && !stat.isFIFO() && !stat.isDirectory()) throw refuse("it is a device. Name a file");
-    return allOf(fs.createReadStream(file), MAX_READ_BYTES / MB, (most) => refuse(`more than ${most} MB are too many. Cut it down first`));
+    return allOf(fs.createReadStream(file), MAX_READ_BYTES / 2 ** 20, (most) => refuse(`it is over ${most} MB. Cut it down first`));
   }
 }
 
-const MB = 1024 * 1024;
-
 async function allOf(from: AsyncIterable<Buffer | string>, most: number, tooMuch: (most: number) => Fault, heard?: () => void) {
   const pieces: Buffer[] = [];
-  let left = (most || Number.POSITIVE_INFINITY) * MB;
+  let left = (most || Number.POSITIVE_INFINITY) * 2 ** 20;
   for await (const piece of from) {
     heard?.();
     if ((left -= pieces.push(Buffer.from(piece)) && piece.length) < 0) throw tooMuch(most);
@@ -234,9 +232,9 @@ export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
   const timers: NodeJS.Timeout[] = [];
   let isSilent = true;
-  const all = piped(io, () => (isSilent = !timers.every((timer) => timer.refresh())));
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  all.then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error))); // a folder, for instance, gives nothing
+  const heard = () => (isSilent = !timers.every((timer) => timer.refresh()));
+  piped(io, heard).then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error))); // a folder, for instance, gives nothing
   promise.catch(() => {}); // it may fail before anybody waits for it
   return async () => {
     const { fd } = io.stdin as { fd?: number };

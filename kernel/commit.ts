@@ -7,12 +7,12 @@ import type { Difference } from "./contract.ts";
 import { around, emit, type TurnContext, ZZ } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
-import { confirm, judgeAndCollect, type Open, oneLine } from "./gate.ts";
+import { confirm, judgeAndCollect, type Open } from "./gate.ts";
 import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
-import { clean, cleanVersions, plural, tryTo } from "./text.ts";
+import { clean, cleanVersions, plural, tryTo, visible } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // the new state of each file, by real path
 
@@ -33,7 +33,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const [told, left]: [string[], Left[]] = [[], []];
   for (let news = ""; held.size; ) {
     const stale = [...held].filter(([file, { before }]) => before && (known(file) ?? hashOfState(before)) !== hashOfState(before));
-    const again = `${stale.map(([file]) => `'${oneLine(named(file))}'`).join(", ")}: it changed since it was read`;
+    const again = `${stale.map(([file]) => `'${visible(named(file))}'`).join(", ")}: it changed since it was read`;
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
       const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
@@ -53,7 +53,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
       moves ? changedSince(moves, false).changed.length : !alike(standing(file), before),
     );
     if (!swapped.length) break;
-    const names = swapped.map(([file]) => `'${oneLine(named(file))}'`).join(", ");
+    const names = swapped.map(([file]) => `'${visible(named(file))}'`).join(", ");
     for (const [file, { before, after, moves }] of swapped) {
       const rebased = moves ? undefined : await rebase(standing(file), before, after);
       if (!rebased || !open.size) throw fault(`Cannot write ${names}: it changed meanwhile. Read it again.`);
@@ -173,7 +173,7 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
       (state, i) => state && (isFolder(state) ? "(a folder)\n" : binary ? `${state.bytes.length} bytes\n` : exact[i]),
     );
     const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
-    return { path: oneLine(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
+    return { path: visible(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
   });
   return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
     [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),

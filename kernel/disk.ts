@@ -108,8 +108,7 @@ export function checkPlace(fd: number, file: string): void {
 /** Where the system cannot tell what was opened: no link may be in the path, before or after. */
 function isStill(fd: number, file: string): boolean {
   const { ino, dev } = fs.fstatSync(fd);
-  const isHere = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) =>
-    followLinks(file) === file && stat?.ino === ino && stat.dev === dev;
+  const isHere = (at = fs.lstatSync(file, { throwIfNoEntry: false })) => followLinks(file) === file && at?.ino === ino && at.dev === dev;
   return isHere() && isHere() && followLinks(file) === file;
 }
 

@@ -6,9 +6,9 @@ import { realPath } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { ASKED_FOR, flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
 import { reason } from "./secrets.ts";
-import { clean, isInside } from "./text.ts";
+import { clean, isInside, visible } from "./text.ts";
 
-const accessTo = (kind: Kind, name: string): string => `${kind} access to "${oneLine(name)}"`;
+const accessTo = (kind: Kind, name: string): string => `${kind} access to "${visible(name)}"`;
 
 /** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
@@ -110,21 +110,14 @@ const flagsOf = (open: Open[], all = false): string =>
     return own.some(({ exact }) => exact) && !flag.includes("=") ? [] : flag;
   }).join(" ");
 
-export const oneLine = (text: string): string => clean(text).replaceAll("\n", "␊");
-
 /** Shortens what the question already shows in full. */
 const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
-const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads before agreeing
-function tooLongToShow(text: string): string | undefined {
-  if (text.length > MAX_QUESTION_CHARS) return `${text.length} characters`;
-  if (text.length <= MAX_QUESTION_LINES) return undefined;
-  const lines = text.split("\n").length;
-  return lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
-}
+const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS, MAX_NAMED] = [20_000, 2_000_000, 6]; // more than a person reads
+const tooLongToShow = (text: string, lines = text.split("\n").length): string | undefined =>
+  text.length > MAX_QUESTION_CHARS ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 
-const MAX_NAMED = 6;
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
 /** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. */
@@ -152,6 +145,8 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = also;
   const keys: Keys = { y: "yes", n: "no", ...others, ...(!anyway && { A: lasting(rules) }), ...(F && { F }) };
+  const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // the capital is the default
+  const allow = `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
   const put = (question: string) => until(ctx.signal, core.ask!(question, `${Object.keys(keys).join("")}?`));
   const { key, because } = await inTurn(core, async () => {
     const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // allowed meanwhile
@@ -172,23 +167,18 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
   }
 
   function explanation(): string {
-    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(oneLine(does))}`);
+    const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(visible(does))}`);
     const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type"];
-    return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow()].join("\n");
-  }
-
-  function allow(): string {
-    const offered = Object.keys(keys).map((key) => (key === "n" ? "N" : key)); // the capital is the default
-    return `┗ Allow? [${[...offered, "?"].join("/")}] (? explains) `;
+    return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow].join("\n");
   }
 
   function question(): string {
     return [
-      `┏ ${tool} requests ${oneLine(accesses)}.`,
-      ...open.flatMap(({ why }) => (why ? [`┠ ${oneLine(why)}.`] : [])),
+      `┏ ${tool} requests ${visible(accesses)}.`,
+      ...open.flatMap(({ why }) => (why ? [`┠ ${visible(why)}.`] : [])),
       ...(text ? text.split("\n").map((line) => `┃ ${line}`) : []),
-      ...(flags ? [`┠ ${ends(oneLine(flags))} skips this question.`] : []),
-      allow(),
+      ...(flags ? [`┠ ${ends(visible(flags))} skips this question.`] : []),
+      allow,
     ].join("\n");
   }
 }

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "./contract.ts";
-import { usage } from "./faults.ts";
+import { codeOf, usage } from "./faults.ts";
 import { filled, KEY, learn, namesSecret, sealUrl, veil } from "./secrets.ts";
 
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
@@ -39,9 +39,9 @@ const MIN_HIDDEN_CHARS = 4;
 /** Like fetch, for http and https: follows redirects, unpacks bodies, and reconnects when a kept connection was closed. */
 export const send = (url: string, request?: HttpRequest): Promise<HttpAnswer> => follow(outgoing(url, request));
 
+type Followed = HttpAnswer & { host: string; beginning(most: number): Promise<string> }; // an error body may be endless
 /** A redirect's address comes from the server: placeholders in it mean nothing. */
-export async function follow(out: Outgoing, isModels = false, moves = 0): Promise<HttpAnswer & { host: string }> {
-  const { url, request, hide } = out;
+export async function follow({ url, request, hide }: Outgoing, isModels = false, moves = 0): Promise<Followed> {
   const { signal } = request;
   signal?.throwIfAborted();
   const at = new URL(url);
@@ -71,17 +71,22 @@ export async function follow(out: Outgoing, isModels = false, moves = 0): Promis
     return follow({ url: moved.href, request: next, hide }, isModels, moves + 1);
   }
   const body = unpacked(answer);
-  const text = async (most = MAX_TEXT_BYTES) => {
+  const text = async (most = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
-    for await (const bytes of pieces(body, signal)) {
-      text += decoder.decode(bytes, { stream: true });
-      if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
+    try {
+      for await (const bytes of pieces(body, signal)) {
+        text += decoder.decode(bytes, { stream: true });
+        if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
+      }
+    } catch (error) {
+      if (!isCut) throw error; // else what arrived is enough
     }
     return text + decoder.decode();
   };
   return {
     host: at.host,
+    beginning: (most) => text(most, true),
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
@@ -90,7 +95,6 @@ export async function follow(out: Outgoing, isModels = false, moves = 0): Promis
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
 }
-
 const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/; // what wires add to a base URL
 
 async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
@@ -108,9 +112,7 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
       reject(usage(`Cannot talk to '${at.host}': it answered ${statusCode}, and wants a protocol other than HTTP.`));
     });
     sent.on("timeout", () => sent.destroy(Object.assign(new Error("no answer in time"), { code: "ETIMEDOUT" })));
-    sent.on("error", (error: NodeJS.ErrnoException) =>
-      reject(Object.assign(error, { stale: sent.reusedSocket && error.code === "ECONNRESET" })),
-    );
+    sent.on("error", (error) => reject(Object.assign(error, { stale: sent.reusedSocket && codeOf(error) === "ECONNRESET" })));
     sent.end(body);
   });
 }

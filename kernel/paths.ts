@@ -5,7 +5,7 @@ import path from "node:path";
 import { followLinks } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import type { Where } from "./rules.ts";
-import { clean, isInside, tryTo } from "./text.ts";
+import { isInside, tryTo, visible } from "./text.ts";
 
 const MAX_PATH_DEPTH = 1_000;
 
@@ -35,7 +35,7 @@ function checkProjects(given: unknown): void {
   if (!isMap(given)) throw refuse('"projects"', `they must be by id, as in { "lib": ${LIKE} }`);
   for (const [id, project] of Object.entries(given as object)) {
     const { path: name, rights, about = "", ...others } = Object(project);
-    const shown = `project '${clean(id).replaceAll("\n", "␊")}'`;
+    const shown = `project '${visible(id)}'`;
     if (!PROJECT_ID.test(id)) throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
     const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
     const isRight = ["read", "write"].includes(rights);

@@ -24,8 +24,7 @@ export function pathPattern(pattern: string): (file: string) => boolean {
 type Segment = { letters: string[] } | { text: string } | undefined; // undefined: any number of folders
 const toSegment = (text: string): Segment => (text === "**" ? undefined : isPattern(text) ? { letters: lettersOf(text) } : { text });
 const isAny = (segment: Segment): boolean => segment === undefined;
-const fitsSegment = (segment: Segment, name: string): boolean =>
-  "text" in segment! ? segment.text === name : fitsLetters(segment!.letters, name);
+const fitsSegment = (part: Segment, name: string): boolean => ("text" in part! ? part.text === name : fitsLetters(part!.letters, name));
 
 /** A command by its words: `*` is one word, `**` any number; further words are covered. */
 export function fitsWords(pattern: string, command: string): boolean {

@@ -175,8 +175,7 @@ export function unknownSettings(core: Core): string[] {
 }
 const MAX_NOTES = 5;
 /** Whether the project has plugins that are not trusted. */
-const mayCome = ({ extras: brought }: Core): boolean =>
-  brought?.given === false && brought.files.some((name) => name.startsWith(".zz/plugins/"));
+const mayCome = ({ extras }: Core): boolean => extras?.given === false && extras.files.some((name) => name.startsWith(".zz/plugins/"));
 
 type Sections = Map<string, { shape: Shape; owners: Config[] }>;
 /** The plugins' settings, by section. zz's own plugins without settings own none, and the kernel's names come first. */

@@ -9,8 +9,7 @@ import { collect } from "./stream.ts";
 import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
-const SILENCE_LIMIT_SECONDS = 300; // seconds
-const SILENCES_OF_SIGNS = 4; // how many times that, while comments and other signs of life come
+const [SILENCE_LIMIT_SECONDS, SILENCES_OF_SIGNS] = [300, 4]; // that many times as long while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
@@ -64,8 +63,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   const started = performance.now();
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
-  let heard = started; // when something came that was no mere sign of life
-  let isSigns = false; // what came since is nothing else, for too long
+  let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
   const silence = deadline(seconds * 1000, () => {
     const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
     return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network" });

@@ -233,8 +233,7 @@ const OWN_STATE = [
 const CODE = ["plugins", "prompts"];
 const TOLD_TO_MODEL = ["skills", "memory", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md"]; // the model would read it
 
-export const targetOf = (options: Where, kind: Kind, name: string): string =>
-  kind === "read" || kind === "write" ? realPath(options, name) : name;
+export const targetOf = (at: Where, kind: Kind, name: string): string => (kind === "read" || kind === "write" ? realPath(at, name) : name);
 export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };

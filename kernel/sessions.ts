@@ -182,13 +182,13 @@ function branchOf(entries: Entry[]): Entry[] {
 export const sessionIds = (home: string): string[] =>
   entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
 
-/** All sessions' headers, the one used last first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
+/** All sessions' headers, last used first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
 export function listSessions(home: string): Listed[] {
   const buffer = Buffer.allocUnsafe(8192);
   const titles = titlesOf(home);
   const sessions = sessionIds(home).flatMap((id): Listed | [] => {
     const header = headerOf(sessionFile(home, id), buffer);
-    const { text, stat } = endOf(sessionFile(home, id), buffer);
+    const { text, stat } = partOf(sessionFile(home, id), buffer, true);
     if (!header || /"type":"failed"\}\n$/.test(text)) return [];
     const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
     const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
@@ -197,11 +197,13 @@ export function listSessions(home: string): Listed[] {
   return sessions.sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
 }
 
-function endOf(file: string, buffer: Buffer): { text: string; stat?: fs.Stats } {
+/** The beginning of a file, or its end. */
+function partOf(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
   const read = tryTo(() => {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
     const stat = fs.fstatSync(fd);
-    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, Math.max(0, stat.size - buffer.length))) ?? 0;
+    const from = isEnd ? Math.max(0, stat.size - buffer.length) : 0;
+    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, from)) ?? 0;
     fs.closeSync(fd);
     return { text: buffer.toString("utf8", 0, bytes), stat };
   });
@@ -227,14 +229,8 @@ function headerOf(file: string, buffer?: Buffer): Header | undefined {
   const header = startOf(file, buffer);
   return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
 }
-function startOf(file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown {
-  return tryTo(() => {
-    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
-    const size = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, 0)) ?? 0;
-    fs.closeSync(fd);
-    return JSON.parse(buffer.toString("utf8", 0, size).split("\n", 1)[0]!);
-  });
-}
+const startOf = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
+  tryTo(() => JSON.parse(partOf(file, buffer).text.split("\n", 1)[0]!));
 
 /** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
 export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {

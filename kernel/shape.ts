@@ -24,8 +24,7 @@ const KEYWORDS = words<keyof Shape>(
   "type const enum anyOf minimum maximum exclusiveMinimum minLength items properties required additionalProperties description default",
 );
 
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (one: unknown): one is Record<string, unknown> => typeof one === "object" && one !== null && !Array.isArray(one);
 
 /** A value as JSON; refuses what JSON cannot represent. */
 export function plainJson(state: object): string {

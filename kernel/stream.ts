@@ -50,7 +50,6 @@ export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""
   const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
   return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }), ...(extra.length && { extra }) };
 }
-
 const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "", extra: "" };
 const FIELDS = Object.entries(DELTAS);
@@ -82,7 +81,6 @@ function counted({ input, output, cached, written }: Partial<Usage>): Usage {
   const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
   return { input: number(input), output: number(output), ...Object.fromEntries(more) };
 }
-
 const CUT_OFF = "The connection ended before the answer was complete. Try again.";
 interface Draft {
   index: number | undefined;
@@ -257,23 +255,9 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
     throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
   });
   if (response.ok) return response;
-  const said = await beginning(response); // some servers repeat the key
+  const said = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
   throw answerFault(`${response.host} answered ${response.status}`, said, response, isModels, hide);
 }
-
-/** The beginning of an error body, which may be endless. */
-async function beginning({ body }: HttpAnswer): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for await (const bytes of body) {
-      text += decoder.decode(bytes, { stream: true });
-      if (text.length > MAX_ERROR_BYTES) break;
-    }
-  } catch {} // what arrived is enough
-  return text;
-}
-
 const MAX_ERROR_BYTES = 65_536;
 
 function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
@@ -320,7 +304,6 @@ function answerFault(what: string, body: unknown, response?: HttpAnswer, isModel
     return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deeply to show" : (JSON.stringify(words) ?? "");
   }
 }
-
 const CHECK_KEY = " Check the key: --key, or the provider's variable.";
 const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
 

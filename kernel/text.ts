@@ -69,6 +69,8 @@ export function clean(text: string): string {
   if (!/[^\n\x20-\x7e]/.test(text)) return text; // ten times as fast for most texts
   return text.replace(/\r\n/g, "\n").replace(UNSAFE, (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd"));
 }
+/** A name, or a sentence with names, as one line in which every character shows: no name forges another line. */
+export const visible = (text: string): string => clean(text).replaceAll("\n", "␊");
 
 /** Two versions of a file, as `clean` shows them, but no line looks like another that differs from it. */
 export function cleanVersions(versions: Buffer[]): string[] {

@@ -8,7 +8,7 @@ import { alike, hashOfState, putAll, putFault, type State, type Step, standing, 
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
-import { tryTo } from "./text.ts";
+import { tryTo, visible } from "./text.ts";
 
 /** For use outside of a conversation: the named session, or the last one of this folder with changes. */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
@@ -23,7 +23,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
 type Way = TurnContext & { chat: LiveChat; changes: ReturnType<typeof history>["changes"]; back: boolean };
-const named = ({ core }: Way, file: string): string => shortName(core.options, file);
+const named = ({ core }: Way, file: string): string => visible(shortName(core.options, file));
 
 /** Undoes or redoes all of the given changes, or none. */
 export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
@@ -53,7 +53,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   for (const changes of batches) keepLog(core, chat, way.back ? "undone" : "redone", { changes });
   const text = `${way.back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(way, change.path)}`).join(", ")}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
-  return { text, data: paths.map((file) => named(way, file)) };
+  return { text, data: paths.map((file) => shortName(core.options, file)) };
 }
 
 /** The last calls, one by one; the whole last turn; or the last change of one file. */
@@ -102,7 +102,7 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
   if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const some = (names: string[]) => `'${names[0]}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
+  const some = (names: string[]) => `'${visible(names[0]!)}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
   const { changed, missing } = changedSince(moves, back, known);
   if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
   const why = `${cannot} ${some(changed)} changed since.`;

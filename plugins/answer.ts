@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 
 const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
@@ -123,7 +123,9 @@ async function save(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const file = path.resolve(root, given.replace(/^~(?=\/|$)/, process.env.HOME ?? "~"));
   const wrote = (await isInside(file, ctx)) ? await writeInside(file, text, ctx) : await writeOutside(file, text, ctx);
   if (wrote)
-    note(`Wrote ${given} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`);
+    note(
+      `Wrote ${visible(given)} (${plural(text.length, "character")}).${wrote === "inside" ? " /undo takes it back." : ""}`,
+    );
 }
 
 const conversation = (messages: readonly Message[]): string =>

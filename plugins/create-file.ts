@@ -1,7 +1,7 @@
 // create_file: makes a new file, and never replaces one.
 import fs from "node:fs";
 import type { Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -21,6 +21,6 @@ export default (zz: Zz) =>
         );
       await files.write(path, content);
       const lines = content.replace(/\n$/, "").split("\n").length;
-      return { text: `Created ${path} (${plural(lines, "line")}).`, data: { path } };
+      return { text: `Created ${visible(path)} (${plural(lines, "line")}).`, data: { path } };
     },
   });

@@ -1,6 +1,7 @@
 // delete_file: deletes one file; undo brings it back.
 import fs from "node:fs";
 import type { Zz } from "zz";
+import { visible } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -14,6 +15,6 @@ export default (zz: Zz) =>
       if (fs.statSync(files.path(path), { throwIfNoEntry: false })?.isDirectory())
         throw new Error(`Cannot delete '${path}': it is a folder. Delete its files one by one; list_dir shows them.`);
       await files.remove(path);
-      return { text: `Deleted ${path}.`, data: { path } };
+      return { text: `Deleted ${visible(path)}.`, data: { path } };
     },
   });

@@ -1,7 +1,7 @@
 // edit_lines: replaces lines of a file by their numbers.
 import { isUtf8 } from "node:buffer";
 import type { Ctx, FileRead, Moved, Span, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -132,7 +132,7 @@ function resultText(path: string, start: number, end: number, by: number, count:
   const old = `${range(start, end)}${by ? moved : ""}`;
   const now = range(start + by, start + by + count - 1);
   if (end < start)
-    return `Edited ${path}: inserted ${now}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
-  if (!count) return `Edited ${path}: deleted ${old.replace(/,$/, "")}.`;
-  return `Edited ${path}: ${old} became ${now}.`;
+    return `Edited ${visible(path)}: inserted ${now}${by ? ` (line ${start} before this round's other edits)` : ""}.`;
+  if (!count) return `Edited ${visible(path)}: deleted ${old.replace(/,$/, "")}.`;
+  return `Edited ${visible(path)}: ${old} became ${now}.`;
 }

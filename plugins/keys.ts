@@ -1,6 +1,7 @@
 // Keys for the line: a line break, the person's editor, and Ctrl+Z, which undoes changes to files when there is nothing
 // else to undo.
 import type { Ctx, Line, Zz } from "zz";
+import { visible } from "zz/text";
 
 export const defaults = { ctrlZ: "undo" };
 export const settings = {
@@ -41,6 +42,6 @@ function insert(line: Line, text: string): void {
 async function undo({ files, ask, note }: Ctx): Promise<void> {
   const last = files.changes().findLast(({ undone }) => !undone);
   if (!last) return note("Nothing to undo.");
-  const key = await ask?.(`Undo “${last.did} ${last.path}”? [y/N] `, "yn");
+  const key = await ask?.(`Undo “${last.did} ${visible(last.path)}”? [y/N] `, "yn");
   if (key === "y") note((await files.undo("1")).text);
 }

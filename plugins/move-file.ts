@@ -1,6 +1,7 @@
 // move_file: renames a file, or moves it to another folder.
 import fs from "node:fs";
 import type { Zz } from "zz";
+import { visible } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -23,7 +24,7 @@ export default (zz: Zz) =>
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);
-      return { text: `Moved ${from} to ${to}.`, data: { from, to } };
+      return { text: `Moved ${visible(from)} to ${visible(to)}.`, data: { from, to } };
     },
   });
 

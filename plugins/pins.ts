@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Span, Zz } from "zz";
+import { visible } from "zz/text";
 
 const MAX_PINNED_CHARS = 60_000; // of all pinned files together
 const MAX_FILE_CHARS = 24_000;
@@ -45,7 +46,7 @@ export default (zz: Zz) => {
         } catch (error) {
           ctx.note((error as Error).message);
         }
-      if (added.length) ctx.note(`Pinned ${added.join(", ")}.`);
+      if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
     },
   });
 
@@ -61,7 +62,8 @@ export default (zz: Zz) => {
       if (!names.length) return note(`Say which, or "all". ${listed()}`);
       const all = rest.trim() === "all" && !pinned.files.includes("all");
       const wanted = all ? pinned.files : names.map((name) => nameOf(path.resolve(root, name), root));
-      for (const name of wanted) if (!pinned.files.includes(name)) note(`'${name}' is not pinned. ${listed()}`);
+      for (const name of wanted)
+        if (!pinned.files.includes(name)) note(`'${visible(name)}' is not pinned. ${listed()}`);
       const dropped = pinned.files.filter((name) => wanted.includes(name));
       pinned.files = pinned.files.filter((name) => !dropped.includes(name));
       if (dropped.length || all) note(dropped.length ? `Dropped ${dropped.join(", ")}.` : listed());
@@ -69,7 +71,9 @@ export default (zz: Zz) => {
   });
 
   function listed(): string {
-    return pinned.files.length ? `Pinned: ${pinned.files.join(", ")}.` : "Nothing is pinned. /add FILE pins a file.";
+    return pinned.files.length
+      ? `Pinned: ${visible(pinned.files.join(", "))}.`
+      : "Nothing is pinned. /add FILE pins a file.";
   }
 };
 
@@ -96,7 +100,7 @@ async function pinnable(name: string, ctx: Ctx): Promise<string> {
  * A pinned file's current text, or why there is none. The lines shown count as read, so that the model may edit them.
  */
 async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
-  const block = (text: string) => `--- FILE ${name} ---\n${text}\n--- END FILE ${name} ---`;
+  const block = (text: string) => `--- FILE ${visible(name)} ---\n${text}\n--- END FILE ${visible(name)} ---`;
   try {
     const { size } = fs.statSync(ctx.files.path(name), { throwIfNoEntry: false }) ?? { size: 0 };
     if (size > MAX_FILE_BYTES) return block(`[${size} bytes are too many to show; search it]`);

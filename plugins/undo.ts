@@ -1,7 +1,7 @@
 // /undo, /redo and /changes; --undo and --redo after a one-shot.
 import { stripVTControlCharacters } from "node:util";
 import type { Choice, Ctx, Result, Zz } from "zz";
-import { terminalColumns, width, wrap } from "zz/text";
+import { terminalColumns, visible, width, wrap } from "zz/text";
 
 const UNDO = {
   "/undo": "take back the last change",
@@ -44,7 +44,7 @@ export default (zz: Zz) => {
     complete: (typed, { files }) =>
       files
         .changes()
-        .map(({ id, did, path }) => ({ name: String(id), description: `${did} ${path}` }))
+        .map(({ id, did, path }) => ({ name: String(id), description: `${did} ${visible(path)}` }))
         .filter(({ name }) => name.startsWith(typed))
         .reverse(),
     run: (rest, ctx) => (rest ? showDiff(zz, rest, ctx) : ctx.note(list(ctx).text)),
@@ -86,7 +86,7 @@ function list({ files }: Ctx): Result {
   const turns = Math.max(0, ...changes.map(({ turn }) => String(turn).length));
   const rows = changes.map(
     ({ id, turn, tool, did, path, undone }) =>
-      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turns)}  ${did.padEnd(7)}  ${path}  (${tool}${undone ? ", undone" : ""})`,
+      `${String(id).padStart(3)}  turn ${String(turn).padEnd(turns)}  ${did.padEnd(7)}  ${visible(path)}  (${tool}${undone ? ", undone" : ""})`,
   );
   return { text: rows.join("\n") || "Nothing was changed.", data: changes };
 }

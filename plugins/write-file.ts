@@ -1,7 +1,7 @@
 // write_file: writes the whole content of a new or an existing file.
 import fs from "node:fs";
 import type { FileRead, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 
 export default (zz: Zz) =>
   zz.tool({
@@ -32,7 +32,7 @@ export default (zz: Zz) =>
         return { text: `Nothing to change: '${path}' holds exactly that already.`, data };
       await files.write(path, content);
       const lines = normalized(content).split("\n").length;
-      return { text: `${there ? "Wrote" : "Created"} ${path} (${plural(lines, "line")}).`, data };
+      return { text: `${there ? "Wrote" : "Created"} ${visible(path)} (${plural(lines, "line")}).`, data };
     },
   });
 

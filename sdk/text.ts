@@ -22,6 +22,7 @@ export {
   textOf,
   tryTo,
   unknown,
+  visible,
   wordsOf,
 } from "../kernel/text.ts";
 export { codeBlocks, readJson } from "./answer.ts";

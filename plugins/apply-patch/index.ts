@@ -1,7 +1,7 @@
 // apply_patch: makes many edits in many files with one patch, all of them or none.
 import { existsSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 import { applyChange } from "./apply.ts";
 import { type FileChange, parsePatch } from "./parse.ts";
 
@@ -98,8 +98,8 @@ async function textOf(path: string, files: Ctx["files"], mustBeRead: boolean): P
 
 function resultText(did: Applied[], changes: FileChange[]): string {
   const made = did.filter((one) => one.did !== "unchanged");
-  const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => path);
-  const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${to ?? path} (${mode})`] : []));
+  const kept = did.filter((one) => one.did === "unchanged").map(({ path }) => visible(path));
+  const modes = changes.flatMap(({ path, to, mode }) => (mode ? [`${visible(to ?? path)} (${mode})`] : []));
   return [
     made.length && `Applied: ${listed(made.map(phrase))}.`,
     kept.length &&
@@ -112,7 +112,7 @@ function resultText(did: Applied[], changes: FileChange[]): string {
 
 function phrase({ path, did, to, hunks }: Applied): string {
   const count = hunks && (did === "edited" || did === "moved") ? ` (${plural(hunks, "hunk")})` : "";
-  return `${did} ${path}${to ? ` to ${to}` : ""}${count}`;
+  return `${did} ${visible(path)}${to ? ` to ${visible(to)}` : ""}${count}`;
 }
 
 const listed = (names: string[]): string =>

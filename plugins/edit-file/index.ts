@@ -1,7 +1,7 @@
 // edit_file: replaces old text with new text in one or several places of a file; makes all of the edits or none.
 import { isUtf8 } from "node:buffer";
 import type { StandardSchema, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, visible } from "zz/text";
 import type { Edit, How, Place } from "./cascade.ts";
 
 const MAX_LINES_SHOWN = 20; // of an inexact match
@@ -128,7 +128,7 @@ function resultText(
   const lines = text.split(/\r?\n/);
   const loose = made.filter(({ how, end, start }) => how !== "exact" && how !== "line ends" && end >= start);
   return [
-    `Edited ${path}${many > 1 ? `, ${many} edits` : ""}: ${listPlaces(places, true)}.`,
+    `Edited ${visible(path)}${many > 1 ? `, ${many} edits` : ""}: ${listPlaces(places, true)}.`,
     ...loose.flatMap(({ edit, start, end, how }) => [
       `old_string${many > 1 ? ` of edit ${edit}` : ""} was matched ${words[how]}; ${span(start, end)} now read${start === end ? "s" : ""}:`,
       ...lines.slice(start - 1, Math.min(end, start - 1 + MAX_LINES_SHOWN)).map((line, i) => `${start + i}\t${line}`),

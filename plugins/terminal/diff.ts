@@ -1,6 +1,7 @@
 // Draws a diff: numbered lines, what was removed and added, and the part of a line that differs.
 import { diffWordsWithSpace, structuredPatch } from "diff";
 import type { Difference } from "zz";
+import { visible } from "zz/text";
 
 export type Paint = {
   removed(text: string): string;
@@ -22,7 +23,7 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
     after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
   );
   const few = ranges.length === 1 && !ranges[0]!.includes("–");
-  const head = `${did} ${path} · ${few ? "line" : "lines"} ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
+  const head = `${did} ${visible(path)} · ${few ? "line" : "lines"} ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
   const rows: string[] = [];
   for (const [i, hunk] of hunks.entries())
     for (const row of [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS)])

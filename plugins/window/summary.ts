@@ -1,5 +1,6 @@
 // Notes on the turns that leave the window: what the model is asked, and how its answer appears in the conversation.
 import type { Changed, Message } from "zz";
+import { visible } from "zz/text";
 
 const SYSTEM = `You keep the notes of a conversation between a person and an assistant that works in a project with tools.
 The older part of it leaves the assistant's view, and your notes take its place. Write what must be known to go on
@@ -79,7 +80,8 @@ export function filesChanged(changes: readonly Changed[], before: string): strin
     if (state) for (const path of paths.split(", ")) states.set(path, state);
   }
   const earlier = new Set(states.keys());
-  for (const { path, did, undone } of changes) {
+  for (const { path: file, did, undone } of changes) {
+    const path = visible(file);
     const had = states.get(path);
     const state = undone ? "undone" : did === "edited" && had === "created" ? "created" : did;
     if (!undone || !had || earlier.has(path)) states.set(path, state);

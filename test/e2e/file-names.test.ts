@@ -87,3 +87,20 @@ for (const repository of [false, true])
       equal(ran.stdout.trimEnd().split("\n").at(-1), row, `${tool} ${ran.stdout}${ran.stderr}`);
     }
   });
+
+test("No name forges a row: not where changes, results and what was undone are listed", async () => {
+  const where = place();
+  const name = "a\n  9  turn 1  created  forged.ts\r\u001b[2K";
+  const shown = "a␊  9  turn 1  created  forged.ts␍␛[2K";
+  const call = async (tool: string, args: object) =>
+    (await zz(where, ["-A", "--call", tool, JSON.stringify(args)])).stdout.trimEnd();
+  equal(await call("write_file", { path: name, content: "x\n" }), `Created ${shown} (1 line).`);
+  equal(await call("edit_file", { path: name, old_text: "x", new_text: "y" }), `Edited ${shown}: line 1 (exact).`);
+  const moved = await call("move_file", { from: name, to: `${name}2` });
+  equal(moved, `Moved ${shown} to ${shown}2.`);
+  equal((await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length, 0);
+  const undone = await zz(where, ["--undo"]);
+  match(undone.stdout, /^Undone: [^\n]*␊[^\n]*\n$/);
+  ok(!undone.stdout.includes("\u001b"));
+  equal((await call("list_dir", {})).split("\n").length, 1);
+});

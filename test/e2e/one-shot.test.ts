@@ -281,7 +281,7 @@ describe("the prompt", { concurrency: 3 }, () => {
     const yes = spawn("sh", ["-c", "yes > pipe"], { cwd: where.cwd, stdio: "ignore" });
     const piped = await ask([say("x")], ["-f", "pipe", "hi"], {}, where);
     yes.kill();
-    sentence(piped, 2, /^Cannot attach 'pipe': more than 50 MB are too many/);
+    sentence(piped, 2, /^Cannot attach 'pipe': it is over 50 MB/);
   });
 
   for (const args of [["--no-stdin", "hi"], ["--version"], ["--help"], ["--call", "list_dir"]])

@@ -124,8 +124,7 @@ type Confirmed = { key: string; refusal?: string };
 export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
   const { core, ctx } = place;
   const named = open.map(({ kind, name }) => accessTo(kind, name));
-  const accesses = named.join(" and ");
-  const more = named.length - MAX_NAMED;
+  const [accesses, more] = [named.join(" and "), named.length - MAX_NAMED];
   const few = more > 0 ? `${named.slice(0, MAX_NAMED).join(" and ")} and ${more} more` : accesses; // for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);

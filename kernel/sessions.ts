@@ -202,8 +202,7 @@ function partOf(file: string, buffer: Buffer, isEnd = false): { text: string; st
   const read = tryTo(() => {
     const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
     const stat = fs.fstatSync(fd);
-    const from = isEnd ? Math.max(0, stat.size - buffer.length) : 0;
-    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, from)) ?? 0;
+    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, isEnd ? Math.max(0, stat.size - buffer.length) : 0)) ?? 0;
     fs.closeSync(fd);
     return { text: buffer.toString("utf8", 0, bytes), stat };
   });

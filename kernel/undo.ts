@@ -102,7 +102,7 @@ async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, kn
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
   if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const some = (names: string[]) => `'${visible(names[0]!)}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
+  const some = (names: string[]) => `'${visible(`${names[0]}`)}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
   const { changed, missing } = changedSince(moves, back, known);
   if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
   const why = `${cannot} ${some(changed)} changed since.`;

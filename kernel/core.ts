@@ -84,7 +84,7 @@ export const inTime = <T>(promise: Promise<T>): Promise<T> => within(promise, HO
 export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function known(what: string, word: string, all: readonly string[]): void {
-  if (!all.includes(word)) throw fault(unknown(what, word, all));
+  if (!all.includes(word)) throw fault(unknown(what, String(word), all));
 }
 export function commandNamed(core: Core, name: string): contract.Command {
   const command = core.commands.get(name)?.value;

@@ -7,27 +7,17 @@ import { FLAGS, UNLISTED } from "./flags.ts";
 import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
-import { parametersOf } from "./schema.ts";
+import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones
+import { parametersOf, toJsonSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { configOf } from "./settings.ts";
-import { plainJson } from "./shape.ts";
+import { JSON_SCHEMA, plainJson, wrongIn } from "./shape.ts";
 import { request } from "./stream.ts";
 import { compare, lazily } from "./text.ts";
 
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
-/** The fields of what may be registered; "!" marks the required ones. */
-const SHAPES = {
-  tool: "name! description! run! aliases also params needs changes preview render timeout override editable family kind describe",
-  command: "name! description! run! usage examples group complete offer",
-  layer: "name! slot! text! budget",
-  provider: "name! models! chat! auto model key url role",
-  dialog: "name! talk! person",
-  flag: "name! description! short value optional many alone traces variable group set run",
-  key: "name! description! press!",
-} as const;
-
 /** Runs a plugin's function. What it registers is held until the function has succeeded. Undefined: it failed. */
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   let start = performance.now();
@@ -43,6 +33,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     const twin = core.plugins.find((one) => one.name === plugin.name && one.file !== plugin.file && !one.disabled && !one.failure);
     if (twin) throw fault(`a plugin '${twin.name}' is already there (${twin.file}). Rename one of them.`);
     if (typeof exports.default !== "function") throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
+    checkSettings(own, exports);
     const made = configOf(core, plugin.name, exports);
     const config = made instanceof Promise ? await made : made;
     const setup = exports.default(handle(own, config));
@@ -57,6 +48,17 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   plugin.ms += performance.now() - start;
   if (plugin.version && !plugin.failure) plugin.stamps = stampsOf(plugin); // at the first load, only a prompt will ask for them
   return plugin.failure ? undefined : stage;
+}
+
+/** Refuses settings that are declared wrongly. */
+function checkSettings(own: Owner, { defaults, settings = {} }: any): void {
+  shaped(own, "export", { defaults, settings });
+  shaped(own, "settings", settings);
+  if (settings.schema && !("~standard" in settings.schema)) assertSchema(own, "settings.schema", toJsonSchema(settings.schema));
+}
+function assertSchema({ plugin }: Owner, at: string, schema: object): void {
+  const wrong = plugin.from !== "zz" && !("~kind" in schema) && wrongIn(JSON_SCHEMA, schema, at);
+  if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
 }
 
 /** Explains a failed import by a plugin written for an earlier zz, when "zz" exported more than types. */
@@ -165,8 +167,10 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       return live;
     },
     tool: (tool) => {
+      shaped(own, "tool", tool);
       if (tool.kind !== undefined) known("kind of tool", tool.kind, ["read", "change", "run"]);
       const schema = parametersOf(tool); // refused now rather than at the first call
+      assertSchema(own, "params", schema);
       one(own, "tool", core.tools, tool);
       entry(own, core.schemas, tool.name, schema);
     },
@@ -187,7 +191,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     },
     on: (event, see, how) => {
       known("event", event, EVENTS);
-      const { limit = HOOK_LIMIT } = hook("on", how);
+      const { limit = HOOK_LIMIT } = hook("on", see, how);
       many(own, core.observers, { event, see, limit });
     },
     dialog: (dialog) => {
@@ -196,7 +200,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     },
     wrap: (step, around, how, ...more: unknown[]) => {
       known("step", step, STEPS);
-      const { order = "last", limit = HOOK_LIMIT } = hook("wrap", how, more[0]);
+      const { order = "last", limit = HOOK_LIMIT } = hook("wrap", around, how, more[0]);
       known("order", order, ["first", "last"]); // which is also alphabetical order
       const sort = () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
       many(own, core.wraps, { step, around, order, limit }, sort);
@@ -205,7 +209,8 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
 }
 
 /** Older plugins pass the order and the limit as separate arguments. */
-function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Order; limit?: number } {
+function hook(verb: "on" | "wrap", act: unknown, how: unknown, limit?: unknown): { order?: Order; limit?: number } {
+  if (typeof act !== "function") throw fault(`${verb}() takes a function after the name. Write one instead of '${act}'.`);
   const given: any = typeof how === "object" && how ? how : verb === "on" ? { limit: how } : { order: how ?? undefined, limit };
   for (const key of Object.keys(given)) known(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
   if (given.limit === undefined || given.limit > 0) return given;
@@ -213,7 +218,7 @@ function hook(verb: "on" | "wrap", how: unknown, limit?: unknown): { order?: Ord
 }
 
 /** Registers what can exist once per name. */
-function one<T extends { name: string }>(own: Owner, kind: keyof typeof SHAPES, all: Map<string, Owned<T>>, value: T): void {
+function one<T extends { name: string }>(own: Owner, kind: keyof typeof FIELDS, all: Map<string, Owned<T>>, value: T): void {
   const { core, names } = own;
   const [owner, name] = [own.plugin.name, value.name];
   shaped(own, kind, value);
@@ -254,11 +259,15 @@ function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () =
   );
 }
 
-/** Refuses unknown fields and reports missing ones. */
-function shaped({ plugin }: Owner, kind: keyof typeof SHAPES, value: object): void {
+/** Refuses fields that are unknown, missing or of a wrong type. */
+function shaped({ plugin }: Owner, kind: keyof typeof FIELDS, value: any = {}): void {
   if (plugin.from === "zz") return;
-  const fields = words(SHAPES[kind].replaceAll("!", ""));
-  for (const key of Object.keys(value)) known(`${kind} field`, key, fields);
-  for (const must of SHAPES[kind].match(/\w+(?=!)/g) ?? [])
-    if (!(value as Record<string, unknown>)[must]) throw fault(`a ${kind} needs '${must}'. Add it.`);
+  const fields = FIELDS[kind] as Record<string, string>;
+  for (const key of Object.keys(value)) known(`${kind} field`, key, Object.keys(fields));
+  for (const [key, types] of Object.entries(fields)) {
+    if (types.endsWith("!") && !value[key]) throw fault(`a ${kind} needs '${key}'. Add it.`);
+    const anyOf = words(types.replace("!", "")).map((type) => ({ type }));
+    const wrong = (value[key] ?? undefined) !== undefined && wrongIn({ anyOf }, value[key], key);
+    if (wrong) throw fault(`in ${kind} '${String(value.name)}', ${wrong}.`);
+  }
 }

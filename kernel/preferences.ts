@@ -8,10 +8,10 @@ import { updatePrivate } from "./locks.ts";
 import { allProviders } from "./models.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import type { Config, Send } from "./settings.ts";
-import { configure, filled, inForce, keysFile, merge, NAME, sectionOf, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings.ts";
+import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongAnew, wrongOwn } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
-import { isObject, type Shape, short } from "./shape.ts";
-import { byName, compare, nearest, tryTo, unknown } from "./text.ts";
+import { isObject, type Shape, wrongIn } from "./shape.ts";
+import { byName, compare, nearest, short, tryTo, unknown } from "./text.ts";
 
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 const SCHEMA = "zz.config.schema.json";
@@ -61,9 +61,7 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   const keys = name.split(".");
   const [section = "", key] = keys;
   const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
-  const known = list(core);
-  const { values } = known.find((one) => one.name === name) ?? {};
-  const names = known.map((one) => one.name);
+  const names = list(core).map((one) => one.name);
   const own = configs.map((config) => config.value).filter((config) => config.section === section);
   if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length)) throw refuse(unknown("setting", name, names));
   const sources = sourcesOf(options);
@@ -73,19 +71,17 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
     options.settings = inForce(options.home, sources);
     return;
   }
-  if (values && value !== undefined && !values.includes(value)) throw refuse(amongWords(values, value));
   const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
   const wrong = wrongOwn(next.home);
-  if (wrong) throw refuse(`${wrong}.`);
-  for (const { defaults, schema } of own) {
-    const given = merge(defaults, sectionOf(next.home, section));
-    const refused = schema ? await wrongSection(schema, given) : key && unlike(defaults[key], value);
-    if (refused) throw refuse(`${refused}.`);
-  }
+  const others = value === undefined ? sources.home : changed(sources.home, keys, undefined); // they may be wrong already
+  const unlike = (one: Config) => key && value !== undefined && wrongIn(shapeOf(one).properties![key] ?? {}, value, name);
+  const faults = own.map((one) => (one.schema ? wrongAnew(one, others, next.home) : unlike(one)));
+  const refused = [wrong, ...(await Promise.all(faults))].find(Boolean);
+  if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
   write(core, options.config ?? path.join(options.home, NAME), keys, value);
   options.sources = next;
   options.settings = inForce(options.home, next);
-  for (const config of own) filled(config, sectionOf(next.home, section), config.theirs);
+  for (const config of own) await fill(config, next);
   const counts = isOwn(section) ? next.project?.settings : { [section]: own[0]?.theirs };
   const theirs = keys.reduce<any>((value, key) => value?.[key], counts);
   if (theirs === undefined) return;
@@ -113,11 +109,6 @@ function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
   return inner === undefined ? rest : { ...rest, [key]: inner };
 }
 
-function unlike(before: unknown, value: unknown): string | undefined {
-  const fits = value === undefined || before === undefined || typeof before === typeof value;
-  return fits ? undefined : `it must be a ${typeof before}, like ${JSON.stringify(before)}`;
-}
-
 /** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
   const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
@@ -131,12 +122,6 @@ const providersOf = (core: Core) => Object.fromEntries([...allProviders(core).ke
 function closed(shape: Shape): Shape {
   const { type, properties, additionalProperties = !properties } = shape;
   return type === "object" ? { ...shape, additionalProperties } : shape;
-}
-
-function amongWords(values: unknown[], value: unknown): string {
-  const among = `it is one of ${values.map((one) => JSON.stringify(one)).join(", ")}.`;
-  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
-  return near === undefined ? among : `${among} Did you mean ${JSON.stringify(near)}?`;
 }
 
 /** Names the settings that have no effect, the home's first. They stay as they are. */

@@ -1,7 +1,7 @@
 // The parameters of tools: JSON Schema and its short form, and whether arguments fit.
 import type { Schema, SchemaIssue, StandardSchema, Tool } from "./contract.ts";
 import { fault } from "./faults.ts";
-import { tryTo } from "./text.ts";
+import { nearTo, tryTo } from "./text.ts";
 
 /** The JSON Schema of a tool's parameters. */
 export function toJsonSchema(params: Schema | undefined): Record<string, unknown> {
@@ -14,7 +14,8 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   const given: Record<string, unknown> = { ...params };
   if (given.type === "object" || given.properties) return { properties: {}, ...given };
   const isWord = ([key, value]: [string, unknown]) => SCHEMA_WORD.test(key) && !SHORTHAND.test(String(value));
-  if (params && ("~kind" in params || Object.entries(given).some(isWord))) return given;
+  const isTyped = typeof given.type === "string" && !SHORTHAND.test(given.type);
+  if (params && (isTyped || "~kind" in params || Object.entries(given).some(isWord))) return given;
   const required: string[] = [];
   const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
@@ -43,7 +44,14 @@ export async function check(schema: Schema | undefined, given: unknown): Promise
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
   const naming = (message: string, path: readonly unknown[]) => {
     const words = wordsAt(json, path);
-    return words && !words.every((word) => message.includes(word)) ? `must be one of ${words.join(", ")}` : message;
+    const said = words?.some((word) => !message.includes(word)) ? `must be one of ${words.join(", ")}` : message;
+    return (
+      said +
+      nearTo(
+        words,
+        path.reduce<any>((value, key) => value?.[key as string], given),
+      )
+    );
   };
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);

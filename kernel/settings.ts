@@ -1,7 +1,7 @@
 // Settings: read, checked and merged, from the home and from the project.
 import fs from "node:fs";
 import path from "node:path";
-import { type Awaitable, type Io, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
+import { type Awaitable, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
 import { type Core, emit, note, type Options } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -10,8 +10,8 @@ import { firstRules } from "./rules.ts";
 import { check, toJsonSchema } from "./schema.ts";
 import { learn, learnData, reason } from "./secrets.ts";
 import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
-import { fits, isObject, isPlain, misspelt, type Shape, short, wrongIn } from "./shape.ts";
-import { isInside, stampOf, textOf, tryTo } from "./text.ts";
+import { fits, isObject, isPlain, type Shape, wrongIn } from "./shape.ts";
+import { isInside, short, stampOf, textOf, tryTo } from "./text.ts";
 
 /** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
 export type Send = { setting: string; from: string; to: string };
@@ -179,7 +179,7 @@ function mergeModes(mine: Rules, theirs: Rules): Rules {
 }
 
 /** Merges objects; everything else is replaced. */
-export function merge(under: unknown, over: unknown): unknown {
+function merge(under: unknown, over: unknown): unknown {
   if (over === undefined) return under;
   if (!isObject(under) || !isObject(over)) return over;
   const inBoth = Object.keys(over).filter((key) => Object.hasOwn(under, key));
@@ -206,10 +206,11 @@ export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Optio
 export function configOf({ options, io }: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
   const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
-  return fill(config, sourcesOf(options), io);
+  return fill(config, sourcesOf(options), (fault) => say(io, fault));
 }
 
-function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Config> {
+type Tell = (fault: string) => unknown;
+export function fill(config: Config, { home, project }: Sources, tell?: Tell): Awaitable<Config> {
   const { section, schema, defaults, project: may = [] } = config;
   const mine = sectionOf(home, section);
   const given = isObject(project?.settings[section]) ? sectionOf(project.settings, section) : undefined;
@@ -240,14 +241,14 @@ function fill(config: Config, { home, project }: Sources, io: Io): Awaitable<Con
   }
 
   async function checked(schema: Schema): Promise<Config> {
-    const own = mine && (await fitting(schema, config, mine, defaults, (fault) => say(io, fault)));
-    const tell = (fault: string) => project!.faults.push(fault);
-    return filled(config, own, theirs && (await fitting(schema, config, theirs, merge(defaults, own), tell, ` in '${project!.file}'`)));
+    const own = mine && (await fitting(schema, config, mine, defaults, tell));
+    const note = tell && ((fault: string) => project!.faults.push(fault));
+    return filled(config, own, theirs && (await fitting(schema, config, theirs, merge(defaults, own), note, ` in '${project!.file}'`)));
   }
 }
 
 /** The keys of a section that its schema accepts: one that is wrong does not affect the others. Unknown names are reported elsewhere. */
-async function fitting(schema: Schema, config: Config, given: object, under: unknown, tell: (fault: string) => void, where = "") {
+async function fitting(schema: Schema, config: Config, given: object, under: unknown, tell: Tell = () => {}, where = "") {
   const wrongWith = (more: object) => wrongSection(schema, merge(under, more));
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
   if (!(await wrongWith(given))) return given as Record<string, unknown>;
@@ -281,7 +282,7 @@ export const rereadSettings = (core: Core): Promise<void> =>
   configure(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
     Object.assign(options, settings({ ...options, brought }));
-    for (const { value } of configs) await fill(value, sourcesOf(options), io);
+    for (const { value } of configs) await fill(value, sourcesOf(options), (fault) => say(io, fault));
     rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
   });
 
@@ -294,7 +295,7 @@ export async function renewSettings(core: Core): Promise<void> {
     await rereadSettings(core).catch((error) => note(core, reason(error)));
 }
 
-export function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
+function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
   const { live, defaults } = config;
   for (const key of Object.keys(live)) delete live[key];
   Object.assign(live, merge(merge(defaults, home), theirs));
@@ -302,19 +303,23 @@ export function filled(config: Config, home: Config["home"], theirs: Config["the
 }
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
-export function sectionOf(given: Settings, section: string): Record<string, unknown> | undefined {
+function sectionOf(given: Settings, section: string): Record<string, unknown> | undefined {
   return Object.hasOwn(given, section) ? { ...(given[section] as object) } : undefined;
 }
 
-export async function wrongSection(schema: Schema, given: unknown): Promise<string | undefined> {
-  const { wrong } = await check(schema, given);
-  return wrong && wrong + misspelt(tryTo(() => toJsonSchema(schema)) ?? {}, given);
+const wrongSection = async (schema: Schema, given: unknown): Promise<string | undefined> => (await check(schema, given)).wrong;
+/** What is wrong in a section with a change and is not without it. */
+export async function wrongAnew({ section, schema, defaults }: Config, ...settings: [without: Settings, next: Settings]): Promise<string> {
+  const faults = settings.map((home) => wrongSection(schema!, merge(defaults, sectionOf(home, section))));
+  const [old = [], all = []] = (await Promise.all(faults)).map((wrong = "") => wrong.split("; "));
+  return all.filter((one) => !old.includes(one)).join("; ");
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */
 export function shapeOf({ defaults, schema }: Config): Shape {
   const told: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
-  const shape = (key: string, value: unknown) => told.properties?.[key] ?? { type: Array.isArray(value) ? "array" : typeof value };
+  const shape = (key: string, value: unknown) =>
+    told.properties?.[key] ?? (value == null ? {} : { type: Array.isArray(value) ? "array" : typeof value });
   const known = Object.entries(defaults).map(([key, value]) => [key, { ...shape(key, value), default: value }]);
   const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
   return {

@@ -1,7 +1,8 @@
 // Checks settings against the part of JSON Schema that they need: a library would take longer to load than zz takes to start.
 import { words } from "./contract.ts";
 import { fault } from "./faults.ts";
-import { nearest } from "./text.ts";
+import registered from "./registered.json" with { type: "json" };
+import { nearest, nearTo, short } from "./text.ts";
 
 /** A schema, as far as it is checked here. */
 export interface Shape {
@@ -44,7 +45,15 @@ const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = 
   boolean: ["true or false", (value) => typeof value === "boolean"],
   object: ["an object", isObject],
   array: ["an array", Array.isArray],
+  function: ["a function", (value) => typeof value === "function"],
 };
+
+/** What a JSON Schema is. */
+export const JSON_SCHEMA: Shape = registered.json;
+const within: Shape = { type: "object", additionalProperties: JSON_SCHEMA };
+const several: Shape = { type: "array", items: JSON_SCHEMA };
+Object.assign(JSON_SCHEMA.properties!, { properties: within, $defs: within, anyOf: several, oneOf: several, allOf: several });
+Object.assign(JSON_SCHEMA.properties!, { items: JSON_SCHEMA, additionalProperties: JSON_SCHEMA, not: JSON_SCHEMA });
 
 /** Whether a schema uses nothing beyond what is checked here. */
 export function isPlain(shape: unknown): shape is Shape {
@@ -59,7 +68,7 @@ export function isPlain(shape: unknown): shape is Shape {
 
 /** The first thing that is wrong in a value, as a sentence without its full stop. */
 export function wrongIn(shape: Shape, value: unknown, at: string): string | undefined {
-  if (!fits(shape, value)) return `"${at}" must be ${must(shape)}${nearTo(shape, value)}`;
+  if (!fits(shape, value)) return `"${at}" must be ${must(shape)}${nearTo(shape.enum, value)}`;
   if (!isObject(value)) return undefined;
   const missing = shape.required?.find((key) => !Object.hasOwn(value, key));
   if (missing !== undefined) return `"${at}" needs "${missing}"`;
@@ -101,25 +110,4 @@ function must({ type = "", anyOf, enum: values, const: only, items, minimum, max
 export function instead(word: string, all: string[]): string {
   const near = nearest(short(word), all);
   return near === undefined ? `there are ${all.join(", ")}` : `nearest is "${near}"`;
-}
-
-function nearTo({ enum: values = [] }: Shape, value: unknown): string {
-  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
-  return near === undefined ? "" : `; nearest to "${short(value as string)}" is "${near}"`;
-}
-
-/** A name, shortened for messages: a file may contain very long ones. */
-export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
-
-/** For each word in a value that its schema does not know: the nearest one that it knows. */
-export function misspelt(shape: Shape, value: unknown): string {
-  if (shape.enum) return shape.enum.includes(value) ? "" : nearTo(shape, value);
-  const { properties = {}, additionalProperties, items } = shape;
-  if (Array.isArray(value)) return value.map((one) => (items ? misspelt(items, one) : "")).join("");
-  if (!isObject(value)) return "";
-  const within = ([key, inner]: [string, unknown]) => {
-    const own = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
-    return isObject(own) ? misspelt(own, inner) : "";
-  };
-  return Object.entries(value).map(within).join("");
 }

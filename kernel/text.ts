@@ -115,3 +115,11 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   const [best] = all.sort((one, other) => one.far - other.far); // the first of equally near ones
   return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;
 }
+/** The one of several values that was probably meant, for the end of a sentence. */
+export function nearTo(values: readonly unknown[] = [], value: unknown): string {
+  const near = typeof value === "string" ? nearest(short(value), values.map(String)) : undefined;
+  return near === undefined || near === value ? "" : `; nearest to "${short(value as string)}" is "${near}"`;
+}
+
+/** A name, shortened for messages: a file may contain very long ones. */
+export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");

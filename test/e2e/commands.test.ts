@@ -581,7 +581,7 @@ describe("settings", { concurrency: 2 }, () => {
     await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be integer.");
     await gives(
       "/config symbols.map sometimes",
-      'Cannot set \'symbols.map\': it is one of "sessions", "always", "never".',
+      "Cannot set 'symbols.map': map must be one of sessions, always, never. Give another value; /config symbols.map tells",
     );
     await gives("/config symbols.map", `one of: "sessions", "always", "never"`);
     await gives("/config symbols.moost 3", "Did you mean 'symbols.most'?");

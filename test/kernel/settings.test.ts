@@ -1,10 +1,11 @@
 // zz.config.json, the home's and the project's: which counts, what a project may not say, and what is said of mistakes.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
+import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, zz } from "../support/run.ts";
@@ -464,13 +465,54 @@ describe("/config", { concurrency: 2 }, () => {
   test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
     const where = having({ rounds: 3 });
     const { gives } = await sitting(t, where);
-    await gives("/config display.theme drak", `it is one of "dark", "light", "none". Did you mean "dark"?`);
+    await gives(
+      "/config display.theme drak",
+      `theme must be one of dark, light, none; nearest to "drak" is "dark". Give`,
+    );
     writeFileSync(homeFile(where), '{ "rounds": 3,');
     await gives(
       "/config rounds 4",
       /Cannot change '.*zz\.config\.json': it is not a JSON object any more\. Fix it first/,
     );
     equal(written(where), '{ "rounds": 3,');
+  });
+});
+
+describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
+  const unit = { enum: ["C", "F"] };
+  const shape = { unit, limit: { type: "number", minimum: 1 }, tags: { type: "array", items: { type: "string" } } };
+  const tuned: Inline = {
+    name: "tuned",
+    defaults: { unit: "C", limit: 3, tags: [] },
+    settings: { schema: { type: "object", properties: shape } },
+    default: () => {},
+  };
+  const wrong = { unit: "K", limit: 0, tags: ["x", 3] };
+  const sets = async (t: TestContext) => {
+    const zz = await harness({ plugins: [tuned], settings: { tuned: wrong } }, t);
+    const value = (name: string) => zz.ctx.settings.list().find((one) => one.name === `tuned.${name}`)?.value;
+    return { value, set: (name: string, to: unknown) => zz.ctx.settings.set(`tuned.${name}`, to) };
+  };
+
+  test("is checked by itself, and the others stay as they are", async (t) => {
+    const { set, value } = await sets(t);
+    await set("unit", "F");
+    deepEqual(["unit", "limit", "tags"].map(value), ["F", 3, []]);
+    await set("limit", 7);
+    await set("tags", undefined);
+    deepEqual(["unit", "limit", "tags"].map(value), ["F", 7, []]);
+  });
+
+  test("is refused if it is wrong too, with what is wrong in it alone and what to do", async (t) => {
+    const { set } = await sets(t);
+    const next = "Give another value; /config tuned.limit tells about it.";
+    const bare = await harness({ plugins: [{ name: "bare", defaults: { n: 1, open: null }, default: () => {} }] }, t);
+    await rejects(
+      bare.ctx.settings.set("bare.n", "x"),
+      /^Error: Cannot set 'bare\.n': "bare\.n" must be a number\. Give/,
+    );
+    await bare.ctx.settings.set("bare.open", 5);
+    await rejects(set("limit", -1), { message: `Cannot set 'tuned.limit': limit must be >= 1. ${next}` });
   });
 });
 

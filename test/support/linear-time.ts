@@ -534,8 +534,9 @@ export const ENTRIES: Record<string, Loader> = {
     };
   },
   "a value and its shape": async () => {
-    const shape = await import("../../kernel/shape.ts");
-    return (text) => [shape.short(text), shape.instead(text.slice(0, 1000), ["a", "b"])];
+    const { instead } = await import("../../kernel/shape.ts");
+    const { short } = await import("../../kernel/text.ts");
+    return (text) => [short(text), instead(text.slice(0, 1000), ["a", "b"])];
   },
   "keys typed": async () => {
     const { normalizePaste, openPasteReader, readInput } = await import("../../plugins/repl/pastes.ts");

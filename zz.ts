@@ -413,7 +413,7 @@ export async function run(argv: string[], io: Io, stop: Stop = { why: "Stopped."
     if (failed.dry) return print(io, veiledJson(failed.dry, 2)).then(() => 0);
     const exit = stop.code ?? failed.exit ?? 1;
     const message = stop.code ? stop.why : explainError(failed);
-    if (!stop.code) say(io, message);
+    if (!stop.code && !failed.told) say(io, message);
     if (stop.core && showsTraces(stop.core)) say(io, String(failed.stack));
     if (argv.includes("--json") || argv.includes("--json-lines"))
       await print(io, lastWord(message, exit, kindOf({ ...failed, exit }))).catch(() => {});
@@ -433,8 +433,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow
 
   const { core, cli } = await prepare(argv, early, io, stop);
-  const added = valuesOf(core.flags);
-  for (const flag of added) {
+  for (const flag of valuesOf(core.flags)) {
     const value = cli.values.get(flag.name)?.at(-1);
     if (!flag.run || value === undefined) continue;
     const alone = `--${flag.name} is all that zz does in a run`;
@@ -468,6 +467,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
     return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
+  checkNamed(core);
   const chat = await open(core, cli);
   if (!chat) throw usage(NO_MODEL);
   stop.leave = () => chat.stop.abort();
@@ -491,6 +491,7 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
   });
   for (const plugin of core.plugins) if (plugin.failure) say(io, plugin.failure);
   if (!core.options.quiet) for (const fault of unknownSettings(core)) say(io, fault);
+  if (isScript || early.values.has("call")) checkNamed(core);
   let cli = parseFlags(argv, allFlags(core));
   checkFlags(core, cli);
   follow(core);
@@ -503,6 +504,12 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
   if (more.length) cli = prepend(core, more, argv);
   checkTools(core, cli);
   return { core, cli };
+}
+
+/** Does nothing without a plugin that the command line names. Why it is not there was said before. */
+function checkNamed({ plugins }: Core): void {
+  const failed = plugins.flatMap(({ from, failure }) => (from === "flag" && failure ? failure : []));
+  if (failed.length) throw fault(failed.join("\n"), { exit: 2, told: true });
 }
 
 /** zz [flags] --run SCRIPT [ARGS] */

@@ -76,9 +76,11 @@ function othersBesides(core: Core, found: Loaded[]): Loaded[] {
   const others = core.options.own === false ? [] : pluginsIn(home, "home").filter(({ name }) => !seen.includes(name));
   const named = (core.options.plugins ?? []).flatMap((file) => {
     const at = path.resolve(core.io.cwd(), file);
-    if (fs.existsSync(at)) return [pluginAt(at, "flag")];
-    if (core.plugins.length) return []; // it existed
-    throw usage(`Cannot load plugin '${file}': no such file. Check the path.`);
+    const isFolder = tryTo(() => fs.statSync(at))?.isDirectory();
+    const found = isFolder ? pluginIn(at, "flag") : fs.existsSync(at) ? [pluginAt(at, "flag")] : [];
+    if (found.length || core.plugins.length) return found; // it existed
+    const why = isFolder ? "the folder has no index.ts. Add one, or name a file in it." : "no such file. Check the path.";
+    throw usage(`Cannot load plugin '${file}': ${why}`);
   });
   const trusted = pluginsIn(path.join(root, ".zz", "plugins"), "project").filter(({ file }) => isTrusted(core, file));
   const all = [...others, ...trusted.map((plugin) => ({ ...plugin, trusts: trusts(core) }))];
@@ -87,18 +89,19 @@ function othersBesides(core: Core, found: Loaded[]): Loaded[] {
   return [...all.filter((one) => !isNamed(one)), ...rest.sort(byName)];
 }
 
-/** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
-function pluginsIn(folder: string, from: Loaded["from"]): Loaded[] {
-  return entriesOf(folder)
+const pluginsIn = (folder: string, from: Loaded["from"]): Loaded[] =>
+  entriesOf(folder)
     .filter((entry) => !/^[._]|\.d\.m?ts$|\.test\.\w+$/.test(entry))
-    .flatMap((entry) => {
-      if (/\.[cm]?[jt]sx?$/.test(entry)) return [pluginAt(path.join(folder, entry), from)];
-      const names = [named(path.join(folder, entry)) ?? [], "index.ts", "index.js", "index.tsx"].flat();
-      const file = names.map((name) => path.join(folder, entry, name)).find((file) => fs.existsSync(file));
-      return file ? [{ ...pluginAt(file, from), name: entry }] : [];
-    })
+    .flatMap((entry) => pluginIn(path.join(folder, entry), from))
     .filter(({ file }) => fs.existsSync(file))
     .sort(byName);
+
+/** A plugin is a file, or a folder with an index, or one whose package.json names its file. */
+function pluginIn(at: string, from: Loaded["from"]): Loaded[] {
+  if (/\.[cm]?[jt]sx?$/.test(at)) return [pluginAt(at, from)];
+  const names = [named(at) ?? [], "index.ts", "index.js", "index.tsx"].flat();
+  const file = names.map((name) => path.join(at, name)).find((file) => fs.existsSync(file));
+  return file ? [{ ...pluginAt(file, from), name: path.basename(at) }] : [];
 }
 
 /** The file that "zz" in package.json names; with the keyword zz-plugin also the one that Node would find. plugins/install agrees. */

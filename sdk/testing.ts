@@ -33,7 +33,7 @@ import { createZz, runTurn } from "../zz.ts";
 
 /** What is tested, and in which surroundings. */
 export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
-  plugins?: (string | URL | Plugin<any> | Inline)[]; // files, by path or file: URL, or functions
+  plugins?: (string | URL | Plugin<any> | Inline)[]; // files or folders, by path or file: URL, or functions
   files?: Record<string, string | Uint8Array>; // the project's
   home?: Record<string, string | Uint8Array>; // the home's
   script?: Step[]; // the model: each request takes the next step; the last one stays. Without one, it answers "ok"
@@ -132,7 +132,7 @@ export async function harness(setup: Setup = {}, test?: { after(done: () => Prom
     restart: () => restart(kit),
     stop: () => kit.chat.stop.abort(),
     get plugin() {
-      return now().about.plugins.find(({ file }) => file === files[0])!;
+      return now().about.plugins.find(({ file }) => file === files[0] || file.startsWith(files[0] + path.sep))!;
     },
     get chat() {
       return kit.chat;
@@ -172,7 +172,7 @@ function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: s
 
 /** As a process does it. */
 async function start(kit: Kit, session?: string): Promise<void> {
-  const { setup, root, home, inline, files, notes, events, provider } = kit;
+  const { setup, root, home, inline, files, requests, notes, events, provider } = kit;
   const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL } = setup;
   for (const [file, exports] of inline) lend(file, exports);
   const { allow, deny, tools, rounds, system, debug } = setup;
@@ -182,6 +182,7 @@ async function start(kit: Kit, session?: string): Promise<void> {
   if (failures.length) throw fault(failures.join("\n"));
   core.providers.set("script", { owner: "test", value: provider });
   for (const event of RECORDED) watch(core, event, (fact) => void events.push({ type: event, ...fact } as Happened));
+  if (model !== MODEL) watch(core, "requested", (request) => void requests.push(structuredClone({ ...request, endpoint: {} })));
   watch(core, "noted", ({ text }) => void notes.push(text));
   if (answer !== "nobody") Object.assign(core, person(kit, answer));
   if (cassette !== undefined) await replay(core, cassette);

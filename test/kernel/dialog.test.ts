@@ -94,7 +94,7 @@ describe("a dialog that is registered wrongly is refused with a sentence", { con
       const where = place();
       const file = join(where.cwd, "own.ts");
       writeFileSync(file, `export default (zz) => zz.dialog({ ${fields} });`);
-      const ran = await zz(where, ["--plugin", file, "--call", "list_dir", "{}"]);
+      const ran = await zz(where, ["--plugin", file, "--tools"]);
       equal(ran.code, 0);
       ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${file}`), ran.stderr);
       ok(ran.stderr.includes(reason), ran.stderr);

@@ -75,14 +75,14 @@ async function startWith(way: Way) {
     zodded: plugin(where, "zodded.ts", dims("dim_zod", ZOD, FROM_ZOD)),
     typed: plugin(where, "typed.ts", dims("dim_typebox", TYPEBOX, FROM_TYPEBOX)),
     both: plugin(where, "other/both.ts", both),
-    broken: plugin(where, "broken.ts", BROKEN),
   };
+  const broken = plugin(where, "../home/plugins/broken.ts", BROKEN);
   const dimmed = (tool: string) => DIM_ARGS.map((args): [string, unknown] => [tool, args]);
   const calls: [string, unknown][] = [["now", {}], ...dimmed("dim_zod"), ...dimmed("dim_typebox"), ["both", {}]];
   const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
   const ran = await ask(where, script, [...Object.values(files).flatMap((file) => ["--plugin", file]), "hi"], { way });
   const gave = (tool: string) => results(ran.sent.at(-1)).filter((_, i) => calls[i]![0] === tool);
-  return { ...ran, files, gave };
+  return { ...ran, broken, gave };
 }
 
 describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
@@ -201,8 +201,8 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
   let together: ReturnType<typeof loadAll> | undefined;
   async function loadAll() {
     const where = place();
-    const files = rows.map(([, source], i) => plugin(where, `own${i}.ts`, source));
-    const ran = await ask(where, [say("pong")], [...files.flatMap((one) => ["--plugin", one]), "hi"]);
+    const files = rows.map(([, source], i) => plugin(where, `../home/plugins/own${i}.ts`, source));
+    const ran = await ask(where, [say("pong")], ["hi"]);
     return { ...ran, files, lines: ran.stderr.trimEnd().split("\n") };
   }
   for (const [i, [what, , reason, line]] of rows.entries())
@@ -243,9 +243,10 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
 
   test("an end of the process in a package that it imports", async () => {
     const where = place();
-    plugin(where, "node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
-    plugin(where, "node_modules/leaver/main.js", "(() => process.exit(4))();");
-    const ran = await ask(where, [say("pong")], ["--plugin", plugin(where, "own.ts", 'import "leaver";'), "hi"], APART);
+    plugin(where, "../home/node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
+    plugin(where, "../home/node_modules/leaver/main.js", "(() => process.exit(4))();");
+    plugin(where, "../home/plugins/own.ts", 'import "leaver";');
+    const ran = await ask(where, [say("pong")], ["hi"], APART);
     deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
     match(ran.stderr, /^Cannot load plugin 'own' \(.*\): it called process\.exit\(4\)/);
   });
@@ -254,21 +255,23 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     test(`${way}: a syntax error has its file and line, in one line`, async () => {
       const ran = await by(way);
       deepEqual([ran.stdout, ran.code], ["done\n", 0]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${ran.files.broken}:3): `), ran.stderr);
+      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${ran.broken}:3): `), ran.stderr);
       match(ran.stderr, /^[^\n]+\n$/);
     });
 
   test("what it had added before it failed is taken back", async () => {
     const added = `zz.tool({ name: "half", description: "d", run: () => "" }); zz.layer({ name: "l", slot: "rules", text: "HALF A LAYER" }); throw new Error("late");`;
-    const { sent, stderr } = await having(does(added), [say("x")]);
+    const where = place();
+    plugin(where, "../home/plugins/own.ts", does(added));
+    const { sent, stderr } = await ask(where, [say("x")], ["hi"]);
     match(stderr, /late/);
     ok(!/half/i.test(JSON.stringify(sent[0])));
   });
 
   test("of two plugins with one tool the second is named, with the file of the first", async () => {
     const where = place();
-    const [one, two] = [plugin(where, "one.ts", NOW), plugin(where, "two.ts", NOW)];
-    const ran = await zz(where, ["--plugin", one, "--plugin", two, "--call", "now"]);
+    const [one, two] = ["one", "two"].map((name) => plugin(where, `../home/plugins/${name}.ts`, NOW));
+    const ran = await zz(where, ["--call", "now"]);
     equal(ran.code, 0);
     match(ran.stdout, /^\d{4}-/);
     ok(ran.stderr.startsWith(`Cannot load plugin 'two' (${two}`), ran.stderr);
@@ -289,6 +292,29 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
     equal(ran.stderr, "Cannot load plugin 'none.ts': no such file. Check the path.\n");
   });
+
+  for (const [what, source] of [
+    ["throws at set-up", '\nexport default () => { throw new Error("no luck"); };'],
+    ["does not parse", "\nexport default (;"],
+  ] as const)
+    test(`one that the line names and that ${what}: exit 2 with its sentence once, and nothing is done`, async () => {
+      const where = place();
+      const file = plugin(where, "own.ts", source);
+      plugin(where, "script.mjs", 'console.log("ran");');
+      for (const rest of [
+        ["--once", "hi"],
+        ["--json", "hi"],
+        ["--call", "list_dir", "{}"],
+        ["--run", "script.mjs"],
+      ]) {
+        const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
+        deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
+        match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): [^\n]+\n$/);
+        if (rest[0] !== "--json") equal(ran.stdout, "");
+        else match(ran.stdout, /"Cannot load plugin 'own' /);
+      }
+      equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
+    });
 
   test("a tool that throws, or returns nothing, is a failed result", async () => {
     const source = does(
@@ -660,6 +686,24 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     plugin(where, "../home/plugins/notes.md", "# none");
     const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
     deepEqual(found, ["from_a", "from_pack"]);
+  });
+
+  test("--plugin takes a folder, too: by its index, or by its package.json", async () => {
+    const where = place();
+    plugin(where, "pack/index.ts", here("from_index"));
+    plugin(where, "other/package.json", '{ "zz": "src/own.ts" }');
+    plugin(where, "other/src/own.ts", here("from_package"));
+    plugin(where, "none/notes.md", "none");
+    const found = await tools(where, "--plugin", "pack", "--plugin", "./other/");
+    deepEqual(
+      found.filter((name: string) => name.startsWith("from_")),
+      ["from_index", "from_package"],
+    );
+    const plugins = JSON.parse((await zz(where, ["--plugin", "pack", "--plugins", "--json"])).stdout);
+    deepEqual(plugins.find(({ from }: any) => from === "flag").name, "pack");
+    const none = await zz(where, ["--plugin", "none", "--tools"]);
+    const why = "the folder has no index.ts. Add one, or name a file in it.";
+    deepEqual([none.code, none.stderr], [2, `Cannot load plugin 'none': ${why}\n`]);
   });
 
   test("--no-plugins leaves out the home's; zz's own and --plugin's stay", async () => {

@@ -230,6 +230,28 @@ describe("a project and a home of its own", () => {
 });
 
 describe("what there is to see", () => {
+  test("requests: those to a provider under test, too", async (t) => {
+    const plugin = (zz: Zz) =>
+      zz.provider({
+        name: "own",
+        models: async () => [{ id: "m" }],
+        async *chat() {
+          yield* [{ text: "Hello." }, { finish: "stop" }];
+        },
+      });
+    const zz = await harness({ plugins: [plugin], model: "own/m" }, t);
+    await zz.ask("hi");
+    await zz.restart();
+    await zz.ask("again");
+    deepEqual(
+      zz.requests.map(({ model, messages }) => [model, messages.at(-1)!.text]),
+      [
+        ["m", "hi"],
+        ["m", "again"],
+      ],
+    );
+  });
+
   test("requests: the system prompt, the messages, the tools", async (t) => {
     const zz = await having(t, counter, [{ call: ["counts"] }, "done"]);
     await zz.ask("hi");

@@ -1,7 +1,7 @@
 // ctx.settings: lists and sets settings, and names those that have no effect.
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "./contract.ts";
-import { type Core, note } from "./core.ts";
+import { type Core, isGiven, note } from "./core.ts";
 import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
@@ -63,7 +63,8 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
   const names = list(core).map((one) => one.name);
   const own = configs.map((config) => config.value).filter((config) => config.section === section);
-  if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length)) throw refuse(unknown("setting", name, names));
+  if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length))
+    throw refuse(unknown("setting", name, names, "/config lists them."));
   const sources = sourcesOf(options);
   const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
   if (provider) {
@@ -150,8 +151,10 @@ export function unknownSettings(core: Core): string[] {
       all ??= sectionsOf(core);
       const section = all.get(name);
       const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
-      const isNobodys = isOff || core.options.own === false || (where && mayCome(core)); // its plugin may be loaded later
-      if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where);
+      const isNobodys = isOff || core.options.own === false || isGiven(core, "alone") || (where && mayCome(core)); // its plugin may come
+      const from = where ? "there" : `from '${core.options.config ?? path.join(core.options.home, NAME)}'`;
+      const remedy = `Remove it ${from}, or install the plugin that takes it.`;
+      if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where, remedy);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
       if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));
       return unknownKeys(section.shape, given[name], `${name}.`, where);
@@ -210,6 +213,6 @@ function unknownKeys(shape: Shape, given: unknown, under: string, where: string)
   });
 }
 
-const unknownSetting = (name: string, known: string[], under: string, where: string): string[] => [
-  `Unknown setting "${under}${short(name)}"${where}: ${unknown("setting", short(name), known)}`,
+const unknownSetting = (name: string, known: string[], under: string, where: string, remedy?: string): string[] => [
+  `Unknown setting "${under}${short(name)}"${where}: ${unknown("setting", short(name), known, remedy)}`,
 ];

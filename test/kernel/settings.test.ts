@@ -275,6 +275,16 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       match((await zz(where, ["--permissions"])).stderr, notes);
     });
 
+  test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
+    const where = having({ "zz-plain": { unit: "F" } });
+    const remedy = `Remove it from '${homeFile(where)}', or install the plugin that takes it.`;
+    deepEqual((await inForce(where)).notes, [`Unknown setting "zz-plain": there is no setting 'zz-plain'. ${remedy}`]);
+    equal((await zz(where, ["--no-plugins", "--tools"])).stderr, "");
+    const theirs = having(undefined, { "zz-plain": {} });
+    const [note] = (await inForce(theirs)).notes;
+    match(note!, /^Unknown setting "zz-plain" in '.*': there is no setting 'zz-plain'\. Remove it there, or install/);
+  });
+
   test("A wrong value in the project's file leaves the home's in force, and the values beside it count", async () => {
     const { value } = await inForce(
       having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),

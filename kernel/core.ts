@@ -98,7 +98,7 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
-    const limit = deadline(value.limit, () => fault(tooLong(value.limit)));
+    const limit = deadline(value.limit, () => fault(`${tooLong(value.limit)}. Its own limit can be raised.`));
     try {
       const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
       if (seen instanceof Promise) await until(limit.signal, seen);

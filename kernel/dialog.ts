@@ -70,6 +70,11 @@ export async function converse(core: Core, dialog: Dialog, setting: Setting): Pr
   const talk: Talk = { ...setting, core, busy: false, plugins };
   try {
     return await dialog.talk(hostOf(talk));
+  } catch (error) {
+    const failed = asFault(error);
+    const { name, from } = core.plugins.find(({ name }) => name === core.dialogs.find(({ value }) => value === dialog)?.owner) ?? {};
+    if (from === "zz" || failed.name !== "Error" || failed.exit) throw failed;
+    throw Object.assign(failed, { message: `Plugin '${name}' failed in its dialog: ${failed.message}` });
   } finally {
     plugins.close();
     await talk.opening?.finally(() => talk.chat && closeChat(core, talk.chat));

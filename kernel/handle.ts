@@ -10,14 +10,16 @@ import { programs } from "./programs.ts";
 import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones
 import { parametersOf, toJsonSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
+import { BUILT, SELF_URL } from "./self.ts";
 import { configOf } from "./settings.ts";
 import { JSON_SCHEMA, plainJson, wrongIn } from "./shape.ts";
 import { request } from "./stream.ts";
-import { compare, lazily } from "./text.ts";
+import { compare, lazily, unknown } from "./text.ts";
 
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
 const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
+
 /** Runs a plugin's function. What it registers is held until the function has succeeded. Undefined: it failed. */
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   let start = performance.now();
@@ -42,7 +44,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${reasonFor(error)}`;
+    const where = whereFrom(error, plugin.file, plugin.stamps.keys());
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${where}): ${await reasonFor(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
@@ -50,7 +53,6 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   return plugin.failure ? undefined : stage;
 }
 
-/** Refuses settings that are declared wrongly. */
 function checkSettings(own: Owner, { defaults, settings = {} }: any): void {
   shaped(own, "export", { defaults, settings });
   shaped(own, "settings", settings);
@@ -61,11 +63,16 @@ function assertSchema({ plugin }: Owner, at: string, schema: object): void {
   if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
 }
 
-/** Explains a failed import by a plugin written for an earlier zz, when "zz" exported more than types. */
-function reasonFor(error: unknown): string {
-  const [, from, name] = /module '(zz|.*[/\\](?:kernel\.js|zz\.ts))' does not provide an export named '(\w+)'/.exec(reason(error)) ?? [];
-  if (!from) return reason(error);
-  return `it imports '${name}' from "zz", which gives plugins its types alone. Import it from "zz/text" if it is there, or copy it.`;
+/** Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in "zz/text" now. */
+async function reasonFor(error: unknown): Promise<string> {
+  const said = reason(error);
+  const [, from = "", name = ""] = /module '(zz(?:\/text)?|.*[/\\](?:kernel|zz|text)\.[jt]s)' .* named '(\w+)'/.exec(said) ?? [];
+  const step = /^Cannot find (package|module) /.test(said) ? "Install it there, or correct the import." : "";
+  const isTypo = Object(error).name === "SyntaxError" && !name && "Fix it; at the prompt, /reload tries again.";
+  if (!name) return step || isTypo ? `${said.replace(/\.$/, "")}. ${step || isTypo}` : said;
+  if (!/text(\.[jt]s)?$/.test(from)) return `it imports '${name}' from "zz", which has types alone. Import it from "zz/text", or copy it.`;
+  const names = Object.keys(await import(`${SELF_URL}/${BUILT ? "text.js" : "sdk/text.ts"}`));
+  return `it imports '${name}' from "zz/text": ${unknown("export", name, names, "Its manual lists them.")}`;
 }
 
 /** Takes back all registrations, latest first. One that throws or hangs does not hold up the others. */
@@ -78,9 +85,7 @@ export async function teardown(plugin: Loaded): Promise<string[]> {
     } catch (error) {
       failures.push(`Plugin '${plugin.name}' failed while it was taken away: ${reason(error)}`);
     }
-  const own = urlOf(plugin);
-  const trees = treesOf();
-  for (const [url, { plugin: its }] of trees) if (its === own) trees.delete(url);
+  for (const [url, tree] of treesOf()) if (tree.plugin === urlOf(plugin)) treesOf().delete(url);
   return failures;
 }
 
@@ -96,14 +101,11 @@ export async function closeInstance(core: Core): Promise<string[]> {
 type Stage = { add(apply: () => unknown, undo: () => unknown): void; commit(): void; end(): void };
 
 function openStage(plugin: Loaded): Stage {
-  let held: (() => void)[] | undefined = [];
+  let held: (() => unknown)[] | undefined = [];
   let ended = false;
   return {
     add(apply, undo) {
-      const both = () => {
-        apply();
-        plugin.undo.push(undo);
-      };
+      const both = () => [apply(), plugin.undo.push(undo)];
       if (held) held.push(both);
       else if (!ended) both();
     },
@@ -115,10 +117,8 @@ function openStage(plugin: Loaded): Stage {
   };
 }
 
-const ioOf = ({ io }: Core): PluginIo => {
-  const { stdout, stderr, cwd } = io;
-  return Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
-};
+const ioOf = ({ io, io: { stdout, stderr, cwd } }: Core): PluginIo =>
+  Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
 
 /** The plugin that registers something. `unload` is created on first use, since few plugins need it. */
 interface Owner {
@@ -140,8 +140,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
   return {
     config: config.live,
     get signal() {
-      own.unload ??= new AbortController();
-      return own.unload.signal;
+      return (own.unload ??= new AbortController()).signal;
     },
     io: ioOf(core),
     programs: programs(core.options.root, core.io.env),
@@ -162,8 +161,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       const had = core.states.get(owner)?.live ?? {}; // the state survives a reload
       const live = Object.assign(had, { ...structuredClone(initial), ...had }) as typeof initial;
       const saved = core.states.get(owner)?.saved ?? JSON.stringify(live);
-      const value = { live, saved, initial: initially };
-      entry(own, core.states, owner, value);
+      entry(own, core.states, owner, { live, saved, initial: initially });
       return live;
     },
     tool: (tool) => {
@@ -242,21 +240,13 @@ function one<T extends { name: string }>(own: Owner, kind: keyof typeof FIELDS, 
 function entry<T>({ stage }: Owner, all: Map<string, T>, name: string, value: T): void {
   let before: T | undefined; // what it replaces
   const undo = () => all.get(name) === value && (before ? all.set(name, before) : all.delete(name));
-  stage.add(() => {
-    before = all.get(name);
-    all.set(name, value);
-  }, undo);
+  stage.add(() => [(before = all.get(name)), all.set(name, value)], undo);
 }
 
 function many<T>({ plugin, stage }: Owner, all: Owned<T>[], value: T, then: () => unknown = () => {}): void {
   const entry = { owner: plugin.name, value };
-  stage.add(
-    () => {
-      all.push(entry);
-      then();
-    },
-    () => all.includes(entry) && all.splice(all.indexOf(entry), 1),
-  );
+  const undo = () => all.includes(entry) && all.splice(all.indexOf(entry), 1);
+  stage.add(() => [all.push(entry), then()], undo);
 }
 
 /** Refuses fields that are unknown, missing or of a wrong type. */

@@ -193,10 +193,8 @@ export function whereFrom(error: unknown, file: string, own?: Iterable<string>):
 }
 function whereImported(text: string): string {
   const [, missing = "", from = ""] = /'([^']+)'.* imported from (.+)$/m.exec(text) ?? [];
-  const line =
-    textOf(from)
-      .split("\n")
-      .findIndex((one) => one.includes(path.basename(missing))) + 1;
+  const rows = textOf(from).split("\n");
+  const line = rows.findIndex((one) => one.includes(path.basename(missing))) + 1;
   return from && line ? `${from}:${line}` : from;
 }
 

@@ -24,9 +24,9 @@ export const preferences = (core: Core): Preferences => ({
 
 function list({ options, configs }: Core): Setting[] {
   const { home, project } = sourcesOf(options);
-  const own = Object.entries(SETTINGS).map(([name, { description: about }]) => {
+  const own = Object.entries(SETTINGS).map(([name, { description: about, default: otherwise }]) => {
     const value = name === "providers" ? withoutKeys(options.settings.providers) : sealed(name, options.settings[name]);
-    return { name, value, about, owner: "zz", ...from(name, home, project?.settings) };
+    return { name, value, default: otherwise, about, owner: "zz", ...from(name, home, project?.settings) };
   });
   const added = configs.flatMap(({ owner, value: config }) => {
     const { section, live, defaults } = config;
@@ -69,8 +69,7 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
   if (provider) {
     write(core, keysFile(options.home), [provider], value);
-    options.settings = inForce(options.home, sources);
-    return;
+    return void (options.settings = inForce(options.home, sources));
   }
   const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
   const wrong = wrongOwn(next.home);
@@ -120,10 +119,7 @@ function schemaOf(core: Core): Record<string, unknown> {
 }
 
 const providersOf = (core: Core) => Object.fromEntries([...allProviders(core).keys()].map((name) => [name, closed(ENDPOINT)]));
-function closed(shape: Shape): Shape {
-  const { type, properties, additionalProperties = !properties } = shape;
-  return type === "object" ? { ...shape, additionalProperties } : shape;
-}
+const closed = (shape: Shape): Shape => (shape.type === "object" ? { additionalProperties: !shape.properties, ...shape } : shape);
 
 /** Names the settings that have no effect, the home's first. They stay as they are. */
 export function unknownSettings(core: Core): string[] {
@@ -152,8 +148,8 @@ export function unknownSettings(core: Core): string[] {
       const section = all.get(name);
       const isOff = core.plugins.some((plugin) => plugin.name === name && (plugin.disabled || plugin.failure));
       const isNobodys = isOff || core.options.own === false || isGiven(core, "alone") || (where && mayCome(core)); // its plugin may come
-      const from = where ? "there" : `from '${core.options.config ?? path.join(core.options.home, NAME)}'`;
-      const remedy = `Remove it ${from}, or install the plugin that takes it.`;
+      const file = core.options.config ?? path.join(core.options.home, NAME);
+      const remedy = `Remove it ${where ? "there" : `from '${file}'`}, or install the plugin that takes it.`;
       if (!section) return isNobodys ? [] : unknownSetting(name, [...Object.keys(SETTINGS), ...all.keys()], "", where, remedy);
       if (!isObject(given[name])) return [`Cannot use the setting "${name}"${where}: it must be an object.`];
       if (where && !project!.trusted) left.push(...notTaken(name, section, given[name]));

@@ -237,10 +237,10 @@ export const targetOf = (at: Where, kind: Kind, name: string): string => (kind =
 export const nameOf = (need: Need): string => (typeof need === "string" ? need : need.name);
 
 const RULE_FROM = { settings: "the settings", project: "what was kept for this project", answer: "an answer in this session" };
-const nameOfRule = ({ verdict, kind, name, from }: Rule): string =>
-  from === "flag" ? flagOf(verdict, kind, name === undefined ? [] : [name]) : RULE_FROM[from];
+const nameOfRule = ({ verdict, kind, name, but, from }: Rule): string =>
+  from === "flag" ? flagOf(but ? "only" : verdict, kind, but ?? [name ?? []].flat()) : RULE_FROM[from];
 /** The flag as it would be typed. Names that a list cannot hold need the flag without a list. */
-export function flagOf(verdict: Rule["verdict"], kind: Kind, names: string[]): string {
+export function flagOf(verdict: Verdict | "only", kind: Kind, names: string[]): string {
   const flag = `--${verdict}-${kind}`;
   const list = names.join(",");
   if (!list || names.some((name) => /[,'\x00-\x1f]/.test(name))) return flag;

@@ -30,10 +30,10 @@ export class Secret {
     return tokenFor(valueIn(this));
   }
   toJSON(): string {
-    return KEY;
+    return insteadOf(held.get(this));
   }
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return KEY;
+    return insteadOf(held.get(this));
   }
 }
 const held = new WeakMap<Secret, string | (() => string)>(); // kept apart, so that no object leads to a value; a function: fetched later
@@ -46,6 +46,8 @@ function valueIn(one: Secret): string {
   return fetched;
 }
 
+/** What is shown in place of a value. */
+const insteadOf = (value: unknown): string => known.get(value as string)?.instead ?? KEY;
 /** The value itself, for code that stores it. */
 export const reveal = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
 
@@ -131,7 +133,7 @@ function patternOf(withLoose: boolean): RegExp {
 export function veil(text: string, instead?: string): string {
   if (!known.size && !values.size) return text;
   const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
-  return text.replace(pattern, (found) => instead ?? known.get(found)?.instead ?? KEY);
+  return text.replace(pattern, (found) => instead ?? insteadOf(values.get(found)?.value ?? found));
 }
 
 /** For text that arrives in pieces: whether a secret has occurred so far. Searching the whole text each time would be quadratic. */

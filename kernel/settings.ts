@@ -283,7 +283,8 @@ export const rereadSettings = (core: Core): Promise<void> =>
     const { io, options, rules, configs, extras: brought } = core;
     Object.assign(options, settings({ ...options, brought }));
     for (const { value } of configs) await fill(value, sourcesOf(options), (fault) => say(io, fault));
-    rules.splice(0, rules.length, ...firstRules(options), ...rules.filter(({ from }) => from === "answer"));
+    const added = rules.filter(({ from, but }) => from === "answer" || (from === "flag" && but)); // --only-write is a plugin's
+    rules.splice(0, rules.length, ...firstRules(options), ...added);
   });
 
 /** Reads the settings again if a file changed. If one cannot be used, that is reported and the old ones stay. */

@@ -47,11 +47,15 @@ const find = ({ settings }: Ctx, name: string) => settings.list().find((setting)
 /** A secret value is an object whose JSON does not contain it. */
 export const shown = (value: unknown): string => (value === undefined ? "not set" : JSON.stringify(value));
 
+/** A value, or what applies as long as nobody sets one. */
+const inForce = ({ value, default: otherwise }: Setting): string =>
+  value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
+
 function table(settings: Setting[]): string {
   const room = terminalColumns() - 1;
   const rows = settings.map((setting) => {
-    const { name, value, about = "" } = setting;
-    return [`${signOf(setting)} ${name}`, shown(value), about] as const;
+    const { name, about = "" } = setting;
+    return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;
   });
   const isNarrow = room < 60; // no room for what they are about; a name is typed, so it stays whole before its value does
   const first = Math.min(Math.max(...rows.map(([name]) => width(name))), isNarrow ? room - 8 : Math.floor(room * 0.55));
@@ -73,11 +77,11 @@ const signOf = (setting: Setting): string => (setting.from?.includes("project") 
 function one(ctx: Ctx, name: string): string {
   const setting = find(ctx, name);
   if (setting) {
-    const { about, owner, value, values, from } = setting;
+    const { about, owner, values, from } = setting;
     const among = values ? `\none of: ${oneOf(values)}` : "";
     const before = setting.default === undefined ? "" : `\nby itself: ${shown(setting.default)}`;
     const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${shown(value)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
+    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
   }
   const inner = within(ctx, name);
   if (inner !== undefined) return `${name} = ${shown(inner)}`;

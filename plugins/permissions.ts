@@ -66,7 +66,7 @@ export default (zz: Zz<typeof defaults>) => {
     set(value, { permissions }) {
       const names = String(value).split(",").filter(Boolean);
       if (!names.length) throw new Error("Flag --only-write has an empty list. Name something.");
-      permissions.add(onlyRule("write", names));
+      permissions.add(onlyRule("write", names, "flag"));
     },
   });
   zz.flag({
@@ -122,9 +122,9 @@ function obey(rest: string, { permissions }: Ctx): string {
 }
 
 /** The rule that denies everything of that kind except these names, which are asked for as usual. */
-function onlyRule(kind: Kind, names: string[]): Rule {
+function onlyRule(kind: Kind, names: string[], from: Rule["from"] = "answer"): Rule {
   const but = kind === "run" ? [names.join(" ")] : names;
-  return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from: "answer" };
+  return { verdict: "deny", kind, but, why: `only ${but.join(", ")}`, from };
 }
 
 /** A kind after allow, ask, deny and only; the number of a rule after keep and drop. */

@@ -56,6 +56,7 @@ interface Running {
   chats: Set<LiveChat>;
   code: number;
   busy: number; // running turns and calls
+  ended?: true;
 }
 
 export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
@@ -70,6 +71,7 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
     },
     chat: async (how = {}) => (await open(script, how)).talk,
     async call(name, given = {}) {
+      assertOpen(script, `call '${name}'`);
       if (!core.tools.has(name)) throw usage(`Cannot call '${name}': ${unknown("tool", name, core.tools.keys())}`);
       const chat = kept(script, openChat(core, NO_ONE));
       const call = { id: newId("call_"), name, args: given as Record<string, unknown> };
@@ -79,6 +81,7 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
       return result;
     },
     end() {
+      script.ended = true;
       for (const chat of script.chats) close(script, chat);
       return process.exitCode === undefined ? script.code : Number(process.exitCode); // the script's own exit code wins
     },
@@ -88,6 +91,10 @@ export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenSc
       if (!script.busy && !isItsOwn) process.exit(exit); // zz has nothing to stop first
     },
   };
+}
+
+function assertOpen({ ended }: Running, what: string): void {
+  if (ended) throw usage(`Cannot ${what}: this zz was closed. Make another with embed().`);
 }
 
 async function counted<T>(script: Running, act: () => Promise<T>): Promise<T> {
@@ -108,6 +115,7 @@ function close({ core, chats }: Running, chat: LiveChat): void {
 }
 
 async function open(script: Running, how: How): Promise<{ talk: Talk; chat: LiveChat }> {
+  assertOpen(script, "ask");
   const own = coreFor(script.core, how);
   const model = await chooseModel(own);
   if (!model) throw usage(NO_MODEL);
@@ -124,6 +132,7 @@ async function open(script: Running, how: How): Promise<{ talk: Talk; chat: Live
       return chat.messages;
     },
     ask(text: string, more: How = {}) {
+      assertOpen(script, "ask");
       const answered = last.then(() => counted(script, () => answer(script, own, chat, text, { ...how, ...more })));
       last = answered.catch(() => {});
       return answered;

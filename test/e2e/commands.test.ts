@@ -576,7 +576,7 @@ describe("settings", { concurrency: 2 }, () => {
 
   test("/config NAME tells what it is for; a wrong value or name is refused in words", async (t) => {
     const { gives } = await talkAgain(t, wide);
-    await gives("/config timeout", "timeout = not set\nseconds that a provider may be silent");
+    await gives("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
     await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a positive number up to 1000000000.`);
     await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be integer.");
     await gives(

@@ -79,7 +79,7 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
   test("that throws ends zz with its sentence", async (t) => {
     const term = await atTerminal(t, dialog(`throw new Error("Cannot talk: no line.");`));
     equal(await term.exited, 1);
-    match(term.screen(), /Cannot talk: no line\./);
+    match(term.screen(), /Plugin 'own' failed in its dialog: Cannot talk: no line\./);
   });
 });
 

@@ -173,7 +173,7 @@ describe("params", { concurrency: 3 }, () => {
 describe("a plugin that fails is skipped and named, and zz answers", { concurrency: 3 }, () => {
   const tool = (fields: string) => `\nexport default (zz: any) =>\n  zz.tool({ ${fields} });\n`;
   const rows: [what: string, source: string, reason: RegExp, line?: number][] = [
-    ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /expect|unexpected/i, 2],
+    ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /(expect|unexpected).*[^.]\. Fix it; at the prompt, \/reload tries again\.$/i, 2],
     ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
     ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
     ["a promise that fails", '\nexport default async () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
@@ -195,7 +195,8 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["an end of the process at set-up", "\nexport default () => {\n  process.exit(3);\n};", /it called process\.exit\(3\)/, 3],
     ["an end of the process while it is awaited", "\nawait null;\nexport default async () => {\n  await null;\n  process.exit();\n};", /it called process\.exit\(\)/, 5],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
-    ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none/],
+    ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none.*\. Install it there, or correct the import\.$/],
+    ["a name that zz/text has not", 'import { clipp } from "zz/text";\nexport default () => clipp("");', /it imports 'clipp' from "zz\/text": there is no export 'clipp'\. Did you mean 'clip'\?$/],
   ]; // biome-ignore format: a table
   /** All of them in one run, each with a line of its own. */
   let together: ReturnType<typeof loadAll> | undefined;

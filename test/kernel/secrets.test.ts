@@ -73,6 +73,16 @@ describe("a secret", () => {
   });
 });
 
+test("A secret with words of its own is shown as these, in texts, in JSON and in what is printed", () => {
+  const one = secret("a-vault-0123456789", "[vault]");
+  deepEqual(
+    [veil(`it is ${one}`), JSON.stringify({ one }), inspect(one)],
+    ["it is [vault]", '{"one":"[vault]"}', "[vault]"],
+  );
+  equal(veil("it is a-vault-0123456789"), "it is [vault]");
+  equal(veil(`${secret("another-0123456789")}`), "[key]");
+});
+
 describe("what is called so is a secret:", () => {
   const names: [string, boolean][] = [
     ...[

@@ -463,7 +463,10 @@ describe("/config", { concurrency: 2 }, () => {
       "/config",
       /^\+ display\.theme +"light".*\n[\s\S]*^ {2}model [\s\S]*^\+ rounds +2 [\s\S]*^\* timeout +9 [\s\S]*^\* changed, \+ changed by the project;/m,
     );
-    await gives("/config rounds", /rounds = 2\n.*\nof zz; set in the project's \.zz\/zz\.config\.json$/m);
+    await gives(
+      "/config rounds",
+      /rounds = 2\n.*\nby itself: 30\nof zz; set in the project's \.zz\/zz\.config\.json$/m,
+    );
     await gives("/config timeout", /of zz; set in your own settings$/m);
     const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
     match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
@@ -555,6 +558,15 @@ describe("a settings file that is edited by hand while zz runs", () => {
     await sees(/Cannot use the settings '[^']*': not JSON/);
     writeFileSync(homeFile(where), text({ rounds: 9 }));
     await say("/word", "word old, rounds 9");
+    await leave();
+  });
+
+  test("leaves what --only-write said in force", async (t) => {
+    const where = having({ rounds: 3 });
+    const { say, leave } = await repl(t, { where, args: ["--only-write=docs/**"] });
+    await say("/permissions", /all but docs/);
+    writeFileSync(homeFile(where), text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }));
+    await say("/permissions", /a\.example[^›]*all but docs/);
     await leave();
   });
 

@@ -63,3 +63,15 @@ test("What cannot be used is refused with a sentence", async (t) => {
     /there is no event 'called2'\. Did you mean 'called'\?/,
   );
 });
+
+test("Once it is closed, it says so to whoever asks or calls", async (t) => {
+  const { options } = await server(t, say("Noon."));
+  const zz = await embed(options);
+  const talk = await zz.chat();
+  await zz.close();
+  const closed = "this zz was closed. Make another with embed().";
+  await rejects(zz.ask("hi"), { message: `Cannot ask: ${closed}` });
+  await rejects(async () => talk.ask("hi"), { message: `Cannot ask: ${closed}` });
+  await rejects(zz.chat(), { message: `Cannot ask: ${closed}` });
+  await rejects(zz.call("read_file", {}), { message: `Cannot call 'read_file': ${closed}` });
+});

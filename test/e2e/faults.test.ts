@@ -191,7 +191,7 @@ test("Messages of a session that are no messages are passed over, and the reques
 });
 
 for (const [what, code, exit, words] of [
-  ["never finishes loading", "await new Promise(() => {}); export default () => {};", 0, /took longer than 1 s/],
+  ["never finishes loading", "await new Promise(() => {}); export default () => {};", 2, /took longer than 1 s/],
   [
     "throws from a timer",
     "export default () => void setTimeout(() => { throw new Error('stray') }, 1);",
@@ -204,7 +204,7 @@ for (const [what, code, exit, words] of [
     1,
     /outside of any turn.*stray/,
   ],
-  ["leaves as it loads", "export default () => process.exit(0);", 0, /^Cannot load plugin 'bad' .* process\.exit\(0\)/],
+  ["leaves as it loads", "export default () => process.exit(0);", 2, /^Cannot load plugin 'bad' .* process\.exit\(0\)/],
   [
     "leaves later",
     "export default () => void setTimeout(() => process.exit(0), 1);",

@@ -1,11 +1,12 @@
 // `npm test`: runs all test files but the slow ones, and the check of style, in parallel. They and what they start
 // share a cache of compiled code: stripping types would take a quarter of the time. Runs only the files given, if any.
 import { spawn } from "node:child_process";
-import { globSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
+import { pathToFileURL } from "node:url";
 import report from "./reporter.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -13,6 +14,8 @@ const AT_ONCE = 4; // on two cores: many tests wait more than they work
 const LIMIT_MS = 60_000;
 /** A small young generation, since starting a program copies the page tables of the process that starts it. */
 const LEAN = ["--max-semi-space-size=4"]; // MB
+/** Loading zz takes half a second of each process: short files share one. */
+const IN_ONE_PROCESS = 6;
 const UNHOOKED = ["--import", new URL("unhooked.ts", import.meta.url).href];
 /** The longest files are started first: if they began last, they would run alone at the end. */
 const FIRST =
@@ -23,10 +26,12 @@ const FIRST =
 
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "zz-test-cache");
 const named = process.argv.slice(2);
-const all = () => globSync("test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", { cwd: ROOT }).sort();
-const first = FIRST.map((name) => join("test", `${name}.test.ts`));
-const place = (file: string) => (first.indexOf(file) + 1 || first.length + 1) - 1;
-const files = named.length ? named : all().sort((a, b) => place(a) - place(b)).map((file) => join(ROOT, file)); // biome-ignore format: one line
+const folder = mkdtempSync(join(tmpdir(), "zz-tests-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+const long = FIRST.map((name) => join(ROOT, "test", `${name}.test.ts`));
+const all = globSync("test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", { cwd: ROOT }).sort();
+const short = all.map((file) => join(ROOT, file)).filter((file) => !long.includes(file));
+const files = named.length ? named : [...long, ...together(short)];
 const style = named.length ? undefined : checkStyle();
 const events = run({ files, concurrency: AT_ONCE, timeout: LIMIT_MS, execArgv: [...LEAN, ...UNHOOKED] });
 events.on("test:fail", () => {
@@ -34,6 +39,16 @@ events.on("test:fail", () => {
 });
 Readable.from(report(events)).pipe(process.stdout);
 await style;
+
+/** Modules that each import a few of the files. */
+function together(files: string[]): string[] {
+  return Array.from({ length: Math.ceil(files.length / IN_ONE_PROCESS) }, (_, i) => {
+    const some = files.slice(i * IN_ONE_PROCESS, (i + 1) * IN_ONE_PROCESS);
+    const module = join(folder, `${i}.test.mjs`);
+    writeFileSync(module, some.map((file) => `import ${JSON.stringify(pathToFileURL(file).href)};\n`).join(""));
+    return module;
+  });
+}
 
 /** Runs Biome; the build has checked the types already. */
 async function checkStyle(): Promise<void> {

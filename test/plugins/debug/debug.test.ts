@@ -537,15 +537,9 @@ describe("secrets are not in it", { concurrency: 2 }, () => {
 
   test("what set_env is to keep is not written, though it is kept nowhere yet", async () => {
     const where = place();
-    const plugin = join(where.cwd, "env.ts");
-    writeFileSync(
-      plugin,
-      `export default (zz) => zz.tool({ name: "set_env", description: "-", params: { name: "string", value: "string" }, run: () => "Set." });`,
-    );
-    // Where zz has a tool of that name already, this one is refused, and zz's own is called.
     await run(
       [call(["set_env", { name: "WORD", value: "open sesame" }]), say("Set.")],
-      ["--plugin", plugin, "--debug=log.jsonl", "-A", "go"],
+      ["--debug=log.jsonl", "-A", "go"],
       { where },
     );
     const log = text(where, "log.jsonl");

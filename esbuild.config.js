@@ -203,6 +203,7 @@ async function joinStart() {
     },
     outdir: undefined,
     outfile: "dist/chunks/start.js",
+    lineLimit: 200, // Node shows the whole line of an error that a program does not catch
     treeShaking: false,
     plugins: [
       {

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import type { Ask, Result } from "../../../kernel/contract.ts";
 import { createZz } from "../../../zz.ts";
 import { type Place, place } from "../../support/run.ts";
@@ -19,7 +19,9 @@ function project(files: Files): Place {
   return where;
 }
 
-delete process.env.NODE_TEST_CONTEXT; // our own runner's word for being inside of a test
+const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test, which it wants back at the end
+delete process.env.NODE_TEST_CONTEXT;
+if (NODE_TEST_CONTEXT) after(() => Object.assign(process.env, { NODE_TEST_CONTEXT }));
 
 /** What run_command would have given: where the runners themselves are not here, their real output is. */
 type Ran = (args: { command: string }) => Result;

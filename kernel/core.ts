@@ -46,6 +46,7 @@ export interface Options {
 /** Everything that belongs to one instance; createZz() makes it. */
 export interface Core extends Omit<contract.Person, "note"> {
   io: contract.Io;
+  pluginIo?: contract.PluginIo; // the part of it that plugins get
   options: Options & { root: string; home: string; settings: contract.Settings };
   plugins: Loaded[];
   extras?: ProjectExtras | undefined; // what the project brings

@@ -193,8 +193,7 @@ async function list(hand: Hand, under = "."): Promise<string[]> {
   const known = await listByGit(root, folder);
   // Foreign: the folder is in a repository that ignores it.
   const isForeign = known && !known.length && (await gitOf(root).say(["check-ignore", "-q", top], top)) !== undefined;
-  const found = known && !isForeign ? known : await listByWalk(root, top, folder);
-  const names = found.map((file) => prefix + file);
+  const names = (known && !isForeign ? known : await listByWalk(root, top, folder)).map((file) => prefix + file);
   return names.filter((file) => !NEVER_LISTED.test(file)).sort();
 }
 

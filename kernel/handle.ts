@@ -142,7 +142,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     get signal() {
       return (own.unload ??= new AbortController()).signal;
     },
-    io: ioOf(core),
+    io: (core.pluginIo ??= ioOf(core)),
     programs: programs(core.options.root, core.io.env),
     events: core.events,
     fetch(url, init) {
@@ -175,8 +175,9 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     command: (command) => one(own, "command", core.commands, command),
     provider: (provider) => one(own, "provider", core.providers, provider),
     flag: (flag) => {
-      const others = [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));
-      const taken = flag.short && [...FLAGS, ...others, ...own.flags].find(({ short, name }) => short === flag.short && name !== flag.name);
+      const others = () => [...core.flags.values()].flatMap((other) => (other.owner === owner ? [] : other.value));
+      const taken =
+        flag.short && [...FLAGS, ...others(), ...own.flags].find(({ short, name }) => short === flag.short && name !== flag.name);
       if (taken) throw fault(`flag '${flag.name}' has the short form -${flag.short} of --${taken.name}. Choose another.`);
       one(own, "flag", core.flags, flag);
       own.flags.push(flag);

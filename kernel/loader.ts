@@ -55,17 +55,17 @@ const bundle = async ({ options }: Core): Promise<Record<string, unknown>> =>
 /** All plugins; the settings say which are disabled. */
 function findPlugins(core: Core, bundled: object): Loaded[] {
   const named = Object.keys(bundled).map((name) => ({ ...pluginAt(path.join(SELF, "plugins.js"), "zz"), name }));
-  const own = core.options.bare || BUILT ? named : zzsIn(path.join(SELF, "plugins"));
+  const own = core.options.bare || BUILT ? named : (inCheckout ??= zzsIn()).map((one) => ({ ...one, undo: [], stamps: new Map() }));
   const found = [...own, ...othersBesides(core, own)];
-  const { disabled = [] } = core.options.settings;
-  for (const plugin of found) if (disabled.includes(plugin.name)) plugin.disabled = true;
+  for (const plugin of found) if (core.options.settings.disabled?.includes(plugin.name)) plugin.disabled = true;
   return found;
 }
 
+let inCheckout: Loaded[] | undefined;
 /** A checkout is its own home: plugins that were not part of the build are the person's. */
-function zzsIn(folder: string): Loaded[] {
+function zzsIn(): Loaded[] {
   const built = tryTo(() => JSON.parse(textOf(path.join(PACKAGE, "dist", "plugins.json"))) as string[]);
-  return pluginsIn(folder, "zz").filter(({ name }) => built?.includes(name) ?? true);
+  return pluginsIn(path.join(SELF, "plugins"), "zz").filter(({ name }) => built?.includes(name) ?? true);
 }
 
 /** The person's plugins: those of the home, of a trusted project, and those named by flags. */

@@ -9,6 +9,7 @@ import { openFiles } from "./files.ts";
 import { allFlags } from "./flags.ts";
 import { effectOf } from "./gate.ts";
 import { gitOf } from "./git.ts";
+import { ioOf } from "./handle.ts";
 import { refreshPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { allProviders, endpointOf, listModels, modelNamed } from "./models.ts";
@@ -35,6 +36,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
   });
   const ctx: Ctx = Object.assign(made, {
     ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
+    io: ioOf(core),
     permissions: permissions(core),
     programs: programs(root, core.io.env),
     sessions: sessions({ core, chat }),

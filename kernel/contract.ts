@@ -47,13 +47,12 @@ export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; head
 }
 
 /** What a running tool, command or layer can reach: the turn, not the kernel. */
-export interface Ctx {
+export interface Ctx extends Pick<Zz, "io" | "programs"> {
   readonly root: string; // the project
   readonly signal: AbortSignal; // aborts on Ctrl+C
   readonly chat: Chat;
   readonly files: Files;
   readonly permissions: Permissions;
-  readonly programs: Programs;
   readonly git: Git;
   readonly sessions: Sessions;
   readonly settings: Preferences;

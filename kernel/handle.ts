@@ -117,8 +117,12 @@ function openStage(plugin: Loaded): Stage {
   };
 }
 
-const ioOf = ({ io, io: { stdout, stderr, cwd } }: Core): PluginIo =>
-  Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable: (name: string) => io.env[name] });
+export function ioOf(core: Core): PluginIo {
+  const { io, pluginIo } = core;
+  const { stdout, stderr, cwd } = io;
+  const variable = (name: string) => io.env[name];
+  return pluginIo ?? (core.pluginIo = Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable }));
+}
 
 /** The plugin that registers something. `unload` is created on first use, since few plugins need it. */
 interface Owner {
@@ -142,7 +146,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
     get signal() {
       return (own.unload ??= new AbortController()).signal;
     },
-    io: (core.pluginIo ??= ioOf(core)),
+    io: ioOf(core),
     programs: programs(core.options.root, core.io.env),
     events: core.events,
     fetch(url, init) {

@@ -74,17 +74,17 @@ async function copy(rest: string, ctx: Ctx): Promise<void> {
   const text = from[Number(digits) - 1];
   if (text === undefined)
     throw new Error(`Cannot copy ${rest}: there ${from.length === 1 ? "is" : "are"} ${from.length || "none"}.`);
-  const means = [...(toTerminal(text) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
+  const means = [...(toTerminal(text, ctx) ? ["the terminal"] : []), ...(await toPrograms(text, ctx))];
   if (!means.length)
     throw new Error("Cannot copy: there is no terminal, nor wl-copy, xclip, pbcopy or clip.exe. /save FILE writes it.");
   note(`Copied ${plural(text.length, "character")} (through ${means.join(" and ")}).`);
 }
 
 /** OSC 52 also reaches the clipboard of another machine. There is no way to know whether the terminal supports it. */
-function toTerminal(text: string): boolean {
+function toTerminal(text: string, { io }: Ctx): boolean {
   const bytes = Buffer.from(text);
-  const screen = [process.stdout, process.stderr].find((stream) => stream.isTTY);
-  if (!screen || process.env.TERM === "dumb" || bytes.length > MAX_OSC_BYTES) return false;
+  const screen = [io.stdout, io.stderr].find((stream) => stream.isTTY);
+  if (!screen || io.variable("TERM") === "dumb" || bytes.length > MAX_OSC_BYTES) return false;
   screen.write(`\x1b]52;c;${bytes.toString("base64")}\x07`);
   return true;
 }

@@ -80,20 +80,25 @@ function refusal(line: string): Error {
  * Runs a command and returns its output; empty if nothing was kept. Ctrl+C goes to the command: the terminal sends it,
  * and zz ignores it meanwhile.
  */
-async function run(words: string, whole: boolean, { root, signal, programs }: Ctx, kept: Variables): Promise<string> {
+async function run(
+  words: string,
+  whole: boolean,
+  { root, io, signal, programs }: Ctx,
+  kept: Variables,
+): Promise<string> {
   const started = performance.now();
   const child = programs.start(...shellFor(words), {
     cwd: root,
     env: { ...process.env, ...kept },
     ownPath: true,
-    stdio: whole ? "inherit" : ["inherit", "pipe", "pipe"],
+    stdio: whole ? [fdOf(io.stdin), fdOf(io.stdout), fdOf(io.stderr)] : [fdOf(io.stdin), "pipe", "pipe"],
     windowsVerbatimArguments: true,
   });
   const output = bothEnds();
   let last = 10; // the last byte that was shown
   for (const [from, to] of [
-    [child.stdout, process.stdout],
-    [child.stderr, process.stderr],
+    [child.stdout, io.stdout],
+    [child.stderr, io.stderr],
   ] as const)
     from?.on("data", (bytes: Buffer) => {
       to.write(bytes);
@@ -113,7 +118,7 @@ async function run(words: string, whole: boolean, { root, signal, programs }: Ct
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    process.stderr.write(`${last === 10 ? "" : "\n"}${reset()}${dim(`${how} · ${seconds} s`)}\n`);
+    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${dim(io, `${how} · ${seconds} s`)}\n`);
     return plain(output.text());
   } finally {
     signal.removeEventListener("abort", stop);
@@ -133,9 +138,11 @@ const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =
   Promise.all(streams.map((stream) => stream && new Promise((resolve) => stream.on("close", resolve))));
 
 /** A program that was killed may have left the cursor hidden and colours on. */
-const reset = (): string => (process.env.TERM === "dumb" ? "" : "\x1b[0m\x1b[?25h");
-const dim = (text: string): string =>
-  process.env.NO_COLOR || process.env.TERM === "dumb" ? text : `\x1b[2m${text}\x1b[22m`;
+const reset = ({ variable }: Ctx["io"]): string => (variable("TERM") === "dumb" ? "" : "\x1b[0m\x1b[?25h");
+const dim = ({ variable }: Ctx["io"], text: string): string =>
+  variable("NO_COLOR") || variable("TERM") === "dumb" ? text : `\x1b[2m${text}\x1b[22m`;
+/** The command gets the very terminal that zz has. */
+const fdOf = (stream: object): number | "inherit" => (stream as { fd?: number }).fd ?? "inherit";
 
 /** Keeps both ends of an output, so that a flood does not fill the memory. */
 function bothEnds() {

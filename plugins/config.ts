@@ -29,7 +29,7 @@ export default (zz: Zz) => {
     complete,
     async run(rest, ctx) {
       const [, name = "", value = ""] = /^(\S*)\s*(.*)$/s.exec(rest) ?? [];
-      if (!name) return ctx.note(table(ctx.settings.list()));
+      if (!name) return ctx.note(table(ctx.settings.list(), terminalColumns(ctx.io) - 1));
       if (name === "schema" && !value) return schema(ctx);
       if (name === "unset") return set(ctx, value.trim(), undefined);
       if (value === "--reset") return set(ctx, name, undefined);
@@ -51,8 +51,7 @@ export const shown = (value: unknown): string => (value === undefined ? "not set
 const inForce = ({ value, default: otherwise }: Setting): string =>
   value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
 
-function table(settings: Setting[]): string {
-  const room = terminalColumns() - 1;
+function table(settings: Setting[], room: number): string {
   const rows = settings.map((setting) => {
     const { name, about = "" } = setting;
     return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;

@@ -142,9 +142,9 @@ function goOn(_: string, { chat }: Ctx): void {
   chat.send(isAnswer ? REST_OF_ANSWER : REST_OF_WORK);
 }
 
-function tree(_: string, { chat, note }: Ctx): void {
+function tree(_: string, { chat, io, note }: Ctx): void {
   const { entries, branch } = chat.tree();
-  const lines = drawTree(entries, branch, terminalColumns());
+  const lines = drawTree(entries, branch, terminalColumns(io));
   const here = branch.some(isUserEntry) ? "● this branch" : "No branch is in use";
   note(lines.length ? [...lines, `${here}; /back #ID goes there.`].join("\n") : "Nothing was said yet.");
 }

@@ -10,6 +10,7 @@ import {
   errnoSentence,
   keptVariables,
   MIN_VALUE_CHARS,
+  pickerStreams,
   stampOf,
   tryTo,
   usage,
@@ -356,23 +357,23 @@ async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
   const message = `Value of ${name}:`;
   if (!ctx.ask)
     throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);
-  if (ctx.terminal && process.env.TERM !== "dumb") return ctx.terminal(() => askPassword(message, ctx.signal));
+  if (ctx.terminal && ctx.io.variable("TERM") !== "dumb") return ctx.terminal(() => askPassword(message, ctx));
   const echo = (how: string) => void ctx.programs.run("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
   echo("-echo");
   try {
     return (await ctx.ask(`${message} (hidden) `)).trim();
   } finally {
     echo("echo");
-    process.stderr.write("\n"); // the Enter was hidden too
+    ctx.io.stderr.write("\n"); // the Enter was hidden too
   }
 }
 
-async function askPassword(message: string, signal: AbortSignal): Promise<string | undefined> {
+async function askPassword(message: string, { io, signal }: Ctx): Promise<string | undefined> {
   const [{ password }, { emitKeypressEvents }] = await Promise.all([
     import("@inquirer/prompts"),
     import("node:readline"),
   ]);
-  const { stdin } = process;
+  const { stdin, stdout } = io;
   const left = new AbortController();
   const press = (_: unknown, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
     if (name === "escape" || (ctrl && (name === "c" || name === "d"))) left.abort();
@@ -381,7 +382,9 @@ async function askPassword(message: string, signal: AbortSignal): Promise<string
   stdin.on("keypress", press);
   try {
     const how = { message, mask: "*", toggleMask: false } as const;
-    return (await password(how, { signal: AbortSignal.any([signal, left.signal]) })).trim();
+    return (
+      await password(how, { ...pickerStreams(stdin, stdout), signal: AbortSignal.any([signal, left.signal]) })
+    ).trim();
   } catch (error) {
     if (left.signal.aborted || signal.aborted) return undefined;
     throw error;

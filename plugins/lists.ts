@@ -38,7 +38,7 @@ export default (zz: Zz) => {
     short: "h",
     group: "about zz",
     description: "this page",
-    run: (_, { about }) => ({ text: help(about.flags, Math.min(terminalColumns(), MAX_COLUMNS)) }),
+    run: (_, { about, io }) => ({ text: help(about.flags, Math.min(terminalColumns(io), MAX_COLUMNS)) }),
   });
   for (const [name, { list, ...row }] of Object.entries(LISTS)) zz.flag({ name, ...row, run: (_, ctx) => list(ctx) });
   zz.command({
@@ -48,7 +48,8 @@ export default (zz: Zz) => {
     examples: { "/tools": "list them", "/tools grep": "show what grep does and takes" },
     group: "settings",
     complete: (typed, { about }) => about.tools.filter(({ name }) => name.includes(typed)),
-    run: (rest, { about, note }) => note(rest ? tool(rest, about) : narrow(toolRows(about), availableColumns())),
+    run: (rest, { about, io, note }) =>
+      note(rest ? tool(rest, about, availableColumns(io)) : narrow(toolRows(about), availableColumns(io))),
   });
   zz.command({
     name: "plugins",
@@ -66,7 +67,10 @@ export default (zz: Zz) => {
       const [, verb, name] = /^(enable|disable)(?:\s+(\S+))?$/.exec(rest) ?? [];
       if (verb && !name) ctx.note(`Name a plugin: /plugins ${verb} NAME. /plugins lists them.`);
       else if (name) await switchPlugin(name, verb === "enable", ctx);
-      else ctx.note(rest ? plugin(rest, ctx.about, availableColumns()) : plugins(ctx.about, availableColumns()));
+      else {
+        const columns = availableColumns(ctx.io);
+        ctx.note(rest ? plugin(rest, ctx.about, columns) : plugins(ctx.about, columns));
+      }
     },
   });
   zz.command({
@@ -93,7 +97,7 @@ export default (zz: Zz) => {
       ...about.commands.filter(({ name }) => name.startsWith(typed.replace(/^\//, ""))),
       ...[...sections(about).keys(), "all"].filter((name) => name.startsWith(typed)).map((name) => ({ name })),
     ],
-    run: (rest, { about, note }) => note(helpOn(rest.replace(/^\//, ""), about)),
+    run: (rest, ctx) => ctx.note(helpOn(rest.replace(/^\//, ""), ctx)),
   });
   zz.flag({
     name: "completion",
@@ -104,18 +108,19 @@ export default (zz: Zz) => {
   });
 };
 
-const availableColumns = (): number => terminalColumns() - 1;
+const availableColumns = (io: Ctx["io"]): number => terminalColumns(io) - 1;
 
 /** The help on a command or group; without an argument the whole page, if it fits the terminal. */
-function helpOn(given: string, about: About): string {
-  const whole = page(about, availableColumns());
-  const fits = whole.split("\n").length < (process.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
+function helpOn(given: string, { about, io }: Ctx): string {
+  const columns = availableColumns(io);
+  const whole = page(about, columns);
+  const fits = whole.split("\n").length < (io.stderr.rows ?? Number.POSITIVE_INFINITY) - 1;
   if (given === "all" || (!given && fits)) return whole;
-  if (!given) return overview(about, availableColumns());
+  if (!given) return overview(about, columns);
   const all = sections(about);
   const isCommand = about.commands.some(({ name }) => name === given);
   const group = isCommand ? undefined : [...all.keys()].find((name) => [name, ...name.split(" ")].includes(given));
-  return group ? section(group, all.get(group)!, availableColumns()) : one(given, about);
+  return group ? section(group, all.get(group)!, columns) : one(given, about, columns);
 }
 
 type Known = Pick<About, "commands" | "keys"> & Partial<Pick<About, "plugins">>;
@@ -199,10 +204,10 @@ function keyRow(given: string, known: Known): Row | undefined {
   return given ? rows.find(isIt) : undefined;
 }
 
-function one(given: string, { commands, plugins, keys }: About): string {
+function one(given: string, { commands, plugins, keys }: About, room: number): string {
   const command = commands.find(({ name }) => name === given);
   const key = keyRow(given, { commands, plugins, keys });
-  if (!command && key) return columns([key], availableColumns()).join("\n");
+  if (!command && key) return columns([key], room).join("\n");
   if (!command) {
     const near = commands
       .filter(({ name }) => name.includes(given) || given.includes(name))
@@ -215,8 +220,8 @@ function one(given: string, { commands, plugins, keys }: About): string {
   const file = plugins.find((plugin) => plugin.name === owner && plugin.from !== "zz")?.file;
   return [
     `/${name} ${usage}`.trimEnd(),
-    ...wrapped(description, availableColumns() - 2).map((line) => `  ${line}`),
-    ...columns(Object.entries(examples), availableColumns()),
+    ...wrapped(description, room - 2).map((line) => `  ${line}`),
+    ...columns(Object.entries(examples), room),
     `  group: ${group}; plugin: ${owner}${file ? ` (${file})` : ""}`,
   ].join("\n");
 }
@@ -224,7 +229,7 @@ function one(given: string, { commands, plugins, keys }: About): string {
 const toolRows = ({ tools }: About): string => table(tools.map(({ name, description }) => [name, description]));
 
 /** A tool's description and parameters. */
-function tool(given: string, { tools }: About): string {
+function tool(given: string, { tools }: About, room: number): string {
   const found = tools.find(({ name }) => name === given);
   if (!found) {
     const near = tools.filter(({ name }) => name.includes(given)).map(({ name }) => name);
@@ -239,13 +244,8 @@ function tool(given: string, { tools }: About): string {
     const optional = required.includes(param) ? "" : ", optional";
     return [param, `${kind}${optional}${about ? `: ${about}` : ""}`];
   });
-  const lines = wrapped(description, availableColumns() - 2).map((line) => `  ${line}`);
-  return [
-    `${name} (${owner})`,
-    ...lines,
-    ...(rows.length ? ["takes:"] : []),
-    ...columns(rows, availableColumns()),
-  ].join("\n");
+  const lines = wrapped(description, room - 2).map((line) => `  ${line}`);
+  return [`${name} (${owner})`, ...lines, ...(rows.length ? ["takes:"] : []), ...columns(rows, room)].join("\n");
 }
 
 type Plugin = About["plugins"][number];

@@ -130,10 +130,10 @@ function forTasks({ settings }: Ctx): string[] {
 }
 
 /** A picker needs a terminal that can move its cursor. */
-const canPick = ({ terminal }: Ctx): boolean => Boolean(terminal) && process.env.TERM !== "dumb";
+const canPick = ({ io, terminal }: Ctx): boolean => Boolean(terminal) && io.variable("TERM") !== "dumb";
 
 async function pick(ctx: Ctx): Promise<string | undefined> {
-  const { about, chat, note, terminal, signal } = ctx;
+  const { about, chat, io, note, terminal, signal } = ctx;
   const { models, failures } = await about.models(true);
   if (!models.length) failures.forEach(note);
   if (!models.length)
@@ -144,7 +144,7 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   return terminal!(() =>
     search(
       { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model, theme: pickerTheme },
-      pickerContext(signal),
+      pickerContext(signal, io),
     ),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no

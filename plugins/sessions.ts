@@ -136,12 +136,12 @@ function sessionNamed(given: string, { sessions }: Ctx): Listed {
 
 // Lists
 
-function list({ sessions, chat, root, note }: Ctx, everywhere = false): void {
+function list({ sessions, chat, io, root, note }: Ctx, everywhere = false): void {
   const headers = sessions.list();
   const here = headers.filter((header) => header.root === root);
   const away = headers.filter((header) => header.root !== root);
   const short = shortIds(headers);
-  const columns = terminalColumns() - 1;
+  const columns = terminalColumns(io) - 1;
   const lines = (everywhere ? here : here.slice(0, MAX_ROWS)).map((header) => lineOf(header, short, chat.id, columns));
   if (lines.length) lines.unshift(`${root}:`);
   if (everywhere)
@@ -187,7 +187,7 @@ const MAX_FOUND = 12; // sessions
 const MAX_FUZZY_CHARS = 200; // of a line that is searched for something similar
 
 /** Lines with all the words; similar lines only if there are none. */
-async function search(words: string, { sessions, note }: Ctx): Promise<void> {
+async function search(words: string, { sessions, io, note }: Ctx): Promise<void> {
   if (!words) throw new Error("Cannot search for nothing: give words, /sessions search WORDS.");
   const headers = sessions.list();
   const short = shortIds(headers);
@@ -195,7 +195,7 @@ async function search(words: string, { sessions, note }: Ctx): Promise<void> {
   const exact = lines.filter(({ text }) => holds(text, words));
   const hits = exact.length ? exact : await similar(lines, words);
   if (!hits.length) return note(`Nothing like '${words}' was said in ${headers.length} conversations.`);
-  const columns = terminalColumns() - 1;
+  const columns = terminalColumns(io) - 1;
   const bySession = [...Map.groupBy(hits, ({ header }) => header.id).values()];
   const shown = bySession.slice(0, MAX_FOUND).flatMap((some) => {
     const places = some.filter(({ id }) => id).slice(0, 2);
@@ -252,7 +252,7 @@ function begin(_: string, { sessions, chat, note }: Ctx): void {
 }
 
 async function load(given: string, ctx: Ctx): Promise<void> {
-  const { sessions, chat, note } = ctx;
+  const { sessions, chat, io, note } = ctx;
   const header = given ? sessionNamed(given, ctx) : await pick(ctx);
   if (!header) return;
   if (header.id === chat.id) return note("That is this conversation.");
@@ -264,16 +264,16 @@ async function load(given: string, ctx: Ctx): Promise<void> {
     `Now in “${header.title}”: ${count}, ${chat.model}.${header.root === ctx.root ? "" : ` It was begun in ${header.root}.`}`,
   );
   if (!last) return;
-  const start = (text = "") => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 1) * 2);
+  const start = (text = "") => clip(oneLine(text.slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 1) * 2);
   note(`You: ${start(said.at(-1)?.text)}\nzz: ${start(last.text)}`);
 }
 const MAX_QUOTED_CHARS = 4_000; // of a message: measuring all of a long one takes time
 
-async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Promise<Listed | undefined> {
+async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): Promise<Listed | undefined> {
   const all = sessions.list().filter(({ id }) => id !== chat.id);
   const headers = [...all.filter((one) => one.root === root), ...all.filter((one) => one.root !== root)];
   if (!headers.length) return void note("There is no other conversation.");
-  if (!terminal || process.env.TERM === "dumb")
+  if (!terminal || io.variable("TERM") === "dumb")
     throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
   const [{ search }, { default: Fuse }] = await Promise.all([import("@inquirer/prompts"), import("fuse.js")]);
   const short = shortIds(headers);
@@ -281,11 +281,11 @@ async function pick({ sessions, chat, root, terminal, signal, note }: Ctx): Prom
   const source = (term = "") =>
     (term ? fuse.search(term).map(({ item }) => item) : headers).map((header) => ({
       value: header,
-      name: lineOf(header, short, null, terminalColumns() - 5),
+      name: lineOf(header, short, null, terminalColumns(io) - 5),
       short: clip(header.title, 40),
     }));
   return terminal(() =>
-    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, pickerContext(signal)),
+    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, pickerContext(signal, io)),
   ).catch((error) => {
     if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
     throw error;

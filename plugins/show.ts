@@ -57,10 +57,10 @@ async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>):
   if (!result) throw new Error(`Cannot show '${rest}': say a number from 1 (the last) to ${results.length}.`);
   const file = files.get(result.call.id);
   const whole = (file && beginningOf(file)) || result.text;
-  const columns = terminalColumns();
+  const columns = terminalColumns(ctx.io);
   const rows = wrap(whole.trimEnd(), columns - 1);
-  const text = [titleOf(result), ...rows].join("\n");
-  const fits = rows.length < (process.stderr.rows || 24) - 3;
+  const text = [clip(titleOf(result), columns - 1), ...rows].join("\n");
+  const fits = rows.length < (ctx.io.stderr.rows || 24) - 3;
   if (fits || !ctx.ask) return ctx.note(text);
   await ctx.ask(`${text}\n── ${plural(rows.length, "row")} · Enter goes back `, "q");
 }
@@ -68,7 +68,7 @@ async function show(rest: string, ctx: Ctx, files: ReadonlyMap<string, string>):
 const titleOf = ({ call: { name, args = {} } }: Shown): string => {
   const [first = ""] = Object.values(args);
   const what = typeof first === "string" ? first : JSON.stringify(first);
-  return clip(oneLine(`■ ${name} ${what.slice(0, 500)}`), terminalColumns() - 1);
+  return oneLine(`■ ${name} ${what.slice(0, 500)}`);
 };
 
 /** As much as anybody reads; undefined when it is gone. */

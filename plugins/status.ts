@@ -18,7 +18,8 @@ export default (zz: Zz) => {
     name: "status",
     description: "the session, the model, and what was done so far",
     group,
-    run: async (_, ctx) => ctx.note(aligned(await status(ctx, since, refused.count, errors))),
+    run: async (_, ctx) =>
+      ctx.note(aligned(await status(ctx, since, refused.count, errors), terminalColumns(ctx.io) - 1)),
   });
   zz.command({
     name: "context",
@@ -47,7 +48,7 @@ export default (zz: Zz) => {
 };
 
 /** Two columns: names, and texts wrapped next to them; in a narrow terminal below them. */
-export function aligned(rows: [name: string, text: string][], room = terminalColumns() - 1): string {
+export function aligned(rows: [name: string, text: string][], room: number): string {
   const indent = room < 50 ? 2 : 14;
   return rows
     .flatMap(([name, text]) => {
@@ -172,7 +173,7 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const real = chat.used === undefined ? "" : ` The last request and its answer took ${chat.used}.`;
   const sum = `About ${all} tokens${window ? ` of ${window} (${percent(all, window)})` : ""}.${real}${noWindow}`;
   const files = filesRead(chat.messages);
-  const columns = terminalColumns() - 1;
+  const columns = terminalColumns(ctx.io) - 1;
   const drawn = sent.flatMap(({ text }) => drawnIn(text));
   const named = (what: string, all: string[]) => (all.length ? wrap(`${what}: ${all.join(", ")}.`, columns) : []);
   const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];

@@ -66,16 +66,16 @@ function undoable({ files }: Ctx): Choice[] {
 }
 
 /** Shows a change in colours, or page by page if it is longer than the screen. */
-async function showDiff(zz: Zz, rest: string, { files, ask, note }: Ctx): Promise<void> {
+async function showDiff(zz: Zz, rest: string, { files, io, ask, note }: Ctx): Promise<void> {
   const diff = await files.diff(/^\d+$/.test(rest) ? Number(rest) : Number.NaN).catch((error: Error) => {
     throw new Error(error.message.replace("NaN", `'${rest}'`));
   });
   const plain = stripVTControlCharacters(diff);
   if (!ask) return note(plain);
-  const columns = terminalColumns();
+  const columns = terminalColumns(io);
   const rows = plain.split("\n").flatMap((row) => wrap(row, columns)).length;
-  const isShort = rows < (process.stderr.rows || 24) - 2;
-  if (isShort && plain.split("\n").every((row) => width(row) <= columns)) zz.io.stderr.write(`${zz.veil(diff)}\n`);
+  const isShort = rows < (io.stderr.rows || 24) - 2;
+  if (isShort && plain.split("\n").every((row) => width(row) <= columns)) io.stderr.write(`${zz.veil(diff)}\n`);
   else if (isShort)
     note(plain); // wrapped between words
   else await ask(`${plain}\n── Enter goes back `, "q");

@@ -1,4 +1,4 @@
-import type { Usage } from "../kernel/contract.ts";
+import type { PluginIo, Usage } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
@@ -36,17 +36,23 @@ export const pickerTheme = {
   style: { keysHelpTip: (keys: [string, string][]) => [...keys, ["esc", "leave"]].map((key) => key.join(" ")).join(" · ") },
 };
 
+/** A terminal as a picker gets it: the streams of the terminal outlive the picker, which ends its output. */
+export const pickerStreams = (input: NodeJS.ReadableStream, output: NodeJS.WritableStream) => ({
+  input,
+  output: Object.create(output, { end: { value: () => {} } }) as NodeJS.WritableStream,
+});
+
 /** Where a picker is shown; it erases itself if the person leaves it. One for each. */
-export function pickerContext(signal?: AbortSignal) {
+export function pickerContext(signal?: AbortSignal, { stdin, stderr }: Pick<PluginIo, "stdin" | "stderr"> = process) {
   let hasLeft = false;
   const see = (_: unknown, key?: { name?: string; ctrl?: boolean }) =>
     void (hasLeft = key?.name === "escape" || (key?.ctrl === true && /^[cd]$/.test(key.name ?? "")));
-  process.stdin.on("keypress", see);
+  stdin.on("keypress", see);
   return {
-    output: process.stderr,
+    ...pickerStreams(stdin, stderr),
     ...(signal && { signal }),
     get clearPromptOnDone(): boolean {
-      process.stdin.off("keypress", see); // it is asked for at the end
+      stdin.off("keypress", see); // it is asked for at the end
       return hasLeft || signal?.aborted === true;
     },
   };

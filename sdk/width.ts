@@ -1,5 +1,6 @@
 // Widths on the screen in columns, with wide characters, emoji and styles.
 import { createRequire } from "node:module";
+import type { PluginIo } from "../kernel/contract.ts";
 
 /** The columns that a text takes; colours and links take none. */
 export function width(text: string): number {
@@ -73,13 +74,14 @@ function partsOf(word: string): string[] {
 }
 
 /** The columns of the person's terminal; 80 without one. */
-export const terminalColumns = (): number => process.stderr.columns || 80;
+export const terminalColumns = ({ stderr }: Pick<PluginIo, "stderr"> = process): number => stderr.columns || 80;
 
 /** Whether the terminal rewraps the line at its cursor when it is resized; others keep the rows, and the cursor in its row. */
-export function rewrapsLines(env: NodeJS.ProcessEnv): boolean {
-  const { TERM = "", TERM_PROGRAM = "" } = env;
-  if (env.TMUX || /^tmux/.test(TERM)) return true;
-  if (/^(iTerm\.app|WezTerm|ghostty|Apple_Terminal)$/.test(TERM_PROGRAM)) return true;
-  if (TERM_PROGRAM) return false; // the terminal of VS Code keeps the cursor's row
-  return Boolean(env.VTE_VERSION || env.KITTY_WINDOW_ID || env.WT_SESSION || env.ALACRITTY_WINDOW_ID || env.KONSOLE_VERSION);
+export function rewrapsLines(env: NodeJS.ProcessEnv | PluginIo["variable"]): boolean {
+  const of = typeof env === "function" ? env : (name: string) => env[name];
+  const program = of("TERM_PROGRAM") ?? "";
+  if (of("TMUX") || /^tmux/.test(of("TERM") ?? "")) return true;
+  if (/^(iTerm\.app|WezTerm|ghostty|Apple_Terminal)$/.test(program)) return true;
+  if (program) return false; // the terminal of VS Code keeps the cursor's row
+  return ["VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "ALACRITTY_WINDOW_ID", "KONSOLE_VERSION"].some(of);
 }

@@ -85,7 +85,7 @@ async function showEvidence(answer: string, ctx: Ctx): Promise<string> {
     ctx.note(`The answer names nothing that could be looked up: no file, symbol, line or code.${left}`);
     return "It names nothing that could be looked up.";
   }
-  ctx.note([`${summary(found)}${left}`, ...(await fitToTerminal(rowsOf(found, signs(ctx))))].join("\n"));
+  ctx.note([`${summary(found)}${left}`, ...(await fitToTerminal(ctx, rowsOf(found, signs(ctx))))].join("\n"));
   return [...rowsOf(found, WORDS), left.trim()].filter(Boolean).join("\n");
 }
 
@@ -108,16 +108,16 @@ function rowsOf(found: Finding[], signs: typeof SIGNS): string[] {
   });
 }
 
-function signs({ settings }: Ctx): typeof SIGNS {
+function signs({ io, settings }: Ctx): typeof SIGNS {
   const plain = settings.list().find(({ name }) => name === "display.plain")?.value;
-  return plain || process.env.TERM === "dumb" ? WORDS : SIGNS;
+  return plain || io.variable("TERM") === "dumb" ? WORDS : SIGNS;
 }
 
 /** On a terminal each finding takes one row. */
-async function fitToTerminal(rows: string[]): Promise<string[]> {
-  if (!process.stderr.isTTY) return rows;
+async function fitToTerminal({ io }: Ctx, rows: string[]): Promise<string[]> {
+  if (!io.stderr.isTTY) return rows;
   const { clip, terminalColumns } = await import("zz/text");
-  const columns = Math.max(20, terminalColumns() - 1);
+  const columns = Math.max(20, terminalColumns(io) - 1);
   return rows.map((row) => clip(row, columns));
 }
 

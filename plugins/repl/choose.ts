@@ -1,11 +1,12 @@
 // A picker for lists, and a prompt for secrets that hides what is typed. Both need a terminal whose cursor moves.
-import type { Choice } from "zz";
+import type { Choice, Zz } from "zz";
 import { clean, pickerContext, pickerTheme, terminalColumns, wrap } from "zz/text";
 
-export const canChoose = (): boolean => process.env.TERM !== "dumb";
+export const canChoose = (io: Zz["io"]): boolean => io.variable("TERM") !== "dumb";
 
 /** Lets the person choose; typing narrows the list. Undefined if they left it. */
 export async function pick(
+  io: Zz["io"],
   question: string,
   choices: readonly (string | Choice)[],
   signal?: AbortSignal,
@@ -20,19 +21,19 @@ export async function pick(
     `${row.name} ${row.description ?? ""}`.toLowerCase().includes(term.toLowerCase());
   const source = (term = "") => rows.filter((row) => holds(row, term));
   return orLeft(
-    search({ message: wrapped(question), pageSize: 10, source, theme: pickerTheme }, pickerContext(signal)),
+    search({ message: wrapped(io, question), pageSize: 10, source, theme: pickerTheme }, pickerContext(signal, io)),
   );
 }
 
 /** Asks for a line without showing it; "" if the person left the prompt. */
-export async function secret(question: string, signal?: AbortSignal): Promise<string> {
+export async function secret(io: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
   const { password } = await import("@inquirer/prompts");
-  return (
-    (await orLeft(password({ message: wrapped(question), mask: "*", toggleMask: false }, pickerContext(signal)))) ?? ""
-  );
+  const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
+  return (await orLeft(password(how, pickerContext(signal, io)))) ?? "";
 }
 
-const wrapped = (question: string): string => wrap(clean(question.trim()), terminalColumns() - 3).join("\n");
+const wrapped = (io: Zz["io"], question: string): string =>
+  wrap(clean(question.trim()), terminalColumns(io) - 3).join("\n");
 
 /** Undefined instead of the error that Ctrl+C causes. */
 const orLeft = <T>(answered: Promise<T>): Promise<T | undefined> =>

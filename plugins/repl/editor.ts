@@ -29,7 +29,9 @@ const WINDOWS = process.platform === "win32";
 
 /** EDITOR may be a whole command line, so a shell starts it; zz never takes that shell from the project. */
 function start({ programs, io }: Zz, editor: string, file: string): number | null {
-  const stdio = ["inherit" as const, process.stderr.fd, "inherit" as const];
+  const stdio = [io.stdin, io.stderr, io.stderr].map(
+    (stream) => (stream as { fd?: number }).fd ?? ("inherit" as const),
+  );
   if (!WINDOWS) return programs.run("sh", ["-c", `${editor} '${file.replaceAll("'", `'\\''`)}'`], { stdio }).status;
   const line = ["/d", "/s", "/c", `"${editor} "${file}""`];
   return programs.run(io.variable("ComSpec") ?? "cmd.exe", line, { stdio, windowsVerbatimArguments: true }).status;

@@ -37,13 +37,16 @@ const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
 const ESCAPE = { escapeCodeTimeout: 50 }; // ms: a key that follows Escape within this time counts as Alt plus that key
 
 export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
-  const { stdout } = process;
-  const isDumb = process.env.TERM === "dumb";
-  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: (on: boolean) => setRaw({ isDumb }, on) });
+  const stdout = zz.io.stdout as NodeJS.WriteStream;
+  const isDumb = zz.io.variable("TERM") === "dumb";
+  const input = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: (on: boolean) => setRaw({ zz, isDumb }, on),
+  });
   const write = (...args: Parameters<typeof stdout.write>) => isScreenTaken(keyboard) || stdout.write(...args);
   const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } });
   const history = openHistory(host);
-  const others = process.stdout.listeners("resize");
+  const others = stdout.listeners("resize");
   const editor = openEditor(input, screen, isDumb, history);
   const keyboard: Keyboard = {
     ...{ zz, host, editor, screen, isDumb, history, onLeave },
@@ -75,8 +78,8 @@ function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: bool
 
 /** Sends all further input here. */
 function takeInput(keyboard: Keyboard, input: PassThrough): void {
-  const { editor, question, isDumb } = keyboard;
-  const { stdin, stdout } = process;
+  const { zz, editor, question, isDumb } = keyboard;
+  const { stdin, stdout } = zz.io;
   const keys = isDumb ? undefined : openKeys(keyboard);
   const reader = openPasteReader(
     (bytes) => {
@@ -95,12 +98,19 @@ function takeInput(keyboard: Keyboard, input: PassThrough): void {
   const end = () => editor.close();
   setRaw(keyboard, true);
   if (!isDumb) stdout.write(MARK_PASTES);
-  process.once("exit", () => isDumb || stdout.write(HIDE_PASTES + SHOW_CURSOR));
+  const restore = () => void (isDumb || stdout.write(HIDE_PASTES + SHOW_CURSOR));
+  process.once("exit", restore);
   stdin.on("data", keyboard.onInput).on("end", end).on("close", end);
+  editor.once("close", () => {
+    process.off("exit", restore);
+    restore();
+    stdin.off("data", keyboard.onInput).off("end", end).off("close", end).pause();
+  });
   stdin.on("error", () => {}); // the window was closed: setRawMode() fails, too
 }
 
-const setRaw = ({ isDumb }: { isDumb: boolean }, on: boolean): void => void (isDumb || process.stdin.setRawMode(on));
+const setRaw = ({ zz, isDumb }: Pick<Keyboard, "zz" | "isDumb">, on: boolean): void =>
+  void (isDumb || (zz.io.stdin as NodeJS.ReadStream).setRawMode(on));
 
 function takeLine(keyboard: Keyboard, line: string): void {
   const { zz, draft, history, pastes, queue } = keyboard;
@@ -155,7 +165,7 @@ export async function nextMessage(keyboard: Keyboard): Promise<string | undefine
 export function sendMessage(keyboard: Keyboard, text: string): void {
   keyboard.offer = undefined;
   keyboard.queue.push(text);
-  process.stdout.write(`${text}\n`);
+  keyboard.zz.io.stdout.write(`${text}\n`);
   keyboard.onChange();
 }
 
@@ -167,15 +177,15 @@ export async function promptForMessage(keyboard: Keyboard): Promise<void> {
   if (keyboard.isClosed || !keyboard.isPromptDue) return; // a turn has begun meanwhile
   keyboard.prompt = prompt;
   keepWords(keyboard);
-  if (queue.length) return void process.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
+  if (queue.length) return void keyboard.zz.io.stdout.write(`${prompt}${clean(queue[0]!)}\n`);
   mute(keyboard, false);
   showPrompt(keyboard, currentPrompt(keyboard));
 }
 
 /** Ctrl+C: ends a question without an answer, stops what runs, clears the input; twice within a second it leaves. */
 export function interrupt(keyboard: Keyboard): void {
-  const { editor, draft, host, question } = keyboard;
-  const { stdout } = process;
+  const { zz, editor, draft, host, question } = keyboard;
+  const { stdout } = zz.io;
   if (question.onLine) stdout.write("\n");
   const stopped = host.stop();
   if (stopped) keyboard.isCutShort = true;
@@ -196,7 +206,7 @@ export function interrupt(keyboard: Keyboard): void {
 
 /** Ctrl+Z: stops this program until the shell continues it. */
 function suspend(keyboard: Keyboard): void {
-  const { stdout } = process;
+  const { stdout } = keyboard.zz.io;
   stdout.write(HIDE_PASTES);
   setRaw(keyboard, false);
   process.once("SIGCONT", () => {
@@ -208,14 +218,14 @@ function suspend(keyboard: Keyboard): void {
 }
 
 /** Turns Escape into Ctrl+C, the only key with which pickers can be left. Editors read their keys themselves. */
-function leaveAtEscape(_: unknown, key?: { name?: string; meta?: boolean }): void {
-  if (key?.name === "escape") setImmediate(() => process.stdin.emit("keypress", "\x03", { name: "c", ctrl: true }));
+function leaveAtEscape(this: NodeJS.EventEmitter, _: unknown, key?: { name?: string; meta?: boolean }): void {
+  if (key?.name === "escape") setImmediate(() => this.emit("keypress", "\x03", { name: "c", ctrl: true }));
 }
 
 /** Leaves the terminal to what runs in `act`, such as an editor. */
 export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>): Promise<T> {
-  const { onInput, isDumb } = keyboard;
-  const { stdin, stdout } = process;
+  const { zz, onInput, isDumb } = keyboard;
+  const { stdin, stdout } = zz.io;
   if (keyboard.terminalUsers++ === 0) {
     stdin.off("data", onInput).pause();
     setRaw(keyboard, false);

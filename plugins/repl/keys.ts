@@ -178,7 +178,7 @@ function lineFor(keys: PluginKeys): Line {
 function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   const { keyboard } = keys;
   const { editor } = keyboard;
-  const { stdout } = process;
+  const { stdout, variable } = keyboard.zz.io;
   if (keys.areRowsShown) hideRows(keys);
   if (keyboard.isMuted || !text) return;
   const { columns = 80, rows: height = 24 } = stdout;
@@ -188,7 +188,9 @@ function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   const end = editor.getCursorPos();
   setLine(keyboard, line, cursor);
   const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
-  const rows = lines.map((line, i) => `\r\n${markChosen(clip(clean(line), columns - 2), i === chosen)}`);
+  const mark = (row: string) => (variable("NO_COLOR") ? row.replace(/^ {2}/, "> ") : `\x1b[7m${row} \x1b[27m`);
+  const cells = lines.map((line) => clip(clean(line), columns - 2));
+  const rows = cells.map((cell, i) => `\r\n${i === chosen ? mark(cell) : cell}`);
   readline.moveCursor(stdout, 0, end.rows - here.rows);
   stdout.write(rows.join(""));
   readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);
@@ -200,6 +202,3 @@ function hideRows(keys: PluginKeys): void {
   keys.areRowsShown = false;
   keys.keyboard.editor.prompt(true); // it clears what is below
 }
-
-const markChosen = (row: string, isChosen: boolean): string =>
-  !isChosen ? row : process.env.NO_COLOR ? row.replace(/^ {2}/, "> ") : `\x1b[7m${row} \x1b[27m`;

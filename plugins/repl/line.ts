@@ -112,7 +112,7 @@ export function insertPaste(keyboard: Keyboard, text: string): void {
 export function showNote(keyboard: Keyboard, text: string): void {
   const { zz, editor, question, isMuted, isClosed, isDumb } = keyboard;
   if (isMuted || question.onLine || question.onKey || isClosed || isDumb) return void say(zz, text);
-  const { stdout } = process;
+  const { stdout } = zz.io;
   const { rows } = editor.getCursorPos();
   readline.cursorTo(stdout, 0);
   readline.moveCursor(stdout, 0, -rows);

@@ -5,12 +5,12 @@ import { clip, oneLine, plural, terminalColumns, width } from "zz/text";
 const COMMAND = "sessions"; // continues another conversation
 
 /** The row that offers it, and the line that continues it; undefined if there is none. */
-export function lastConversation({ about, chat, root, sessions }: Ctx): { row: string; line: string } | undefined {
+export function lastConversation({ about, chat, io, root, sessions }: Ctx): { row: string; line: string } | undefined {
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
   const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title);
   if (!last) return undefined;
   const [head, tail] = ["Tab goes on with “", `”, ${ago(last.used)}`];
-  const room = terminalColumns() - 1 - width(head + tail);
+  const room = terminalColumns(io) - 1 - width(head + tail);
   return { row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`, line: `/${COMMAND} load ${last.id}` };
 }
 

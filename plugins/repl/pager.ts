@@ -3,7 +3,7 @@ import { width as widthOf } from "zz/text";
 import { keyOf } from "./screen.ts";
 
 /** Where a question is shown. */
-interface Screen {
+export interface Screen {
   write(text: string): void;
   press(settled: boolean): Promise<string>; // the next key; settled: ignores keys held down or typed ahead
   size(): { columns: number; rows: number };

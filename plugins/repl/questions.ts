@@ -2,7 +2,7 @@
 import timers from "node:timers/promises";
 import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
-import { putQuestion, rowsOf } from "./pager.ts";
+import { putQuestion, rowsOf, type Screen } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
@@ -19,13 +19,14 @@ export async function ask(keyboard: Keyboard, question: string, keys?: string): 
 async function askForKey(keyboard: Keyboard, question: string, keys: string, isOver: () => boolean): Promise<string> {
   await waitUntilNobodyTypes(keyboard);
   if (isOver()) return "";
-  if (!keyboard.isMuted) write("\n");
+  if (!keyboard.isMuted) write(keyboard, "\n");
   keepWords(keyboard);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  const words = async (first: string) => meant(keyboard, await readWords(first, press), keys);
+  const words = async (first: string) =>
+    meant(keyboard, await readWords({ ...screenOf(keyboard), press }, first), keys);
   const soon = () => keySoon(keyboard);
-  const key = keyOf(await putQuestion(question, keys, { size, write, press, soon, words }), keys);
-  write(keyboard.question.said ? "\n" : `${key}\n`);
+  const key = keyOf(await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words }), keys);
+  write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
   keyboard.question.isNo = key === "n";
   redraw(keyboard);
   return key;
@@ -48,7 +49,7 @@ async function askForKeyByLine(
   };
   keepWords(keyboard);
   const words = async (line: string) => meant(keyboard, line, keys);
-  return keyOf(await putQuestion(question, keys, { size, write: keep, press, words }), keys);
+  return keyOf(await putQuestion(question, keys, { ...screenOf(keyboard), write: keep, press, words }), keys);
 }
 
 /** The key that a typed line means: y for "yes", "" for an empty line, else n, with the line as the reason. */
@@ -59,7 +60,7 @@ function meant({ question }: Keyboard, text: string, keys: string): string {
 }
 
 /** Reads and shows a line until Enter; returns "" after Escape, or if all of it was deleted. */
-async function readWords(first: string, press: (settled: boolean) => Promise<string>): Promise<string> {
+async function readWords({ write, press }: Pick<Screen, "write" | "press">, first: string): Promise<string> {
   let text = "";
   const shorten = () => {
     const letter = [...text].at(-1) ?? "";
@@ -87,19 +88,25 @@ export function keepWords(keyboard: Keyboard): void {
 }
 
 async function askForLine(keyboard: Keyboard, question: string, isOver: () => boolean): Promise<string> {
-  const rows = rowsOf(clean(question), size().columns).map(({ text }) => text);
+  const rows = rowsOf(clean(question), screenOf(keyboard).size().columns).map(({ text }) => text);
   const head = rows.slice(0, -1).join("\n");
   if (!head) return readAnswer(keyboard, rows.at(-1)!);
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
-  if ((await putQuestion(head, undefined, { size, write, press })) === "on")
+  if ((await putQuestion(head, undefined, { ...screenOf(keyboard), press })) === "on")
     return readAnswer(keyboard, `\n${rows.at(-1)}`);
-  write("\n");
+  write(keyboard, "\n");
   redraw(keyboard);
   return "";
 }
 
-const write = (text: string): void => void process.stderr.write(text);
-const size = () => ({ columns: process.stderr.columns ?? 80, rows: process.stderr.rows ?? 24 });
+const write = ({ zz }: Keyboard, text: string): void => void zz.io.stderr.write(text);
+
+/** Where questions are shown. */
+function screenOf(keyboard: Keyboard) {
+  const { stderr } = keyboard.zz.io;
+  const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
+  return { size, write: (text: string) => write(keyboard, text) };
+}
 
 /** The next key. If settled is true, a key that is still held down does not count. */
 async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boolean): Promise<string> {
@@ -149,7 +156,7 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   setLine(keyboard, "");
   mute(keyboard, false);
   const rows = text.split("\n");
-  if (rows.length > 1) write(`${rows.slice(0, -1).join("\n")}\n`);
+  if (rows.length > 1) write(keyboard, `${rows.slice(0, -1).join("\n")}\n`);
   showPrompt(keyboard, rows.at(-1)!);
   const answer = await new Promise<string>((resolve) => (question.onLine = resolve));
   setLine(keyboard, line, cursor);

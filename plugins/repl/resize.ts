@@ -8,8 +8,8 @@ const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; 
 
 /** Handles resizing in place of readline, whose listener is removed. */
 export function followSize(keyboard: Keyboard, before: readonly unknown[]): void {
-  const { editor, screen, isDumb } = keyboard;
-  const { stdout } = process;
+  const { zz, editor, screen, isDumb } = keyboard;
+  const { stdout } = zz.io;
   if (isDumb) return;
   for (const listener of stdout.listeners("resize") as (() => void)[])
     if (!before.includes(listener)) stdout.off("resize", listener);
@@ -17,16 +17,18 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
   const drawAt = (columns: number | undefined) =>
     void Object.defineProperty(screen, "columns", { value: columns, configurable: true });
   drawAt(stdout.columns);
-  stdout.on("resize", () => {
+  const resized = () => {
     clearTimeout(timer);
     timer = setTimeout(settle, SETTLED_MS);
-  });
+  };
+  stdout.on("resize", resized);
+  editor.once("close", () => stdout.off("resize", resized));
 
   function settle(): void {
     if (keyboard.isClosed) return;
     const { rows } = editor.getCursorPos();
     drawAt(stdout.columns);
-    Object.assign(editor, { prevRows: rewrapsLines(process.env) ? editor.getCursorPos().rows : rows });
+    Object.assign(editor, { prevRows: rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows });
     editor._refreshLine();
     keyboard.onResized();
   }

@@ -5,7 +5,7 @@ import { clean, terminalColumns, wrap } from "zz/text";
 
 /** Shows a text to the person, wrapped between words. */
 export function say(zz: Zz, text: string): void {
-  const columns = terminalColumns();
+  const columns = terminalColumns(zz.io);
   const shown = clean(zz.veil(text))
     .split("\n")
     .flatMap((line) => wrap(line, columns));

@@ -42,9 +42,9 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     host.onEnd(end);
     host.meet({
       ask: (question, keys) => ask(keyboard, question, keys),
-      ...(canChoose() && {
-        secret: (question) => lendTerminal(keyboard, () => secret(question, host.ctx()?.signal)),
-        pick: (question, choices) => lendTerminal(keyboard, () => pick(question, choices, host.ctx()?.signal)),
+      ...(canChoose(zz.io) && {
+        secret: (question) => lendTerminal(keyboard, () => secret(zz.io, question, host.ctx()?.signal)),
+        pick: (question, choices) => lendTerminal(keyboard, () => pick(zz.io, question, choices, host.ctx()?.signal)),
       }),
       terminal: (act) => lendTerminal(keyboard, act),
       edit: async (text, name) =>
@@ -131,7 +131,7 @@ function sayHowToComeBack(zz: Zz, host: DialogHost): void {
   const { id, messages } = host.ctx()?.chat ?? {};
   if (id && messages?.length && !host.quiet) {
     const line = `To come back: zz -c (the last one here), or zz --session ${id}`;
-    say(zz, line.length < terminalColumns() ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
+    say(zz, line.length < terminalColumns(zz.io) ? line : line.replace(", or zz", ", or\nzz")); // a command in two rows cannot be copied
   }
 }
 
@@ -140,7 +140,7 @@ function before(keyboard: Keyboard, chat: Chat, command: string | undefined): st
   const { zz, host, isDumb, isMuted, queue } = keyboard;
   const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
   const last = isFree ? lastConversation(host.ctx()!) : undefined;
-  if (!last) return lastExchange(chat);
+  if (!last) return lastExchange(zz, chat);
   keyboard.offer = () => sendMessage(keyboard, last.line);
   return [last.row];
 }
@@ -148,10 +148,11 @@ function before(keyboard: Keyboard, chat: Chat, command: string | undefined): st
 const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
 
 /** The last message and answer, in at most two rows each; nothing in a new conversation. */
-function lastExchange({ messages }: Chat): string[] {
+function lastExchange({ io }: Zz, { messages }: Chat): string[] {
   const asked = messages.findLast((message) => message.role === "user" && !message.aside);
   const answered = messages.findLast(({ role, text }) => role === "assistant" && text);
-  const start = (text: string) => clip(oneLine(wordsOf(text).slice(0, MAX_QUOTED_CHARS)), (terminalColumns() - 5) * 2);
+  const start = (text: string) =>
+    clip(oneLine(wordsOf(text).slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 5) * 2);
   return [...(asked ? [`You: ${start(asked.text)}`] : []), ...(answered ? [`zz: ${start(answered.text)}`] : [])];
 }
 

@@ -6,7 +6,7 @@ import { keyOf, waitForQuiet } from "./screen.ts";
 /** Asks for one of the keys, or without keys for a line. */
 export async function ask({ io }: Zz, question: string, keys?: string): Promise<string> {
   const { stderr } = io;
-  const stdin = io.stdin as typeof process.stdin;
+  const stdin = io.stdin as NodeJS.ReadStream;
   let onTyped: (typed: string) => void = () => {};
   const onInput = (bytes: Buffer) => onTyped(bytes.toString("utf8"));
   stdin

@@ -49,7 +49,7 @@ export function keyFrom(provider: string, ctx: Ctx): string {
   const places = [
     isSet && SETTINGS,
     isElsewhere && "the settings",
-    variable && process.env[variable] && variable,
+    variable && ctx.io.variable(variable) && variable,
     endpoints(ctx)[provider]?.key_command && "its key_command",
     isKept && KEYS,
   ];

@@ -1,7 +1,7 @@
 // Asks the person: with pickers if they may use the terminal, otherwise line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
-import { clip, pickerTheme, terminalColumns, width } from "zz/text";
+import { clip, pickerStreams, pickerTheme, terminalColumns, width } from "zz/text";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
@@ -19,7 +19,7 @@ const PERSON_LEFT = new Error("The person left.");
 export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T>): Promise<T | undefined> {
   const stop = new AbortController();
   const signal = AbortSignal.any([ctx.signal, stop.signal]);
-  const atTerminal = ctx.terminal && process.env.TERM !== "dumb";
+  const atTerminal = ctx.terminal && ctx.io.variable("TERM") !== "dumb";
   try {
     if (!atTerminal) return await act(plainLines(ctx, signal, () => stop.abort(PERSON_LEFT)));
     return await ctx.terminal!(() => withPickers(ctx, signal, () => stop.abort(PERSON_LEFT), act));
@@ -32,8 +32,8 @@ export async function withPerson<T>(ctx: Ctx, act: (person: Person) => Promise<T
 const ROOM = 40; // columns for typing, so that an address is not broken near its beginning
 
 /** The question, with a line break if it leaves too little room after it. */
-const withBreak = (message: string): string =>
-  terminalColumns() - width(`? ${message} `) < ROOM ? `${message}\n` : message;
+const withBreak = ({ io }: Ctx, message: string): string =>
+  terminalColumns(io) - width(`? ${message} `) < ROOM ? `${message}\n` : message;
 
 async function withPickers<T>(
   ctx: Ctx,
@@ -41,7 +41,8 @@ async function withPickers<T>(
   leave: () => void,
   act: (person: Person) => Promise<T>,
 ): Promise<T> {
-  const { stdin, stdout } = process;
+  const { stdout } = ctx.io;
+  const stdin = ctx.io.stdin as NodeJS.ReadStream;
   const prompts = await import("@inquirer/prompts");
   const press = (_: unknown, key: { name?: string; ctrl?: boolean } = {}) => {
     const { name = "", ctrl } = key;
@@ -49,6 +50,7 @@ async function withPickers<T>(
   };
   const status = (text: string) => void stdout.write(`\r\x1b[K${text}`);
   const context = {
+    ...pickerStreams(stdin, stdout),
     signal,
     get clearPromptOnDone() {
       return signal.aborted;
@@ -66,7 +68,7 @@ async function withPickers<T>(
         const rows = choices.map(({ name, description }) => ({
           name,
           value: name,
-          short: shownAfter(message, name),
+          short: shownAfter(ctx, message, name),
           ...(description && { description }),
         }));
         if (rows.length <= MAX_LISTED)
@@ -79,8 +81,9 @@ async function withPickers<T>(
         return prompts.search({ message, source, theme: pickerTheme }, context);
       },
       line: (message, standing) =>
-        prompts.input({ message: withBreak(message), ...(standing && { default: standing }) }, context),
-      secret: (message) => prompts.password({ message: withBreak(message), mask: "*", toggleMask: false }, context),
+        prompts.input({ message: withBreak(ctx, message), ...(standing && { default: standing }) }, context),
+      secret: (message) =>
+        prompts.password({ message: withBreak(ctx, message), mask: "*", toggleMask: false }, context),
       async wait(text, work) {
         stdin.setRawMode(true).resume(); // input is hidden meanwhile, and Escape is noticed
         status(text);
@@ -99,8 +102,8 @@ async function withPickers<T>(
 }
 
 /** The picked name, clipped to the rest of the row. */
-const shownAfter = (message: string, name: string): string =>
-  clip(name, Math.max(8, terminalColumns() - width(`✔ ${message} `) - 1));
+const shownAfter = ({ io }: Ctx, message: string, name: string): string =>
+  clip(name, Math.max(8, terminalColumns(io) - width(`✔ ${message} `) - 1));
 
 /** Asks line by line. An empty line leaves, since no other key is sure to work on a plain terminal. */
 function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
@@ -140,7 +143,7 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
 
   async function ask(question: string, standing?: string, hidden = false): Promise<string> {
     const typed = (await Promise.race([ctx.ask!(question), aborted(signal)])).trim();
-    if (hidden) process.stderr.write("\n"); // the Enter was hidden too
+    if (hidden) ctx.io.stderr.write("\n"); // the Enter was hidden too
     if (!typed && standing === undefined) leave();
     signal.throwIfAborted();
     return typed || standing!;

@@ -45,6 +45,7 @@ export async function pull(
   await new Ollama({ host: at, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
     throw failed ?? error;
   });
+  const columns = () => zz.io.stdout.columns || 80;
   const layers = new Map<string, { total: number; completed: number }>();
   const decoder = new TextDecoder();
   let rest = "";
@@ -62,22 +63,20 @@ export async function pull(
     last = line;
     if (line.error) throw new Error(line.error.slice(0, 300));
     const { digest, total, completed = 0, status = "" } = line;
-    if (!digest || !total) show(cut(status));
+    if (!digest || !total) show(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
     if (!digest || !total) return;
     layers.set(digest, { total, completed });
     if (performance.now() - drawn < 100 && completed < total) return;
     drawn = performance.now();
     const all = [...layers.values()];
-    show(bar(sum(all.map((layer) => layer.completed)), sum(all.map((layer) => layer.total))));
+    show(bar(sum(all.map((layer) => layer.completed)), sum(all.map((layer) => layer.total)), columns()));
   }
 }
 
 const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
-const columns = (): number => process.stdout.columns || 80;
-const cut = (text: string): string => clip(text.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1);
 
 /** [====>    ] 45%  1.2 of 2.6 GB */
-export function bar(done: number, total: number, width = columns()): string {
+export function bar(done: number, total: number, width: number): string {
   const [size, unit] = total >= 1e9 ? [1e9, "GB"] : total >= 1e6 ? [1e6, "MB"] : [1e3, "kB"];
   const part = Math.min(1, done / total);
   const words = `${String(Math.floor(part * 100)).padStart(3)}%  ${(done / size).toFixed(1)} of ${(total / size).toFixed(1)} ${unit}`;

@@ -1,8 +1,8 @@
 // Draws images between the rows of a terminal that supports it, as the environment or the terminal's own answer says
 // (sixel.ts). An image's bytes are only ever written as base64.
-import type { Ctx } from "zz";
-import { type MediaFile, mediaIn, terminalColumns, tryTo } from "zz/text";
-import { isPlain, type Screen } from "./screen.ts";
+import type { Ctx, Zz } from "zz";
+import { type MediaFile, mediaIn, tryTo } from "zz/text";
+import { columnsOf, isPlain, type Screen } from "./screen.ts";
 
 export type Protocol = "kitty" | "iterm2";
 export const MAX_IMAGE_COLUMNS = 60;
@@ -13,13 +13,13 @@ const MAX_PIXELS = 50_000_000; // the terminal has to hold them unpacked
 const CHUNK_CHARS = 4_096; // of kitty's protocol
 
 /** The protocol with which the terminal draws images; undefined if there is none, or none for sure. */
-export function protocolOf(env: NodeJS.ProcessEnv): Protocol | undefined {
-  const { TERM = "", TERM_PROGRAM, LC_TERMINAL, KITTY_WINDOW_ID, KONSOLE_VERSION } = env;
-  if (env.TMUX || env.STY || env.ZELLIJ || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // multiplexers
+export function protocolOf(variable: Zz["io"]["variable"]): Protocol | undefined {
+  const [TERM = "", TERM_PROGRAM, LC_TERMINAL] = ["TERM", "TERM_PROGRAM", "LC_TERMINAL"].map(variable);
+  if (["TMUX", "STY", "ZELLIJ"].some(variable) || /^(tmux|screen|dumb|linux)\b/.test(TERM)) return undefined; // multiplexers
   if (/^xterm-(kitty|ghostty)$/.test(TERM) || TERM_PROGRAM === "ghostty") return "kitty";
   if (/^(iTerm\.app|WezTerm|mintty)$/.test(TERM_PROGRAM ?? "") || LC_TERMINAL === "iTerm2") return "iterm2";
   if (TERM_PROGRAM) return undefined;
-  return KITTY_WINDOW_ID || Number(KONSOLE_VERSION) >= 220_400 ? "kitty" : undefined;
+  return variable("KITTY_WINDOW_ID") || Number(variable("KONSOLE_VERSION")) >= 220_400 ? "kitty" : undefined;
 }
 
 export interface Drawer {
@@ -31,16 +31,16 @@ export interface Drawer {
 export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string> {
   if (screen.config().images === "off") return "the person turned images off";
   const none = "there is no terminal here that draws images";
-  if (!screen.live || !process.stderr.isTTY || isPlain(screen)) return none;
-  const protocol = protocolOf(process.env);
-  if (protocol) return { draw: (image) => drawn(protocol, image, terminalColumns()), unfit };
-  if (/^(dumb|linux)\b/.test(process.env.TERM ?? "")) return none;
+  if (!screen.live || !screen.io.stderr.isTTY || isPlain(screen)) return none;
+  const protocol = protocolOf(screen.io.variable);
+  if (protocol) return { draw: (image) => drawn(protocol, image, columnsOf(screen)), unfit };
+  if (/^(dumb|linux)\b/.test(screen.io.variable("TERM") ?? "")) return none;
   const { askForSixels, sixels, unfitForSixels } = await import("./sixel.ts");
   screen.sixels ??= askForSixels(ctx);
   const cell = await screen.sixels;
   if (!cell) return none;
   const room = (): [number, number] => [
-    Math.max(1, Math.min(MAX_IMAGE_COLUMNS, terminalColumns() - 1)) * cell[0],
+    Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columnsOf(screen) - 1)) * cell[0],
     MAX_IMAGE_ROWS * cell[1],
   ];
   return { draw: (image) => sixels(image, room()), unfit: unfitForSixels };

@@ -51,7 +51,7 @@ export const settings = {
 };
 
 export default (zz: Zz<typeof defaults>) => {
-  const screen = openScreen(() => zz.config);
+  const screen = openScreen(zz.io, () => zz.config);
   let wrong = ""; // what is wrong with the person's own colours
   const recolour = () =>
     readColours(screen).then(
@@ -78,8 +78,8 @@ export default (zz: Zz<typeof defaults>) => {
     async (text, next, ctx) => {
       const answer = await next(text);
       if (!isRich(screen)) return answer;
-      const shown = await rendered(answer, { width: process.stdout.columns ?? 80, theme: look(screen) });
-      return zz.config.reveal === "words" ? reveal(shown, zz.config.wordsPerSecond, ctx.signal) : shown;
+      const shown = await rendered(answer, { width: zz.io.stdout.columns ?? 80, theme: look(screen) });
+      return zz.config.reveal === "words" ? reveal(zz, shown, ctx.signal) : shown;
     },
     { order: "first", limit: 600_000 },
   );
@@ -99,16 +99,16 @@ async function rendered(answer: string, look: Look): Promise<string> {
 }
 
 /** Prints word by word until a key is pressed; returns the rest of the text. */
-async function reveal(text: string, perSecond: number, signal: AbortSignal): Promise<string> {
+async function reveal({ io, config }: Zz<typeof defaults>, text: string, signal: AbortSignal): Promise<string> {
   const { setTimeout: sleep } = await import("node:timers/promises");
   const pieces = text.match(/\s*\S+/g) ?? [];
   let isHurried = false;
   const hurry = () => void (isHurried = true);
-  process.stdin.once("data", hurry);
+  io.stdin.once("data", hurry);
   while (pieces.length > 1 && !isHurried && !signal.aborted) {
-    process.stdout.write(pieces.shift()!);
-    await sleep(1000 / perSecond);
+    io.stdout.write(pieces.shift()!);
+    await sleep(1000 / config.wordsPerSecond);
   }
-  process.stdin.off("data", hurry);
+  io.stdin.off("data", hurry);
   return pieces.join("");
 }

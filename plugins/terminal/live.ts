@@ -3,7 +3,8 @@
 // the cursor waits at the beginning of the first one, and stays there. Others leave its row as it is and count on it to
 // be the last one: it waits where that begins.
 
-import { rewrapsLines, width } from "zz/text";
+import type { Zz } from "zz";
+import { rewrapsLines, terminalColumns, width } from "zz/text";
 import { short, tail } from "./format.ts";
 import type { Theme } from "./theme.ts";
 
@@ -16,9 +17,10 @@ const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
 
 const up = (rows: number): string => (rows ? `\x1b[${rows}A` : "");
 
-type Where = { on(): boolean; look(): Theme; columns(): number; height(): number };
+type Where = { io: Zz["io"]; on(): boolean; look(): Theme };
 
-export function liveLine({ on, look, columns, height }: Where) {
+export function liveLine({ io, on, look }: Where) {
+  const columns = () => terminalColumns(io);
   let [shown, above]: [boolean, string[]] = [false, []]; // whether there are rows, and those above the cursor
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
   let ahead = ""; // typed for the next prompt
@@ -67,12 +69,12 @@ export function liveLine({ on, look, columns, height }: Where) {
     return `  ${short(line, columns() - 3)}`;
   }
   function tailRows(): number {
-    return Math.max(1, Math.min(MAX_TAIL_ROWS, height() - 8));
+    return Math.max(1, Math.min(MAX_TAIL_ROWS, (io.stderr.rows || 24) - 8));
   }
   function show(lines: string[]): void {
     if (!on()) return;
-    const isFirst = rewrapsLines(process.env);
-    process.stderr.write(`${erase()}${NO_WRAP}${lines.join("\n")}${WRAP}\r${up(isFirst ? lines.length - 1 : 0)}`);
+    const isFirst = rewrapsLines(io.variable);
+    io.stderr.write(`${erase()}${NO_WRAP}${lines.join("\n")}${WRAP}\r${up(isFirst ? lines.length - 1 : 0)}`);
     [shown, above] = [true, isFirst ? [] : lines.slice(0, -1)];
   }
   /** In a window that became narrower, each row above the cursor's may take several. */
@@ -80,7 +82,7 @@ export function liveLine({ on, look, columns, height }: Where) {
     return up(above.reduce((sum, line) => sum + Math.max(1, Math.ceil(width(line) / columns())), 0)) + ERASE;
   }
   function wipe(): void {
-    if (shown) process.stderr.write(erase());
+    if (shown) io.stderr.write(erase());
     [shown, above] = [false, []];
   }
   function stop(): void {

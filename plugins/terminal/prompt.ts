@@ -8,8 +8,8 @@ import { short } from "./format.ts";
 
 const [NARROW, VERY_NARROW] = [60, 40]; // columns below which it shows less, and nothing
 
-export async function promptOf({ root, chat, permissions }: Ctx, since: number): Promise<string> {
-  const columns = terminalColumns();
+export async function promptOf({ root, chat, io, permissions }: Ctx, since: number): Promise<string> {
+  const columns = terminalColumns(io);
   const unasked = permissions.judge("write", ".").verdict === "allow" ? ["auto-apply"] : []; // even in few columns
   if (columns < VERY_NARROW) return unasked.map((word) => `${word} `).join("");
   const minutes = Math.floor((Date.now() - since) / 60_000);

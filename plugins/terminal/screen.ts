@@ -1,5 +1,5 @@
 // The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
-import type { Image } from "zz";
+import type { Image, Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
@@ -26,6 +26,7 @@ export const defaults = {
 export type Announced = { id: string; name: string; result?: string };
 
 export interface Screen {
+  readonly io: Zz["io"];
   readonly config: () => Readonly<typeof defaults>;
   readonly dumb: boolean; // a terminal that cannot move its cursor
   readonly line: ReturnType<typeof liveLine>;
@@ -43,28 +44,25 @@ export interface Screen {
 const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
-export function openScreen(config: Screen["config"]): Screen {
-  const where = {
-    on: () => screen.live && !isPlain(screen),
-    look: () => look(screen),
-    columns: terminalColumns,
-    height: () => process.stderr.rows || 24,
-  };
+export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
+  const where = { on: () => screen.live && !isPlain(screen), io, look: () => look(screen) };
   const screen: Screen = {
-    ...{ config, dumb: process.env.TERM === "dumb", line: liveLine(where) },
+    ...{ io, config, dumb: io.variable("TERM") === "dumb", line: liveLine(where) },
     ...{ live: false, stays: false, idle: true, since: 0, calls: [], pictures: new Map() },
   };
   return screen;
 }
 
+export const columnsOf = ({ io }: Pick<Screen, "io">): number => terminalColumns(io);
+
 /** Words instead of signs, and nothing that moves. */
 export const isPlain = ({ config, dumb }: Screen): boolean => config().plain || dumb;
 
 /** Whether answers are rendered. */
-export const isRich = (screen: Screen): boolean => screen.live && Boolean(process.stdout.isTTY) && !isPlain(screen);
+export const isRich = (screen: Screen): boolean => screen.live && Boolean(screen.io.stdout.isTTY) && !isPlain(screen);
 
-export const look = ({ config, dumb, own }: Screen): Theme =>
-  theme(process.env.NO_COLOR || dumb || !process.stderr.isTTY ? "none" : config().theme, own);
+export const look = ({ io, config, dumb, own }: Screen): Theme =>
+  theme(io.variable("NO_COLOR") || dumb || !io.stderr.isTTY ? "none" : config().theme, own);
 
 /** Reads the person's own colours; chalk is loaded only if there are some. */
 export async function readColours(screen: Screen): Promise<void> {
@@ -72,19 +70,19 @@ export async function readColours(screen: Screen): Promise<void> {
   const { colours } = screen.config();
   if (!Object.keys(colours).length) return;
   const { ownPaints } = await import("./colours.ts");
-  screen.own = ownPaints(colours, process.stderr.getColorDepth?.() ?? 4);
+  screen.own = ownPaints(colours, (screen.io.stderr as Partial<NodeJS.WriteStream>).getColorDepth?.() ?? 4);
 }
 
 export const signs = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);
 
-export function print({ line, live }: Screen, text: string): void {
+export function print({ io, line, live }: Screen, text: string): void {
   line.wipe();
-  if (live) process.stderr.write(`${text}\n`);
+  if (live) io.stderr.write(`${text}\n`);
 }
 
 /** One row; its middle is shortened to fit. */
 export function row(screen: Screen, head: string, middle: string, end = ""): string {
-  const room = terminalColumns() - width(head) - width(end) - 2;
+  const room = columnsOf(screen) - width(head) - width(end) - 2;
   const text = `${short(middle, Math.max(room, 1))}${end}`;
   return text ? `${head} ${look(screen).dim(text)}` : head;
 }

@@ -18,9 +18,9 @@ const MAX_COLOURS = 256;
 export type Cell = [width: number, height: number]; // in pixels
 
 /** The size of the terminal's cell; undefined if it draws no sixels, or cannot be asked. */
-export async function askForSixels({ terminal }: Pick<Ctx, "terminal">): Promise<Cell | undefined> {
-  if (!terminal || !process.stdin.isTTY) return undefined;
-  const said = await terminal(ask).catch(() => "");
+export async function askForSixels({ io, terminal }: Pick<Ctx, "io" | "terminal">): Promise<Cell | undefined> {
+  if (!terminal || !io.stdin.isTTY) return undefined;
+  const said = await terminal(() => ask(io)).catch(() => "");
   const can = ANSWERED.exec(said)?.[1]?.split(";") ?? [];
   if (!can.slice(1).includes(SIXELS)) return undefined; // the first number is the type of the terminal
   const [, height, width] = CELL.exec(said)?.map(Number) ?? [];
@@ -29,8 +29,8 @@ export async function askForSixels({ terminal }: Pick<Ctx, "terminal">): Promise
 }
 
 /** Everything that arrives until the terminal has answered, or the time is up. */
-function ask(): Promise<string> {
-  const { stdin, stderr } = process;
+function ask({ stdin: input, stderr }: Ctx["io"]): Promise<string> {
+  const stdin = input as NodeJS.ReadStream;
   return new Promise((resolve) => {
     let said = "";
     const hear = (bytes: Buffer | string) => {

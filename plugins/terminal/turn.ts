@@ -1,9 +1,9 @@
 // Shows a turn to the person: thinking, calls as they are announced and as they end, and a line of figures at its
 // end.
 import type { Answer, Ctx, Events, Image, Zz } from "zz";
-import { plural, terminalColumns, thousands, width, wrap } from "zz/text";
+import { plural, thousands, width, wrap } from "zz/text";
 import { argumentsOf, folded, short, subjectOf, summary } from "./format.ts";
-import { type Announced, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
+import { type Announced, columnsOf, isPlain, isRich, look, print, row, type Screen, signs } from "./screen.ts";
 import { SHOW_IMAGE } from "./show-image.ts";
 
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
@@ -38,14 +38,14 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     const plain = isPlain(screen);
     const rows = plain
       ? [`thought for ${seconds(ms)}`]
-      : folded(text, terminalColumns() - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
+      : folded(text, columnsOf(screen) - 2, thinking === "full" ? Number.POSITIVE_INFINITY : 2).map(
           (one) => `┆ ${one}`,
         );
     for (const one of rows) print(screen, look(screen).dim(one));
   });
   zz.on("asked", line.stop);
   zz.on("planned", ({ calls, text }, { about }) => {
-    if (text) print(screen, look(screen).dim(short(text, terminalColumns() - 1)));
+    if (text) print(screen, look(screen).dim(short(text, columnsOf(screen) - 1)));
     const sign = look(screen).accent(signs(screen).call);
     const announced = config().calls === "all" ? calls : [];
     for (const call of announced)
@@ -78,7 +78,7 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (text) print(screen, text);
   });
   zz.on("changed", ({ shown = "" }) => {
-    for (const one of foldedDiff(shown, config().diffRows)) print(screen, one);
+    for (const one of foldedDiff(screen, shown)) print(screen, one);
   });
   zz.on("progressed", ({ text }) => (text || !screen.idle ? line.progress(text) : line.stop()));
   zz.on("typed", ({ text }) => line.typed(text));
@@ -87,8 +87,8 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   zz.on("answered", (answer) => {
     if (!screen.live || !screen.stays) return;
     const { stats, bell, bellAfter } = config();
-    if (bell && answer.ms > bellAfter * 1000) process.stderr.write("\x07");
-    if (stats) print(screen, `${look(screen).dim(short(figures(answer), terminalColumns() - 1))}\n`);
+    if (bell && answer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
+    if (stats) print(screen, `${look(screen).dim(short(figures(answer), columnsOf(screen) - 1))}\n`);
   });
 }
 
@@ -119,7 +119,7 @@ function rowsOf(screen: Screen, fact: Events["called"], subject: string): string
   const lines = result.text.split("\n").filter((line) => line.trim());
   const rest = lines.length > most + 1 ? [`… ${plural(lines.length - most, "more line")}: /show shows all`] : [];
   const under = [...(rest.length ? lines.slice(0, most) : lines), ...rest];
-  return [first, ...under.map((line) => look(screen).dim(`  ${short(line, terminalColumns() - 3)}`))].join("\n");
+  return [first, ...under.map((line) => look(screen).dim(`  ${short(line, columnsOf(screen) - 3)}`))].join("\n");
 }
 
 /** The row of a result: its call, how it ended, and how long it took. */
@@ -127,22 +127,23 @@ function rowOf(screen: Screen, { call: { name }, result, ms, shown }: Events["ca
   const { ok, bad } = signs(screen);
   const sign = result.failed ? look(screen).bad(bad) : look(screen).ok(ok);
   const time = ` · ${seconds(ms)}`;
-  const came = short(shown ?? summary(result.text), terminalColumns());
-  const room = terminalColumns() - 1 - width(`✓ ${short(name)}  · ${time}`);
+  const came = short(shown ?? summary(result.text), columnsOf(screen));
+  const room = columnsOf(screen) - 1 - width(`✓ ${short(name)}  · ${time}`);
   const headWith = (columns: number) =>
     [sign, short(name), short(subject, Math.max(columns, 4))].filter(Boolean).join(" ");
   const said = shown ?? result.text;
   const isSentence = result.failed && (shown ? width(shown) > MAX_SHOWN_COLUMNS : !said.trim().includes("\n"));
   if (result.refused || (isSentence && width(came) > room - width(subject))) {
     const why = result.refused ? short(result.text, MAX_REFUSAL_COLUMNS) : short(said, MAX_ERROR_COLUMNS);
-    return wrap(`${headWith(room)} · ${why}${time}`, terminalColumns()).join("\n");
+    return wrap(`${headWith(room)} · ${why}${time}`, columnsOf(screen)).join("\n");
   }
   return row(screen, `${headWith(room - Math.min(width(came), Math.ceil(room * 0.6)))} ·`, came, time);
 }
 
 /** A change that was made without a question: its head, and as many rows as the settings allow. */
-function foldedDiff(diff: string, most: number): string[] {
-  const rows = diff ? diff.split("\n").map((row) => clipStyled(row, terminalColumns() - 1)) : [];
+function foldedDiff(screen: Screen, diff: string): string[] {
+  const most = screen.config().diffRows;
+  const rows = diff ? diff.split("\n").map((row) => clipStyled(row, columnsOf(screen) - 1)) : [];
   if (rows.length <= most + 1) return rows;
   const rest = `  … ${plural(rows.length - most, "more row")}: /changes N shows all`;
   return [...rows.slice(0, most), rest];

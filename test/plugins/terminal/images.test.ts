@@ -39,7 +39,10 @@ const TERMINALS: [env: NodeJS.ProcessEnv, draws: Protocol | undefined][] = [
   [{}, undefined],
 ];
 for (const [env, draws] of TERMINALS)
-  test(`protocolOf() of ${JSON.stringify(env)} is ${draws}`, () => equal(protocolOf(env), draws));
+  test(`protocolOf() of ${JSON.stringify(env)} is ${draws}`, () => {
+    const protocol = protocolOf((name) => env[name]);
+    equal(protocol, draws);
+  });
 
 const KITTY = /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
 const ITERM = /^\x1b\]1337;File=inline=1;size=\d+;width=\d+;height=\d+;preserveAspectRatio=1:[A-Za-z0-9+/=]+\x07$/;
@@ -142,7 +145,7 @@ for (const [name, env, shape] of [
 /** What a terminal says of itself when it is asked. */
 const answering = (zz: Awaited<ReturnType<typeof start>>, answer: string) => {
   let done = false;
-  zz.pty.onData(() => {
+  zz.onData(() => {
     if (done || !zz.raw().includes("\x1b[c")) return;
     done = true;
     zz.type(answer);

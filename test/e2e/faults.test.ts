@@ -59,7 +59,7 @@ test("A yes at the question runs the tool; --no-prompt never asks", async (t) =>
   t.after(fake.close);
   const where = place();
   writeFileSync(join(where.cwd, "danger.ts"), DANGER);
-  const one = terminal(where, asks(fake.url, "--plugin", "danger.ts"));
+  const one = terminal(where, asks(fake.url, "--plugin", "danger.ts"), { process: true }); // it writes to its own folder
   await one.sees("›");
   one.type(`go${KEY.enter}`);
   await one.sees(/danger requests run access to "rm"\.[\s\S]*Allow\? \[y\/N\/A\/\?\]/);
@@ -125,7 +125,7 @@ for (const [what, step] of [
     const raw: string[] = [];
     for (const args of [asks(fake.url, "--once", "--no-stdin", "hi"), ["--sessions"]]) {
       const term = terminal(where, args);
-      term.pty.onData((text) => raw.push(text));
+      term.onData((text) => raw.push(text));
       await term.exited;
     }
     ok(!/\x1b\]0|\x07|\x1b\[31m/.test(raw.join("")), JSON.stringify(raw.join("")));

@@ -59,7 +59,7 @@ test("Ctrl+C aborts a turn: the socket closes, the session stays, the next messa
   const fake = await fakeOpenAI([{ ...stream(), ending: "hang" }, say("Back.")]);
   t.after(fake.close);
   const where = place();
-  const term = terminal(where, asks(fake.url));
+  const term = terminal(where, asks(fake.url), { process: true });
   await term.sees("›");
   term.type(`wait${KEY.enter}`);
   while (!fake.requests.length) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -191,7 +191,7 @@ test("SIGTERM leaves with 143 and the terminal in its normal state", async (t) =
   const fake = await fakeOpenAI([{ ...stream(), ending: "hang" }]);
   t.after(fake.close);
   const where = place();
-  const term = terminal(where, asks(fake.url));
+  const term = terminal(where, asks(fake.url), { process: true });
   await term.sees("›");
   term.type(`wait${KEY.enter}`);
   while (!fake.requests.length) await new Promise((resolve) => setTimeout(resolve, 10));

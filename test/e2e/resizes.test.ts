@@ -48,7 +48,7 @@ for (const pause of [0, 15, 60])
   test(`The live line leaves nothing behind after five resizes, ${pause} ms apart`, async (t) => {
     const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
     const thoughts = Array.from({ length: 25 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
-    const zz = await repl(t, { cols: 100, script: [stream(...thoughts, ...say("Thought over.").body!)] });
+    const zz = await repl(t, { cols: 100, process: true, script: [stream(...thoughts, ...say("Thought over.").body!)] });
     zz.type(`go${KEY.enter}`);
     await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
     const shown = await resize(zz, pause);
@@ -59,7 +59,7 @@ for (const pause of [0, 15, 60])
 test("The live line leaves nothing behind, and erases nothing else, where zz hears of a new width late", async (t) => {
   const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
   const thoughts = Array.from({ length: 30 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
-  const zz = await repl(t, { cols: 100, script: [stream(...thoughts, ...say("Thought over.").body!)] });
+  const zz = await repl(t, { cols: 100, process: true, script: [stream(...thoughts, ...say("Thought over.").body!)] });
   zz.type(`go${KEY.enter}`);
   await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
   for (const cols of [40, 100, 33, 60]) {

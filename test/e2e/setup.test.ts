@@ -274,7 +274,7 @@ test("A window that is resized under a picker leaves it working, also at 40 colu
   const where = place();
   const term = terminal(where, [], { cols: 80 });
   await term.sees(SELECT);
-  term.pty.resize(40, 24);
+  term.resize(40, 24);
   await sleep(50);
   await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
   await term.sees("From now on zz is offline");

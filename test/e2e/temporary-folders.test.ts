@@ -39,7 +39,7 @@ for (const [what, end, code] of ENDS)
         say("First."),
         call(["run_command", { command: RUNS }]),
       ];
-      const term = await repl(t, { where, script, env: { TMPDIR: tmp } });
+      const term = await repl(t, { where, script, env: { TMPDIR: tmp }, process: true });
       await term.say("one", "First.");
       ok(own().length > 0, "it has such a folder");
       if (isRunning) {

@@ -220,7 +220,7 @@ test("A paste at a question is no answer to it, and is kept for the next message
 
 test("A window that is closed in a turn ends the turn, its tools and zz, and the session holds how it ended", async (t) => {
   const script = [call(["run_command", { command: "echo $$ > pid; sleep 60" }]), say("Done.")];
-  const term = await repl(t, { script, args: ["--allow-all"] });
+  const term = await repl(t, { script, args: ["--allow-all"], process: true });
   const pid = term.pty.pid;
   term.type(`go${KEY.enter}`);
   for (let left = 300; !existsSync(join(term.where.cwd, "pid")) && left; left--) await sleep(10);
@@ -240,7 +240,7 @@ for (const [what, keys, sees] of [
   ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],
 ] as const)
   test(`A window that is closed ${what} ends zz`, async (t) => {
-    const term = await repl(t, { script: asks() });
+    const term = await repl(t, { script: asks(), process: true });
     term.type(keys);
     await term.sees(sees);
     await sleep(50);

@@ -27,10 +27,10 @@ for (const [kind, piece] of Object.entries(LONG))
       setTimeout(() => (sent = performance.now()));
       return stream(...pieces, delta({}, "stop"), usage(10, 10), DONE);
     };
-    const term = await repl(t, { script });
+    const term = await repl(t, { script, process: true });
     const ended = new Promise<void>((resolve) => {
       let tail = "";
-      term.pty.onData((data) => {
+      term.onData((data) => {
         tail = (tail + data).slice(-10_000);
         if (tail.includes("The end.")) resolve();
       });
@@ -49,7 +49,7 @@ test("10,000 entries of history: from key to echo it takes less than 16 ms", asy
   const file = join(where.home, "history");
   for (let i = 0; i < 10_000; i++) appendFileSync(file, `${JSON.stringify(`entry ${i} with a few words more`)}\n`);
   for (let i = 0; i < 300; i++) writeFileSync(join(where.cwd, `f${i}.ts`), `export const v${i} = 1;\n`);
-  const term = await repl(t, { where });
+  const term = await repl(t, { where, process: true });
   await sleep(500);
   const times: number[] = [];
   for (const letter of "the quick brown fox jumps over the lazy dog") {
@@ -66,7 +66,7 @@ test("10,000 entries of history: from key to echo it takes less than 16 ms", asy
 });
 
 test("A paste of 10,000 lines is accepted in under a second", async (t) => {
-  const term = await repl(t);
+  const term = await repl(t, { process: true });
   const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
   const started = performance.now();
   term.type(`${ESC}[200~${text}${ESC}[201~`);

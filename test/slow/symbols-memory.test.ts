@@ -52,7 +52,7 @@ test(`${MANY} files: less than 500 MB while they are indexed, less than ${HELD} 
     fs.copyFileSync(join(source, files[i % files.length]!), to);
   }
   const where = { home: join(base, "memory"), cwd: root, sessions: () => [] };
-  const view = terminal(where, ["-m", "offline/router"], { cols: 120 });
+  const view = terminal(where, ["-m", "offline/router"], { cols: 120, process: true });
   await view.sees("›");
   let peak = 0;
   const watch = setInterval(() => (peak = Math.max(peak, memoryOf(view.pty.pid))), 50);

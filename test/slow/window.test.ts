@@ -77,7 +77,7 @@ test(`${TURNS} turns with tools in a window of ${WINDOW} tokens`, async (t) => {
   const fake = await strictOpenAI(WINDOW, script);
   t.after(fake.close);
   const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write"];
-  const term = terminal(where, args, { cols: 200 });
+  const term = terminal(where, args, { cols: 200, process: true });
   await term.sees("›");
   term.shut();
   const started = performance.now();
@@ -158,7 +158,7 @@ test("What the model is told takes less than 10 ms of a turn when nothing change
        zz.on("requested", () => appendFileSync(${JSON.stringify(log)}, performance.now() - began + "\\n"));
      };`,
   );
-  const zz = await repl(t, { where, args: ["--plugin", join(where.cwd, "../own.ts")] });
+  const zz = await repl(t, { where, args: ["--plugin", join(where.cwd, "../own.ts")], process: true });
   await zz.say("/add src/p1.ts AGENTS.md", "Pinned");
   for (let i = 0; i < 25; i++) {
     await zz.sees(/›$/);

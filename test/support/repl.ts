@@ -5,17 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Fake, Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place } from "./run.ts";
-import { KEY, type Terminal, terminal } from "./terminal.ts";
+import { KEY, type Terminal, type TerminalOptions, terminal } from "./terminal.ts";
 
-export type ReplOptions = Partial<{
-  script: Script;
-  where: Place;
-  args: string[];
-  env: Record<string, string>;
-  cols: number;
-  rows: number;
-  shell: (zz: string) => string;
-}>;
+export type ReplOptions = TerminalOptions & Partial<{ script: Script; where: Place; args: string[] }>;
 
 export const ESC = "\x1b";
 const CTRL_U = "\x15"; // drops what stands in the line
@@ -26,6 +18,7 @@ export async function repl(t: TestContext, options: ReplOptions = {}) {
   const fake = await fakeOpenAI(script);
   t.after(fake.close);
   const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args], how);
+  t.after(term.hangUp);
   await term.sees("›");
   return at(term, where, fake);
 }

@@ -87,7 +87,7 @@ function needsProcess(args: string[], { way, input, env = {}, signal, started }:
   const isScript = args.some((arg) => /^--run(=|$)/.test(arg));
   return way !== undefined || input === null || Boolean(signal ?? started) || isScript || isShared;
 }
-const ZZS_OWN =
+export const ZZS_OWN =
   /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE)_API_KEY|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
 
 export function environment(where: Place, how: How): NodeJS.ProcessEnv {

@@ -1,11 +1,18 @@
-// Runs the program in a real pseudo-terminal and reads its screen.
+// Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own process where that is enough:
+// a process of its own costs half a second of work.
+import { closeSync, constants, openSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ReadStream, WriteStream } from "node:tty";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
-import { type Place, WAYS, type Way } from "./run.ts";
+import type { Stop } from "../../kernel/process.ts";
+import { type Place, ROOT, WAYS, type Way, ZZS_OWN } from "./run.ts";
 
 export interface Terminal {
+  /** For its process id and signals; only with { process: true }. */
   pty: IPty;
   /** The screen as a person sees it, without trailing blanks. */
   screen(): string;
@@ -15,21 +22,42 @@ export interface Terminal {
   resize(cols: number, rows: number): void;
   /** Every byte that was written, unchanged. */
   raw(): string;
+  /** Hears of each piece that is written. */
+  onData(hear: (text: string) => void): void;
   /** From now on only reads the bytes, so that measurements leave out the work of this screen. */
   shut(): void;
-  /** Waits until the screen holds the text; fails with the screen after 10 s. */
+  /** Waits until the screen holds the text; fails with the screen after 30 s. */
   sees(text: string | RegExp): Promise<string>;
   exited: Promise<number>;
+  /** Closes the window; at the latest that is done at the end of the file. */
+  hangUp(): unknown;
 }
 
+process.setMaxListeners(0); // each zz in this process waits for its end
 export const KEY = { enter: "\r", ctrlC: "\x03", ctrlD: "\x04" };
 
-export function terminal(
-  where: Place,
-  args: string[],
-  how: { env?: Record<string, string>; cols?: number; rows?: number; way?: Way; shell?: (zz: string) => string } = {},
-): Terminal {
-  const { cols = 80, rows = 24, way = "dist" } = how;
+export interface TerminalOptions {
+  env?: Record<string, string> | undefined;
+  cols?: number;
+  rows?: number;
+  way?: Way;
+  shell?: (zz: string) => string;
+  /** For signals, a program that has the terminal, or whatever ends a process. */
+  process?: boolean;
+}
+
+/** What zz writes to a terminal, and the ways to reach it. */
+interface Line {
+  type(keys: string): void;
+  resize(cols: number, rows: number): void;
+  onData(hear: (text: string) => void): void;
+  hangUp(): unknown;
+  exited: Promise<number>;
+  pty?: IPty;
+}
+
+export function terminal(where: Place, args: string[], how: TerminalOptions = {}): Terminal {
+  const { cols = 80, rows = 24 } = how;
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, NO_COLOR, ...others } = process.env;
   const inherited = Object.fromEntries(Object.entries(others).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
   const env = {
@@ -39,40 +67,39 @@ export function terminal(
     ZZ_HOME: where.home,
     ...how.env,
   };
-  const all = [...WAYS[way], ...args];
-  const zz = all.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
-  const [command, ...rest] = how.shell ? ["bash", "-c", how.shell(zz)] : all;
-  const pty = spawn(command!, rest, { cols, rows, cwd: where.cwd, env, name: env.TERM });
-  const view = new xterm.Terminal({ cols, rows, allowProposedApi: true });
+  const size = { cols, rows };
+  const line = needsProcess(args, how) ? inProcess(where, args, env, { ...how, ...size }) : here(where, args, env, size);
+  const view = new xterm.Terminal({ ...size, allowProposedApi: true });
   let [bytes, blind] = ["", false];
-  pty.onData((data) => {
+  line.onData((data) => {
     bytes += data;
     if (!blind) view.write(data);
   });
   let alive = true;
-  after(() => alive && pty.kill("SIGKILL"));
-  const exited = new Promise<number>((resolve) =>
-    pty.onExit(async ({ exitCode }) => {
-      alive = false;
-      for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // late output
-      view.write("", () => resolve(exitCode)); // once it is drawn
-    }),
-  );
+  after(() => alive && line.hangUp());
+  const exited = line.exited.then(async (code) => {
+    alive = false;
+    for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // late output
+    await new Promise<void>((drawn) => view.write("", drawn));
+    return code;
+  });
   const screen = () => {
     const { active } = view.buffer;
     const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");
     return lines.join("\n").trimEnd();
   };
   return {
-    pty,
     screen,
     view,
     exited,
-    type: (keys) => pty.write(keys),
+    pty: line.pty!,
+    type: line.type,
+    onData: line.onData,
+    hangUp: line.hangUp,
     raw: () => bytes,
     shut: () => void (blind = true),
     resize(cols, rows) {
-      pty.resize(cols, rows);
+      line.resize(cols, rows);
       view.resize(cols, rows);
     },
     async sees(text) {
@@ -81,11 +108,85 @@ export function terminal(
         const shown = screen();
         if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;
         if (performance.now() > until) {
-          pty.kill("SIGKILL");
+          line.hangUp();
           throw new Error(`The screen never showed ${text}. It shows:\n${shown}`);
         }
         await sleep(10);
       }
     },
   };
+}
+
+/** Whether the test needs a process: for its way to start, a script, or an environment that more than zz reads. */
+function needsProcess(args: string[], { process, way, shell, env = {} }: TerminalOptions): boolean {
+  const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name) && !TERMINALS.test(name));
+  return process === true || way !== undefined || shell !== undefined || args.includes("--run") || isShared;
+}
+const TERMINALS = /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|VTE_VERSION)$/;
+
+function inProcess(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
+  const { cols = 80, rows = 24, way = "dist", shell } = how;
+  const all = [...WAYS[way], ...args];
+  const zz = all.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  const [command, ...rest] = shell ? ["bash", "-c", shell(zz)] : all;
+  const pty = spawn(command!, rest, { cols, rows, cwd: where.cwd, env, name: env.TERM! });
+  const exited = new Promise<number>((resolve) => pty.onExit(({ exitCode }) => resolve(exitCode)));
+  return {
+    pty,
+    exited,
+    type: (keys) => pty.write(keys),
+    resize: (cols, rows) => pty.resize(cols, rows),
+    onData: (hear) => void pty.onData(hear),
+    hangUp: () => pty.kill("SIGKILL"),
+  };
+}
+
+/** The part of node-pty that opens a terminal without starting a program. */
+interface Native {
+  open(cols: number, rows: number): { master: number; slave: number; pty: string };
+  resize(fd: number, cols: number, rows: number): void;
+}
+let native: Native | undefined;
+const loadNative = (): Native =>
+  createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
+
+/** Runs the built program in this process. The terminal is real, but it sends this process no signals. */
+function here(where: Place, args: string[], env: NodeJS.ProcessEnv, { cols, rows }: { cols: number; rows: number }): Line {
+  native ??= loadNative();
+  const { resize } = native;
+  const { master: fd, slave, pty: name } = native.open(cols, rows);
+  const open = () => openSync(name, constants.O_RDWR | constants.O_NOCTTY);
+  const master = new ReadStream(fd).setEncoding("utf8");
+  const stdin = new ReadStream(open());
+  const [stdout, stderr] = [new WriteStream(open()), new WriteStream(open())];
+  for (const stream of [master, stdin, stdout, stderr]) stream.on("error", () => {}); // the other end was closed
+  const stop: Stop = { why: "Stopped.", leave: () => {} };
+  let folder = where.cwd;
+  const io = { stdin, stdout, stderr, env, cwd: () => folder, enter: (to: string) => void (folder = to) };
+  const exited = import(join(ROOT, "dist", "kernel.js"))
+    .then(({ run }: typeof import("../../zz.ts")) => run(args, io, stop))
+    .finally(close);
+  return {
+    exited,
+    type: (keys) => void master.write(keys),
+    onData: (hear) => void master.on("data", hear),
+    resize(cols, rows) {
+      resize(fd, cols, rows);
+      for (const stream of [stdout, stderr]) (stream as WriteStream & { _refreshSize(): void })._refreshSize(); // as Node does at SIGWINCH
+    },
+    async hangUp() {
+      stop.code = 129;
+      stop.leave(129);
+      await Promise.race([exited, sleep(2_000, undefined, { ref: false })]);
+      close();
+    },
+  };
+
+  /** Once all that was written has been read. */
+  async function close(): Promise<void> {
+    await sleep(50);
+    for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    if (!master.destroyed) closeSync(slave);
+    master.destroy();
+  }
 }

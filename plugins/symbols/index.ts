@@ -11,9 +11,15 @@ export interface Config {
   folder: string; // to index alone
   ignore: string[]; // files that the index and the map leave out, as in a .gitignore
   debounce: number; // ms without a further change to a file, before the index is updated
+  wait: number; // ms that the first message of a conversation waits for the map
+  waitAgain: number; // ms that a later one waits, when files were saved since the map was made
 }
-export const defaults: Config = { map: "sessions", most: 10_000, folder: "", ignore: [], debounce: 500 };
+export const defaults: Config = {
+  ...{ map: "sessions", most: 10_000, folder: "", ignore: [], debounce: 500 },
+  ...{ wait: 2_000, waitAgain: 300 },
+};
 const count = { type: "integer", minimum: 0, maximum: 10_000_000 };
+const ms = { type: "number", minimum: 0, maximum: 60_000 };
 export const settings = {
   project: true,
   schema: {
@@ -28,10 +34,9 @@ export const settings = {
         items: { type: "string", minLength: 1 },
         description: "files that the index and the map leave out, by patterns as in a .gitignore",
       },
-      debounce: {
-        ...{ type: "number", minimum: 0, maximum: 60_000 },
-        description: "milliseconds without a further change to a file, before the index is updated",
-      },
+      debounce: { ...ms, description: "milliseconds without a further change to a file, before the index is updated" },
+      wait: { ...ms, description: "milliseconds that the first message of a conversation waits for the map" },
+      waitAgain: { ...ms, description: "milliseconds that a later one waits for a map of what was just saved" },
     },
   },
 };

@@ -196,7 +196,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
   ]);
   t.after(fake.close);
   const where = project();
-  const term = terminal(where, [...at(fake), "--allow-write"], { cols: 100, rows: 40 });
+  const term = terminal(patient(where), [...at(fake), "--allow-write"], { cols: 100, rows: 40 });
   for (const [line, answer] of [
     ["hello", "one."],
     ["more about the lamp", "two."],
@@ -204,7 +204,7 @@ test("at the prompt the model is told the map; when code has changed it is told 
     ["and now", "four."],
   ] as const) {
     await term.sees(/›$/);
-    if (line === "and now") await new Promise((resolve) => setTimeout(resolve, 2_000)); // the map is made meanwhile
+    if (line === "and now") await settled();
     term.type(`${line}\r`);
     await term.sees(answer);
   }
@@ -228,7 +228,14 @@ test("at the prompt the model is told the map; when code has changed it is told 
 const numbered = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
 const counted = parts(11);
-const talk = await sharedRepl({ where: counted, args: ["--allow-write"] });
+/** The map is waited for, however busy the machine is. */
+const patient = (where: Place, symbols: object = {}, more: object = {}): Place => {
+  mkdirSync(where.home, { recursive: true });
+  const settings = { ...more, symbols: { wait: 60_000, waitAgain: 60_000, ...symbols } };
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  return where;
+};
+const talk = await sharedRepl({ where: patient(counted), args: ["--allow-write"] });
 let isKnown = false; // the model's window
 /** The maps sent to the model in a project of that many files, before and after something is done to it. */
 async function toldOf(count: number, act: (where: Place) => void, script = [say("Good.")]) {
@@ -261,17 +268,15 @@ function parts(count: number): Place {
   return where;
 }
 /** zz there, after the first answer. */
-async function begun(t: TestContext, where: Place, script = [say("Good.")], settings = {}) {
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  const zz = await repl(t, { where, script, args: ["--allow-write"] });
+async function begun(t: TestContext, where: Place) {
+  const zz = await repl(t, { where, args: ["--allow-write"] });
   await zz.say("/model openai/m", /openai\/m[;,] .*\bwindow\b/); // now its window is known
   await zz.say("begin");
   await zz.sees(/›$/);
   return zz;
 }
-/** Waits until zz has noticed saved files and made the map. */
-const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
+/** Waits until zz has been told of saved files. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 1_000));
 const add = (names: string[]) => (where: Place) => {
   for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
 };
@@ -306,8 +311,8 @@ test("a file that the model itself makes or deletes, or one that is merely saved
 test("the map takes 8 % of the model's window, unless the settings say how much", async (t) => {
   const sizes: number[] = [];
   const where = parts(600); // indexed by the first
-  for (const more of [{}, { window: 20_000 }, { window: 1_000_000 }, { window: 20_000, symbols: { tokens: 300 } }]) {
-    const zz = await begun(t, where, undefined, more);
+  for (const [window, symbols] of [[], [20_000], [1_000_000], [20_000, { tokens: 300 }]] as [number?, object?][]) {
+    const zz = await begun(t, patient(where, symbols, window ? { window } : {}));
     sizes.push(countTokens(mapIn(systems(zz.fake)[0]!)!));
     await zz.leave();
   }

@@ -68,7 +68,9 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     ...how.env,
   };
   const size = { cols, rows };
-  const line = needsProcess(args, how) ? inProcess(where, args, env, { ...how, ...size }) : here(where, args, env, size);
+  const line = needsProcess(args, how)
+    ? inProcess(where, args, env, { ...how, ...size })
+    : here(where, args, env, size);
   const view = new xterm.Terminal({ ...size, allowProposedApi: true });
   let [bytes, blind] = ["", false];
   line.onData((data) => {
@@ -151,7 +153,12 @@ const loadNative = (): Native =>
   createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 
 /** Runs the built program in this process. The terminal is real, but it sends this process no signals. */
-function here(where: Place, args: string[], env: NodeJS.ProcessEnv, { cols, rows }: { cols: number; rows: number }): Line {
+function here(
+  where: Place,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  { cols, rows }: { cols: number; rows: number },
+): Line {
   native ??= loadNative();
   const { resize } = native;
   const { master: fd, slave, pty: name } = native.open(cols, rows);

@@ -22,8 +22,6 @@ const MAX_UNREAD_SHARE = 0.1; // of its tokens may say what was not read
 const MIN_NEW_SHARE = 0.1; // of the map's lines must be new or gone before the model gets it again
 const MAX_NEW_FOCUS = 10; // files that came at once and are put first; with more, a branch was switched
 const REMAP_DELAY_MS = 200; // ms; by then the request has been sent, and no further line comes at once
-const FIRST_MAP_WAIT_MS = 2_000; // ms that the first message waits for the map
-const REMAP_WAIT_MS = 300; // ms that a later one waits, when files were saved since the map was made
 const VERIFY_NOTE = "Lines may have moved since: verify with grep or read_file.";
 
 export async function map(
@@ -133,11 +131,11 @@ function counted(facts: Facts | undefined): Facts | undefined {
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
-  const { shownMap, mapLook } = state;
+  const { config, shownMap, mapLook } = state;
   const isCurrent = mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
-  else await Promise.race([refreshMap(state), sleep(shownMap ? REMAP_WAIT_MS : FIRST_MAP_WAIT_MS)]);
+  else await Promise.race([refreshMap(state), sleep(shownMap ? config.waitAgain : config.wait)]);
   const { text, files } = state.shownMap ?? state.toldMap;
   Object.assign(state.toldMap, { text, files: [...files] });
   return text || undefined;

@@ -2,13 +2,13 @@
 
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
-import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Programs } from "zz";
 import { plural } from "zz/text";
 import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
+import { pipes } from "./pipes.ts";
 import { type Caps, GRACE_MS, type Mark, newMark, sendSignal, settle, watch } from "./processes.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -173,34 +173,6 @@ function shell(job: Job): string[] {
   if (process.platform === "win32") return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
   const bash = ["bash", "sh"].map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin")).find(Boolean);
   return [bash ?? "sh", "-c", "--", job.command]; // a line may begin with a dash
-}
-
-/**
- * Node gives a child sockets for its output, and Linux cannot open a socket again, so `tee /dev/stderr` would fail.
- * Real pipes can only be had from mkfifo. Without mkfifo, sockets are used.
- */
-function pipes(programs: Programs): { write: number; read(): Readable }[] {
-  if (process.platform !== "linux") return [];
-  const { O_RDONLY, O_NONBLOCK, O_WRONLY } = fs.constants;
-  const opened: number[] = [];
-  let folder: string | undefined;
-  try {
-    folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-pipes-"));
-    const names = ["out", "err"].map((name) => path.join(folder!, name));
-    if (programs.run("mkfifo", ["-m", "600", ...names], { stdio: "ignore" }).status !== 0) return [];
-    return names.map((name) => {
-      const fd = fs.openSync(name, O_RDONLY | O_NONBLOCK);
-      opened.push(fd);
-      const write = fs.openSync(name, O_WRONLY);
-      opened.push(write);
-      return { write, read: () => new net.Socket({ fd, readable: true, writable: false }) };
-    });
-  } catch {
-    for (const fd of opened) fs.closeSync(fd);
-    return [];
-  } finally {
-    if (folder) fs.rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 /** Files that zz inherited from its parent and would pass on: a folder among them would be a way out of the sandbox. */

@@ -9,6 +9,9 @@ const LIMIT_MS = 600_000 + 10_000 * (Number(process.env.ZZ_RUNS) || 0);
 const ROWS: [file: string, tests: string, variable: string, runs: number][] = [
   ["search/search", "^grep: (at random|whatever)", "ZZ_RUNS", 1_000],
   ["shell/effects-property", "random commands", "ZZ_RUNS", Number(process.env.ZZ_RUNS) || 50],
+  ["edit-file/cascade", "^(any edit|an exact edit|the same edit) ", "ZZ_RUNS", 3_000],
+  ["apply-patch/patch", "", "ZZ_RUNS", 2_000],
+  ["shell/judge", "^where a line is allowed", "ZZ_RUNS", 3_000],
   ["symbols/indexing", " edits, one after the other", "ZZ_EDITS", 200],
 ];
 for (const [file, tests, variable, runs] of ROWS)

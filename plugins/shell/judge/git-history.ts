@@ -1,5 +1,8 @@
 // What git keeps of secret files: in its index, and in everything that was ever committed, stashed or amended away.
+import fs from "node:fs";
+import path from "node:path";
 import type { Ctx } from "zz";
+import { tryTo } from "zz/text";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {
@@ -32,6 +35,9 @@ export async function secretsInGit({ root, git, programs, permissions, signal }:
   const nothing = { index: false, history: false, knows: () => true };
   const unknown = { index: true, history: true, knows: () => false };
   if (!programs.find("git")) return nothing;
+  const folder = repositoryAt(fs.realpathSync(root));
+  if (folder === undefined) return nothing;
+  if (isEmpty(folder)) return { ...nothing, knows: () => false };
 
   let index = false;
   const [tracked, tips] = await Promise.all([
@@ -64,6 +70,21 @@ export async function secretsInGit({ root, git, programs, permissions, signal }:
     const empty = code === 128 && !tips.out.trim(); // no commit yet
     return { history: history || (code !== 0 && !empty), hashes };
   }
+}
+
+/** The folder in which git may find a repository, here or above: spares starting git. A bare one counts, too. */
+function repositoryAt(folder: string): string | undefined {
+  const isThere = (name: string) => fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
+  if (isThere(".git") || ["HEAD", "objects", "refs"].every(isThere)) return folder;
+  return folder === path.dirname(folder) ? undefined : repositoryAt(path.dirname(folder));
+}
+
+/** Whether its repository tracks no file and holds no object, as after `git init`: whatever a ref says, git can show nothing. */
+function isEmpty(folder: string): boolean {
+  const namesIn = (...names: string[]) => tryTo(() => fs.readdirSync(path.join(folder, ".git", ...names)));
+  const [all, objects] = [namesIn(), namesIn("objects")];
+  if (!all || !objects || all.includes("index") || all.includes("commondir")) return false;
+  return objects.every((name) => /^(info|pack)$/.test(name) && namesIn("objects", name)?.length === 0);
 }
 
 function startsAnyHash(hashes: Set<string>, hash: string): boolean {

@@ -8,7 +8,8 @@ import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Script } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
-import { type Place, place, ROOT, visible, zz } from "../../support/run.ts";
+import { type Place, place, ROOT, zz } from "../../support/run.ts";
+import { stripped } from "../../support/stripped.ts";
 
 interface Editor {
   agent: acp.ClientContext;
@@ -279,7 +280,7 @@ describe("--acp", { concurrency: 2 }, () => {
       { name: "SECRET_OF_MINE", value: "sesame-4711" },
       { name: "WORD_OF_MINE", value: ", ${HOME} of the editor" },
     ];
-    const args = [visible("test/support/fake/mcp.ts"), "env", "", mark];
+    const args = [stripped("test/support/fake/mcp.ts"), "env", "", mark];
     const named = { name: "Note pad!", command: process.execPath, args, env };
     const sse = { type: "sse" as const, name: "old", url: "http://127.0.0.1:1", headers: [] };
     const { sessionId } = await one.agent.request<acp.NewSessionResponse>(acp.methods.agent.session.new, {

@@ -9,13 +9,12 @@ import { tryTo } from "../../../sdk/text.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { impossible, needs } from "../../support/needs.ts";
 import { isHidden, type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
+import { stripped } from "../../support/stripped.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
 const EVERYTHING = { command: process.execPath, args: [join(MODULES, "server-everything/dist/index.js")] };
-const fake = (...args: string[]) => ({
-  ...{ command: process.execPath, args: [join(ROOT, "test/support/fake/mcp.ts"), ...args] },
-  sandbox: false,
-});
+const FAKE = stripped("test/support/fake/mcp.ts");
+const fake = (...args: string[]) => ({ ...{ command: process.execPath, args: [FAKE, ...args] }, sandbox: false });
 
 function having(mcpServers: object, files: Record<string, string> = {}): Place {
   const where = place();
@@ -309,12 +308,12 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     } as Setup["settings"];
     const zz = await harness({ own: true, settings, answer: "no" }, t);
     const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
-    match(text, /^Refused: the person said no to run access to "mcp:f one" and run access to ".*mcp\.ts env"/);
+    match(text, /^Refused: the person said no to run access to "mcp:f one" and run access to ".*mcp\.mjs env"/);
     match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
     match(
       (await nobody.call("mcp_tools", { servers: ["f"] })).text,
-      /^Refused: requires run access to ".*mcp\.ts env"/,
+      /^Refused: requires run access to ".*mcp\.mjs env"/,
     );
   });
 
@@ -360,7 +359,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     match(
       zz.questions.join(),
-      /requests run access to "mcp:theirs one" and run access to ".*mcp\.ts env" and env access to "HOME"/,
+      /requests run access to "mcp:theirs one" and run access to ".*mcp\.mjs env" and env access to "HOME"/,
     );
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);

@@ -230,6 +230,12 @@ const real = project({
   "test/b.test.js": 'require("node:test").test("fine", () => {});',
   "test/c [1] 'x'.test.js": 'require("node:test").test("$(touch planted)", () => {});',
 });
+/** Each file is a process, so filters are tried on one. */
+const oneFile = project({
+  "package.json": { scripts: { test: "node --test" } },
+  "test/a.test.js": `const { test } = require("node:test"), assert = require("node:assert");
+    test("adds", () => {}); test("adds (badly)", () => assert.equal(1 + 1, 3)); test("$(touch planted)", () => {});`,
+});
 const COUNTS: [args: object, counts: string, failures: string[]][] = [
   [{}, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ path: "test/a.test.js" }, "passed 1, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
@@ -242,24 +248,22 @@ const COUNTS: [args: object, counts: string, failures: string[]][] = [
 ];
 for (const [args, counts, failures] of COUNTS)
   test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, { timeout: 30_000 }, async () => {
-    const result = await run(real, args);
+    const result = await run("filter" in args ? oneFile : real, args);
     equal(result.text.split("\n")[1], counts, result.text);
     deepEqual(dataOf(result).failures, failures);
     equal(Boolean(result.failed), failures.length > 0);
     for (const name of failures) ok(result.text.includes(`\nfailed: ${name}\n`), result.text);
     equal(/AssertionError.*\n.*test\/a\.test\.js/.test(result.text), failures.length > 0, result.text);
+    if (Object.keys(args).length) return;
+    const { command, runner, exit, output } = dataOf(result);
+    deepEqual({ command, runner, exit }, { command: "npm test", runner: "node", exit: 1 });
+    match(output, /✔ fine[\s\S]*✖ failing tests:/, "the whole output is in the data");
   });
 
 test("run_tests: a name that no test has is a failure that says so", { timeout: 30_000 }, async () => {
-  const { text, failed } = await run(real, { filter: "nope" });
+  const { text, failed } = await run(oneFile, { filter: "nope" });
   equal(text, "$ node --test --test-name-pattern=nope\nNo test ran: nothing matches filter 'nope'.");
   equal(failed, true);
-});
-
-test("run_tests: the whole output is in the data", { timeout: 30_000 }, async () => {
-  const { command, runner, exit, output } = dataOf(await run(real, {}));
-  deepEqual({ command, runner, exit }, { command: "npm test", runner: "node", exit: 1 });
-  match(output, /✔ fine[\s\S]*✖ failing tests:/);
 });
 
 test("run_tests: what runs is asked for, as a command; a no comes back as one", { timeout: 30_000 }, async () => {

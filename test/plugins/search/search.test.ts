@@ -356,7 +356,7 @@ for (const [what, script] of [
 
 /** The long form is part of `npm run fuzz`. */
 const RUNS = process.env.ZZ_RUNS ? Number(process.env.ZZ_RUNS) : undefined; // more of them: test/slow/random.test.ts
-const [TREES, REGEXES] = [RUNS ?? 25, RUNS ?? 80];
+const [TREES, REGEXES] = [RUNS ?? 6, RUNS ?? 20];
 const LONG = RUNS && 86_400_000;
 
 /** Pieces that are awkward next to one another. */

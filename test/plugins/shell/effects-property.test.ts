@@ -10,7 +10,7 @@ import { type Harness, harness } from "../../../sdk/testing.ts";
 import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
 
-const RUNS = Number(process.env.ZZ_RUNS) || 8;
+const RUNS = Number(process.env.ZZ_RUNS) || 3;
 
 /** Files, folders, links and what git ignores; a repository in it; names that are no text. */
 const SETUP = `mkdir -p src/deep empty ro dist node_modules/m sub; echo one > a; echo two > b; echo deep > src/deep/x; echo s > src/s

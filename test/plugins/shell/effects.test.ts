@@ -7,7 +7,7 @@ import fs from "node:fs";
 import { createServer } from "node:net";
 import os from "node:os";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, describe } from "node:test";
 import type { Ask } from "../../../kernel/contract.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import "../../support/lean.ts";
@@ -39,8 +39,12 @@ function modelRepository(): string {
 let answered: Ask;
 let shared: Promise<Harness> | undefined;
 after(async () => (await shared)?.close());
-async function anew(answer: "y" | "n" | (() => string)): Promise<Harness> {
-  answered = async (_, keys) => (keys ? (typeof answer === "string" ? answer : answer()) : "");
+const always =
+  (key: () => string): Ask =>
+  async (_, keys) =>
+    keys ? key() : "";
+async function anew(answer: "y" | "n" | Ask): Promise<Harness> {
+  answered = typeof answer === "string" ? always(() => answer) : answer;
   shared ??= harness({ own: true, answer: (...asked) => answered(...asked) });
   const zz = await shared;
   for (const name of fs.readdirSync(zz.root, "buffer")) // some are no text
@@ -59,15 +63,10 @@ function modelProject(): string {
   return model;
 }
 
-/** What the command makes of a plain copy. */
-function plainly(script: string): Record<string, string> {
-  const copy = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
-  try {
-    spawnSync("bash", ["-c", 'cp -a "$1/." .; exec bash -c "$2"', "bash", modelProject(), script], { cwd: copy });
-    return walk(copy);
-  } finally {
-    tryToRemove(copy);
-  }
+/** Makes a project with a folder for each script, as SETUP makes it. */
+function fillFolders(root: string, scripts: readonly string[]): void {
+  for (const i of scripts.keys())
+    fs.cpSync(modelProject(), join(root, `${i}`), { recursive: true, verbatimSymlinks: true });
 }
 
 /** Folders that nobody may enter are opened first; each program that is started costs more than the look. */
@@ -80,164 +79,173 @@ function tryToRemove(folder: string): void {
   }
 }
 
-/** The project of all proofs, since each leaves it as it was; after one that did not, there is another. */
-const said = { now: "n" };
-let proving: Promise<Harness> | undefined;
-const newProject = () => project({ after: () => {} }, { answer: async (_, keys) => (keys ? said.now : "") });
-after(async () => (await proving)?.close());
+/** The part of a walk that lies in a folder. */
+const partOf = (whole: Record<string, string>, folder: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(whole).filter(([name]) => `${name}/`.startsWith(`/${folder}/`)));
 
-async function prove(script: string): Promise<void> {
-  const zz = await (proving ??= newProject());
-  try {
-    await proveIn(zz, script);
-  } catch (error) {
-    proving = undefined;
-    await zz.close();
-    throw error;
-  }
-}
-
-/** No leaves it as it was, yes makes it what the command would have made, undo takes all of it back. */
-async function proveIn(zz: Harness, script: string): Promise<void> {
-  said.now = "n";
-  zz.questions.length = 0;
+/** No leaves a project as it was, yes makes it what the command would have made, undo takes all of it back. Each script has its folder. */
+async function prove(shell: "sh" | "bash", scripts: readonly string[], changes: boolean): Promise<void> {
+  const command = `${shell} -c '${scripts
+    .map((one, i) => `(cd ${i}; ${one})`)
+    .join("\n")
+    .replaceAll("'", "'\\''")}'`;
+  const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
+  let key = "n";
+  const zz = await anew(always(() => key));
+  for (const name of fs.readdirSync(zz.root).filter((name) => name !== ".git"))
+    fs.rmSync(join(zz.root, name), { recursive: true });
+  for (const root of [zz.root, plain]) fillFolders(root, scripts);
+  const same = (made: Record<string, string>, expected: Record<string, string>, when: string) => {
+    for (const [i, one] of scripts.entries())
+      deepEqual(partOf(made, `${i}`), partOf(expected, `${i}`), `${when} ${one}`);
+    deepEqual(made, expected, when);
+  };
   const was = walk(zz.root);
-  const top = was[""]!;
-  const refused = await run(zz, script);
-  deepEqual(walk(zz.root), was, `after no to ${script}`);
-  const expected = { ...plainly(script), "": top };
-  said.now = "y";
-  const kept = await run(zz, script);
-  deepEqual(walk(zz.root), expected, `after yes to ${script}: ${kept.text}`);
-  const isChanged = JSON.stringify(expected) !== JSON.stringify(was);
-  equal(refused.refused === true, isChanged, refused.text);
-  if (!isChanged) equal(zz.questions.length, 0, "nothing changed, and it was asked for");
-  if (isChanged) await zz.command("/undo");
-  deepEqual(walk(zz.root), was, `after undo of ${script}: ${zz.notes.join("\n")}`);
+  const refused = await run(zz, command);
+  same(walk(zz.root), was, `${refused.text}\nafter no to`);
+  sh(plain, command);
+  const expected = { ...walk(plain), "": was[""]! };
+  tryToRemove(plain);
+  for (const [i, one] of scripts.entries())
+    equal(JSON.stringify(partOf(expected, `${i}`)) !== JSON.stringify(partOf(was, `${i}`)), changes, one);
+  key = "y";
+  const kept = await run(zz, command);
+  same(walk(zz.root), expected, `${kept.text}\nafter yes to`);
+  equal(refused.refused === true, changes, refused.text);
+  if (!changes) return equal(zz.questions.length, 0, `nothing changed, and it was asked for: ${zz.questions[0]}`);
+  await zz.command("/undo");
+  same(walk(zz.root), was, `${zz.notes.join("\n")}\nafter undo of`);
 }
 
 /** Each command is one that no list knows. */
 const script = (text: string): string => `sh -c '${text.replaceAll("'", "'\\''")}'`;
 
-describe("a change × what stands there", { concurrency: false }, () => {
-  for (const text of [
-    "echo new > n",
-    "mkdir -p new/deep; echo x > new/deep/f",
-    "mkdir hollow",
-    "mkdir -p new/in/side; echo x > new/in/side/f; chmod 700 new/in",
-    "mkdir -p private/in; chmod 700 private; echo x > private/in/f; echo y > private/in/g",
-    "mkdir -p hollow/in/side",
-    "echo more >> a",
-    "echo other > ro/n; rm -f ro/r",
-    "rm a",
-    "rm -r src",
-    "rmdir empty",
-    "rm -r src; mkdir src",
-    "rm round; mkdir -p round/in; echo x > round/x; echo y > round/in/y",
-    "rm -r src; mkdir src; echo again > src/s",
-    "rm -r src; mkdir -p src/deep; echo y > src/deep/y",
-    "rm -r src; echo file > src",
-    "rm -r src; ln -s empty src",
-    "rm a; mkdir a; echo in > a/in",
-    "rm a; mkdir a",
-    "rm a; ln -s b a",
-    "rm link; echo file > link",
-    "rm link; mkdir link",
-    "rm link; mkdir -p link/in; echo x > link/again; echo y > link/in/again",
-    "rm a; mkdir -p a/in; echo x > a/again; echo y > a/in/again",
-    "rm -r src; mkdir -p src/in/new; echo x > src/again; echo y > src/in/new/again",
-    "rm link",
-    "ln -sf b link",
-    "echo through > link",
-    "rmdir empty; echo file > empty",
-    "rmdir empty; ln -s a empty",
-    "ln -s /etc/passwd hostile; ln -s ../../.. up",
-    'ln -s "$(printf "caf\\351")" odd; echo x > "$(printf "caf\\351")"',
-    "rm link; mkdir link; echo in > link/in",
-    "ln -s src lonk; rm lonk; mkdir -p lonk; echo own > lonk/s",
-    "ln a twin; echo x >> twin",
-    "mv a c",
-    "mv src moved",
-    "mv src/s s; rm -r src",
-    "chmod 600 a; chmod 700 src; chmod -x tool",
-    "chmod 500 empty",
-    "printf '\\1\\0\\2' > bin",
-    "cat bin > copied",
-    'echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash',
-    "rm a; echo one > a",
-    "touch a",
-    "echo built > dist/new; rm dist/old",
-    "rm -r dist",
-    "true",
-    "cat a | sort",
-  ])
-    viewTest(text, () => prove(script(text)));
-});
+const CHANGES = [
+  "echo new > n",
+  "mkdir -p new/deep; echo x > new/deep/f",
+  "mkdir hollow",
+  "mkdir -p new/in/side; echo x > new/in/side/f; chmod 700 new/in",
+  "mkdir -p private/in; chmod 700 private; echo x > private/in/f; echo y > private/in/g",
+  "mkdir -p hollow/in/side",
+  "echo more >> a",
+  "echo other > ro/n; rm -f ro/r",
+  "rm a",
+  "rm -r src",
+  "rmdir empty",
+  "rm -r src; mkdir src",
+  "rm round; mkdir -p round/in; echo x > round/x; echo y > round/in/y",
+  "rm -r src; mkdir src; echo again > src/s",
+  "rm -r src; mkdir -p src/deep; echo y > src/deep/y",
+  "rm -r src; echo file > src",
+  "rm -r src; ln -s empty src",
+  "rm a; mkdir a; echo in > a/in",
+  "rm a; mkdir a",
+  "rm a; ln -s b a",
+  "rm link; echo file > link",
+  "rm link; mkdir link",
+  "rm link; mkdir -p link/in; echo x > link/again; echo y > link/in/again",
+  "rm a; mkdir -p a/in; echo x > a/again; echo y > a/in/again",
+  "rm -r src; mkdir -p src/in/new; echo x > src/again; echo y > src/in/new/again",
+  "rm link",
+  "ln -sf b link",
+  "echo through > link",
+  "rmdir empty; echo file > empty",
+  "rmdir empty; ln -s a empty",
+  "ln -s /etc/passwd hostile; ln -s ../../.. up",
+  'ln -s "$(printf "caf\\351")" odd; echo x > "$(printf "caf\\351")"',
+  "rm link; mkdir link; echo in > link/in",
+  "ln -s src lonk; rm lonk; mkdir -p lonk; echo own > lonk/s",
+  "ln a twin; echo x >> twin",
+  "mv a c",
+  "mv src moved",
+  "mv src/s s; rm -r src",
+  "chmod 600 a; chmod 700 src; chmod -x tool",
+  "chmod 500 empty",
+  "printf '\\1\\0\\2' > bin",
+  "cat bin > copied",
+  'echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash',
+  "echo built > dist/new; rm dist/old",
+  "rm -r dist",
+];
+for (const [half, from] of ["one half", "the other half"].entries())
+  viewTest(`a change × what stands there, ${from}`, () =>
+    prove(
+      "sh",
+      CHANGES.filter((_, i) => i % 2 === half),
+      true,
+    ),
+  );
+viewTest("what changes nothing is not asked for", () =>
+  prove("sh", ["rm a; echo one > a", "touch a", "true", "cat a | sort"], false),
+);
 
 describe("nothing of a command has an effect that was not agreed to", { concurrency: false }, () => {
   const outside = fs.mkdtempSync("/var/tmp/zz-effects-");
   fs.writeFileSync(join(outside, "file"), "untouched secret-7731");
-  for (const text of [
+  const rows = [
     "echo x > .git/hooks/pre-commit; echo x >> .git/config; rm -rf .git",
     `echo x > ${outside}/file; echo x > ${outside}/new; cat ${outside}/file`,
     "echo x > way-out/file; echo x > ../escaped",
     "echo x > ~/.bashrc; echo x > ~/zz-effects",
     "python3 -c 'import socket; socket.create_connection((\"1.1.1.1\", 53), 2)'",
     "(sleep 60; echo late > late) & echo started; exit 0",
-    "kill -9 -1; kill -9 1",
     "mkfifo pipe; mknod dev c 1 3; cp /bin/ls ls; chmod 4755 ls; rm ls",
     "mount -t tmpfs none src; umount .",
     "cat .env private/key.pem",
     `python3 -c 'open(${JSON.stringify(join(outside, "file"))}, "w")'`,
-  ])
-    viewTest(text, async () => {
-      const zz = await anew("n");
-      for (const [name, what] of [
-        [".env", "secret-7731"],
-        ["private/key.pem", "secret-7731"],
-      ] as const)
-        zz.write(name, what);
-      const git = fs.readdirSync(join(zz.root, ".git/hooks")).join();
-      const config = fs.readFileSync(join(zz.root, ".git/config"), "utf8");
-      const [was, home] = [walk(zz.root), fs.readdirSync(os.homedir()).join()];
-      const { text: said } = await run(zz, script(text));
-      deepEqual(walk(zz.root), was);
-      equal(fs.readdirSync(os.homedir()).join(), home);
-      equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched secret-7731");
-      deepEqual(fs.readdirSync(outside), ["file"]);
-      equal(fs.readdirSync(join(zz.root, ".git/hooks")).join(), git);
-      equal(fs.readFileSync(join(zz.root, ".git/config"), "utf8"), config);
-      doesNotMatch(said, /secret-7731/);
-      ok(!fs.existsSync(join(zz.root, "..", "escaped")));
-    });
-  test("the folder outside goes", () => fs.rmSync(outside, { recursive: true, force: true }));
+    "kill -9 -1; kill -9 1", // ends those before it, too
+  ];
+  const harm = async (commands: string[], about: string): Promise<void> => {
+    const zz = await anew("n");
+    for (const name of [".env", "private/key.pem"]) zz.write(name, "secret-7731");
+    const git = fs.readdirSync(join(zz.root, ".git/hooks")).join();
+    const config = fs.readFileSync(join(zz.root, ".git/config"), "utf8");
+    const [was, home] = [walk(zz.root), fs.readdirSync(os.homedir()).join()];
+    const { text: said } = await run(zz, commands.join("; "));
+    deepEqual(walk(zz.root), was, about);
+    equal(fs.readdirSync(os.homedir()).join(), home, about);
+    equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched secret-7731", about);
+    deepEqual(fs.readdirSync(outside), ["file"], about);
+    equal(fs.readdirSync(join(zz.root, ".git/hooks")).join(), git, about);
+    equal(fs.readFileSync(join(zz.root, ".git/config"), "utf8"), config, about);
+    doesNotMatch(said, /secret-7731/, about);
+    ok(!fs.existsSync(join(zz.root, "..", "escaped")), about);
+  };
+  viewTest("all of them in one command", () =>
+    harm(rows.map(script), "one of them").catch(async (error) => {
+      for (const text of rows) await harm([script(text)], text); // names the first that does it alone
+      throw error;
+    }),
+  );
+  after(() => fs.rmSync(outside, { recursive: true, force: true }));
 });
 
-viewTest(
-  "what cannot be kept is left out and named: special files, .git, what would run as another user",
-  async (t) => {
-    const zz = await project(t, { answer: "yes" });
-    const { text } = await run(
-      zz,
-      script("mkfifo pipe; cp /bin/true t; chmod 4755 t; mkdir -p sub/r/.git; echo x > sub/r/.git/config; echo x > n"),
-    );
-    match(text, /'pipe' was left out: it is a device, a FIFO or a socket\./);
-    match(text, /'t' was left out: it would run as another user or group\./);
-    match(text, /'sub\/r\/\.git' was left out/);
-    equal(zz.read("n"), "x\n");
-    for (const name of ["pipe", "t", "sub/r/.git"]) ok(!fs.existsSync(join(zz.root, name)), name);
-  },
-);
+viewTest("what cannot be kept is left out and named: special files, .git, what would run as another user", async () => {
+  const zz = await anew("y");
+  const { text } = await run(
+    zz,
+    script("mkfifo pipe; cp /bin/true t; chmod 4755 t; mkdir -p sub/r/.git; echo x > sub/r/.git/config; echo x > n"),
+  );
+  match(text, /'pipe' was left out: it is a device, a FIFO or a socket\./);
+  match(text, /'t' was left out: it would run as another user or group\./);
+  match(text, /'sub\/r\/\.git' was left out/);
+  equal(zz.read("n"), "x\n");
+  for (const name of ["pipe", "t", "sub/r/.git"]) ok(!fs.existsSync(join(zz.root, name)), name);
+});
 
 for (const [what, hide] of [
   [
     "a committed and removed .env",
     "echo K=s3cret-7731 > .env; git add .; git commit -qm x; git rm -q .env; git commit -qm y",
   ],
+  [
+    "a committed .env where git tracks no file now",
+    "echo K=s3cret-7731 > .env; git add .; git commit -qm x; git rm -q .env; git commit -qm y; rm .git/index",
+  ],
   ["a password in the repository's settings", "git remote add o https://me:s3cret-7731@example.com/x"],
 ] as const)
-  viewTest(`a command shows nothing of ${what}`, async (t) => {
-    const zz = await project(t);
+  viewTest(`a command shows nothing of ${what}`, async () => {
+    const zz = await anew("n");
     sh(zz.root, `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; ${hide}`);
     const all = "git log -p --all; git config -l; cat .git/config; grep -r s3cret .git; git show HEAD~1:.env";
     ok(sh(zz.root, all).stdout.includes("s3cret-7731"));
@@ -245,8 +253,8 @@ for (const [what, hide] of [
     doesNotMatch(text, /s3cret-7731/);
   });
 
-viewTest("the question shows the command and the diff, and what git ignores in one line", async (t) => {
-  const zz = await project(t, { answer: "yes" });
+viewTest("the question shows the command and the diff, and what git ignores in one line", async () => {
+  const zz = await anew("y");
   await run(zz, script("sed -i s/one/three/ a; echo 1 > dist/1; echo 2 > dist/2"));
   const [question = ""] = zz.questions;
   match(question, /\$ sh -c 'sed -i s\/one\/three\/ a/);
@@ -256,77 +264,78 @@ viewTest("the question shows the command and the diff, and what git ignores in o
   deepEqual([zz.read("a"), zz.read("dist/1")], ["three\n", "1\n"]);
 });
 
-for (const [what, before, command, shown] of [
+/** Each goes as `tracked` in its own folder. */
+const REPLACED = [
   [
     "a file by an ignored folder",
     "echo tracked > x; printf 'x/\\n' > .gitignore",
     "rm x; mkdir x; echo 1 > x/1; echo 2 > x/2; mkdir x/in; echo 3 > x/in/3",
-    /[-] tracked/,
   ],
   [
     "a file that git tracks by a folder of an ignored name",
     "echo tracked > x; git add x; echo x > .gitignore",
     "rm x; mkdir -p x/in; echo 1 > x/in/1",
-    /[-] tracked/,
   ],
   [
     "a link by an ignored folder",
     "ln -s tracked x; git add x; printf 'x/\\n' > .gitignore",
     "rm x; mkdir x; echo 1 > x/1",
-    /[-] tracked/,
   ],
   [
     "a file by node_modules",
     "echo tracked > node_modules",
     "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
-    /[-] tracked/,
   ],
   [
     "a link by node_modules with the same names",
-    "mkdir m; echo one > m/1; echo two > m/2; ln -s m node_modules",
-    "rm node_modules; cp -r m node_modules; rm node_modules/2",
-    /[-] m\b/,
+    "mkdir tracked; echo one > tracked/1; echo two > tracked/2; ln -s tracked node_modules",
+    "rm node_modules; cp -r tracked node_modules; rm node_modules/2",
   ],
   [
     "a link by node_modules",
     "ln -s tracked node_modules; git add -f node_modules",
     "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
-    /[-] tracked/,
   ],
   [
     "a file that git tracks in an ignored folder",
     "echo tracked > dist/t; git add -f dist/t",
     "rm dist/t; mkdir dist/t; echo 1 > dist/t/1",
-    /[-] tracked/,
   ],
   [
     "a folder that git tracks by an ignored file",
     "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore",
     "rm -r x; echo 1 > x",
-    /[-] tracked/,
   ],
-] as const)
-  viewTest(`a command that replaces ${what}: what goes is shown`, async () => {
-    let key = "n";
-    const zz = await anew(() => key);
-    sh(zz.root, before);
-    const was = walk(zz.root);
-    await run(zz, script(command));
-    match(zz.questions[0]!, shown);
-    deepEqual(walk(zz.root), was, "after no");
-    key = "y";
-    const { text, failed } = await run(zz, script(command));
-    equal(failed, false, text);
-    const made = walk(zz.root);
-    notDeepEqual(made, was);
-    await zz.command("/undo");
-    deepEqual(walk(zz.root), was, zz.notes.at(-1));
-    await zz.command("/redo");
-    deepEqual(walk(zz.root), made, zz.notes.at(-1));
-  });
+] as const;
+viewTest("a command that replaces a file, a link or a folder by something ignored: what goes is shown", async () => {
+  let key = "n";
+  const zz = await anew(always(() => key));
+  fillFolders(
+    zz.root,
+    REPLACED.map(([what]) => what),
+  );
+  /** What goes has another name in each folder. */
+  const everywhere = (lines: string[]) =>
+    lines.map((line, i) => `(cd ${i}; ${line.replaceAll("tracked", `tracked-${i}`)})`).join("\n");
+  sh(zz.root, everywhere(REPLACED.map(([, before]) => before)));
+  const was = walk(zz.root);
+  const command = script(everywhere(REPLACED.map(([, , command]) => command)));
+  await run(zz, command);
+  for (const [i, [what]] of REPLACED.entries()) match(zz.questions[0]!, new RegExp(`[-] tracked-${i}\\b`), what);
+  deepEqual(walk(zz.root), was, "after no");
+  key = "y";
+  const { text, failed } = await run(zz, command);
+  equal(failed, false, text);
+  const made = walk(zz.root);
+  for (const [i, [what]] of REPLACED.entries()) notDeepEqual(partOf(made, `${i}`), partOf(was, `${i}`), what);
+  await zz.command("/undo");
+  deepEqual(walk(zz.root), was, zz.notes.at(-1));
+  await zz.command("/redo");
+  deepEqual(walk(zz.root), made, zz.notes.at(-1));
+});
 
-const SHOWN = /- good\n.*\+ evil/;
-for (const [what, before, expected] of [
+const [SHOWN, IGNORED, UNTRACKED] = ["shown", "ignored by git", "in node_modules"];
+const MODULES = [
   ["that git tracks is shown", "git add -f node_modules", SHOWN],
   [
     "that git tracks below an ignored folder is shown",
@@ -338,28 +347,39 @@ for (const [what, before, expected] of [
     "git init -q sub; cd sub; mkdir -p node_modules/x; echo good > node_modules/x/i.js; git add .",
     SHOWN,
   ],
-  ["that git ignores is told in one line", "", /ignored by git, not shown: node_modules: 1 file/],
-  [
-    "that git neither tracks nor ignores is told in one line",
-    "rm .gitignore",
-    /in node_modules, not shown: node_modules: 1 file/,
-  ],
-  ["is told in one line where there is no git", "rm -rf .git", /in node_modules, not shown: node_modules: 1 file/],
-] as const)
-  viewTest(`a file of node_modules ${what}`, async () => {
+  ["that git ignores is told in one line", "", IGNORED],
+  ["that git neither tracks nor ignores is told in one line", "rm .gitignore", UNTRACKED],
+] as const;
+for (const rows of [MODULES, [["is told in one line where there is no git", "rm -rf ../.git", UNTRACKED]] as const])
+  viewTest(`a file of node_modules ${rows.map(([what]) => what).join("; ")}`, async () => {
     const zz = await anew("y");
-    sh(zz.root, `mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${before}`);
-    const file = fs.existsSync(join(zz.root, "sub")) ? "sub/node_modules/x/i.js" : "node_modules/x/i.js";
-    const { text } = await run(zz, script(`sed -i s/good/evil/ ${file}`));
-    match(zz.questions[0]!, expected, text);
-    if (expected === SHOWN) doesNotMatch(zz.questions[0]!, /not shown/);
-    equal(zz.read(file), "evil\n");
+    fillFolders(
+      zz.root,
+      rows.map(([what]) => what),
+    );
+    fs.rmSync(join(zz.root, ".gitignore"));
+    const make = (i: number, more: string) =>
+      `(cd ${i}; mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${more.replaceAll("good", `good-${i}`)})`.replace(
+        "good >",
+        `good-${i} >`,
+      );
+    sh(zz.root, rows.map(([, before], i) => make(i, before)).join("\n"));
+    const files = rows.map(
+      (_, i) => [`${i}/sub/node_modules/x/i.js`, `${i}/node_modules/x/i.js`].find((at) => zz.read(at))!,
+    );
+    const { text } = await run(zz, script(`sed -i s/good/evil/ ${files.join(" ")}`));
+    for (const [i, [what, , expected]] of rows.entries()) {
+      const isShown = new RegExp(`- good-${i}\n.*\\+ evil-${i}\n`).test(zz.questions[0]!);
+      const isTold = zz.questions[0]!.includes(`${expected}, not shown: ${i}/node_modules: 1 file`);
+      deepEqual([isShown, isTold], [expected === SHOWN, expected !== SHOWN], `${what}: ${zz.questions[0]} ${text}`);
+      equal(zz.read(files[i]!), `evil-${i}\n`, what);
+    }
     await zz.command("/undo");
-    equal(zz.read(file), "good\n");
+    for (const [i, [what]] of rows.entries()) equal(zz.read(files[i]!), `good-${i}\n`, what);
   });
 
-viewTest("a tool's own caches are thrown away without a question", async (t) => {
-  const zz = await project(t);
+viewTest("a tool's own caches are thrown away without a question", async () => {
+  const zz = await anew("n");
   const { text, refused } = await run(
     zz,
     script("mkdir -p node_modules/.cache/x; echo 1 > node_modules/.cache/x/1; echo {} > a.tsbuildinfo"),
@@ -395,8 +415,8 @@ async function until(isTrue: () => boolean): Promise<void> {
     await new Promise((done) => setTimeout(done, 20));
 }
 
-viewTest("what was stopped changes nothing", async (t) => {
-  const zz = await project(t, { answer: "yes" });
+viewTest("what was stopped changes nothing", async () => {
+  const zz = await anew("y");
   const was = walk(zz.root);
   const { text } = await run(zz, script("echo x > n; sleep 60"), { timeout_ms: 500 });
   match(text, /It was stopped, so nothing that it changed was kept\./);
@@ -470,7 +490,7 @@ viewTest("line ends and bytes that a command changed are seen, whatever else cha
 });
 
 /** Each is a name with a newline in it, made by a command. */
-for (const [what, make] of [
+const FORGERIES = [
   ["in an ignored folder", `mkdir -p "$n/node_modules"; echo x > "$n/node_modules/f"`],
   ["of an ignored file", `echo "*.o" >> .gitignore; echo x > "$n.o"`],
   ["that is not UTF-8", `echo x > "$n$(printf '\\377')"`],
@@ -481,26 +501,33 @@ for (const [what, make] of [
   ["of a repository", `mkdir -p "$n/.git"; echo x > "$n/.git/config"; echo x > n`],
   ["of a cache", `echo x > "$n.tsbuildinfo"; echo x > n`],
   ["of a file", `echo x > "$n"`],
-] as const)
-  viewTest(`a name with a newline forges no line: one ${what}`, async () => {
-    for (const answer of ["y", "n"] as const) {
-      const zz = await anew(answer);
-      zz.write("s.sh", `n="$(printf 'x: 1 file, 1 kB\\n--- a/fake]\\r\\n+forged]')"\nmkdir -p "\${n%/*}"; ${make}\n`);
-      const { text } = await run(zz, "bash s.sh");
-      match(`${zz.questions}${text}`, /fake\]␊\+forged/, text);
-      for (const said of [zz.questions.join("\n"), text]) doesNotMatch(said, /^(┃ )?(---? a\/fake|[+-]?forged)/m);
-    }
+] as const;
+for (const answer of ["y", "n"] as const)
+  viewTest(`a name with a newline forges no line, after ${answer === "y" ? "yes" : "no"}`, async () => {
+    const zz = await anew(answer);
+    for (const [i, [, make]] of FORGERIES.entries())
+      zz.write(
+        `${i}/s.sh`,
+        `n="$(printf 'x: 1 file, 1 kB\\n--- a/fake]\\r\\n+forged-${i}]')"\nmkdir -p "\${n%/*}"; ${make}\n`,
+      );
+    const { text } = await run(
+      zz,
+      `bash -c 'for i in ${[...FORGERIES.keys()].join(" ")}; do (cd $i; bash s.sh); done'`,
+    );
+    const told = `${zz.questions.join("\n")}\n${text}`;
+    for (const [i, [what]] of FORGERIES.entries()) match(told, new RegExp(`fake\\]␊\\+forged-${i}\\b`), what);
+    for (const said of [zz.questions.join("\n"), text]) doesNotMatch(said, /^(┃ )?(---? a\/fake|[+-]?forged)/m);
   });
 
-for (const make of [
+const ALIKE = [
   "printf one > $'\\xff'; printf two > $'\\xef\\xbf\\xbd'",
   "printf one > $'\\xff'; printf two > $'\\xfe'",
   "mkdir $'e\\xff' $'e\\xef\\xbf\\xbd'; printf one > $'e\\xff/f'; printf two > $'e\\xef\\xbf\\xbd/f'",
   "mkdir $'e\\xff' $'e\\xfe'; printf one > $'e\\xff/f'; printf two > $'e\\xfe/f'; printf three > $'e\\xef\\xbf\\xbd'",
   "mkdir -p $'e\\xff'; printf one > $'e\\xff/f'; mkdir -p $'e\\xef\\xbf\\xbd'; printf two > $'e\\xef\\xbf\\xbd/…'; printf three > $'e\\xff/g'",
   "mkdir -p dist; printf one > dist/1; printf two > 'dist/…'",
-])
-  viewTest(`names that look alike: ${make}`, () => prove(`bash -c '${make.replaceAll("'", "'\\''")}'`));
+];
+viewTest("names that look alike", () => prove("bash", ALIKE, true));
 
 viewTest("nothing of a command's own /tmp is left when zz has ended", async () => {
   const where = place();
@@ -515,8 +542,8 @@ viewTest("nothing of a command's own /tmp is left when zz has ended", async () =
   );
 });
 
-viewTest("direct asks beforehand, and so does a named host", async (t) => {
-  const zz = await project(t);
+viewTest("direct asks beforehand, and so does a named host", async () => {
+  const zz = await anew("n");
   await run(zz, "touch n", { direct: true });
   match(zz.questions[0]!, /run access to "touch n"/);
   await run(zz, "touch n", { hosts: ["example.com"] });
@@ -529,8 +556,8 @@ const answers =
   async (question: string, keys?: string) =>
     keys === undefined ? "" : (all.find(([fits]) => fits.test(question.split("\n")[0]!))?.[1] ?? "n");
 
-viewTest("what got a no is told as one or as many", async (t) => {
-  const zz = await project(t, { answer: async (_, keys) => (keys ? "n" : "") });
+viewTest("what got a no is told as one or as many", async () => {
+  const zz = await anew("n");
   const one = await run(zz, script("echo C > b"));
   match(one.text, /changed: b \(the person said no: it is as it was\)/);
   const single = await run(zz, script("echo 3 > dist/3"));
@@ -542,8 +569,8 @@ viewTest("what got a no is told as one or as many", async (t) => {
 });
 
 describe("file by file", { concurrency: false }, () => {
-  viewTest("what got a yes is kept, and the rest is as it was", async (t) => {
-    const zz = await project(t, { answer: answers([/and write/, "f"], [/"a"/, "y"], [/"dist"/, "y"]) });
+  viewTest("what got a yes is kept, and the rest is as it was", async () => {
+    const zz = await anew(answers([/and write/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
     const { text, failed } = await run(
       zz,
       script("echo A > a; echo B > b; echo N > n; echo 1 > dist/1; echo 2 > dist/2"),
@@ -560,8 +587,8 @@ describe("file by file", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual([zz.read("a"), zz.read("dist/1")], ["one\n", undefined]);
   });
-  viewTest("a file that stays keeps its folder, and what was to come in its place does not", async (t) => {
-    const zz = await project(t, { answer: answers([/and write/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]) });
+  viewTest("a file that stays keeps its folder, and what was to come in its place does not", async () => {
+    const zz = await anew(answers([/and write/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("rm -r src; rm a; mkdir a; echo x > a/x; echo x > n"));
     const now = walk(zz.root);
@@ -570,8 +597,8 @@ describe("file by file", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual(walk(zz.root), was);
   });
-  viewTest("a folder's own change is kept where a file in it stays as it was", async (t) => {
-    const zz = await project(t, { answer: answers([/and write/, "f"], [/"src"/, "y"]) });
+  viewTest("a folder's own change is kept where a file in it stays as it was", async () => {
+    const zz = await anew(answers([/and write/, "f"], [/"src"/, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("chmod 700 src; echo x > src/s"));
     const now = walk(zz.root);
@@ -580,8 +607,8 @@ describe("file by file", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual(walk(zz.root), was);
   });
-  viewTest("a no to each is a no", async (t) => {
-    const zz = await project(t, { answer: answers([/and write/, "f"]) });
+  viewTest("a no to each is a no", async () => {
+    const zz = await anew(answers([/and write/, "f"]));
     const was = walk(zz.root);
     const { refused, text } = await run(zz, script("echo A > a; echo B > b"));
     equal(refused, true);
@@ -596,8 +623,8 @@ describe("file by file", { concurrency: false }, () => {
   });
 });
 
-viewTest("undo brings a file back although the folder in its place has another mode by now", async (t) => {
-  const zz = await project(t, { answer: "yes" });
+viewTest("undo brings a file back although the folder in its place has another mode by now", async () => {
+  const zz = await anew("y");
   await run(zz, script("rm a; mkdir a"));
   fs.chmodSync(join(zz.root, "a"), 0o700);
   await zz.command("/undo");
@@ -623,8 +650,8 @@ viewTest("with -A it runs in the project itself, as ever", async (t) => {
 
 viewTest(
   "a folder that a command made stays while another leaves it empty, and goes when that one takes it away",
-  async (t) => {
-    const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+  async () => {
+    const zz = await anew("y");
     await run(zz, script("mkdir made; echo one > made/file; mkdir other; echo one > other/file"));
     const before = walk(zz.root);
     await run(zz, script("rm made/file; rm -r other"));
@@ -637,8 +664,8 @@ viewTest(
   },
 );
 
-viewTest("the person's own !+command is covered by /changes and /undo, and a plain one is not", async (t) => {
-  const zz = await project(t, { answer: async (question, keys) => (keys && /Allow/.test(question) ? "y" : "") });
+viewTest("the person's own !+command is covered by /changes and /undo, and a plain one is not", async () => {
+  const zz = await anew(async (question, keys) => (keys && /Allow/.test(question) ? "y" : ""));
   const { notes } = await zz.ask("!+ sed -i s/one/three/ a");
   equal(zz.read("a"), "three\n");
   match(notes.join("\n"), /changed: a \(kept\)/);
@@ -650,7 +677,7 @@ viewTest("the person's own !+command is covered by /changes and /undo, and a pla
 
 describe("what a copy has to stand", { concurrency: false }, () => {
   for (const [how, line] of [
-    ["", "yes > large & yes > larger; sleep 60"],
+    ["", "head -c 15000000 /dev/zero > large; head -c 15000000 /dev/zero > larger; sleep 60"],
     [" in files that it deletes and holds open", "exec 3> large; rm large; head -c 40000000 /dev/zero >&3; sleep 60"],
   ] as const)
     viewTest(
@@ -665,14 +692,16 @@ describe("what a copy has to stand", { concurrency: false }, () => {
       },
     );
 
-  viewTest("exit codes, pipelines, process substitution, temporary files and /dev/urandom work as ever", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("exit codes, pipelines, process substitution, temporary files and /dev/urandom work as ever", async () => {
+    const zz = await anew("y");
     for (const [command, exit, out] of [
       ["sh -c 'exit 7'", 7, ""],
-      [`node -e 'process.kill(process.pid, "SIGTERM")'`, 143, ""],
-      ["bash -c 'cat <(echo in) | tr a-z A-Z'", 0, "IN\n"],
-      ["bash -c 'set -o pipefail; false | cat'", 1, ""],
-      [`bash -c 't=$(mktemp); echo kept > "$t"; cat "$t"'`, 0, "kept\n"],
+      ["sh -c 'kill $$'", 143, ""],
+      [
+        `bash -c 'cat <(echo in) | tr a-z A-Z; t=$(mktemp); echo kept > "$t"; cat "$t"; set -o pipefail; false | cat'`,
+        1,
+        "IN\nkept\n",
+      ],
       [
         `node -e 'const b = Buffer.alloc(8); console.log(fs.readSync(fs.openSync("/dev/urandom"), b)); fs.writeFileSync("/dev/null", b)'`,
         0,
@@ -686,8 +715,8 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     deepEqual(zz.questions, [], "nothing changed");
   });
 
-  viewTest("what it changed is asked for also where it failed", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("what it changed is asked for also where it failed", async () => {
+    const zz = await anew("y");
     const { failed, text } = await run(zz, script("echo x > n; exit 3"));
     deepEqual([failed, zz.read("n")], [true, "x\n"]);
     match(text, /exit code 3/);
@@ -717,16 +746,14 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     match(zz.read("a")!, /^one\n[12]\n/);
   });
 
-  viewTest("what the person edits while the question stands is not overwritten", async (t) => {
+  viewTest("what the person edits while the question stands is not overwritten", async () => {
     let asked = 0;
-    const zz: Harness = await project(t, {
-      answer: async (_, keys) => {
-        if (keys && asked++ === 0) {
-          zz.write("a", "one\nthe person's\n");
-          zz.write("dist/old", "the person's\n");
-        }
-        return keys ? "y" : "";
-      },
+    const zz: Harness = await anew(async (_, keys) => {
+      if (keys && asked++ === 0) {
+        zz.write("a", "one\nthe person's\n");
+        zz.write("dist/old", "the person's\n");
+      }
+      return keys ? "y" : "";
     });
     const { text } = await run(zz, script("sed -i s/one/ONE/ a; echo mine > dist/old"));
     deepEqual([zz.read("a"), zz.read("dist/old")], ["one\nthe person's\n", "the person's\n"], text);
@@ -735,8 +762,8 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     match(called?.shown ?? "", /^no output · Nothing that it changed was kept: Cannot write .*changed meanwhile/);
   });
 
-  viewTest("a link out of the project that is written through changes nothing outside of it", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("a link out of the project that is written through changes nothing outside of it", async () => {
+    const zz = await anew("y");
     const outside = fs.mkdtempSync(join(os.tmpdir(), "zz-outside-"));
     fs.writeFileSync(join(outside, "file"), "untouched");
     fs.symlinkSync(join(outside, "file"), join(zz.root, "leads-out"));
@@ -745,32 +772,29 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     fs.rmSync(outside, { recursive: true });
   });
 
-  viewTest(
-    "in a git worktree and in a repository with a submodule, what git ignores is told in one line",
-    async (t) => {
-      const zz = await project(t, { answer: "yes" });
-      const git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
-      sh(
-        zz.root,
-        `git add -A; ${git} commit -qm x; git worktree add -q tree; ${git} submodule add -q ./ sub 2>/dev/null`,
+  viewTest("in a git worktree and in a repository with a submodule, what git ignores is told in one line", async () => {
+    const zz = await anew("y");
+    const git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
+    sh(
+      zz.root,
+      `git add -A; ${git} commit -qm x; git worktree add -q tree; ${git} submodule add -q ./ sub 2>/dev/null`,
+    );
+    ok(fs.statSync(join(zz.root, "tree/.git")).isFile());
+    for (const folder of ["tree", "sub"].filter((name) => fs.existsSync(join(zz.root, name)))) {
+      const { text } = await run(
+        zz,
+        script(`mkdir -p ${folder}/dist; echo 1 > ${folder}/dist/1; echo 2 > ${folder}/shown`),
       );
-      ok(fs.statSync(join(zz.root, "tree/.git")).isFile());
-      for (const folder of ["tree", "sub"].filter((name) => fs.existsSync(join(zz.root, name)))) {
-        const { text } = await run(
-          zz,
-          script(`mkdir -p ${folder}/dist; echo 1 > ${folder}/dist/1; echo 2 > ${folder}/shown`),
-        );
-        match(zz.questions.at(-1)!, new RegExp(`ignored by git, not shown: ${folder}/dist: 1 file`), text);
-        deepEqual([zz.read(`${folder}/dist/1`), zz.read(`${folder}/shown`)], ["1\n", "2\n"]);
-      }
-      const inTree = await zzIn(
-        join(zz.root, "tree"),
-        script("git status --short; mkdir -p dist; echo 3 > dist/3; echo 4 > four"),
-      );
-      match(inTree.stdout, /changed: .*four.*\(kept\)/, inTree.stderr);
-      equal(zz.read("tree/four"), "4\n");
-    },
-  );
+      match(zz.questions.at(-1)!, new RegExp(`ignored by git, not shown: ${folder}/dist: 1 file`), text);
+      deepEqual([zz.read(`${folder}/dist/1`), zz.read(`${folder}/shown`)], ["1\n", "2\n"]);
+    }
+    const inTree = await zzIn(
+      join(zz.root, "tree"),
+      script("git status --short; mkdir -p dist; echo 3 > dist/3; echo 4 > four"),
+    );
+    match(inTree.stdout, /changed: .*four.*\(kept\)/, inTree.stderr);
+    equal(zz.read("tree/four"), "4\n");
+  });
 
   viewTest("another person's files: what cannot be changed on a copy is said, and stays", async (t) => {
     if (process.getuid?.()) return t.skip("only root can make them");
@@ -781,8 +805,8 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     deepEqual([zz.read("a"), zz.read("n"), zz.read("b")], ["one\n", "x\n", undefined]);
   });
 
-  viewTest("a socket and a FIFO in the project lead nowhere", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("a socket and a FIFO in the project lead nowhere", async () => {
+    const zz = await anew("y");
     let heard = 0;
     const server = createServer(() => heard++).listen(join(zz.root, "sock"));
     await once(server, "listening");
@@ -861,16 +885,16 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     },
   );
 
-  viewTest("the mode of the project's own folder stays, and a folder that hands its group on does so", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("the mode of the project's own folder stays, and a folder that hands its group on does so", async () => {
+    const zz = await anew("y");
     const mode = fs.statSync(zz.root).mode;
     const { text } = await run(zz, script("chmod 711 .; mkdir shared; chmod 2775 shared; echo x > shared/x"));
     match(text, /the mode of the project's own folder was left as it is/);
     deepEqual([fs.statSync(zz.root).mode, fs.statSync(join(zz.root, "shared")).mode & 0o7777], [mode, 0o2775]);
   });
 
-  viewTest("files over 50 MB are moved, told in one line, and undone", async (t) => {
-    const zz = await project(t, { answer: "yes" });
+  viewTest("files over 50 MB are moved, told in one line, and undone", async () => {
+    const zz = await anew("y");
     const { text } = await run(zz, script("truncate -s 60M large; echo x > n"));
     match(zz.questions.at(-1)!, /too large to be read, not shown: large: 1 file, 63 MB/, text);
     equal(fs.statSync(join(zz.root, "large")).size, 60 << 20);
@@ -878,28 +902,34 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     deepEqual([zz.read("large"), zz.read("n")], [undefined, undefined]);
   });
 
-  for (const [what, before, command] of [
-    ["a folder", "truncate -s 60M a", "rm a; mkdir -p a/in; echo inner > a/in/x"],
-    ["a link", "truncate -s 60M a", "rm a; ln -s b a"],
-    ["an empty folder", "truncate -s 60M src/deep/x", "rm src/deep/x; mkdir src/deep/x"],
-    ["folders that git ignores", "truncate -s 60M a", "rm a; mkdir -p a/node_modules; echo 1 > a/node_modules/x"],
-    ["a file, and its folder by another", "truncate -s 60M src/s", "rm -r src; echo file > src"],
-    ["nothing, and a folder by it", "true", "rm -r src; truncate -s 60M src"],
-  ] as const)
-    viewTest(`a file over 50 MB that a command replaces by ${what} is moved, and undone`, async () => {
-      const zz = await anew("y");
-      sh(zz.root, before);
-      const was = walk(zz.root);
-      const { text, failed } = await run(zz, script(command));
-      deepEqual([failed, /\(kept\)/.test(text)], [false, true], text);
-      if (/inner/.test(command))
-        match(zz.questions[0]!, /too large to be read.*\n.*--- a\n.*-63 MB\n.*\+\+\+ x\n.*\+inner\n/);
-      const now = walk(zz.root);
-      await zz.command("/undo");
-      deepEqual(walk(zz.root), was, zz.notes.join("\n"));
-      await zz.command("/redo");
-      deepEqual(walk(zz.root), now, zz.notes.join("\n"));
-    });
+  const LARGE = [
+    ["a folder", "truncate -s 51M a", "rm a; mkdir -p a/in; echo inner > a/in/x"],
+    ["a link", "truncate -s 51M a", "rm a; ln -s b a"],
+    ["an empty folder", "truncate -s 51M src/deep/x", "rm src/deep/x; mkdir src/deep/x"],
+    ["folders that git ignores", "truncate -s 51M a", "rm a; mkdir -p a/node_modules; echo 1 > a/node_modules/x"],
+    ["a file, and its folder by another", "truncate -s 51M src/s", "rm -r src; echo file > src"],
+    ["nothing, and a folder by it", "true", "rm -r src; truncate -s 51M src"],
+  ] as const;
+  viewTest("a file over 50 MB that a command replaces is moved, and undone", async () => {
+    const zz = await anew("y");
+    fillFolders(
+      zz.root,
+      LARGE.map(([what]) => what),
+    );
+    sh(zz.root, LARGE.map(([, before], i) => `(cd ${i}; ${before})`).join("\n"));
+    const was = walk(zz.root);
+    const { text, failed } = await run(zz, script(LARGE.map(([, , command], i) => `(cd ${i}; ${command})`).join("\n")));
+    deepEqual([failed, /\(kept\)/.test(text)], [false, true], text);
+    match(zz.questions[0]!, /too large to be read.*\n.*--- a\n.*-53 MB\n.*\+\+\+ x\n.*\+inner\n/);
+    const now = walk(zz.root);
+    for (const [i, [what]] of LARGE.entries()) notDeepEqual(partOf(now, `${i}`), partOf(was, `${i}`), what);
+    await zz.command("/undo");
+    const undone = walk(zz.root);
+    for (const [i, [what]] of LARGE.entries()) deepEqual(partOf(undone, `${i}`), partOf(was, `${i}`), what);
+    deepEqual(undone, was, zz.notes.join("\n"));
+    await zz.command("/redo");
+    deepEqual(walk(zz.root), now, zz.notes.join("\n"));
+  });
 
   viewTest(
     "what was moved is taken back after a restart, made again by /redo, and not where it changed since",
@@ -933,7 +963,7 @@ for (const [verb, folder, again] of [
   ["redo", "new", "undo"],
 ] as const)
   viewTest(`/${verb} of what was moved says which copies are gone, and touches nothing`, async (t) => {
-    const zz = await project(t, { answer: async (_, keys) => (keys ? "y" : "") });
+    const zz = await project(t, { answer: always(() => "y") });
     const was = walk(zz.root);
     await run(zz, script("echo new > dist/old; echo more > dist/more; echo more >> a"));
     const made = walk(zz.root);

@@ -22,13 +22,15 @@ import { after, test } from "node:test";
 import { programs } from "../../../kernel/programs.ts";
 import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
 import { asShown, cleanEnv, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../../../plugins/shell/exec.ts";
+import { unused } from "../../../plugins/shell/pipes.ts";
 import type { Caps } from "../../../plugins/shell/processes.ts";
 import type { Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
 import "../../support/lean.ts";
 import { needs } from "../../support/needs.ts";
-import { visible } from "../../support/run.ts";
+import { stripped } from "../../support/stripped.ts";
 
+const REQUEST = stripped("test/support/request.ts");
 const base = mkdtempSync(join(tmpdir(), "zz-exec-"));
 after(() => rmSync(base, { recursive: true, force: true }));
 const cwd = join(base, "project");
@@ -214,8 +216,7 @@ for (const boxed of [false, true]) {
   test(`runJob() is interrupted, and leaves no listener, ${where}`, async () => {
     const nap = mark();
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 300);
-    const outcome = await here(`echo begun; sleep ${nap}`, { signal: stop.signal });
+    const outcome = await here(`echo begun; sleep ${nap}`, { signal: stop.signal, onTail: () => stop.abort() });
     match(outcome.text, /^begun\n\[interrupted\]$/);
     equal(outcome.aborted, true);
     equal(alive(nap), 0);
@@ -235,7 +236,7 @@ for (const boxed of [false, true]) {
     const code =
       'require("http").createServer((_, r) => r.end("served")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
     const outcome = await here(
-      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${visible("test/support/request.ts")}' http://127.0.0.1:$(cat port); kill %1`,
+      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${REQUEST}' http://127.0.0.1:$(cat port); kill %1`,
     );
     match(outcome.text, /^served\n\[exit code 0 /);
   });
@@ -400,11 +401,13 @@ test("runJob() does not start when it is interrupted already", async () => {
   deepEqual([outcome.text, outcome.aborted, existsSync(join(cwd, "started"))], ["[interrupted]", true, false]);
 });
 
+/** How many are open, without the pipes for later commands. */
+const files = () => readdirSync("/proc/self/fd").length - unused.length;
+
 test("runJob() leaves no timer, listener, handle or open file behind", async () => {
   const { signal } = new AbortController();
   await run("true", { signal });
   equal(getEventListeners(signal, "abort").length, 0);
-  const files = () => readdirSync("/proc/self/fd").length;
   const [before, handles] = [files(), process.getActiveResourcesInfo().length];
   for (const command of ["seq 100000", "sleep 9 & true", "exit 1"]) await run(command, { onTail() {} });
   await new Promise((resolve) => setTimeout(resolve, 50));
@@ -447,12 +450,12 @@ const CANNOT: [what: string, job: Partial<Job>, message: RegExp][] = [
 ];
 for (const [what, job, message] of CANNOT)
   test(`runJob() says why it cannot run a command ${what}`, async () => {
-    const before = readdirSync("/proc/self/fd").length;
+    const before = files();
     const { signal } = new AbortController();
     await rejects(run("true", { signal, ...job }), { message });
     equal(getEventListeners(signal, "abort").length, 0);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    equal(readdirSync("/proc/self/fd").length, before);
+    equal(files(), before);
   });
 
 for (const boxed of [false, true])

@@ -16,7 +16,8 @@ import type { Limits, Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
 import "../../support/lean.ts";
 import { needs, whyNot } from "../../support/needs.ts";
-import { visible } from "../../support/run.ts";
+import { stripped } from "../../support/stripped.ts";
+import { together } from "../../support/together.ts";
 
 // Not in /tmp: a command has one of its own, where nothing of this would be seen.
 const SECRET = "s3cret-7731";
@@ -29,7 +30,7 @@ const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map
 ];
 const node = `'${process.execPath}'`;
 /** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
-const request = `${node} '${visible("test/support/request.ts")}'`;
+const request = `${node} '${stripped("test/support/request.ts")}'`;
 const sandboxTest = needs("bwrap", "git");
 const victim = spawn("sleep", ["1000"]);
 const opened: Sandbox[] = [];
@@ -100,6 +101,17 @@ async function run(
     keepIn,
     sandbox,
   });
+}
+
+/** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after each. */
+async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
+  const lines = commands.map(
+    (one) => `(LC_ALL=C; export LC_ALL; ${one}\n) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`,
+  );
+  const { stdout, text } = await run(lines.join("\n"), limits);
+  const parts = stdout.split(/^== exit (\d+)\n/m);
+  equal(parts.length, 2 * commands.length + 1, text);
+  return commands.map((_, i) => ({ text: parts[2 * i]! + (parts[2 * i + 2] ?? ""), exit: Number(parts[2 * i + 1]) }));
 }
 
 // ── finding one ────────────────────────────────────────────────────────────────────────────────────────
@@ -174,10 +186,14 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["take another root", "chroot / true"],
   ["move the project away", `mv ${root} ${root}-2`, /Device or resource busy|Read-only/],
 ];
-for (const [what, command, says = NO_WRITE] of WRITES)
-  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
-    const outcome = await run(`set -e; LC_ALL=C; export LC_ALL; ${command}`);
-    match(outcome.stderr, says);
+sandboxTest("a sandboxed command cannot write, mount or move anything outside", () =>
+  together(WRITES, async (rows) => {
+    const outcomes = await runEach(
+      rows.map(([, command]) => `set -e; ${command}`),
+      {},
+      "rm -f was out hard",
+    );
+    for (const [i, [what, , says = NO_WRITE]] of rows.entries()) match(outcomes[i]!.text, says, what);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
     equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
     deepEqual(fs.readdirSync(outside), ["file"]);
@@ -187,8 +203,8 @@ for (const [what, command, says = NO_WRITE] of WRITES)
     );
     equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
     equal(fs.existsSync("/etc/zz-was-here"), false);
-    for (const file of ["was", "out", "hard"]) fs.rmSync(join(root, file), { force: true });
-  });
+  }),
+);
 
 sandboxTest("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
   const outcome = await run(
@@ -260,41 +276,36 @@ const READS: [what: string, command: string][] = [
   ],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
-for (const [what, command] of READS)
-  sandboxTest(`a sandboxed command cannot read what is denied ${what}`, async () => {
-    const outcome = await run(command);
-    ok(!outcome.text.includes(SECRET), outcome.text);
-    ok(outcome.exit !== 0, outcome.text);
-    for (const file of ["mine", "copy", "moved"])
-      equal(fs.existsSync(join(root, file)) && fs.readFileSync(join(root, file), "utf8").includes(SECRET), false);
-    for (const file of ["mine", "copy", "moved"]) fs.rmSync(join(root, file), { force: true });
+sandboxTest("a sandboxed command cannot read what is denied", () =>
+  together(READS, async (rows) => {
+    const made = "mine copy moved";
+    const outcomes = await runEach(
+      rows.map(([, command]) => command),
+      {},
+      `cat ${made} 2> /dev/null; rm -f ${made}`,
+    );
+    for (const [i, [what]] of rows.entries()) {
+      ok(!outcomes[i]!.text.includes(SECRET), `${what}: ${outcomes[i]!.text}`);
+      ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
+    }
     equal(fs.readFileSync(join(root, ".env"), "utf8"), SECRET);
-  });
+  }),
+);
 
 sandboxTest("the same commands do read it without a sandbox", async () => {
-  const signal = new AbortController().signal;
-  for (const command of [
+  const commands = [
     "cat .env",
     "cat link",
     "cat conf/twin",
     "cat folder-link/deep",
     "cat ~/.ssh/id",
     "tar c . --exclude .git",
-  ])
-    ok(
-      (
-        await runJob({
-          programs: programs(root),
-          command,
-          cwd: root,
-          env: process.env,
-          timeoutMs: 20_000,
-          signal,
-          keepIn,
-        })
-      ).text.includes(SECRET),
-      command,
-    );
+  ];
+  const { signal } = new AbortController();
+  const command = commands.map((one, i) => `${one}; echo; echo == ${i}`).join("\n");
+  const job = { programs: programs(root), command, cwd: root, env: process.env, timeoutMs: 20_000, signal, keepIn };
+  const parts = (await runJob(job)).stdout.split(/== \d\n/);
+  for (const [i, one] of commands.entries()) ok(parts[i]!.includes(SECRET), one);
 });
 
 sandboxTest("what is to be shown is, though it is on the list or in a hidden folder", async () => {
@@ -312,14 +323,20 @@ const PROCESSES: [what: string, command: string][] = [
   ["trace a process outside", `strace -p ${victim.pid}`],
   ["enter a process outside", `nsenter -t ${victim.pid} -m true`],
   ["reach a terminal", "echo x > /dev/tty"],
-  ["end all there are", "kill -9 -1; sleep 1; false"],
 ];
-for (const [what, command] of PROCESSES)
-  sandboxTest(`a sandboxed command cannot ${what}`, async () => {
-    const outcome = await run(command);
-    ok(outcome.exit !== 0, outcome.text);
+sandboxTest("a sandboxed command cannot see, end, trace or enter a process outside, or reach a terminal", () =>
+  together(PROCESSES, async (rows) => {
+    const outcomes = await runEach(rows.map(([, command]) => command));
+    for (const [i, [what]] of rows.entries()) ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
     equal(victim.exitCode ?? victim.signalCode, null);
-  });
+  }),
+);
+
+sandboxTest("a sandboxed command cannot end all processes there are", async () => {
+  const outcome = await run("kill -9 -1; false");
+  ok(outcome.exit !== 0, outcome.text);
+  equal(victim.exitCode ?? victim.signalCode, null);
+});
 
 sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
@@ -350,12 +367,13 @@ async function serve(): Promise<{ port: number; seen: string[]; close(): void }>
 const raw = (port: number) =>
   `${node} -e 'require("net").connect(${port}, "127.0.0.1", () => { console.log("connected"); process.exit(0) }).on("error", (e) => { console.log(e.code); process.exit(1) })'`;
 
-const NET: [
+type Net = [
   net: Limits["net"] | ((port: number) => string[]),
   command: (port: number) => string,
   answered: boolean,
   says: RegExp,
-][] = [
+];
+const NET: Net[] = [
   ["none", (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
   [[], (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
   ["none", raw, false, /ECONNREFUSED/],
@@ -418,18 +436,34 @@ const NET: [
   [["127.0.0.1"], () => "kill -SEGV $$", false, /^\[exit code 139, as after SIGSEGV /],
   [["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", false, /^0\n\[exit code 1 /],
 ];
-for (const [list, command, answered, says] of NET)
-  (command(0).startsWith("wget") ? needs("bwrap", "wget") : sandboxTest)(
-    `with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)} '${command(0).replace(request, "request").slice(0, 90)}' is ${answered ? "answered" : "not"}`,
+/** Those of one network in one sandbox; alone: those whose end, or what zz says of them at the end, is looked at. */
+const isAlone = ([list, command, , says]: Net) =>
+  typeof list === "function" ||
+  /exit code|zz does not let/.test(says.source.replace(/\\\[exit code 0/, "")) ||
+  command(0).startsWith("wget");
+const groups = Map.groupBy(NET, (row, i) => (isAlone(row) ? `${i}` : JSON.stringify(row[0])));
+for (const rows of groups.values()) {
+  const [[list, first]] = rows as [Net];
+  const titled = (command: Net[1]) => command(0).replace(request, "request").slice(0, 90);
+  (first(0).startsWith("wget") ? needs("bwrap", "wget") : sandboxTest)(
+    `with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)}: ${rows.map(([, command, answered]) => `'${titled(command)}' is ${answered ? "answered" : "not"}`).join("; ")}`,
     async () => {
       const server = await serve();
-      const outcome = await run(command(server.port), { net: typeof list === "function" ? list(server.port) : list });
+      const limits = { net: typeof list === "function" ? list(server.port) : list };
+      const commands = rows.map(([, command]) => command(server.port));
+      const all = commands.map((one) => `mark() { printf '\\n== %s\\n' "$1"; }; (${one}\n) 2>&1; mark $?`);
+      const alone = rows.length === 1;
+      const { text } = await run(alone ? commands[0]! : all.join("\n"), limits);
       server.close();
-      match(outcome.text, says);
-      equal(server.seen.length, answered ? 1 : 0, server.seen.join());
-      if (command(0).includes("body=sent")) equal(server.seen[0], `POST /x?y 127.0.0.1:${server.port} sent`);
+      const parts = text.split(/\n== (\d+)\n/);
+      for (const [i, [, command, , says]] of rows.entries())
+        match(alone ? text : `${parts[2 * i]!.trimEnd()}\n[exit code ${parts[2 * i + 1]}`, says, titled(command));
+      equal(server.seen.length, rows.filter(([, , answered]) => answered).length, server.seen.join());
+      for (const [, command] of rows)
+        if (command(0).includes("body=sent")) ok(server.seen.includes(`POST /x?y 127.0.0.1:${server.port} sent`));
     },
   );
+}
 
 sandboxTest(
   "a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
@@ -741,16 +775,20 @@ const READONLY: [what: string, command: string][] = [
   ["a plugin", "mkdir -p .zz/plugins"],
   ["by the root of another process", `echo gone > /proc/1/root${root}/.gitignore`],
 ];
-for (const [what, command] of READONLY)
-  sandboxTest(`a command with nothing to write does not change ${what}`, async () => {
+sandboxTest("a command with nothing to write changes nothing", () =>
+  together(READONLY, async (rows) => {
     const all = () => execFileSync("find", [base, "-printf", "%p %s %m %T@\n"]).toString().split("\n").sort();
     fs.mkdirSync(keepIn, { recursive: true });
     const before = all();
-    const outcome = await run(`LC_ALL=C; ${command}`, { readonly: true, write: [outside], net: "all" });
-    ok(outcome.exit !== 0, outcome.text);
+    const outcomes = await runEach(
+      rows.map(([, command]) => command),
+      { readonly: true, write: [outside], net: "all" },
+    );
+    for (const [i, [what]] of rows.entries()) ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
     const rest = (rows: string[]) => rows.filter((row) => !row.startsWith(keepIn));
     deepEqual(rest(all()), rest(before));
-  });
+  }),
+);
 
 sandboxTest(
   "a command with nothing to write reads, has a /tmp of its own, no network, and sees no secret",

@@ -55,6 +55,8 @@ import { plural } from "zz/text";
 export default (zz: Zz) => {
   zz.tool({ name: "by_zod", description: "d", params: z.object({ n: z.number() }), run: ({ n }) => plural(n, "thing") });
   zz.tool({ name: "by_typebox", description: "d", params: Type.Object({ n: Type.Number() }), run: ({ n }) => plural(n, "thing") });
+  zz.tool({ name: "by_both", description: "d", params: z.object({ n: z.number() }), run: async (args, ctx) =>
+    (await Promise.all(["by_zod", "by_typebox"].map((name) => ctx.call(name, args)))).map(({ text }) => text).join() });
 };
 `;
 
@@ -70,8 +72,7 @@ async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<v
   match((await run("--call", "find_references", '{"symbol":"abc"}')).stdout, /a\.ts:2: abc\(\);/);
   writeFileSync(join(cwd, "own.ts"), PLUGIN);
   match((await run("--check-plugin", "own.ts")).stdout, /no type errors/);
-  for (const tool of ["by_zod", "by_typebox"])
-    equal((await run("--plugin", "./own.ts", "--call", tool, '{"n":3}')).stdout, "3 things\n");
+  equal((await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}')).stdout, "3 things,3 things\n");
   ok(existsSync(join(home, ".zz", "sessions")), "an installed zz keeps the person's things in ~/.zz");
 }
 
@@ -143,9 +144,9 @@ describe("the one file", { concurrency: 2 }, () => {
     });
   });
 
-  test("six at once unpack it once, and leave nothing half-done", async () => {
+  test("three at once unpack it once, and leave nothing half-done", async () => {
     const one = newcomer(file);
-    const runs = await Promise.all(Array.from({ length: 6 }, () => one.run("--version")));
+    const runs = await Promise.all(Array.from({ length: 3 }, () => one.run("--version")));
     deepEqual(new Set(runs.map(({ stdout, stderr }) => stdout + stderr)).size, 1);
     equal(unpacked(one.cache).length, 1);
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));

@@ -32,7 +32,8 @@ const command = JSON.stringify({ command: `node -e '${SCRIPT.replaceAll("\n", " 
 function project(): Place {
   const where = place();
   const at = (name: string) => join(where.cwd, name);
-  for (const name of ["src", "dist/deep", "both", ".git/objects", ".git/refs"]) fs.mkdirSync(at(name), { recursive: true });
+  for (const name of ["src", "dist/deep", "both", ".git/objects", ".git/refs"])
+    fs.mkdirSync(at(name), { recursive: true });
   fs.writeFileSync(at(".gitignore"), "dist/\n");
   fs.writeFileSync(at(".git/HEAD"), "ref: refs/heads/main\n");
   for (let i = 0; i < FILES; i++) fs.writeFileSync(at(`src/${i}`), `old ${i}${"\n".repeat(2_000)}`);

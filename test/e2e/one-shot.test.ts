@@ -68,7 +68,6 @@ describe("in all three ways", { concurrency: 3 }, () => {
       match(result.content, /the needle/);
       deepEqual(problems(ran.sent[1]), []);
     });
-
   }
   test("a failure is a sentence, by node", async () =>
     sentence(await zz(place(), ["--onse"], { way: "node" }), 2, /^Unknown flag --onse\. Did you mean --once\?$/m));

@@ -265,43 +265,47 @@ for (const [tool, args] of ${JSON.stringify(calls)}) console.log(JSON.stringify(
   equal(where.ran(), "", "/status");
 });
 
-needs("git")("No planted program runs without a sandbox, nor for /status, /copy and open_file", { timeout: 60_000 }, async () => {
-  const where = under(NAMES);
-  const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
-  const before = { ...process.env };
-  Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
-  delete process.env.WAYLAND_DISPLAY;
-  try {
-    const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
-    core.ask = async () => "y";
-    const chat = openChat(core, "x/y");
-    chat.messages.push({ role: "user", text: "q" }, {
-      role: "assistant",
-      text: "answer",
-      model: "x/y",
-      ms: 1,
-    } as never);
-    const ctx = context(core, chat);
-    const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
-    await command("status");
-    await Promise.resolve(command("copy")).catch(() => {});
-    await ctx.call("open_file", { path: "a.pdf" });
+needs("git")(
+  "No planted program runs without a sandbox, nor for /status, /copy and open_file",
+  { timeout: 60_000 },
+  async () => {
+    const where = under(NAMES);
+    const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
+    const before = { ...process.env };
+    Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
+    delete process.env.WAYLAND_DISPLAY;
+    try {
+      const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
+      core.ask = async () => "y";
+      const chat = openChat(core, "x/y");
+      chat.messages.push({ role: "user", text: "q" }, {
+        role: "assistant",
+        text: "answer",
+        model: "x/y",
+        ms: 1,
+      } as never);
+      const ctx = context(core, chat);
+      const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
+      await command("status");
+      await Promise.resolve(command("copy")).catch(() => {});
+      await ctx.call("open_file", { path: "a.pdf" });
 
-    const settings = { shell: { sandbox: "off", effects: "before" } };
-    const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
-    const { call } = context(alone, openChat(alone, "x/y"));
-    for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
-    for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
-  } finally {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-    Object.assign(process.env, before);
-  }
-  equal(where.ran(), "");
-  match(
-    readFileSync(`${where.home}/own`, "utf8"),
-    /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
-  );
-});
+      const settings = { shell: { sandbox: "off", effects: "before" } };
+      const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
+      const { call } = context(alone, openChat(alone, "x/y"));
+      for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
+      for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
+    } finally {
+      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+      Object.assign(process.env, before);
+    }
+    equal(where.ran(), "");
+    match(
+      readFileSync(`${where.home}/own`, "utf8"),
+      /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
+    );
+  },
+);
 
 needs("git", "bwrap")(
   "No planted program runs outside of the sandbox under npx itself",
@@ -313,7 +317,9 @@ needs("git", "bwrap")(
     writeFileSync(bin, `#!/bin/sh\nwhile [ $# -gt 0 ]; do ${run}; printf '\\0'; shift 2; done\n`, { mode: 0o755 });
     writeFileSync(join(where.cwd, "package.json"), "{}");
     const env = { ...process.env, ZZ_HOME: where.home, npm_config_offline: "true" };
-    const calls = CALLS.filter(([tool], i) => CALLS.findIndex(([other]) => other === tool) === i && /^(grep|git_status|run_)/.test(tool));
+    const calls = CALLS.filter(
+      ([tool], i) => CALLS.findIndex(([other]) => other === tool) === i && /^(grep|git_status|run_)/.test(tool),
+    );
     const words = calls.flatMap(([tool, args]) => [tool, JSON.stringify(args)]);
     const { stdout, stderr } = spawnSync("npx", ["--no", "--", "zz", ...words], { cwd: where.cwd, env, encoding: "utf8" }); // biome-ignore format: one line
     const gave = stdout.split("\0");

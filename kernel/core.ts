@@ -10,7 +10,6 @@ import type { Session } from "./sessions.ts";
 import type { Config, Sources } from "./settings.ts";
 import { unknown } from "./text.ts";
 import type { Hashes } from "./trust.ts";
-import type { Watchdog } from "./watchdog.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
@@ -50,7 +49,6 @@ export interface Core extends Omit<contract.Person, "note"> {
   options: Options & { root: string; home: string; settings: contract.Settings };
   plugins: Loaded[];
   extras?: ProjectExtras | undefined; // what the project brings
-  watchdog?: Watchdog; // while plugins load
   prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the prompt files in force
   settingsStamps?: string; // of the settings files in force
   refreshing?: Promise<unknown>; // one refresh at a time

@@ -45,7 +45,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
     const where = whereFrom(error, plugin.file, plugin.stamps.keys());
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${where}): ${await reasonFor(error)}`;
+    const why = `Cannot load plugin '${plugin.name}' (${where}): ${await reasonFor(error)}`;
+    plugin.failure ??= why; // an endless loop was named already
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
@@ -93,7 +94,6 @@ export async function teardown(plugin: Loaded): Promise<string[]> {
 export async function closeInstance(core: Core): Promise<string[]> {
   const failures: string[] = [];
   for (const plugin of core.plugins.splice(0).reverse()) failures.push(...(await teardown(plugin)));
-  await core.watchdog?.end();
   return failures;
 }
 

@@ -6,7 +6,7 @@ import { type Core, emit, isGiven, note } from "./core.ts";
 import { usage } from "./faults.ts";
 import { loadLimit, setUp, teardown } from "./handle.ts";
 import { type Loaded, newVersion, pluginAt, providePackages, stampsOf, startImport, withoutExit } from "./imports.ts";
-import { until } from "./limits.ts";
+import { until, within } from "./limits.ts";
 import { updatePrivate } from "./locks.ts";
 import { loadPrompts } from "./prompt.ts";
 import { BUILT, PACKAGE, SELF, SELF_URL } from "./self.ts";
@@ -27,7 +27,7 @@ export async function loadPlugins(core: Core): Promise<void> {
   const strange = others.filter((plugin) => !isKnown(known, plugin));
   const imports = new Map<Loaded, Awaitable<any>>();
   for (const plugin of wanted) if (!strange.includes(plugin)) imports.set(plugin, startImport(plugin, own));
-  if (strange.length) await Promise.allSettled(imports.values()); // ending one import ends all that wait behind it
+  if (strange.length) await settled(core, imports.values()); // ending one import ends all that wait behind it
   for (const plugin of found) {
     core.plugins.push(plugin);
     if (strange.includes(plugin)) await guarded(core, plugin, () => load(core, plugin, startImport(plugin, own)));
@@ -36,6 +36,10 @@ export async function loadPlugins(core: Core): Promise<void> {
   const news = others.filter((plugin) => plugin.late || strange.includes(plugin));
   keepKnown(core, news);
 }
+
+/** Until all are imported, or those that are not have used up their time. */
+const settled = (core: Core, imports: Iterable<unknown>): Promise<unknown> =>
+  within(Promise.allSettled(imports), loadLimit(core) * 1_000, "").catch(() => {});
 
 /** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
 async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknown>): Promise<Loaded[]> {
@@ -140,16 +144,15 @@ function keepKnown(core: Core, plugins: Loaded[]): void {
 
 /** Loads a plugin while another thread watches: an endless loop is ended, and the other plugins still load. */
 async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
-  const { watchdog } = await import("./watchdog.ts");
-  core.watchdog ??= watchdog(loadLimit(core) * 1_000, () => delete core.watchdog);
-  const { watch, rest } = core.watchdog;
+  const { watchFor } = await import("./watchdog.ts");
+  const { bitten, rest } = watchFor(loadLimit(core) * 1_000);
   try {
-    return await until(watch(), act());
+    return await until(bitten, act());
   } catch {
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
     plugin.stamps = stampsOf(plugin);
     plugin.late = true;
     await teardown(plugin);
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
     return undefined;
   } finally {
     rest();

@@ -2,47 +2,61 @@
 
 const IDLE = 2_000; // ms until it is stopped: another plugin may be loaded soon
 
-export interface Watchdog {
-  watch(): AbortSignal; // aborts once this thread was stuck for that long, and what blocked it was ended
+interface Watchdog {
+  watch(): Watch;
+  beat(): void;
+}
+interface Watch {
+  bitten: AbortSignal; // aborts once this thread was stuck for that long, and what blocked it was ended
   rest(): void; // nothing to watch for now
-  end(): Promise<unknown>;
 }
 
-export function watchdog(ms: number, gone: () => void): Watchdog {
+const awake = new Map<number, Watchdog>(); // by their ms. All instances share this thread, and starting another takes long
+
+/** Watches this thread until all who asked for it let it rest. */
+export function watchFor(ms: number): Watch {
+  awake.get(ms)?.beat(); // one that has bitten is gone then
+  const dog = awake.get(ms) ?? watchdog(ms);
+  awake.set(ms, dog);
+  return dog.watch();
+}
+
+function watchdog(ms: number): Watchdog {
   const { Worker } = process.getBuiltinModule("node:worker_threads");
   const bitten = new AbortController();
   const beats = new Int32Array(new SharedArrayBuffer(12)); // how often this thread reported; how often it was ended; whether it rests
   const worker = new Worker(`(${watch})()`, { eval: true, workerData: { beats, ms }, execArgv: [], env: {} });
   worker.on("error", () => {}).unref();
   const beating = setInterval(beat, ms / 20);
+  let watches = 0;
   let idle: NodeJS.Timeout | undefined;
-  return {
-    watch() {
-      clearTimeout(idle);
-      beat();
-      Atomics.store(beats, 2, 0);
-      beating.ref();
-      return bitten.signal;
-    },
-    rest() {
-      Atomics.store(beats, 2, 1);
-      beating.unref();
-      if (bitten.signal.aborted) void end();
-      else idle = setTimeout(end, IDLE).unref();
-    },
-    end,
-  };
+  return { beat, watch: begin };
 
+  function begin(): Watch {
+    watches++;
+    clearTimeout(idle);
+    Atomics.store(beats, 2, 0);
+    beating.ref();
+    return { bitten: bitten.signal, rest };
+  }
+  function rest(): void {
+    if (--watches || bitten.signal.aborted) return;
+    Atomics.store(beats, 2, 1);
+    beating.unref();
+    idle = setTimeout(end, IDLE).unref();
+  }
   function beat(): void {
     Atomics.add(beats, 0, 1);
     Atomics.notify(beats, 0);
-    if (Atomics.load(beats, 1)) bitten.abort();
+    if (!Atomics.load(beats, 1)) return;
+    bitten.abort();
+    end();
   }
-  function end(): Promise<unknown> {
+  function end(): void {
     clearTimeout(idle);
     clearInterval(beating);
-    gone();
-    return worker.terminate();
+    awake.delete(ms);
+    void worker.terminate();
   }
 }
 

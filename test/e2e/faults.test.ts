@@ -230,7 +230,9 @@ for (const [what, code, exit, words] of [
     const where = place();
     writeFileSync(join(where.cwd, "bad.ts"), code);
     const env = what === "never finishes loading" ? { ZZ_LOAD_LIMIT: "1" } : {};
-    const ran = await zzProcess(where, asks(fake.url, "--once", "--plugin", "bad.ts", "hi"), { env });
+    const isStray = /stray|before there was an answer/.test(words.source); // it reaches the whole process
+    const start = isStray ? zzProcess : zz;
+    const ran = await start(where, asks(fake.url, "--once", "--plugin", "bad.ts", "hi"), { env });
     match(ran.stderr, words);
     ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
     equal(ran.code, exit);
@@ -279,8 +281,8 @@ test("Keep-alive comments are no silence", async (t) => {
 
 for (const [what, step, words, exit] of [
   [
-    "an error of 500 MB",
-    { status: 400, body: Array.from({ length: 500 }, () => "x".repeat(1_000_000)) },
+    "an error of 80 MB",
+    { status: 400, body: Array.from({ length: 80 }, () => "x".repeat(1_000_000)) },
     /answered 400: x{600}\./,
     1,
   ],

@@ -1,7 +1,6 @@
 // kill -9 while zz puts in place what a command changed on its copy: each file is either old or new, undo takes the
 // rest back, and nothing is left behind.
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
@@ -15,9 +14,11 @@ import { walk } from "../support/walk.ts";
 process.env.TMPDIR = fs.mkdtempSync(join(os.tmpdir(), "zz-test-"));
 after(() => fs.rmSync(process.env.TMPDIR!, { recursive: true, force: true }));
 
-const KILLS = process.env.ZZ_KILLS ? Number(process.env.ZZ_KILLS) / 4 : 4;
-const FILES = 60;
-const IGNORED = 1_500;
+// test/slow/kill.test.ts kills more often, and in the midst of more files.
+const isLong = process.env.ZZ_KILLS !== undefined;
+const KILLS = isLong ? Number(process.env.ZZ_KILLS) / 4 : 2;
+const FILES = isLong ? 60 : 30;
+const IGNORED = isLong ? 1_500 : 300;
 
 /** Edits, removes and adds ignored and other files; turns a folder into a file, and makes a folder again. */
 const SCRIPT = `const fs = require("fs");
@@ -25,15 +26,16 @@ for (let i = 0; i < ${FILES}; i++) fs.writeFileSync("src/" + i, "new " + i + "\\
 for (let i = 0; i < ${IGNORED}; i++) i % 3 ? fs.writeFileSync("dist/" + i, "new " + i) : fs.rmSync("dist/" + i);
 fs.rmSync("dist/deep", { recursive: true }); fs.mkdirSync("dist/deep"); fs.writeFileSync("dist/deep/again", "new");
 fs.rmSync("both", { recursive: true }); fs.writeFileSync("both", "new");
-for (let i = 0; i < 200; i++) fs.writeFileSync("dist/deep/n" + i, "new");`;
+for (let i = 0; i < ${IGNORED / 10}; i++) fs.writeFileSync("dist/deep/n" + i, "new");`;
 const command = JSON.stringify({ command: `node -e '${SCRIPT.replaceAll("\n", " ")}'` });
 
 function project(): Place {
   const where = place();
   const at = (name: string) => join(where.cwd, name);
-  for (const name of ["src", "dist/deep", "both"]) fs.mkdirSync(at(name), { recursive: true });
+  for (const name of ["src", "dist/deep", "both", ".git/objects", ".git/refs"])
+    fs.mkdirSync(at(name), { recursive: true });
   fs.writeFileSync(at(".gitignore"), "dist/\n");
-  execFileSync("git", ["init", "-q", where.cwd]);
+  fs.writeFileSync(at(".git/HEAD"), "ref: refs/heads/main\n");
   for (let i = 0; i < FILES; i++) fs.writeFileSync(at(`src/${i}`), `old ${i}${"\n".repeat(2_000)}`);
   for (let i = 0; i < IGNORED; i++) fs.writeFileSync(at(`dist/${i}`), `old ${i}`);
   fs.writeFileSync(at("dist/deep/gone"), "old");

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DONE, delta, fakeOpenAI, problems, stream, usage } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
-const KILLS = Number(process.env.ZZ_KILLS ?? 12); // test/slow/kill.test.ts does more
-const PER_PLACE = 5; // kills in one folder, so that new sessions are killed too
+const KILLS = Number(process.env.ZZ_KILLS ?? 6); // test/slow/kill.test.ts does more
+const PER_PLACE = 3; // kills in one folder, so that new sessions are killed too
 const ROUNDS = 3;
 const PAUSE = 22; // ms between pieces
 

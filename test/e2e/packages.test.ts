@@ -55,10 +55,12 @@ import { plural } from "zz/text";
 export default (zz: Zz) => {
   zz.tool({ name: "by_zod", description: "d", params: z.object({ n: z.number() }), run: ({ n }) => plural(n, "thing") });
   zz.tool({ name: "by_typebox", description: "d", params: Type.Object({ n: Type.Number() }), run: ({ n }) => plural(n, "thing") });
+  zz.tool({ name: "by_both", description: "d", params: z.object({ n: z.number() }), run: async (args, ctx) =>
+    (await Promise.all(["by_zod", "by_typebox"].map((name) => ctx.call(name, args)))).map(({ text }) => text).join() });
 };
 `;
 
-/** A model answers, a file is edited, code is read, a plugin is checked and loaded. */
+/** A model answers, a file is edited, a plugin is checked and loaded. */
 async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<void> {
   const fake = await fakeOpenAI([
     call(["write_file", { path: "a.ts", content: "export const abc = () => 1;\nabc();\n" }]),
@@ -67,11 +69,9 @@ async function works({ cwd, home, run }: ReturnType<typeof newcomer>): Promise<v
   after(fake.close);
   const asked = await run("-A", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello");
   deepEqual(asked, { stdout: "Written.\n", stderr: "" });
-  match((await run("--call", "find_references", '{"symbol":"abc"}')).stdout, /a\.ts:2: abc\(\);/);
   writeFileSync(join(cwd, "own.ts"), PLUGIN);
   match((await run("--check-plugin", "own.ts")).stdout, /no type errors/);
-  for (const tool of ["by_zod", "by_typebox"])
-    equal((await run("--plugin", "./own.ts", "--call", tool, '{"n":3}')).stdout, "3 things\n");
+  equal((await run("--plugin", "./own.ts", "--call", "by_both", '{"n":3}')).stdout, "3 things,3 things\n");
   ok(existsSync(join(home, ".zz", "sessions")), "an installed zz keeps the person's things in ~/.zz");
 }
 
@@ -112,7 +112,11 @@ describe("the packed tarball", () => {
     ok(!packed.files.some(({ path }) => /zz\.mjs$|^test\//.test(path)));
   });
 
-  test("works in a clean home", () => works(newcomer(join(installed, "zz", "dist", "zz.js"))));
+  test("works in a clean home, and reads code", async () => {
+    const one = newcomer(join(installed, "zz", "dist", "zz.js"));
+    await works(one);
+    match((await one.run("--call", "find_references", '{"symbol":"abc"}')).stdout, /a\.ts:2: abc\(\);/);
+  });
 });
 
 describe("the one file", { concurrency: 2 }, () => {
@@ -143,9 +147,9 @@ describe("the one file", { concurrency: 2 }, () => {
     });
   });
 
-  test("six at once unpack it once, and leave nothing half-done", async () => {
+  test("two at once unpack it once, and leave nothing half-done", async () => {
     const one = newcomer(file);
-    const runs = await Promise.all(Array.from({ length: 6 }, () => one.run("--version")));
+    const runs = await Promise.all(Array.from({ length: 2 }, () => one.run("--version")));
     deepEqual(new Set(runs.map(({ stdout, stderr }) => stdout + stderr)).size, 1);
     equal(unpacked(one.cache).length, 1);
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));

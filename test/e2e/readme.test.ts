@@ -19,7 +19,7 @@ import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { commandPicture, picture } from "../support/pictures.ts";
-import { type How, place, ROOT, WAYS, zz } from "../support/run.ts";
+import { environment, type How, place, ROOT, WAYS, zz } from "../support/run.ts";
 import { viewTest } from "../support/view.ts";
 
 const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
@@ -468,7 +468,7 @@ test("README: the program runs as printed", async () => {
   const file = join(ROOT, "dist", "readme-program.ts");
   writeFileSync(file, snippet("openChat(zz"));
   try {
-    const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8" });
+    const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8", env: environment(checkout, {}) });
     match(out, /zz\.ts:\d+: export async function runTurn/);
   } finally {
     rmSync(file);

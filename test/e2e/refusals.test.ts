@@ -1,6 +1,5 @@
 // Faults that were found by trying everything as a user and as a plugin author: each sentence is a promise to keep.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,6 +10,7 @@ import type { Options } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs as needing } from "../support/needs.ts";
+import { INIT, shell } from "../support/repository.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
@@ -281,19 +281,16 @@ for (const [by, flags, permissions] of [
     equal(readFileSync(at(where, "src/a"), "utf8"), "1");
   });
 
-for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"])
-  needing("git")(`What may not be read is not shown unasked out of git: ${command}`, async () => {
-    const where = place();
-    const git = (...args: string[]) =>
-      execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e", ...args], { cwd: where.cwd });
-    mkdirSync(at(where, "private"));
-    writeFileSync(at(where, "private/x"), "kept to oneself");
-    git("init", "-q");
-    git("add", "-A");
-    git("commit", "-qm", "one");
+needing("git")("What may not be read is not shown unasked out of git", async () => {
+  const where = place();
+  mkdirSync(at(where, "private"));
+  writeFileSync(at(where, "private/x"), "kept to oneself");
+  shell(where.cwd, `${INIT}; git add -A; git -c user.name=n -c user.email=e commit -qm one`);
+  for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"]) {
     const ran = await zz(where, ["--deny-read=private", "--call", "run_command", JSON.stringify({ command })]);
-    doesNotMatch(ran.stdout, /kept to oneself/);
-  });
+    doesNotMatch(ran.stdout, /kept to oneself/, command);
+  }
+});
 
 test("--judge - prints an object a line and nothing else, also with --json", async () => {
   const ran = await zz(asksBefore(place()), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });

@@ -70,30 +70,30 @@ function child(code: string): Promise<number | null> {
   return new Promise((resolve) => running.on("close", resolve));
 }
 
-test("16 processes that each add to one file five times lose nothing", async () => {
+test("6 processes that each add to one file ten times lose nothing", async () => {
   const { cwd } = place();
   const file = join(cwd, "list.json");
   const add = (id: string) =>
-    `for (let i = 0; i < 5; i++) updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text || "[]"), "${id}-" + i]));`;
+    `for (let i = 0; i < 10; i++) updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text || "[]"), "${id}-" + i]));`;
   deepEqual(
-    await Promise.all(ids(16).map((id) => child(add(id)))),
-    ids(16).map(() => 0),
+    await Promise.all(ids(6).map((id) => child(add(id)))),
+    ids(6).map(() => 0),
   );
-  equal(new Set(JSON.parse(fs.readFileSync(file, "utf8"))).size, 80);
+  equal(new Set(JSON.parse(fs.readFileSync(file, "utf8"))).size, 60);
 });
 
-test("8 processes that each keep a rule for one project: all of them are kept", async () => {
+test("3 processes that each keep a rule for one project: all of them are kept", async () => {
   const where = place();
   const keep = (id: string) =>
     `import { createZz } from "${join(ROOT, "zz.ts")}"; import { permissions } from "${join(ROOT, "kernel/permissions.ts")}";
     const core = await createZz(${JSON.stringify({ root: where.cwd, home: where.home, bare: true })});
     permissions(core).add({ verdict: "deny", kind: "read", name: "${id}", from: "project" });`;
   deepEqual(
-    await Promise.all(ids(8).map((id) => child(keep(id)))),
-    ids(8).map(() => 0),
+    await Promise.all(ids(3).map((id) => child(keep(id)))),
+    ids(3).map(() => 0),
   );
   const [rules] = Object.values(json(where, "permissions.json")) as { name: string }[][];
-  deepEqual(rules!.map(({ name }) => name).toSorted(), ids(8));
+  deepEqual(rules!.map(({ name }) => name).toSorted(), ids(3));
 });
 
 test("A process that is killed while it holds the lock holds nobody up, and tears nothing", async () => {
@@ -104,8 +104,8 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   equal(fs.existsSync(`${file}.lock`), true, "it left its lock behind");
   const add = (id: string) =>
     `updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text), "${id}"]));`;
-  deepEqual(await Promise.all(ids(4).map((id) => child(add(id)))), [0, 0, 0, 0]);
-  deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "N2", "N3", "before"]);
+  deepEqual(await Promise.all(ids(2).map((id) => child(add(id)))), [0, 0]);
+  deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "before"]);
   equal(fs.existsSync(`${file}.lock`), false);
 });
 

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Core } from "../../kernel/core.ts";
 import { loadLimit } from "../../kernel/handle.ts";
@@ -30,102 +30,108 @@ function home(files: Record<string, string>) {
 
 /** As endless as `for (;;);`, which the first of them is, but it leaves the processor to others. */
 const LOOP = "for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);";
-describe("an endless loop at load is cut off, named, and the others load", { concurrency: 2 }, () => {
+test("An endless loop at load is cut off, named, and the others load", async () => {
   const LOOPS: [name: string, source: string][] = [
-    ["at the top of the file", "for (;;);\nexport default () => {};"],
-    ["when it is set up", `export default () => { ${LOOP} };`],
-    ["after an await", `await 1;\n${LOOP}\nexport default () => {};`],
-    ["in a file that it imports", 'import "./lib/endless.ts";\nexport default () => {};'],
+    ["at_the_top", "for (;;);\nexport default () => {};"],
+    ["at_set_up", `export default () => { ${LOOP} };`],
+    ["after_an_await", `await 1;\n${LOOP}\nexport default () => {};`],
+    ["in_an_import", 'import "./lib/endless.ts";\nexport default () => {};'],
   ];
-  for (const [name, source] of LOOPS)
-    test(name, async () => {
-      const { where } = home({
-        "a.ts": tool("before"),
-        "loop.ts": source,
-        "lib/endless.ts": LOOP,
-        "z.ts": tool("after"),
-      });
-      // Ending the loop ends all that its thread is at: a process of its own.
-      const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
-      equal(code, 0);
-      match(stdout, /^before /m);
-      match(stdout, /^after /m);
-      equal(
-        stderr,
-        `Cannot load plugin 'loop' (${join(where.home, "plugins", "loop.ts")}): it ran for 1 s without an end. Fix its loop.\n`,
-      );
-    });
-
-  test("after 10 s, if nothing else is said", () => equal(loadLimit({ io: { env: {} } } as Core), 10));
-
-  test("one that only waits is given up, too", async () => {
-    const { where } = home({
-      "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000).unref());\nexport default () => {};",
-      "z.ts": tool("after"),
-    });
-    const { stdout, stderr } = await zz(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
-    match(stdout, /^after /m);
-    match(
-      stderr,
-      /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 1 s\. Move slow work into a tool\.$/m,
-    );
+  const { where } = home({ "lib/endless.ts": LOOP });
+  const all = [
+    ["a", tool("before")],
+    ...LOOPS.flatMap(([name, source]) => [
+      [name, source],
+      [`${name}_next`, tool(`after_${name}`)],
+    ]),
+  ];
+  const files = all.map(([name, source], i) => {
+    const file = join(where.home, "plugins", `${i}_${name}.ts`);
+    writeFileSync(file, source!);
+    return file;
   });
+  // Ending the loop ends all that its thread is at: a process of its own.
+  const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
+  equal(code, 0);
+  const said = stderr.split("\n");
+  for (const [name] of LOOPS) {
+    match(stdout, new RegExp(`^after_${name} `, "m"));
+    const file = files.find((one) => one.endsWith(`_${name}.ts`))!;
+    const why = "it ran for 1 s without an end. Fix its loop.";
+    ok(said.includes(`Cannot load plugin '${basename(file, ".ts")}' (${file}): ${why}`), `${name}: ${stderr}`);
+  }
+  match(stdout, /^before /m);
+  equal(said.length, LOOPS.length + 1, stderr);
 });
 
-describe("what used up its time to load is not waited for again", { concurrency: 2 }, () => {
-  const count = 'import { appendFileSync } from "node:fs";\nappendFileSync(process.env.ZZ_HOME + "/tries.txt", "x");';
-  const how = { env: { ZZ_LOAD_LIMIT: "1" } };
-  const rows: [what: string, source: string][] = [
-    ["a promise that is never settled", `${count}\nawait new Promise(() => {});\nexport default () => {};`],
-    ["a set-up that never ends", `${count}\nexport default () => new Promise(() => {});`],
-    ["an endless loop", `${count}\n${LOOP}\nexport default () => {};`],
-    ["in a file that it imports", 'import "./lib/part.ts";\nexport default () => {};'],
-  ];
-  for (const [what, source] of rows)
-    test(`${what}: until a file of it changes, or /reload`, async () => {
-      const part = "lib/part.ts";
-      const inPart = source.includes(part);
-      const { where, put } = home({
-        "stuck.ts": source,
-        [part]: `${count}\nawait new Promise(() => {});`,
-        "z.ts": tool("after"),
-      });
-      const tries = () => readFileSync(join(where.home, "tries.txt"), "utf8").length;
-      const start = (more: typeof how = how) => zzProcess(where, ["--call", "after"], more);
-      const startHere = () => zz(where, ["--call", "after"], how); // what is to come is not stuck
-      match((await start()).stderr, /longer than 1 s|ran for 1 s/);
-      const again = await startHere();
-      deepEqual([again.stdout, again.code, tries()], ["on\n", 0, 1]);
-      const file = join(where.home, "plugins", "stuck.ts");
-      const why =
-        "its files are those with which loading took longer than 1 s before. Fix it, or try it again: /reload";
-      equal(again.stderr, `Cannot load plugin 'stuck' (${file}): ${why}\n`);
+test("A plugin may load for 10 s, if nothing else is said", () => equal(loadLimit({ io: { env: {} } } as Core), 10));
 
-      const reloaded = await zzProcess(where, ["-m", "offline", "/reload"], how);
-      match(reloaded.stderr, /longer than 1 s before[\s\S]*(loading took longer than 1 s|ran for 1 s)/);
-      equal(tries(), 2);
-      await start({ env: { ZZ_LOAD_LIMIT: "2" } }); // more time than it had
-      equal(tries(), 3);
-
-      put(inPart ? part : "stuck.ts", inPart ? "export {};" : tool("stuck"));
-      deepEqual((await startHere()).stderr, "");
-      equal((await startHere()).stderr, "");
-    });
-
-  test("one that was known to load, too", async () => {
-    const { where } = home({
-      "stuck.ts": `${count}\nif (process.env.STUCK) await new Promise(() => {});\n${tool("stuck")}`,
-      "z.ts": tool("after"),
-    });
-    const start = (env: Record<string, string>) =>
-      zzProcess(where, ["--call", "after"], { env: { ZZ_LOAD_LIMIT: "1", ...env } });
-    equal((await start({})).stderr, "");
-    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s\. Move/);
-    match((await start({ STUCK: "1" })).stderr, /took longer than 1 s before/);
-    equal(readFileSync(join(where.home, "tries.txt"), "utf8"), "xx");
-    match((await zzProcess(where, ["-m", "offline", "/reload"], how)).stderr, /before[\s\S]*Plugin 'stuck' reloaded/);
-    equal((await start({})).stderr, "");
+test("One that only waits at load is given up, too", async () => {
+  const { where } = home({
+    "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000).unref());\nexport default () => {};",
+    "z.ts": tool("after"),
   });
+  const { stdout, stderr } = await zz(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
+  match(stdout, /^after /m);
+  match(
+    stderr,
+    /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 1 s\. Move slow work into a tool\.$/m,
+  );
+});
+
+/** Plugins that never finish loading: the file with the fault, and its text. Each notes that it was tried. */
+const STUCK: [name: string, file: string, text: string][] = [
+  ["waits", "waits.ts", "await new Promise(() => {});\nexport default () => {};"],
+  ["sets_up", "sets_up.ts", "export default () => new Promise(() => {});"],
+  ["loops", "loops.ts", `${LOOP}\nexport default () => {};`],
+  ["imports", "lib/part.ts", "await new Promise(() => {});"],
+  ["known", "known.ts", `if (process.env.STUCK) await new Promise(() => {});\n${tool("known")}`], // it loaded before
+];
+test("What used up its time to load is not waited for again, until a file of it changes, or /reload", async () => {
+  const { where, put } = home({
+    "z.ts": tool("after"),
+    "imports.ts": 'import "./lib/part.ts";\nexport default () => {};',
+  });
+  const tries = () => STUCK.map(([name]) => readFileSync(join(where.home, `${name}.txt`), "utf8").length);
+  const counts = (name: string) =>
+    `import { appendFileSync } from "node:fs";\nappendFileSync(${JSON.stringify(join(where.home, `${name}.txt`))}, "x");\n`;
+  const start = (seconds: string, env = {}, args = ["--call", "after"]) =>
+    zzProcess(where, args, { env: { ZZ_LOAD_LIMIT: seconds, ...env } });
+  const startHere = () => zz(where, ["--call", "after"], { env: { ZZ_LOAD_LIMIT: "1" } }); // nothing is stuck in it
+  const lines = (stderr: string, name: string) =>
+    stderr
+      .split("\n")
+      .filter((line) => new RegExp(`^(Cannot (re)?load p|P)lugin '${name}'`).test(line))
+      .join("\n");
+
+  put("lib/part.ts", "export {};");
+  put("known.ts", counts("known") + STUCK.at(-1)![2]);
+  equal((await startHere()).stderr, "");
+  for (const [name, file, text] of STUCK.slice(0, -1)) put(file, counts(name) + text);
+  const first = await start("1", { STUCK: "1" });
+  for (const [name] of STUCK) match(lines(first.stderr, name), /longer than 1 s\.|ran for 1 s/, name);
+  deepEqual(tries(), [1, 1, 1, 1, 2]);
+
+  const again = await startHere();
+  deepEqual([again.stdout, again.code, tries()], ["on\n", 0, [1, 1, 1, 1, 2]]);
+  const why = "its files are those with which loading took longer than 1 s before. Fix it, or try it again: /reload";
+  for (const [name] of STUCK) {
+    const file = join(where.home, "plugins", `${name}.ts`);
+    equal(lines(again.stderr, name), `Cannot load plugin '${name}' (${file}): ${why}`);
+  }
+
+  const reloaded = await start("1", {}, ["-m", "offline", "/reload"]);
+  for (const [name] of STUCK) {
+    const now = name === "known" ? /Plugin 'known' reloaded/ : /(loading took longer than 1 s|ran for 1 s)/;
+    match(lines(reloaded.stderr, name), new RegExp(`longer than 1 s before[\\s\\S]*${now.source}`), name);
+  }
+  deepEqual(tries(), [2, 2, 2, 2, 3]);
+  await start("2"); // more time than they had
+  deepEqual(tries(), [3, 3, 3, 3, 4]);
+
+  for (const [name, file] of STUCK) put(file, file.includes("/") ? "export {};" : tool(name));
+  equal((await startHere()).stderr, "");
+  equal((await startHere()).stderr, "");
 });
 
 test("What was seen to load needs no watchdog: known-plugins.json holds it, until the file changes", async () => {
@@ -162,9 +168,9 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
 ]; // biome-ignore format: a table
-/** The build runs all of them in this process, and some as a program, as the others do. */
+/** The build runs all of them in this process; the other ways to start zz run some. */
 const waysOf = (name: string): (Way | undefined)[] =>
-  name === "an enum" || name === "CommonJS" ? [undefined, "dist", "node", "tsx"] : [undefined];
+  name === "an enum" || name === "CommonJS" ? [undefined, "node", "tsx"] : [undefined];
 describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
     "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
@@ -206,6 +212,15 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
     const { where, run } = home({ "it.ts": "enum A { B }\n\n\nthrow new Error('no ' + A.B);\n" });
     const { stderr } = await run("--tools");
     match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${join(where.home, "plugins", "it.ts")}:4\\): no 0$`, "m"));
+  });
+
+  test("an error in what is compiled, in a file that it imports: that file is named, with the line as it was written", async () => {
+    const { where, run } = home({
+      "it.ts": 'import "./lib/part.ts";\nexport default () => {};',
+      "lib/part.ts": 'enum A { B }\n\nthrow new Error("part " + A.B);',
+    });
+    const at = join(where.home, "plugins", "lib", "part.ts");
+    match((await run("--tools")).stderr, new RegExp(`^Cannot load plugin 'it' \\(${at}:3\\): part 0$`, "m"));
   });
 
   test("a fault in what is compiled is told with its line", async () => {
@@ -377,7 +392,6 @@ export default (zz) => {
   );
   deepEqual(look(), before);
   equal(timers(), held - 1);
-  await core.watchdog?.end();
 });
 
 test("What a plugin's own request meets is told without the flags that are for models", async () => {

@@ -37,6 +37,7 @@ const NUMBERS: [name: string, tool?: string, args?: object][] = [
   ["weather.minutes"],
   ["notify.after"],
 ];
+const TOOLS = new Map(NUMBERS.flatMap(([, tool, args]) => (tool ? [[tool, args]] : [])));
 const VALUES = [0, -1, 1e-9, 0.0001, 1e12, 1e308, "NaN", "Infinity", "1", null, true, [1]];
 const RAW = /ERR_|RangeError|TypeError|is not a function|out of range|Received|undefined|NaN is|\bat .*\.ts:\d/;
 
@@ -70,7 +71,7 @@ for (const value of VALUES)
       for (const { failure } of core.plugins) if (failure) said.push(failure);
       const ctx = context(core, openChat(core, "x/y"));
       await ctx.about.prompt();
-      for (const [, tool, args = {}] of NUMBERS) if (tool) said.push((await ctx.call(tool, args)).text);
+      for (const [tool, args = {}] of TOOLS) said.push((await ctx.call(tool, args)).text);
     } finally {
       process.stderr.write = real;
     }

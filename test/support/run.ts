@@ -81,14 +81,14 @@ export function asksBefore(where: Place): Place {
 export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
   needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
 
-/** Whether a test needs a process: for its way to start, a signal, an open pipe, a script, or its environment. */
-function needsProcess(args: string[], { way, input, env = {}, signal, started }: How): boolean {
+/** Whether a test needs a process: for its way to start, a signal, a look at it, a script, or its environment. */
+function needsProcess(args: string[], { way, env = {}, signal, started }: How): boolean {
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name));
   const isScript = args.some((arg) => /^--run(=|$)/.test(arg));
-  return way !== undefined || input === null || Boolean(signal ?? started) || isScript || isShared;
+  return way !== undefined || Boolean(signal ?? started) || isScript || isShared;
 }
 export const ZZS_OWN =
-  /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE)_API_KEY|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
+  /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE|ACME)_API_KEY|ACME_URL|TRACKER_TOKEN|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
 
 export function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
@@ -111,7 +111,7 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
   const [stdout, stderr] = [collector(), collector()];
   runsHere++;
   const code = await run(args, {
-    stdin: Readable.from(how.input ? [Buffer.from(how.input)] : []),
+    stdin: how.input === null ? new Readable({ read() {} }) : Readable.from(how.input ? [Buffer.from(how.input)] : []),
     stdout,
     stderr,
     env: environment(where, how),

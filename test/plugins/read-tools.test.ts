@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
-import { harness } from "../../sdk/testing.ts";
-import { createZz } from "../../zz.ts";
+import { createZz, harness, play as playScript, rowsOf } from "../support/built.ts";
 import { needs } from "../support/needs.ts";
+import type { Got } from "../support/rounds.ts";
 import { type Place, place, zz } from "../support/run.ts";
-import { type Got, play as playScript, rowsOf } from "../support/script.ts";
+import "../support/lean.ts";
 import { warm } from "../support/warm.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */

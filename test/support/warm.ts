@@ -2,17 +2,17 @@
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
-import type { Harness, harness } from "../../sdk/testing.ts";
-import { ROOT } from "./run.ts";
+import type { Harness } from "../../sdk/testing.ts";
+import { harness } from "./built.ts";
+import "./lean.ts";
 
 export type Files = Record<string, string | Buffer>;
-const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 let opened: Promise<Harness> | undefined;
 after(async () => (await opened)?.close());
 
 /** The zz, in a project with these files and no others. */
 export async function warm(files: Files): Promise<Harness> {
-  const zz = await (opened ??= built({ own: true, answer: "yes" }));
+  const zz = await (opened ??= harness({ own: true, answer: "yes" }));
   for (const name of fs.readdirSync(zz.root)) fs.rmSync(join(zz.root, name), { recursive: true });
   for (const [name, content] of Object.entries(files)) {
     fs.mkdirSync(dirname(join(zz.root, name)), { recursive: true });

@@ -5,10 +5,8 @@ import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openChat } from "../../../kernel/chat.ts";
-import { context } from "../../../kernel/context.ts";
 import { namesIn } from "../../../plugins/symbols/names.ts";
-import { createZz } from "../../../zz.ts";
+import { createZz } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { type Place, place } from "../../support/run.ts";
 
@@ -33,7 +31,7 @@ async function project(isGit: boolean) {
     git(cwd, "commit", "-qm", "first");
   }
   const core = await createZz({ root: cwd, home, save: false });
-  const ctx = context(core, openChat(core, "none/none"));
+  const ctx = core.ctx();
   return { cwd, at, put, listed: () => ctx.files.list(), names: () => namesIn(ctx, 1) };
 }
 type Project = Awaited<ReturnType<typeof project>>;

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Options } from "../../kernel/core.ts";
-import { createZz } from "../../zz.ts";
+import { createZz, play } from "../support/built.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl, TAB } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
-import { play } from "../support/script.ts";
+import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
 const VALUE = "hunter-$&-2222";
@@ -157,8 +157,9 @@ describe("commands", { concurrency: 2 }, () => {
 
   test("go without what is denied, and without what bash reads a line by", async () => {
     const where = keeping({ A: "1", B: "2", BASH_ENV: "/dev/null", IFS: "x" });
-    match((await run(where, "env", "--deny-env=A")).stdout, /^B=2$/m);
-    doesNotMatch((await run(where, "env", "--deny-env=A")).stdout, /^(A|BASH_ENV|IFS)=/m);
+    const { stdout } = await run(where, "env", "--deny-env=A");
+    match(stdout, /^B=2$/m);
+    doesNotMatch(stdout, /^(A|BASH_ENV|IFS)=/m);
   });
 
   needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
@@ -332,10 +333,19 @@ describe("the model", { concurrency: 2 }, () => {
 
 // ── set_env, delete_env ──
 
+const instances = new Map<string, ReturnType<typeof createZz>>();
+/** One in each place, with these options. */
+function instance({ cwd: root, home }: Place, options: Options): ReturnType<typeof createZz> {
+  const key = JSON.stringify([root, options]);
+  if (!instances.has(key)) instances.set(key, createZz({ root, home, save: false, ...options }));
+  return instances.get(key)!;
+}
+
 /** What came of a call, and what the person was asked. */
 async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const core = await instance(where, options);
   const questions: string[] = [];
+  delete core.ask;
   if (key !== undefined)
     core.ask = async (question) => {
       questions.push(question);
@@ -430,8 +440,8 @@ describe("set_env and delete_env", () => {
   });
 
   test("names that only look like those may be set", async () => {
+    const where = place();
     for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "PATHS", "DB_HOST", "_X1", "__proto__"]) {
-      const where = place();
       equal((await asked(where, "set_env", { name, value: "v" }, "y")).failed, false, name);
       equal((kept(where) as any)[name], "v");
     }

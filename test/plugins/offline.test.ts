@@ -2,10 +2,9 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
 import type { Answer } from "../../kernel/contract.ts";
-import type { Options } from "../../kernel/core.ts";
-import { createZz, runTurn } from "../../zz.ts";
+import type { Core, Options } from "../../kernel/core.ts";
+import { createZz, openChat, runTurn } from "../support/built.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 
 const made = place();
@@ -28,8 +27,12 @@ for (const [name, text] of Object.entries(FILES)) writeFileSync(join(made.cwd, n
 const open = (options?: Options) => createZz({ root: made.cwd, home: made.home, save: false, ...options });
 const shared = await open(); // its language service answers all of them
 
-async function ask(prompt: string, options?: Options): Promise<Answer> {
-  const core = options ? await open(options) : shared;
+/** zz's own folder, without the half of it that is tests. */
+let opened: ReturnType<typeof open> | undefined;
+const own = () => (opened ??= open({ root: ROOT, settings: { symbols: { ignore: ["/test/", "/docs/"] } } }));
+
+const ask = async (prompt: string, options?: Options) => answer(options ? await open(options) : shared, prompt);
+async function answer(core: Core, prompt: string): Promise<Answer> {
   return runTurn(core, openChat(core, "offline/router"), prompt);
 }
 const line = (file: string, start: string): number =>
@@ -170,7 +173,7 @@ for (const prompt of [
 test("offline: in zz's own folder the turn loop is runTurn, at its real line", async () => {
   const at = line("zz.ts", "export async function runTurn(");
   ok(at > 1);
-  const { text, calls } = await ask("where is the turn loop defined?", { root: ROOT });
+  const { text, calls } = await answer(await own(), "where is the turn loop defined?");
   equal(calls[0]?.name, "find_definition");
   match(text, new RegExp(`^zz\\.ts:${at}: export async function runTurn\\(`, "m"));
   equal(
@@ -188,7 +191,7 @@ for (const [prompt, file, start] of [
   ["where is subjectOf?", "plugins/offline.ts", "function subjectOf("],
 ] as const)
   test(`offline: in zz's own folder ${JSON.stringify(prompt)} finds ${file} at its real line`, async () => {
-    const { text } = await ask(prompt, { root: ROOT });
+    const { text } = await answer(await own(), prompt);
     ok(text.includes(`${file}:${line(file, start)}: ${start}`), text);
   });
 
@@ -241,16 +244,16 @@ test("offline: a long prompt is answered", async () => {
 });
 
 test("offline: two questions in one chat are two answers", async () => {
-  const core = await createZz({ root: made.cwd, home: made.home, save: false });
+  const core = shared;
   const chat = openChat(core, "offline/router");
   match((await runTurn(core, chat, "where is Lamp?")).text, /^src\/lamp\.ts:2/);
   match((await runTurn(core, chat, "todos")).text, /^src\/lamp\.ts:4: TODO: a smoother curve/);
 });
 
 test("offline: the program itself, as a person types it", async () => {
-  const { code, stdout, stderr } = await zz(made, ["--model", "offline", "--json", "-n", "who calls dim?"]);
+  const { code, stdout, stderr } = await zz(made, ["--model", "offline", "--json", "-n", "where is dim?"]);
   const { text, model, session, calls } = JSON.parse(stdout);
   deepEqual([code, stderr, model, session], [0, "", "offline/router", null]);
-  deepEqual(calls, [{ name: "find_references", args: { symbol: "dim" }, ok: true }]);
-  match(text, /^src\/app\.test\.ts:2: new Lamp\(\)\.dim\(3\);$/m);
+  deepEqual(calls, [{ name: "find_definition", args: { symbol: "dim" }, ok: true }]);
+  match(text, /^src\/lamp\.ts:3: dim\(level: number\)$/m);
 });

@@ -4,9 +4,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileS
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openChat } from "../../kernel/chat.ts";
 import type { Result } from "../../kernel/contract.ts";
-import { createZz, runTurn } from "../../zz.ts";
+import { createZz, openChat, runTurn } from "../support/built.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
 const FILES: Record<string, string> = {

@@ -1,45 +1,7 @@
-// Runs one round of calls through the turn loop, as a model would make them.
-
+// Rounds of calls through the kernel's source; built.ts has those through the built one.
 import { openChat } from "../../kernel/chat.ts";
-import type { Message } from "../../kernel/contract.ts";
-import type { Core } from "../../kernel/core.ts";
 import { runTurn } from "../../zz.ts";
+import { roundsOf } from "./rounds.ts";
 
-export type Got = Message & { role: "tool" };
-
-/** What the model gets back for each call. */
-export async function play(core: Core, calls: [tool: string, args: object][]): Promise<Got[]> {
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat({ messages }: { messages: Message[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else for (const [i, [name, args]] of calls.entries()) yield { call: { id: `c${i}`, name, args } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
-  const chat = openChat(core, "script/m");
-  await runTurn(core, chat, "go");
-  return chat.messages.filter((message) => message.role === "tool");
-}
-
-const TOGETHER = 8; // a turn takes much longer than one of its calls
-
-/** What comes back for each row of a table of calls, some of which share a turn. */
-export function rowsOf(
-  open: () => Promise<Core>,
-  calls: [tool: string, args: object][],
-): (row: number) => Promise<Got> {
-  const turns = new Map<number, Promise<Got[]>>();
-  return async (row) => {
-    const from = row - (row % TOGETHER);
-    const own = calls.slice(from, from + TOGETHER);
-    if (!turns.has(from))
-      turns.set(
-        from,
-        open().then((core) => play(core, own)),
-      );
-    return (await turns.get(from)!)[row - from]!;
-  };
-}
+export type { Got } from "./rounds.ts";
+export const { play, rowsOf } = roundsOf({ openChat, runTurn });

@@ -38,6 +38,19 @@ function cut(): string {
     export { ts };`;
 }
 
+/** The processes that read files for the index of this one. */
+export function readersOf(pid: number): number[] {
+  const read = (file: string): string => {
+    try {
+      return readFileSync(`/proc/${file}`, "utf8");
+    } catch {
+      return ""; // it has ended
+    }
+  };
+  const children = read(`${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
+  return children.filter((child) => read(`${child}/cmdline`).includes("symbols-worker"));
+}
+
 /** How often each name occurs. */
 export function usesOf({ uses }: Pick<Facts, "uses">): Record<string, number> {
   const all: [string, number][] = [];

@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
 import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
-import type { Options } from "../../kernel/core.ts";
-import { createZz, runTurn } from "../../zz.ts";
+import type { Core, Options } from "../../kernel/core.ts";
+import { createZz, openChat, runTurn } from "./built.ts";
 import type { Fake } from "./fake/http.ts";
 
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -51,13 +50,11 @@ export async function turnWith(
   model: string,
   { options, turns = 1, before, images }: How = {},
 ): Promise<Turn> {
-  const core = await createZz({
-    ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
-    ...{ model, baseUrl: fake.url, key: "k-12345678", save: false },
-    ...options,
-  });
-  const retried: Events["retried"][] = [];
-  core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see: (fact) => void retried.push(fact) } });
+  const free = instances(model, options);
+  const instance = free.pop() ?? (await open(model, options));
+  const { core } = instance;
+  core.options.baseUrl = fake.url;
+  const retried: Events["retried"][] = (instance.retried = []);
   const chat = openChat(core, model);
   chat.messages.push(...(before ?? []));
   const bodies = () => fake.requests.map(({ body }) => body);
@@ -72,8 +69,33 @@ export async function turnWith(
     if ((error as Error).name === "AssertionError") throw error;
     return { error: error as Fault, retried, fake, bodies: bodies(), messages: chat.messages };
   } finally {
+    free.push(instance);
     await fake.close();
   }
+}
+
+interface Instance {
+  core: Core;
+  retried: Events["retried"][]; // of the turn under way
+}
+/** Those that are free, by what they were made with: each serves one turn after the other. */
+const free = new Map<string, Instance[]>();
+function instances(model: string, options?: Options): Instance[] {
+  const key = JSON.stringify([model, options]);
+  if (!free.has(key)) free.set(key, []);
+  return free.get(key)!;
+}
+
+async function open(model: string, options?: Options): Promise<Instance> {
+  const core = await createZz({
+    ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
+    ...{ model, key: "k-12345678", save: false, baseUrl: "http://127.0.0.1:1" }, // each turn has its own
+    ...options,
+  });
+  const instance: Instance = { core, retried: [] };
+  const see = (fact: Events["retried"]) => void instance.retried.push(fact);
+  core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see } });
+  return instance;
 }
 
 /** What --json would print for a turn that succeeded. */

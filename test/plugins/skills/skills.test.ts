@@ -4,15 +4,12 @@ import fs, { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlin
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { openChat } from "../../../kernel/chat.ts";
-import { context } from "../../../kernel/context.ts";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
-import { createZz } from "../../../zz.ts";
+import { createZz, openChat, play } from "../../support/built.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { type Place, place, zz } from "../../support/run.ts";
-import { play } from "../../support/script.ts";
 import { KEY } from "../../support/terminal.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
@@ -243,7 +240,8 @@ test("building the prompt again reads none of 50 skills of which nothing changed
   const core = await createZz({ root: where.cwd, home: where.home, save: false });
   const chat = openChat(core, "script/m");
   chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
-  const { about } = context(core, chat);
+  core.chat = chat;
+  const { about } = core.ctx();
   const opened: string[] = [];
   const readsIn = async () => {
     opened.length = 0;

@@ -1,15 +1,19 @@
 // What an index meets that nobody wishes for: other encodings, very large files, syntax of tomorrow, odd repositories,
 // readers that are killed, and indexes of other versions. Each with an answer.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { usesOf } from "../../../plugins/symbols/answers/uses.ts";
 import { NoAnswer } from "../../../plugins/symbols/remote.ts";
+import type { Harness } from "../../../sdk/testing.ts";
+import { caller } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
+import { INIT, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { readersOf } from "../../support/symbols.ts";
 import { warm, warmCall } from "../../support/warm.ts";
 
 function project(files: Record<string, string | Buffer>): Place {
@@ -21,26 +25,18 @@ function put(root: string, name: string, content: string | Buffer): void {
   fs.mkdirSync(dirname(join(root, name)), { recursive: true });
   fs.writeFileSync(join(root, name), content);
 }
-const git = (cwd: string, ...args: string[]): string => {
-  const own = [
-    "-c",
-    "user.name=a",
-    "-c",
-    "user.email=a@b.c",
-    "-c",
-    "protocol.file.allow=always",
-    "-c",
-    "init.defaultBranch=main",
-  ];
-  return execFileSync("git", [...own, ...args], { cwd, encoding: "utf8", stdio: "pipe" });
-};
-async function ask(where: Place, tool: string, args: object): Promise<string> {
-  const { stdout, stderr, code } = await zz(where, ["--call", tool, JSON.stringify(args)]);
-  equal(code, 0, stderr);
-  equal(stderr, "");
-  return stdout.trimEnd();
+/** One in each place. */
+const callers = new Map<string, ReturnType<typeof caller>>();
+function callerIn(where: Place): ReturnType<typeof caller> {
+  if (!callers.has(where.cwd)) callers.set(where.cwd, caller(where));
+  return callers.get(where.cwd)!;
 }
-const find = (where: Place, symbol: string) => ask(where, "find_definition", { symbol });
+async function ask(where: Place | Harness, tool: string, args: object): Promise<string> {
+  const { text, failed } = await ("call" in where ? where.call(tool, args) : (await callerIn(where))(tool, args));
+  equal(failed, undefined, text);
+  return text.trimEnd();
+}
+const find = (where: Place | Harness, symbol: string) => ask(where, "find_definition", { symbol });
 
 test("UTF-16, either way round, and Latin-1: listed with the reason, and found by their words; the rest is read", async () => {
   const text = "export function measuredZebra() {} // Grüße\n";
@@ -162,30 +158,23 @@ test("lines are counted as everywhere else: a lone carriage return or a line sep
 needs("git")(
   "a repository in the middle of a rebase: the files as they are, each once, with the conflict in them",
   async () => {
-    const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
-    const { cwd } = where;
-    git(cwd, "init", "-q");
-    const save = (text: string, why: string) => {
-      put(cwd, "a.ts", text);
-      git(cwd, "add", "-A");
-      git(cwd, "commit", "-qm", why);
-    };
-    save("export const first = 1;\n", "one");
-    git(cwd, "checkout", "-qb", "other");
-    save("export const first = 2;\nexport const theirs = 1;\n", "two");
-    git(cwd, "checkout", "-q", "main");
-    save("export const first = 3;\nexport const ours = 1;\n", "three");
-    try {
-      git(cwd, "rebase", "other");
-    } catch {} // it stops at the conflict
+    const it = await warm({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
+    const cwd = it.root;
+    shell(
+      cwd,
+      `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one; git checkout -qb other
+       printf 'export const first = 2;\nexport const theirs = 1;\n' > a.ts; git commit -qam two; git checkout -q trunk
+       printf 'export const first = 3;\nexport const ours = 1;\n' > a.ts; git commit -qam three
+       ! git rebase -q other`, // it stops at the conflict
+    );
     ok(fs.existsSync(join(cwd, ".git/rebase-merge")));
     match(fs.readFileSync(join(cwd, "a.ts"), "utf8"), /^<<<<<<< /m);
-    equal(await find(where, "theirs"), "a.ts:3: export const theirs = 1");
-    match(await find(where, "ours"), /^a\.ts:6: /);
-    match(await ask(where, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
-    match(await ask(where, "find_references", { symbol: "ours" }), /^a\.ts:6: /);
-    match(await ask(where, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
-    match(await ask(where, "repo_map", { query: "theirs two" }), /^a\.ts/);
+    equal(await find(it, "theirs"), "a.ts:3: export const theirs = 1");
+    match(await find(it, "ours"), /^a\.ts:6: /);
+    match(await ask(it, "find_references", { symbol: "first" }), /^a\.ts:2: (?:.*\n)+a\.ts:5: /m);
+    match(await ask(it, "find_references", { symbol: "ours" }), /^a\.ts:6: /);
+    match(await ask(it, "get_structure", {}), /^a\.ts .*\nb\.ts \(1\) second:1$/);
+    match(await ask(it, "repo_map", { query: "theirs two" }), /^a\.ts/);
   },
 );
 
@@ -195,30 +184,25 @@ needs("git")(
     const where = project({});
     const base = dirname(where.cwd);
     const [origin, library] = [join(base, "origin"), join(base, "library")];
-    for (const [folder, name] of [
-      [origin, "first"],
-      [library, "lent"],
-    ] as const) {
-      put(folder, `src/${name}.ts`, `export const ${name} = 1;\n`);
-      git(folder, "init", "-q");
-      git(folder, "add", "-A");
-      git(folder, "commit", "-qm", "one");
-      git(folder, "commit", "-qm", "two", "--allow-empty");
-    }
+    put(origin, "src/first.ts", "export const first = 1;\n");
+    put(library, "src/lent.ts", "export const lent = 1;\n");
     fs.rmSync(where.cwd, { recursive: true });
-    git(base, "clone", "-q", "--depth", "1", `file://${origin}`, where.cwd);
+    const commit = `${INIT}; git config user.name a; git config user.email a@b.c; git add -A; git commit -qm one`;
+    shell(origin, `${commit}; git commit -qm two --allow-empty`);
+    shell(library, commit);
+    const clone = 'git clone -q --depth 1 "file://$1" "$2"; git -C "$1" worktree add -q "$3"';
+    shell(base, clone, origin, where.cwd, join(base, "tree"));
     ok(fs.existsSync(join(where.cwd, ".git/shallow")));
     equal(await find(where, "first"), "src/first.ts:1: export const first = 1");
     match(await ask(where, "repo_map", { query: "first two" }), /^src\/first\.ts:1/);
 
-    git(where.cwd, "submodule", "--quiet", "add", library, "lib");
+    shell(where.cwd, 'git -c protocol.file.allow=always submodule --quiet add "$1" lib', library);
     ok(fs.statSync(join(where.cwd, "lib/.git")).isFile());
     equal(await find(where, "lent"), "lib/src/lent.ts:1: export const lent = 1");
     put(where.cwd, "lib/src/later.ts", "export const later = 1;\n");
     equal(await find(where, "later"), "lib/src/later.ts:1: export const later = 1");
 
     const tree = { ...where, cwd: join(base, "tree") };
-    git(origin, "worktree", "add", "-q", tree.cwd);
     ok(fs.statSync(join(tree.cwd, ".git")).isFile());
     put(tree.cwd, "src/own.ts", "export const own = 1;\n");
     equal(await find(tree, "first"), "src/first.ts:1: export const first = 1");
@@ -247,7 +231,7 @@ test("names that differ in their case alone are two files here, and one that cha
 for (const version of [0, 1, 2, 3, 4, 99])
   test(`an index of version ${version} is made again`, async () => {
     const where = project({ "a.ts": "export const first = 1;\n" });
-    await find(where, "first");
+    await zz(where, ["--call", "find_definition", '{"symbol":"first"}']);
     const [name] = fs.readdirSync(join(where.home, "index"));
     const file = join(where.home, "index", name!);
     const text = fs.readFileSync(file, "latin1").replace(/^zz index \d+/, `zz index ${version}`);
@@ -264,52 +248,30 @@ for (const version of [0, 1, 2, 3, 4, 99])
   });
 
 needs("git")("a reader that is killed: a sentence, and what was read is kept for the next question", async () => {
-  const long = Array.from({ length: 300 }, (_, i) => `export function f${i}() { return ${i} }\n`).join("");
   const where = project(
-    Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`f${i}.ts`, `${long}export const c${i} = 1;\n`])),
+    Object.fromEntries(
+      Array.from({ length: 200 }, (_, i) => [`f${i}.ts`, `${"\n".repeat(300)}export const c${i} = 1;\n`]),
+    ),
   );
-  const { WAYS } = await import("../../support/run.ts");
-  const env = { ...process.env, ZZ_HOME: where.home };
-  const child = spawn(WAYS.dist[0], [WAYS.dist[1], "--call", "find_definition", '{"symbol":"c1"}'], {
-    cwd: where.cwd,
-    env,
-  });
-  let said = "";
-  child.stderr.on("data", (data) => (said += data));
-  const ended = new Promise((resolve) => child.on("close", resolve));
-  const reader = async (): Promise<number> => {
-    for (;;) {
-      if (child.exitCode !== null) return 0;
-      for (const pid of childrenOf(child.pid!)) if (/symbols-worker/.test(commandOf(pid))) return pid;
-      await sleep(5);
+  let pid: number | undefined;
+  const killReader = async (child: ChildProcess) => {
+    while (child.exitCode === null && pid === undefined) {
+      [pid] = readersOf(child.pid!);
+      if (pid === undefined) await sleep(5);
+      else process.kill(pid, "SIGKILL");
     }
   };
-  const pid = process.platform === "linux" ? await reader() : 0;
-  if (pid) process.kill(pid, "SIGKILL");
-  const code = await ended;
-  if (pid) match(said, /Cannot index this project: a process that reads it ended .*\. Try again\./);
-  equal(code, pid ? 1 : 0);
-  equal(await find(where, "c899"), "f899.ts:301: export const c899 = 1");
+  const started = (child: ChildProcess) => void killReader(child);
+  const { stderr, code } = await zz(where, ["--call", "find_definition", '{"symbol":"c1"}'], { started });
+  if (process.platform === "linux")
+    match(stderr, /Cannot index this project: a process that reads it ended .*\. Try again\./);
+  equal(code, process.platform === "linux" ? 1 : 0);
+  equal(await find(where, "c199"), "f199.ts:301: export const c199 = 1");
 });
-
-function childrenOf(pid: number): number[] {
-  try {
-    return fs.readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-  } catch {
-    return []; // it has ended
-  }
-}
-function commandOf(pid: number): string {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`, "utf8");
-  } catch {
-    return "";
-  }
-}
 
 test("references by name stand also in UTF-16 and in Latin-1; types lead into UTF-16, where nothing is renamed", async () => {
   const wide = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
-  const where = project({
+  const it = await warm({
     "a.py": wide("# Grüße\ndef large():\n    return large\n"),
     "b.py": wide("x = large()\n").swap16(),
     "A.java": Buffer.from("class A { int été() { return été(); } }\n", "latin1"),
@@ -319,14 +281,14 @@ test("references by name stand also in UTF-16 and in Latin-1; types lead into UT
       'import { base } from "./base.ts";\nimport { sixteen } from "./wide.ts";\nexport const sum: number = sixteen + base;\n',
     "tsconfig.json": '{"compilerOptions": {"strict": true, "allowImportingTsExtensions": true, "noEmit": true}}\n',
   });
-  const uses = await ask(where, "find_references", { symbol: "large" });
+  const uses = await ask(it, "find_references", { symbol: "large" });
   for (const row of ["a.py:2: def large():  [definition]", "a.py:3: return large", "b.py:1: x = large()"])
     ok(uses.split("\n").includes(row), uses);
   match(
-    await ask(where, "find_references", { symbol: "été" }),
+    await ask(it, "find_references", { symbol: "été" }),
     /^A\.java:1: class A \{ int été\(\) \{ return été\(\); \} \}/m,
   );
-  equal(await ask(where, "check_types", { paths: ["use.ts"] }), "No problems in 1 file.");
-  const { stderr } = await zz(where, ["--call", "rename_symbol", '{"symbol": "base", "to": "other"}']);
-  match(stderr, /wide\.ts' is UTF-16, which is not written\. Turn it into UTF-8 first\./);
+  equal(await ask(it, "check_types", { paths: ["use.ts"] }), "No problems in 1 file.");
+  const { text } = await it.call("rename_symbol", { symbol: "base", to: "other" });
+  match(text, /wide\.ts' is UTF-16, which is not written\. Turn it into UTF-8 first\./);
 });

@@ -1,15 +1,18 @@
 // The index of symbols as people meet it: what is kept, that no answer is stale, and what bad input does to it.
-import { equal, match, ok } from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { type ChildProcess, execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defaults } from "../../../plugins/symbols/index.ts";
+import { caller, harness } from "../../support/built.ts";
 import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { has } from "../../support/needs.ts";
-import { type How, type Place, place, type Ran, WAYS, zz } from "../../support/run.ts";
+import { type How, type Place, place, type Ran, zz } from "../../support/run.ts";
+import { readersOf } from "../../support/symbols.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
+import { warm } from "../../support/warm.ts";
 
 function project(files: Record<string, string | Buffer>): Place {
   const where = place();
@@ -125,12 +128,8 @@ const EDITED = EDITS / 5; // files, each edited five times
 
 test(`${EDITS} edits, one after the other, each seen at once; the file of the index does not grow without end`, async () => {
   const where = project(many(EDITED));
-  const { createZz } = await import("../../../zz.ts");
-  const { openChat } = await import("../../../kernel/chat.ts");
-  const { context } = await import("../../../kernel/context.ts");
-  const core = await createZz({ root: where.cwd, home: where.home, save: false });
-  const ctx = context(core, openChat(core, "none/none"));
-  const ask = async (symbol: string) => (await ctx.call("find_definition", { symbol })).text;
+  const call = await caller(where);
+  const ask = async (symbol: string) => (await call("find_definition", { symbol })).text;
   equal(await ask("c7"), "src/f7.ts:1: export const c7 = 7");
   const first = fs.statSync(index(where)).size;
   for (let i = 0; i < EDITS; i++) {
@@ -183,26 +182,27 @@ function flip(file: string, at: number): void {
   fs.writeFileSync(file, bytes);
 }
 
-test("eight processes that index at once all answer, and what they leave is whole", async () => {
-  const where = project(many(400));
-  const all = await Promise.all(Array.from({ length: 8 }, (_, i) => find(where, `c${i}`)));
+test("four that index at once, two of them processes of their own, all answer, and what they leave is whole", async () => {
+  const where = project(many(100)); // so many that each has another process read them
+  const all = await Promise.all([0, 1, 2, 3].map((i) => find(where, `c${i}`, [], i % 2 ? { way: "dist" } : {})));
   for (const [i, { stdout, stderr }] of all.entries()) {
     equal(stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`, stderr);
     equal(stderr, "");
   }
-  await finds(where, "c399", "src/f399.ts:1: export const c399 = 399");
+  await finds(where, "c99", "src/f99.ts:1: export const c99 = 99");
   equal(fs.readdirSync(dirname(index(where))).length, 1); // no remains
 });
 
 test("files that go while they are indexed do no harm", async () => {
-  const where = project(many(1_500));
-  const running = find(where, "c1499");
-  for (let i = 0; i < 1_400; i++) {
+  const where = project(many(300));
+  let isOver = false;
+  const running = find(where, "c299").finally(() => (isOver = true));
+  for (let i = 0; i < 280 && !isOver; i++) {
     fs.rmSync(join(where.cwd, `src/f${i}.ts`));
-    if (i % 100 === 0) await sleep(10);
+    await sleep(1);
   }
   const { stdout, stderr, code } = await running;
-  equal(stdout, "src/f1499.ts:1: export const c1499 = 1499\n", stderr);
+  equal(stdout, "src/f299.ts:1: export const c299 = 299\n", stderr);
   equal(code, 0);
   await lacks(where, "c3");
 });
@@ -215,11 +215,11 @@ test("a home that cannot be written to: an answer, and a sentence", async () => 
   match(stdout, whole);
   match(stderr, /^Cannot keep the index of this project: .*\. It is made again next time\.$/m);
   equal(code, 0);
-  for (const [name, text] of Object.entries(many(100))) put(where, name, text); // so many that others read them
-  put(where, "z.ts", 'import { c99 } from "./src/f99.ts";\nexport const z = c99;\n');
-  match((await find(where, "c99")).stdout, /^src\/f99\.ts:1: export const c99 = 99$/m);
-  const used = await zz(where, ["--call", "find_references", '{"symbol":"c99"}']);
-  match(used.stdout, /^z\.ts:2: export const z = c99;/m);
+  for (const [name, text] of Object.entries(many(30))) put(where, name, text); // so many that another process reads them
+  put(where, "z.ts", 'import { c29 } from "./src/f29.ts";\nexport const z = c29;\n');
+  const call = await caller(where);
+  match((await call("find_definition", { symbol: "c29" })).text, /^src\/f29\.ts:1: export const c29 = 29$/m);
+  match((await call("find_references", { symbol: "c29" })).text, /^z\.ts:2: export const z = c29;/m);
 });
 
 test("folders and files that may not be read are left out", async () => {
@@ -235,15 +235,10 @@ test("folders and files that may not be read are left out", async () => {
   fs.chmodSync(dirname(where.cwd), 0o755);
   fs.chmodSync(join(where.cwd, "shut"), 0);
   fs.chmodSync(join(where.cwd, "c.ts"), 0);
-  const who = root ? { uid: 65534, gid: 65534 } : {};
-  const env = { ...process.env, ZZ_HOME: where.home, HOME: where.home, NODE_COMPILE_CACHE: join(where.home, "cache") };
-  const child = spawn(WAYS.dist[0], [WAYS.dist[1], "--call", "get_structure", "{}"], { cwd: where.cwd, env, ...who });
-  let said = "";
-  child.stdout.on("data", (data) => (said += data));
-  child.stderr.on("data", (data) => (said += data));
-  equal(await new Promise((resolve) => child.on("close", resolve)), 0, said);
+  if (root) process.seteuid!(65534);
+  const ran = await zz(where, ["--call", "get_structure", "{}"]).finally(() => root && process.seteuid!(0));
   fs.chmodSync(join(where.cwd, "shut"), 0o755);
-  equal(said, "a.ts (1) first:1\nc.ts (not read: EACCES)\n");
+  deepEqual([ran.stdout, ran.stderr, ran.code], ["a.ts (1) first:1\nc.ts (not read: EACCES)\n", "", 0]);
 });
 
 test("what may not be read is not in the index, by its own name or by a link", async () => {
@@ -258,6 +253,7 @@ test("what may not be read is not in the index, by its own name or by a link", a
 test("what was indexed and may not be read any more is not shown", async () => {
   const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = first;\n" });
   await finds(where, "plan", "private/plan.ts:1: export const plan = first");
+  const call = await caller(where, { deny: { read: ["private"] } });
   for (const [tool, args] of [
     ["find_definition", { symbol: "plan" }],
     ["find_references", { symbol: "first" }],
@@ -267,9 +263,10 @@ test("what was indexed and may not be read any more is not shown", async () => {
     ["get_dependents", { path: "a.ts" }],
     ["repo_map", { query: "plan" }],
   ] as const) {
-    const { stdout, stderr } = await zz(where, ["--deny-read=private", "--call", tool, JSON.stringify(args)]);
-    ok(!/private\/plan/.test(stdout), `${tool}: ${stdout}${stderr}`);
+    const { text } = await call(tool, args);
+    ok(!/private\/plan/.test(text), `${tool}: ${text}`);
   }
+  match((await call("find_references", { symbol: "first" })).text, /^a\.ts:1: /);
 });
 
 for (const [what, name, content, told] of [
@@ -297,17 +294,20 @@ test("what a killed process left half written is swept; what another is writing 
 });
 
 test("a file whose name holds control characters is left out: it could pass for a row, or for a terminal's orders", async () => {
-  const where = project({ "a.ts": "export const first = 1;\n", "b\nc.ts": "first;\n", "\x1b[31mred.ts": "first;\n" });
-  await finds(where, "first", "a.ts:1: export const first = 1");
+  const { call } = await warm({
+    "a.ts": "export const first = 1;\n",
+    "b\nc.ts": "first;\n",
+    "\x1b[31mred.ts": "first;\n",
+  });
+  equal((await call("find_definition", { symbol: "first" })).text, "a.ts:1: export const first = 1");
   for (const [tool, args] of [
     ["get_structure", {}],
     ["find_references", { symbol: "first" }],
     ["repo_map", { query: "red" }],
   ] as const) {
-    const { stdout, code } = await zz(where, ["--call", tool, JSON.stringify(args)]);
-    match(stdout, /^a\.ts/);
-    ok(!/red|c\.ts|\x1b/.test(stdout), stdout);
-    equal(code, 0);
+    const { text } = await call(tool, args);
+    match(text, /^a\.ts/);
+    ok(!/red|c\.ts|\x1b/.test(text), text);
   }
 });
 
@@ -327,14 +327,30 @@ test("no git, a .gitignore: what it names is not indexed", async () => {
   await finds(where, "first", "a.ts:1: export const first = 1");
 });
 
-test("Ctrl-C breaks indexing off; what was read is kept and the next run goes on", async () => {
-  const large = Array.from({ length: 300 }, (_, i) => `export function f${i}() { return ${i} }\n`).join("");
-  const where = project(
-    Object.fromEntries(Array.from({ length: 1_200 }, (_, i) => [`f${i}.ts`, `${large}export const c${i} = 1;\n`])),
-  );
-  const { code } = await find(where, "c1", [], { started: (child) => setTimeout(() => child.kill("SIGINT"), 600) });
+test("Ctrl-C breaks indexing off", async () => {
+  const where = project(many(100));
+  const reading = async (child: ChildProcess) => {
+    while (child.exitCode === null && !readersOf(child.pid!).length) await sleep(5);
+    child.kill("SIGINT");
+  };
+  const { code } = await find(where, "c1", [], { started: (child) => void reading(child) });
   equal(code, 130);
-  await finds(where, "c1199", "f1199.ts:301: export const c1199 = 1");
+  await finds(where, "c99", "src/f99.ts:1: export const c99 = 99");
+});
+
+test("What was read before indexing was broken off is kept, and the next question goes on", async () => {
+  const where = project(many(100));
+  await using it = await harness({ own: true, files: many(100) });
+  const progressed = { event: "progressed", limit: 5_000, see: () => it.stop() } as const;
+  it.core.observers.push({ owner: "test", value: progressed });
+  match((await it.call("find_definition", { symbol: "c1" })).text, /^\[interrupted\]$/);
+  const kept = () => fs.readFileSync(index({ ...where, home: it.home }), "latin1").match(/src\/f\d+\.ts/g)!.length;
+  const before = kept();
+  ok(before > 0 && before < 100, `${before} files are kept`);
+  it.core.observers.pop();
+  await it.restart();
+  equal((await it.call("find_definition", { symbol: "c99" })).text, "src/f99.ts:1: export const c99 = 99");
+  equal(kept(), 100);
 });
 
 test("above symbols.most, which is ten thousand files: without a terminal the first are indexed, and a note says so", async () => {
@@ -415,11 +431,10 @@ test("symbols.ignore: what it names, as in a .gitignore, is neither in the index
     "tools/x.gen.js": "export const small = 1;\n",
   });
   await finds(where, "small", "tools/x.gen.js:1: export const small = 1");
-  setting(where, { symbols: { ignore: ["**/gen/*", "!kept.ts", "/tools/*.gen.js"] } });
-  const call = async (tool: string, args: object) => {
-    const { stdout, stderr } = await zz(where, ["--call", tool, JSON.stringify(args)]);
-    return stdout + stderr;
-  };
+  const settings = { symbols: { ignore: ["**/gen/*", "!kept.ts", "/tools/*.gen.js"] } };
+  setting(where, settings);
+  const ask = await caller(where, { settings });
+  const call = async (tool: string, args: object) => (await ask(tool, args)).text;
   const PART =
     "[Of 5 code files only the 3 that symbols.ignore does not name are indexed, so this is about a part of the code. grep searches all of it.]";
   await finds(where, "first", `src/a.ts:2: export const first = made\n${PART}`);

@@ -5,12 +5,10 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { openChat } from "../../../kernel/chat.ts";
-import { context } from "../../../kernel/context.ts";
 import type { RepoMap } from "../../../plugins/symbols/rank.ts";
 import { isMade, isMarkedGenerated } from "../../../plugins/symbols/scan/made.ts";
 import { bagOf, hashesIn, keyOf, readBag, wordsOfName } from "../../../plugins/symbols/scan/words.ts";
-import { createZz } from "../../../zz.ts";
+import { createZz } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
@@ -23,7 +21,7 @@ function project(files: Record<string, string>): Place {
 const notes: string[] = [];
 async function open({ cwd: root, home }: Place) {
   const core = await createZz({ root, home, save: false });
-  const ctx = context(core, openChat(core, "none/none"));
+  const ctx = core.ctx();
   const note = (text: string) => void notes.push(text);
   const own = Object.create(ctx, { note: { value: note } }) as typeof ctx;
   return async (args: object): Promise<RepoMap> => (await own.call("repo_map", args)).data as RepoMap;

@@ -254,7 +254,9 @@ needs("git")("imports of this repository lead where TypeScript says", async () =
   const names = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
     .split("\n")
     .filter(Boolean);
-  const scripts = names.filter((name) => /\.ts$/.test(name) && fs.existsSync(join(ROOT, name)));
+  const scripts = names.filter(
+    (name) => /^(?!test\/(?!support\/)).*\.ts$/.test(name) && fs.existsSync(join(ROOT, name)),
+  );
   const files = scripts.map((name) => [name, scan(name, fs.readFileSync(join(ROOT, name), "utf8"))] as const);
   const { imports } = await graphOf(files, openResolver(ROOT, names));
   let internal = 0;
@@ -289,6 +291,8 @@ const someSpec = fc
   )
   .map((parts) => parts.join(""));
 
+const RUNS = Number(process.env.ZZ_RUNS ?? 700); // `npm run fuzz` has more
+
 for (const kind of ["bundler", "node10"] as const)
   test(`imports between files of any names lead where TypeScript says (${kind})`, async () => {
     const { root } = project("x", { with: { "tsconfig.json": config({ moduleResolution: kind }) } });
@@ -316,9 +320,9 @@ for (const kind of ["bundler", "node10"] as const)
           real,
         );
       }),
-      { numRuns: 5_000 },
+      { numRuns: RUNS },
     );
-    ok(found > 500, `${found} of them lead to a file`);
+    ok(found > RUNS / 10, `${found} of them lead to a file`);
   });
 const isOutside = (file: string, spec: string): boolean => join(folderOf(file), spec).startsWith("..");
 

@@ -4,10 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { openChat } from "../../../kernel/chat.ts";
 import type { Answer, Fault } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/core.ts";
-import { createZz, runTurn } from "../../../zz.ts";
+import { createZz, openChat, runTurn } from "../../support/built.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { DONE, fakeOpenAI, say as sayAsChat, stream } from "../../support/fake/openai.ts";
 import {

@@ -2,9 +2,10 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
-import { type Asked, harness, type Setup } from "../../../../sdk/testing.ts";
+import type { Asked, Harness, Setup } from "../../../../sdk/testing.ts";
+import { harness } from "../../../support/built.ts";
 import "../../../support/lean.ts";
 import { call, say } from "../../../support/fake/openai.ts";
 import { needs } from "../../../support/needs.ts";
@@ -23,12 +24,13 @@ const TODOS: Asked[] = [
 ];
 
 describe("Calls as other programs' models make them", () => {
+  let opened: Promise<Harness> | undefined;
+  let next: Asked[][] = [];
+  const script = () => ({ calls: next.shift() ?? [], text: next.length ? "" : "done" });
+  after(async () => (await opened)?.close());
   for (const [program, rows] of Map.groupBy(CALLS, ([program]) => program))
     test(`work here: ${program}`, async (t) => {
-      let next: Asked[][] = [];
-      const script = () => ({ calls: next.shift() ?? [], text: next.length ? "" : "done" });
-      const it = await harness({ own: true, files: FILES, script: [script], answer: "yes" });
-      t.after(() => it.close());
+      const it = await (opened ??= harness({ own: true, files: FILES, script: [script], answer: "yes" }));
       for (const [, tool, given, expected] of rows)
         await t.test(`${tool} ${JSON.stringify(given)?.slice(0, 120)}`, async () => {
           for (const [name, content] of Object.entries({ "new.txt": null, ...FILES }))

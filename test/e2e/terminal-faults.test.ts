@@ -226,7 +226,7 @@ test("A window that is closed in a turn ends the turn, its tools and zz, and the
   for (let left = 300; !existsSync(join(term.where.cwd, "pid")) && left; left--) await sleep(10);
   (term.pty as unknown as { destroy(): void }).destroy();
   const lives = () => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-  for (let left = 250; lives() && left; left--) await sleep(10);
+  for (let left = 3_000; lives() && left; left--) await sleep(10);
   ok(!lives(), "zz has ended");
   const last = term.where.sessions()[0]!.at(-1);
   match(JSON.stringify(last), /interrupted|stopped/i);
@@ -246,7 +246,7 @@ for (const [what, keys, sees] of [
     await sleep(50);
     (term.pty as unknown as { destroy(): void }).destroy();
     const lives = () => existsSync(`/proc/${term.pty.pid}`);
-    for (let left = 250; lives() && left; left--) await sleep(10);
+    for (let left = 3_000; lives() && left; left--) await sleep(10);
     ok(!lives(), "zz has ended");
   });
 

@@ -83,10 +83,10 @@ describe("while a tool has the person choose, type or edit, no live row is drawn
   const TOOLS = `export default (zz) => {
     const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });
     tool("choose", ({ pick }) => pick("Which fruit?", ["apple", "pear"]));
-    tool("draw", ({ terminal }) => terminal(() => {
-      process.stderr.write("Draw here. ");
-      process.stdin.setRawMode(true).resume();
-      return new Promise((done) => process.stdin.once("data", () => done("a key")));
+    tool("draw", ({ io, terminal }) => terminal(() => {
+      io.stderr.write("Draw here. ");
+      io.stdin.setRawMode(true).resume();
+      return new Promise((done) => io.stdin.once("data", () => done("a key")));
     }));
     tool("change", async ({ edit }) => (await edit("old text", "text.md")).trim());
   };`;
@@ -102,7 +102,8 @@ describe("while a tool has the person choose, type or edit, no live row is drawn
       writeFileSync(join(where.cwd, "own.ts"), TOOLS);
       const script = [call([name, {}]), say("Good.")];
       const args = ["--plugin", join(where.cwd, "own.ts")];
-      const it = await repl(t, { where, args, script, env: { EDITOR: editor, VISUAL: editor } });
+      const env = { EDITOR: editor, VISUAL: editor };
+      const it = await repl(t, { where, args, script, env, process: name === "change" }); // zz waits for the editor
       it.type(`go${KEY.enter}`);
       await it.sees(shows);
       const before = it.raw().length;

@@ -270,7 +270,7 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
   turn.repeats = new Map();
   for (let i = 0; i < calls.length && !chat.stop.signal.aborted; ) {
     const batch = [calls[i++]!];
-    if (await onlyReads(turn, batch[0]!))
+    if (i < calls.length && (await onlyReads(turn, batch[0]!)))
       while (i < calls.length && batch.length < SIDE_BY_SIDE && (await onlyReads(turn, calls[i]!))) batch.push(calls[i++]!);
     during(chat, "executing_tools");
     const results = await Promise.all(batch.map((call) => runCall(turn, call)));

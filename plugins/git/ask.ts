@@ -5,6 +5,7 @@ import { keptVariables, plural, withoutValues } from "zz/text";
 
 const MAX_KEPT_BYTES = 8 << 20; // from each end of an output
 const MAX_SHOWN_CHARS = { head: 20_000, tail: 10_000 };
+const KILL_GRACE_MS = 5_000; // in which git removes its lock files, also on a busy machine
 const EXIT_GRACE_MS = 500; // ms in which processes that a hook left running may still write
 
 /**
@@ -157,7 +158,7 @@ function runGit(
   child.stdin?.end(input);
   const abort = () => {
     kill("SIGTERM"); // lets git remove its lock files
-    setTimeout(kill, 1_000, "SIGKILL").unref();
+    setTimeout(kill, KILL_GRACE_MS, "SIGKILL").unref();
   };
   stop.addEventListener("abort", abort, { once: true });
   child.on("error", reject);

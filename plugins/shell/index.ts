@@ -166,7 +166,7 @@ function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
 }
 
 async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, "except">): Promise<Judged> {
-  const [{ judgeLine }, { secretsInGit, SHOWS }] = await Promise.all([
+  const [{ judgeLine }, { secretsInGit }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
   ]);
@@ -178,16 +178,21 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
     );
   const isClosed = (verdict: Verdict, kind: Kind) => verdict === "deny" || (verdict === "ask" && kind === "read");
   const env = envOf(ownVariables(ctx));
-  return judgeLine(command, root, {
+  const lists = {
     find: ctx.programs.find,
     repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
     allow: [],
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
-    fileFacts: { secret: permissions.secret, git: SHOWS.test(command) ? await secretsInGit(ctx) : undefined },
     env,
-  });
+  };
+  let isMissing = false;
+  const needsGit = () => void (isMissing = true);
+  const first = await judgeLine(command, root, { ...lists, fileFacts: { secret: permissions.secret, needsGit } });
+  if (!isMissing) return first;
+  const fileFacts = { secret: permissions.secret, git: await secretsInGit(ctx) };
+  return judgeLine(command, root, { ...lists, fileFacts });
 }
 
 /** The repository as a git that the command starts would find it. */

@@ -68,7 +68,8 @@ function written(folder: string, canaries: Canaries): string[] {
   });
 }
 
-function filled(canaries: Canaries): { where: Place; base: string; home: Record<string, string>; settings: object } {
+type Filled = { providers: Record<string, object> } & Record<string, unknown>;
+function filled(canaries: Canaries): { where: Place; base: string; home: Record<string, string>; settings: Filled } {
   const where = place();
   const settings = {
     providers: {
@@ -181,32 +182,53 @@ describe("the endpoint of the `requested` event in --json-lines", { concurrency:
     });
 });
 
-for (const [size, canaries] of [
-  ["long", LONG],
-  ["short", SHORT],
-] as const) {
-  test(`every command and every tool shows no ${size} key, to people and to plugins`, async (t) => {
-    const { base, home, settings } = filled(canaries);
-    const fake = await fakeOpenAI(() => say("Well."));
-    t.after(fake.close);
-    const own = join(base, "home", "zz.config.json"); // where nobody looks for canaries
-    writeFileSync(own, JSON.stringify({ home, settings, reads: size === "long" }));
-    const env = {
-      ...withoutKeys(),
-      ...envOf(canaries, base),
-      OPENAI_BASE_URL: fake.url,
-      OLLAMA_HOST: "http://127.0.0.1:49",
-    };
-    const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, own];
-    const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
-    equal(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150, true);
-    equal(fake.requests[0]?.headers.authorization, `Bearer ${canaries.settings}`);
-    const wanted = size === "long" ? canaries : { ...canaries, variable: "is known by its value alone" };
-    deepEqual(leaks(ran.stdout + ran.stderr, wanted), []);
-    deepEqual(written(base, wanted), []);
-    ok(statSync(join(base, "spy.log")).size > 100_000, "the spy saw nothing");
-  });
-}
+test("every command and every tool shows no key, long or short, to people and to plugins", async (t) => {
+  const { base, home, settings } = filled(LONG);
+  const fake = await fakeOpenAI(() => say("Well."));
+  t.after(fake.close);
+  /** What is read on purpose holds only keys that are known by their values; all else short ones, too. */
+  const reading = { home, settings };
+  const own = (file: keyof typeof home) => JSON.parse(home[file]!);
+  const all = {
+    ...{
+      ...settings,
+      providers: { ...settings.providers, near: { like: "openai", url: fake.url, key: SHORT.settings } },
+    },
+    other: { apiKey: SHORT.settings, address: `https://me:${SHORT.password}@box.example/?api_key=${SHORT.question}` },
+  };
+  const walking = {
+    settings: all,
+    home: {
+      "keys.json": JSON.stringify({ ...own("keys.json"), other: SHORT.kept }),
+      "env.json": JSON.stringify({ ...own("env.json"), SHORT_TOKEN: SHORT.variable }),
+      "zz.config.json": JSON.stringify(all),
+    },
+  };
+  const file = join(base, "home", "zz.config.json"); // where nobody looks for canaries
+  writeFileSync(file, JSON.stringify({ walking, reading }));
+  const env = {
+    ...withoutKeys(),
+    ...envOf(LONG, base),
+    OLLAMA_API_KEY: SHORT.environment,
+    OPENAI_BASE_URL: fake.url,
+    OLLAMA_HOST: "http://127.0.0.1:49",
+  };
+  const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, file];
+  const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
+  equal(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150, true);
+  deepEqual(
+    [LONG, SHORT].filter(({ settings }) =>
+      fake.requests.every(({ headers }) => headers.authorization !== `Bearer ${settings}`),
+    ),
+    [],
+    "each key was used",
+  );
+  for (const canaries of [LONG, { ...SHORT, variable: "is known by its value alone" }]) {
+    deepEqual(leaks(ran.stdout + ran.stderr, canaries), []);
+    deepEqual(written(base, canaries), []);
+  }
+  ok(statSync(join(base, "spy.log")).size > 100_000, "the spy saw nothing");
+});
 
 // ── the program itself ──
 
@@ -350,16 +372,11 @@ test("every flag shows no key", async (t) => {
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
   const lines = names
     .filter((name) => !LEFT_OUT.test(name))
-    .flatMap((name) => {
+    .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
       const model = name === "model" ? [] : ["-m", "openai/answer"];
       const asks = [...first, ...model, name.length % 2 ? "--json-lines" : "--json", "--debug", ...flag, "hello"];
-      return isOwn.has(name)
-        ? [asks]
-        : [
-            [...first, ...model, ...flag],
-            [...first, ...model, "--json", ...flag],
-          ];
+      return isOwn.has(name) ? asks : [...first, ...model, ...(name.length % 3 ? [] : ["--json"]), ...flag];
     });
   writeFileSync(
     join(base, "mains.mjs"),

@@ -1,95 +1,99 @@
 // What git, rg and the sandbox show of files that hold secrets, unasked: nothing, though they were committed and removed.
-import { equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test as anyTest, describe } from "node:test";
+import type { Ctx } from "../../kernel/contract.ts";
+import { gitOf } from "../../kernel/git.ts";
+import { programs } from "../../kernel/programs.ts";
+import { holdsSecret } from "../../kernel/secret-files.ts";
+import { secretsInGit } from "../../plugins/shell/judge/git-history.ts";
+import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import "../support/lean.ts";
 import { has, needs } from "../support/needs.ts";
+import { configure, INIT, put, shell } from "../support/repository.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
 
 const test = needs("git");
 const TOKEN = "open-sesame";
 
-/** A repository after these steps: a text is written, `undefined` removes; each is committed, but for the last ones. */
-function repository(
-  ...steps: (Record<string, string | undefined> | string[])[]
-): Place & { git(...args: string[]): string } {
+type Step = Record<string, string | undefined> | string[];
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+/** A repository after these steps: a text is written, `undefined` removes; each is committed. A list is words for git. */
+function repository(...steps: Step[]): Place {
   const where = place();
-  const git = (...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=x", "-c", "user.email=x@y", "-c", "protocol.file.allow=always", ...args], {
-      cwd: where.cwd,
-      encoding: "utf8",
-      stdio: ["ignore", "pipe", "ignore"],
-    }).trim();
-  if (!has("git")) return { ...where, git };
-  git("init", "-q", "-b", "main");
-  for (const step of steps)
-    if (Array.isArray(step)) git(...step);
-    else {
-      put(where, step);
-      git("add", "-A");
-      git("commit", "-qm", "step", "--allow-empty");
-    }
-  return { ...where, git };
+  shell(where.cwd, [INIT.replace("trunk", "main"), ...steps.map(lineOf)].join("\n"));
+  return where;
 }
-function put({ cwd }: Place, files: Record<string, string | undefined>): void {
-  for (const [name, text] of Object.entries(files)) {
-    const file = join(cwd, name);
-    fs.mkdirSync(dirname(file), { recursive: true });
-    if (text === undefined) fs.rmSync(file);
-    else fs.writeFileSync(file, text);
-  }
+function lineOf(step: Step): string {
+  if (Array.isArray(step)) return `git ${WHO} ${step.map(quoted).join(" ")}`;
+  const lines = Object.entries(step).map(([name, text]) => {
+    if (text === undefined) return `rm ${quoted(name)}`;
+    const folder = name.includes("/") ? `mkdir -p ${quoted(dirname(name))}; ` : "";
+    return `${folder}printf %s ${quoted(text)} > ${quoted(name)}`;
+  });
+  return [...lines, `git add -A; git ${WHO} commit -qm step --allow-empty`].join("\n");
 }
-const verdictOf = async (where: Place, command: string): Promise<{ verdict: string; reason: string }> =>
-  JSON.parse((await zz(asksBefore(where), ["--judge", command, "--json"])).stdout);
+const WHO = "-c user.name=x -c user.email=x@y -c protocol.file.allow=always";
+const git = ({ cwd }: Place, ...args: string[]): string => shell(cwd, `git ${WHO} "$@"`, ...args).trim();
+
+/** What git keeps of secrets, as zz finds it. */
+const secretsOf = ({ cwd: root }: Place) => {
+  const { signal } = new AbortController();
+  const permissions = { secret: holdsSecret };
+  return secretsInGit({ root, git: gitOf(root), programs: programs(root), permissions, signal } as Ctx);
+};
+/** Asks the judge itself for its verdict on each. */
+async function judges(where: Place, verdict: string, commands: string[]): Promise<void> {
+  const fileFacts = { secret: holdsSecret, git: await secretsOf(where) };
+  const lists = {
+    allow: [],
+    deny: [],
+    except: [],
+    repository: { reads: [] },
+    fileFacts,
+    find: programs(where.cwd).find,
+  };
+  for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
+}
+/** Asks the program for its verdict on each. */
+async function zzSays(where: Place, verdict: string, commands: string[]): Promise<void> {
+  const input = commands.map((command) => `${JSON.stringify(command)}\n`).join("");
+  const { stdout } = await zz(asksBefore(where), ["--judge", "-"], { input });
+  const said = stdout.trimEnd().split("\n");
+  deepEqual(
+    said.map((line, i) => `${commands[i]}: ${JSON.parse(line).verdict}`),
+    commands.map((command) => `${command}: ${verdict}`),
+  );
+}
 
 const ENV = { ".env": `K=${TOKEN}\n` };
 const A = { "a.ts": "1\n" };
 const GONE = repository(A, ENV, { ".env": undefined, "a.ts": "2\n" });
-put(GONE, { "a.ts": "3\n" });
+put(GONE.cwd, { "a.ts": "3\n" });
 
-describe("After a committed and removed .env, what shows it asks", () => {
-  for (const command of [
-    ...[
-      "git log -p",
-      "git show HEAD",
-      "git show HEAD~1",
-      "git log -1 --patch",
-      "git diff HEAD~1",
-      "git diff HEAD~2 HEAD",
-    ],
-    ...[
-      "git log -S open",
-      "git log -G open",
-      "git reflog -p",
-      "git log --check",
-      "git rev-list -p HEAD",
-      "git stash show",
-    ],
-    ...[
-      "git diff --cached",
-      "git status -v",
-      "git status --verbose",
-      "git log --cc",
-      "git log -U1",
-      "git log --word-diff",
-    ],
+test("After a committed and removed .env, what shows it asks", async () => {
+  await judges(GONE, "ask", [
+    ...["git log -p", "git show HEAD", "git show HEAD~1", "git log -1 --patch"],
+    ...["git diff HEAD~1", "git diff HEAD~2 HEAD", "git log -S open", "git log -G open", "git reflog -p"],
+    ...["git log --check", "git rev-list -p HEAD", "git stash show", "git diff --cached", "git status -v"],
+    ...["git status --verbose", "git log --cc", "git log -U1", "git log --word-diff"],
     ...["git cat-file -p HEAD^{tree}", "git cat-file blob abcd", "git shortlog -p", "git log -W"],
-  ])
-    test(command, async () => equal((await verdictOf(GONE, command)).verdict, "ask"));
-
-  for (const command of [
+  ]);
+  await zzSays(GONE, "ask", ["git log -p", "git diff HEAD~1", "git status -v"]);
+});
+test("but not what only names files and commits", async () => {
+  await judges(GONE, "allow", [
     ...["git log", "git log --oneline -5", "git log --stat", "git status", "git diff", "git diff --stat HEAD~1"],
     ...["git diff --name-only HEAD~2", "git reflog", "git shortlog -s", "git ls-files", "git rev-list HEAD"],
-  ])
-    test(`but not ${command}`, async () => equal((await verdictOf(GONE, command)).verdict, "allow"));
-
-  test("and the tools of git leave it out", async () => {
-    const { stdout } = await zz(GONE, ["--call", "git_diff", '{"ref":"HEAD~1"}']);
-    ok(!stdout.includes(TOKEN));
-    match(stdout, /Left out, since they may not be read: \.env/);
-  });
+  ]);
+  await zzSays(GONE, "allow", ["git log --stat", "git diff", "git status"]);
+});
+test("and the tools of git leave it out", async () => {
+  const { stdout } = await zz(GONE, ["--call", "git_diff", '{"ref":"HEAD~1"}']);
+  ok(!stdout.includes(TOKEN));
+  match(stdout, /Left out, since they may not be read: \.env/);
 });
 
 describe("A history that asks", () => {
@@ -103,46 +107,46 @@ describe("A history that asks", () => {
     ["in capitals", () => repository(A, { "conf/Server.PEM": "x" }, { "conf/Server.PEM": undefined })],
     ["in a folder", () => repository(A, { "x/.aws/credentials": "x" }, { "x/.aws/credentials": undefined })],
     ["with a line break in its name", () => repository(A, { "x\ny/.env": "x" }, { "x\ny/.env": undefined })],
-    ["in a merge", () => {
-      const made = repository(A, ["checkout", "-qb", "b"], { "b.ts": "1" }, ["checkout", "-q", "main"], { "c.ts": "1" });
-      made.git("merge", "-q", "--no-commit", "b");
-      put(made, ENV);
-      made.git("add", "-A");
-      made.git("commit", "-qm", "merge");
-      made.git("rm", "-q", ".env");
-      made.git("commit", "-qm", "rm");
-      return made;
-    }],
+    ["in a merge", () =>
+      repository(A, ["checkout", "-qb", "b"], { "b.ts": "1" }, ["checkout", "-q", "main"], { "c.ts": "1" },
+        ["merge", "-q", "--no-commit", "b"], ENV, ["rm", "-q", ".env"], ["commit", "-qm", "rm"])],
     ["stashed with what is not tracked", () => {
       const made = repository(A);
-      put(made, ENV);
-      made.git("stash", "-q", "-u");
+      put(made.cwd, ENV);
+      git(made, "stash", "-q", "-u");
       return made;
     }],
   ] as [string, () => Place][]) // biome-ignore format: a table
     test(what, async () => {
-      const { verdict, reason } = await verdictOf(make(), "git log -p");
-      equal(verdict, "ask");
-      match(reason, /history holds files that may hold secrets/);
+      const { index, history } = await secretsOf(make());
+      deepEqual({ index, history }, { index: false, history: true });
     });
+
+  test("says so", async () => {
+    const { stdout } = await zz(asksBefore(GONE), ["--judge", "git log -p", "--json"]);
+    equal(JSON.parse(stdout).verdict, "ask");
+    match(JSON.parse(stdout).reason, /history holds files that may hold secrets/);
+  });
 
   test("and one without secrets does not, nor what templates were in it", async () => {
     const clean = repository(A, { ".env.example": "K=\n", "src/keys.ts": "" }, { ".env.example": undefined });
-    for (const command of ["git log -p", "git show HEAD", `git show ${clean.git("rev-parse", "--short", "HEAD")}`])
-      equal((await verdictOf(clean, command)).verdict, "allow", command);
-    for (const command of ["git log", "git diff", "git show"])
-      equal((await verdictOf(repository(), command)).verdict, "allow", command);
+    await judges(clean, "allow", [
+      "git log -p",
+      "git show HEAD",
+      `git show ${git(clean, "rev-parse", "--short", "HEAD")}`,
+    ]);
+    await judges(repository(), "allow", ["git log", "git diff", "git show"]);
   });
 
   test("what was added and never committed is known by its hash alone: that asks", async () => {
     const made = repository(A);
-    put(made, ENV);
-    const hash = made.git("hash-object", "-w", ".env");
+    put(made.cwd, ENV);
+    const hash = git(made, "hash-object", "-w", ".env");
     fs.rmSync(join(made.cwd, ".env"));
-    for (const command of [`git show ${hash}`, `git cat-file -p ${hash}`, `git cat-file blob ${hash.slice(0, 7)}`])
-      equal((await verdictOf(made, command)).verdict, "ask", command);
-    for (const command of [`git diff ${hash}..HEAD`, `git diff HEAD..${hash}`, `git show v1-g${hash.slice(0, 7)}`])
-      equal((await verdictOf(made, command)).verdict, "ask", command);
+    await judges(made, "ask", [
+      ...[`git show ${hash}`, `git cat-file -p ${hash}`, `git cat-file blob ${hash.slice(0, 7)}`],
+      ...[`git diff ${hash}..HEAD`, `git diff HEAD..${hash}`, `git show v1-g${hash.slice(0, 7)}`],
+    ]);
   });
 });
 
@@ -161,8 +165,8 @@ describe("rg", () => {
   ] as [string, Record<string, string>, string, string][])
     (verdict === "allow" ? needs("bwrap") : anyTest)(`${what}: ${verdict}`, async () => {
       const where = place();
-      put(where, files);
-      equal((await verdictOf(where, command)).verdict, verdict);
+      put(where.cwd, files);
+      await zzSays(where, verdict, [command]);
     });
 });
 
@@ -178,31 +182,35 @@ describe("The sandbox hides", () => {
     "deep/keys.json",
     "kubeconfig",
   ];
-  for (const name of [...FILES, ...MORE, ".env.example", "src/secrets/a.ts"]) put(where, { [name]: `${TOKEN}\n` });
-  const cat = async (name: string, ...flags: string[]) =>
-    (await zz(where, ["--call", "run_command", JSON.stringify({ command: `node -p 'require("fs").readFileSync(${JSON.stringify(name)}, "utf8")'` }), "--allow-run", "--allow-read=nothing", ...flags])).stdout; // biome-ignore format: one call
-  for (const name of [...FILES, ...MORE]) test(name, async () => ok(!(await cat(name)).includes(TOKEN)));
-  for (const name of [".env.example", "src/secrets/a.ts"])
-    test(`but not ${name}`, async () => ok((await cat(name)).includes(TOKEN)));
+  const SHOWN = [".env.example", "src/secrets/a.ts"];
+  const program = `for (const name of process.argv.slice(1))
+    try { console.log(name, require("fs").readFileSync(name, "utf8")) } catch (error) { console.log(name, error.code) }`;
+  /** Those that a command can read; the others it looked for as well. */
+  async function readable(names: string[]): Promise<string[]> {
+    for (const name of names) put(where.cwd, { [name]: `${TOKEN}\n` });
+    const command = ["node", "-e", program, ...names].map(quoted).join(" ");
+    const flags = ["--allow-run", "--allow-read=nothing"];
+    const { stdout } = await zz(where, ["--call", "run_command", JSON.stringify({ command }), ...flags]);
+    for (const name of names) ok(stdout.includes(`${name} `), `${name}: ${stdout}`);
+    return names.filter((name) => stdout.includes(`${name} ${TOKEN}`));
+  }
+  test("files of secrets, but not what only looks like one", async () =>
+    deepEqual(await readable([...FILES, ...MORE, ...SHOWN]), SHOWN));
 
   test("and git works in it; its settings are asked for by name, where a token may be", async () => {
-    where.git("remote", "add", "origin", `https://me:${TOKEN}@example.com/x.git`);
+    configure(where.cwd, [["remote.origin.url", `https://me:${TOKEN}@example.com/x.git`]]);
     const { stdout } = await zz(where, ["--call", "run_command", '{"command":"git log --oneline"}', "--allow-run"]);
     match(stdout, /step/);
-    equal((await verdictOf(where, "cat .git/config")).verdict, "ask");
-    equal((await verdictOf(where, "cat .GIT/modules/x/config")).verdict, "ask");
-    equal((await verdictOf(where, "rg open .git")).verdict, "ask");
+    await zzSays(where, "ask", ["cat .git/config", "cat .GIT/modules/x/config", "rg open .git"]);
   });
 
-  test("what a call makes and the next would read", async () => {
-    put(where, { "node_modules/x/later.pem": TOKEN });
-    ok(!(await cat("node_modules/x/later.pem")).includes(TOKEN));
-  });
+  test("what a call makes and the next would read", async () =>
+    deepEqual(await readable(["node_modules/x/later.pem"]), []));
 });
 
 describe("A password in git's settings is not shown by what goes unasked", () => {
   const where = repository(A);
-  for (const [key, value] of [
+  const settings: [string, string][] = [
     ["remote.a.url", "https://me:open-sesame1@example.com/x"],
     ["remote.b.url", "https://ghp_opensesame2abcdefghij@example.com/x"],
     ["remote.c.url", "https://x-access-token:open-sesame3@example.com/x"],
@@ -213,8 +221,8 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
     ["branch.main.remote", "https://me:open-sesame7@example.com/x"],
     ["branch.main.merge", "refs/heads/main"],
     ["http.https://example.com/.extraHeader", "Authorization: basic b3Blbi1zZXNhbWU4"],
-  ] as const)
-    if (has("git")) where.git("config", key, value);
+  ];
+  if (has("git")) configure(where.cwd, settings);
   for (const command of [
     ...["git remote -v", "git remote get-url a", "git remote get-url --all b", "git remote get-url --push d"],
     ...["git remote get-url f", "git remote show -n a", "git config -l", "git config --get-regexp http"],
@@ -230,6 +238,5 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
 describe("Where git cannot read the index, it may name a file of secrets", () => {
   const where = repository(A);
   fs.writeFileSync(join(where.cwd, has("git") ? ".git/index" : "index"), "damaged");
-  for (const command of ["git diff", "git show HEAD"])
-    test(`${command} asks`, async () => equal((await verdictOf(where, command)).verdict, "ask"));
+  test("what shows contents asks", () => zzSays(where, "ask", ["git diff", "git show HEAD"]));
 });

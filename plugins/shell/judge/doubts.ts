@@ -17,6 +17,7 @@ export interface Read {
 export interface FileFacts {
   secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
   git?: GitSecrets | undefined;
+  needsGit?(): void; // called if a command shows what git keeps, and `git` is missing
 }
 
 export const open = (why: string, writes?: string[]): Doubt => ({ verdict: "open", why, ...(writes && { writes }) });

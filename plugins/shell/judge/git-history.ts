@@ -22,9 +22,6 @@ const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-di
 type History = { history: boolean; hashes: Set<string> };
 const known = new Map<string, History>(); // by the folder and all commits that its refs lead to
 
-/** Commands that may show what files contained; for any other there is nothing to look up. */
-export const SHOWS = /\b(show|log|diff|stash|cat-file|reflog|rev-list|shortlog|status)\b/;
-
 export async function secretsInGit({ root, git, programs, permissions, signal }: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
     answer(

@@ -90,10 +90,11 @@ function checkShown(
   name: string,
   { operands, values }: Parsed,
   showsUnnamed: boolean,
-  { git }: FileFacts,
+  { git, needsGit }: FileFacts,
 ): Doubt | undefined {
   if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
+  if (!git) needsGit?.();
   if (git?.index ?? true) return ask("the repository has files that may hold secrets");
   if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");
   const names = operands.flatMap(({ text = "" }) =>

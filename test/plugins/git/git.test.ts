@@ -1,17 +1,7 @@
-// The tools that ask git, against real repositories: some with programs planted in their configuration.
+// The tools that ask git, against real repositories. test/security/git-hostile.test.ts plants programs in their configuration.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openChat } from "../../../kernel/chat.ts";
@@ -20,7 +10,7 @@ import type { Core } from "../../../kernel/core.ts";
 import { createZz, runTurn } from "../../../zz.ts";
 import "../../support/lean.ts";
 import { has, needs } from "../../support/needs.ts";
-import { configure, INIT, PERSON, shell, put as write } from "../../support/repository.ts";
+import { configure, fill, INIT, PERSON, shell, put as write } from "../../support/repository.ts";
 import { type Place, place, ROOT } from "../../support/run.ts";
 
 const test = needs("git");
@@ -35,22 +25,13 @@ function git(cwd: string, ...args: string[]): string {
 const put = ({ cwd }: Place, files: Record<string, string>): void => write(cwd, files);
 
 const IS_ADA = "git config user.name Ada; git config user.email ada@example.com";
-/** What files come to is made once, and copied from then on: five programs less each time. */
-const models = place(); // here, where it stays until the file ends
-const made = new Map<string, string>();
 /** A repository with one commit of these files, on the branch trunk. */
 function repository(files: Record<string, string> = { "a.txt": "one\n" }): Place {
-  const key = JSON.stringify(files);
-  let model = made.get(key);
-  if (!model) {
-    model = join(models.cwd, String(made.size));
-    mkdirSync(model);
+  const where = place();
+  fill(where.cwd, JSON.stringify(files), (model) => {
     write(model, files);
     shell(model, `${INIT}; ${IS_ADA}; git add --all; git commit -qm Begin`);
-    made.set(key, model);
-  }
-  const where = place();
-  cpSync(model, where.cwd, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  });
   return where;
 }
 
@@ -61,20 +42,18 @@ interface Given {
   allow?: string[];
 }
 
-/** One call, as the model makes it; what comes back with its data. */
-async function call(where: Place, tool: string, args: object, given: Given = {}): Promise<Result> {
-  const { ask, settings = {}, stop } = given;
-  const allow = given.allow ? { run: given.allow } : {};
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, settings, allow });
-  if (ask) core.ask = ask;
-  return callBy(core, tool, args, stop);
+/** One call, as the model makes it, in a conversation of its own; what comes back with its data. */
+async function call(where: Place, tool: string, args: object, { stop, ...given }: Given = {}): Promise<Result> {
+  return callBy(await zzOf(where, given), tool, args, stop);
 }
 
-/** The same by one instance for all questions to a project, each in a conversation of its own. */
-const opened = new Map<Place, Promise<Core>>();
-async function callTogether(where: Place, tool: string, args: object): Promise<Result> {
-  if (!opened.has(where)) opened.set(where, createZz({ root: where.cwd, home: where.home, save: false }));
-  return callBy(await opened.get(where)!, tool, args);
+/** The zz of a place, where no flag forbids to commit; one of its own for what is given. */
+const opened = new Map<string, Promise<Core>>();
+async function zzOf(where: Place, { ask, settings = {}, allow = ["git commit"] }: Given = {}): Promise<Core> {
+  const open = () => createZz({ root: where.cwd, home: where.home, save: false, settings, allow: { run: allow } });
+  if (ask || allow.length !== 1 || Object.keys(settings).length) return Object.assign(await open(), ask && { ask });
+  if (!opened.has(where.cwd)) opened.set(where.cwd, open());
+  return opened.get(where.cwd)!;
 }
 
 async function callBy(core: Core, tool: string, args: object, stop?: AbortSignal): Promise<Result> {
@@ -90,7 +69,7 @@ async function callBy(core: Core, tool: string, args: object, stop?: AbortSignal
   return result;
 }
 const commit = (where: Place, args: object, given: Given = {}): Promise<Result> =>
-  call(where, "git_commit", args, { allow: ["git commit"], ...given });
+  call(where, "git_commit", args, given);
 
 function scripted(core: Core, tool: string, args: object): string {
   const value = {
@@ -108,19 +87,11 @@ function scripted(core: Core, tool: string, args: object): string {
 
 /** What the person would be shown with the question. */
 async function preview(where: Place, args: object): Promise<string> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+  const core = await zzOf(where);
   const { preview } = core.tools.get("git_commit")!.value;
-  const value = {
-    name: "show",
-    description: "x",
-    run: async (_: unknown, ctx: any) => (await preview!(args as never, ctx)) as string,
-  };
-  core.tools.set("show", { owner: "test", value });
-  let text = "";
-  const see = (fact: any) => (text = fact.result.text);
-  core.observers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
-  await runTurn(core, openChat(core, scripted(core, "show", {})), "go");
-  return text;
+  const run = async (_: unknown, ctx: any) => (await preview!(args as never, ctx)) as string;
+  core.tools.set("show", { owner: "test", value: { name: "show", description: "x", run } });
+  return (await callBy(core, "show", {})).text;
 }
 
 /** A program that leaves a mark when it runs. */
@@ -130,141 +101,8 @@ function plant(where: Place, then = "[ -p /dev/stdin ] && exec cat; exit 1"): { 
   chmodSync(file, 0o755);
   return { file, ran: () => existsSync(mark) };
 }
-function attempt(act: () => void): void {
-  try {
-    act();
-  } catch {}
-}
-async function inTerminal(where: Place): Promise<void> {
-  const { spawn } = await import("@lydell/node-pty");
-  await new Promise((done) => spawn("git", ["log"], { cwd: where.cwd }).onExit(done));
-}
 /** So that git must look at the content again. */
 const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
-
-// ── What a repository carries does not run ──
-
-type Lay = (where: Place, program: string) => void;
-const config =
-  (...settings: [string, string?][]): Lay =>
-  (where, program) => {
-    configure(
-      where.cwd,
-      settings.map(([name, value]) => [name, value ?? program]),
-    );
-  };
-const attributes =
-  (text: string, lay: Lay): Lay =>
-  (where, program) => {
-    lay(where, program);
-    put(where, { ".gitattributes": `${text}\n` });
-  };
-const hooks: Lay = (where, program) => {
-  for (const name of ["post-index-change", "reference-transaction", "pre-commit"]) {
-    rmSync(join(where.cwd, ".git/hooks", name), { force: true });
-    symlinkSync(program, join(where.cwd, ".git/hooks", name));
-  }
-};
-/** A commit that says it is signed, so that git would have the signature checked. */
-const signed: Lay = (where, program) => {
-  config(["log.showSignature", "true"], ["gpg.program"])(where, program);
-  const body = git(where.cwd, "cat-file", "commit", "HEAD").replace(
-    "\n\n",
-    "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\n",
-  );
-  const hash = execFileSync("git", ["hash-object", "-t", "commit", "-w", "--stdin"], { cwd: where.cwd, input: body });
-  git(where.cwd, "reset", "-q", hash.toString().trim());
-};
-/** A clone that lacks the content of a file, and fetches it by a program of the repository's choice. */
-const partial: Lay = (where, program) => {
-  writeFileSync(program, readFileSync(program, "utf8").replace(/\[.*exec cat; /, "")); // no talk: no waiting
-  config(
-    ["remote.origin.url", `ext::${program}`],
-    ["remote.origin.promisor", "true"],
-    ["extensions.partialClone", "origin"],
-    ["protocol.ext.allow", "always"],
-    ["core.repositoryformatversion", "1"],
-  )(where, program);
-  const blob = git(where.cwd, "rev-parse", "HEAD:a.txt").trim();
-  rmSync(join(where.cwd, ".git/objects", blob.slice(0, 2), blob.slice(2)));
-};
-const submodule =
-  (lay: Lay): Lay =>
-  (where, program) => {
-    const inner = join(where.cwd, "sub");
-    put(where, { ".gitmodules": '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n', "sub/in.txt": "one\n" });
-    const isA = "-c user.name=A -c user.email=a@b";
-    shell(inner, `${INIT}; git add .; git ${isA} commit -qm In`);
-    shell(where.cwd, "git add sub .gitmodules; git commit -qm Sub");
-    shell(inner, `echo two >in.txt; git ${isA} commit -qam 'In again'`);
-    writeFileSync(join(inner, "in.txt"), "TWO\n");
-    utimesSync(join(inner, "in.txt"), 1, 1);
-    lay({ ...where, cwd: inner }, program);
-    git(where.cwd, "config", "diff.submodule", "diff");
-  };
-const clean = config(["filter.x.clean"], ["filter.x.smudge", "cat"], ["filter.x.required", "true"]);
-
-/** What is planted, and the command by which git itself would run it: a plant that never grows proves nothing. */
-const PLANTS: [what: string, lay: Lay, byGit: string[] | "terminal"][] = [
-  ["core.fsmonitor", config(["core.fsmonitor"]), ["status"]],
-  ["hooks", hooks, ["commit", "-am", "x"]],
-  [
-    "core.hooksPath",
-    (where, program) => [hooks(where, program), config(["core.hooksPath", ".git/hooks"])(where, program)],
-    ["commit", "-am", "x"],
-  ],
-  ["diff.external", config(["diff.external"]), ["diff"]],
-  ["a diff driver", attributes("*.txt diff=x", config(["diff.x.command"])), ["diff"]],
-  ["a text conversion", attributes("*.txt diff=x", config(["diff.x.textconv"])), ["diff"]],
-  ["a pager", config(["core.pager"], ["pager.diff"], ["pager.log"], ["pager.status"]), "terminal"],
-  ["a signature check", signed, ["log"]],
-  ["a clean filter", attributes("*.txt filter=x", clean), ["diff"]],
-  ["a clean filter of an odd name", attributes("*.txt filter=x.y.Z", config(["filter.x.y.Z.clean"])), ["status"]],
-  ["a filter process", attributes("*.txt filter=x", config(["filter.x.process"])), ["diff"]],
-  [
-    "a filter in an included file",
-    attributes("*.txt filter=x", (where, program) => {
-      writeFileSync(join(where.cwd, ".git/more"), `[filter "x"]\n\tclean = ${program}\n`);
-      config(["include.path", "more"])(where, program);
-    }),
-    ["diff"],
-  ],
-  ["a promisor remote", partial, ["diff"]],
-  ["a submodule's file watcher", submodule(config(["core.fsmonitor"])), ["status"]],
-  ["a submodule's clean filter", submodule(attributes("*.txt filter=x", clean)), ["status"]],
-  ["a submodule's external diff", submodule(config(["diff.external"])), ["diff"]],
-];
-for (const [what, lay, byGit] of PLANTS)
-  test(`git tools run nothing that a repository carries: ${what}`, { timeout: 30_000 }, async () => {
-    for (const way of ["by zz", "by git"]) {
-      const where = repository({ "a.txt": "one\n", "b.txt": "same\n" });
-      const { file, ran } = plant(where);
-      lay(where, file);
-      put(where, { "a.txt": "two\n" });
-      touch(where, "b.txt");
-      if (way === "by git") {
-        if (byGit === "terminal") await inTerminal(where);
-        else attempt(() => git(where.cwd, ...byGit));
-        ok(ran(), `git ${byGit} was to run it, or this test proves nothing`);
-        continue;
-      }
-      for (const [tool, args] of [
-        ["git_status", {}],
-        ["git_diff", {}],
-        ["git_diff", { staged: true }],
-        ["git_diff", { ref: "HEAD" }],
-        ["git_diff", { path: "a.txt" }],
-        ["git_log", {}],
-        ["git_log", { path: "a.txt" }],
-      ] as const) {
-        const { text } = await callTogether(where, tool, args);
-        ok(!ran(), `${tool} ${JSON.stringify(args)} ran it: ${text}`);
-        doesNotMatch(text, /it was not called|there is no tool/);
-      }
-      await preview(where, { message: "x", files: ["a.txt"] });
-      ok(!ran(), "the preview of git_commit ran it");
-    }
-  });
 
 // ── git_status, git_diff, git_log ──
 
@@ -357,7 +195,7 @@ const ROWS: Row[] = [
 ];
 for (const [what, tool, args, expected, not] of ROWS)
   test(`${tool}: ${what}`, { timeout: 10_000 }, async () => {
-    const { text, failed } = await callTogether(busy, tool, args);
+    const { text, failed } = await call(busy, tool, args);
     if (typeof expected === "string") equal(text, expected);
     else match(text, expected);
     equal(Boolean(failed), not === "fails", text);
@@ -411,18 +249,17 @@ test("git tools: in a folder of a repository, they see that folder, by its own p
   );
 });
 
+const unborn = place();
+put(unborn, { "a.txt": "one\n" });
+shell(unborn.cwd, `${INIT}; git add .`);
 for (const [tool, text] of [
   ["git_status", "## No commits yet on trunk\nA  a.txt"],
   ["git_diff", "No unstaged changes (1 file staged: ask with staged)."],
   ["git_log", "No commits yet."],
 ])
-  test(`${tool}: in a repository without a commit`, async () => {
-    const where = place();
-    put(where, { "a.txt": "one\n" });
-    shell(where.cwd, `${INIT}; git add .`);
-    equal((await call(where, tool!, {})).text, text);
-  });
+  test(`${tool}: in a repository without a commit`, async () => equal((await call(unborn, tool!, {})).text, text));
 
+const outside = place();
 for (const [tool, args] of [
   ["git_status", {}],
   ["git_diff", {}],
@@ -430,7 +267,7 @@ for (const [tool, args] of [
   ["git_commit", { message: "x" }],
 ] as const)
   test(`${tool}: outside a repository it says so`, async () => {
-    const { text, failed } = await call(place(), tool, args, { allow: ["git commit"] });
+    const { text, failed } = await call(outside, tool, args);
     match(
       text,
       /^Cannot ask git: not a git repository \(or any of the parent directories\): \.git\. Is '.*' a repository\?$/,
@@ -440,10 +277,11 @@ for (const [tool, args] of [
 
 test("git tools: files outside the project that core.worktree names are not shown", async () => {
   const where = repository();
-  git(where.cwd, "config", "core.worktree", "/etc");
+  configure(where.cwd, [["core.worktree", "/etc"]]);
+  equal((await call(where, "git_status", {})).refused, true);
+  const core = await zzOf(where, { ask: async () => "y" });
   for (const tool of ["git_status", "git_diff", "git_log"]) {
-    equal((await call(where, tool, {})).refused, true);
-    const { text } = await call(where, tool, {}, { ask: async () => "y" });
+    const { text } = await callBy(core, tool, {});
     match(text, /^Cannot ask git: the repository's files are in '\/etc', outside the project/);
   }
 });
@@ -468,11 +306,9 @@ test("git tools: they leave the index as it is, and need no lock", async () => {
 
 test("git_status, git_diff: a file that its filter would show as unchanged is told of", async () => {
   const where = repository();
-  config(["filter.up.clean", "tr a-z A-Z"])(where, "");
+  configure(where.cwd, [["filter.up.clean", "tr a-z A-Z"]]);
   put(where, { ".gitattributes": "*.txt filter=up\n" });
-  git(where.cwd, "add", "--all", "--renormalize", ".");
-  git(where.cwd, "add", ".gitattributes");
-  git(where.cwd, "commit", "-qm", "Filter");
+  shell(where.cwd, "git add --all --renormalize .; git add .gitattributes; git commit -qm Filter");
   put(where, { "a.txt": "oNe\n" });
   utimesSync(join(where.cwd, "a.txt"), 1, 1); // another time than what git has noted
   equal(git(where.cwd, "-c", "diff.autoRefreshIndex=false", "diff"), "", "to git nothing changed");
@@ -581,15 +417,11 @@ test("git_commit: these files: changed, new, deleted, in a folder, with a strang
 for (const message of [
   "--amend",
   "-m x",
-  "$(touch planted) `touch planted`",
-  "a \"b\" 'c' \\n %s",
-  "Ünïcödé 🚀 名",
-  "# not a comment",
-  "one\n\n# still not\n-- \ntwo",
+  "# not a comment\n\n$(touch planted) `touch planted`\na \"b\" 'c' \\n %s\nÜnïcödé 🚀 名\n# still not\n-- \ntwo",
 ])
   test(`git_commit: the message ${JSON.stringify(message)} is plain text`, async () => {
     const where = repository();
-    git(where.cwd, "config", "commit.cleanup", "strip");
+    configure(where.cwd, [["commit.cleanup", "strip"]]);
     put(where, { "a.txt": "two\n" });
     const { text, failed } = await commit(where, { message, files: ["a.txt"] });
     ok(!failed, text);
@@ -618,27 +450,26 @@ const REFUSED: [what: string, args: { message: string; files?: string[] }, expec
   ["a missing file", { message: "x", files: ["nope"] }, /^Cannot commit: there is nothing new in 'nope'/],
   ["a file outside", { message: "x", files: ["../x/y"] }, /^Cannot use '.*': it is outside the project/],
 ];
+const refusing = repository({ "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" });
+put(refusing, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });
 for (const [what, args, expected] of REFUSED)
   test(`git_commit: refuses ${what}, and does nothing`, async () => {
-    const where = repository({ "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" });
-    put(where, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });
-    const { text, failed } = await commit(where, args);
+    const kept = () => [".git/index", ".git/logs/HEAD"].map((name) => readFileSync(join(refusing.cwd, name), "latin1"));
+    const before = kept();
+    const { text, failed } = await commit(refusing, args);
     match(text, expected);
     equal(failed, true);
-    match(await preview(where, args), expected, "the person is not asked in vain");
-    equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n");
-    equal(last(where), "Begin");
+    match(await preview(refusing, args), expected, "the person is not asked in vain");
+    deepEqual(kept(), before);
   });
 
 test("git_commit: refuses while there are conflicts; concludes a merge once they are resolved", async () => {
   const where = repository();
-  git(where.cwd, "switch", "-qc", "other");
-  put(where, { "a.txt": "theirs\n" });
-  git(where.cwd, "commit", "-qam", "Theirs");
-  git(where.cwd, "switch", "-q", "trunk");
-  put(where, { "a.txt": "ours\n" });
-  git(where.cwd, "commit", "-qam", "Ours");
-  attempt(() => git(where.cwd, "merge", "-q", "other"));
+  shell(
+    where.cwd,
+    `git switch -qc other; echo theirs > a.txt; git commit -qam Theirs
+     git switch -q trunk; echo ours > a.txt; git commit -qam Ours; git merge -q other || :`,
+  );
   equal(
     (await commit(where, { message: "x" })).text,
     "Cannot commit: 'a.txt' has a conflict. Resolve it and stage it first.",
@@ -656,7 +487,10 @@ test("git_commit: asks, and tells what it will do", async () => {
   hook(where, "pre-commit", "exit 0");
   hook(where, "commit-msg", "exit 0");
   writeFileSync(join(where.cwd, ".git/hooks/post-commit"), "not executable");
-  config(["filter.lfs.process", "git-lfs filter-process"], ["commit.gpgSign", "true"])(where, "");
+  configure(where.cwd, [
+    ["filter.lfs.process", "git-lfs filter-process"],
+    ["commit.gpgSign", "true"],
+  ]);
   equal(
     await preview(where, { message: "Say two\n\nBody\n", files: ["a.txt", "new.txt"] }),
     [
@@ -768,11 +602,14 @@ test("git_commit: signing that asks for a passphrase on the terminal has none to
     where,
     `{ echo "[$GPG_TTY]"; read answer </dev/tty || echo nobody; } >'${heard}' 2>&1; exit 2`,
   );
-  config(["commit.gpgSign", "true"], ["gpg.program"])(where, file);
+  configure(where.cwd, [
+    ["commit.gpgSign", "true"],
+    ["gpg.program", file],
+  ]);
   const { spawn } = await import("@lydell/node-pty");
   const args = ["--allow-run=git commit", "--call", "git_commit", '{"message": "x", "files": ["a.txt"]}'];
   const env = { ...process.env, ZZ_HOME: where.home, GPG_TTY: "/dev/tty" } as Record<string, string>;
-  const terminal = spawn(process.execPath, [join(ROOT, "zz.ts"), ...args], { cwd: where.cwd, env });
+  const terminal = spawn(process.execPath, [join(ROOT, "dist/zz.js"), ...args], { cwd: where.cwd, env });
   let seen = "";
   terminal.onData((text) => (seen += text));
   await new Promise((done) => terminal.onExit(done));
@@ -783,8 +620,7 @@ test("git_commit: signing that asks for a passphrase on the terminal has none to
 test("git_commit: without an identity it says how to give one", async () => {
   const where = repository();
   put(where, { "a.txt": "two\n" });
-  for (const name of ["user.name", "user.email"]) git(where.cwd, "config", "--unset", name);
-  git(where.cwd, "config", "user.useConfigOnly", "true");
+  shell(where.cwd, "git config --remove-section user; git config user.useConfigOnly true");
   const before = { ...process.env };
   Object.assign(process.env, { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
   const { text, failed } = await commit(where, { message: "x", files: ["a.txt"] }).finally(() => {
@@ -801,11 +637,12 @@ test("git_commit: without an identity it says how to give one", async () => {
 });
 
 // The last, since what it leaves of the memory makes each start of a program slower.
-test("git_diff: 200 MB of it do not stay in memory", { timeout: 60_000 }, async () => {
+test("git_diff: 120 MB of it do not stay in memory", { timeout: 60_000 }, async () => {
   const where = repository({ "a.txt": "" });
-  shell(where.cwd, 'yes "$1" | head -n 2000000 > a.txt', "x".repeat(99)); // not in this process, whose memory is looked at
+  shell(where.cwd, 'yes "$1" | head -n 1200000 > a.txt', "x".repeat(99)); // not in this process, whose memory is looked at
   const before = process.memoryUsage().rss;
   const { text } = await call(where, "git_diff", {});
-  match(text, /\[1999\d{3} lines left out here/);
-  ok(process.memoryUsage().rss - before < 150 * 2 ** 20, `${(process.memoryUsage().rss - before) / 2 ** 20} MB`);
+  match(text, /\[1199\d{3} lines left out here/);
+  const grown = (process.memoryUsage().rss - before) / 2 ** 20;
+  ok(grown < 100, `${grown} MB`);
 });

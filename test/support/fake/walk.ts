@@ -3,26 +3,28 @@ import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
 import type { Settings } from "../../../kernel/contract.ts";
-import { harness } from "../../../sdk/testing.ts";
+import { type Harness, harness } from "../../../sdk/testing.ts";
 
 const [base = "", file = ""] = process.argv.slice(2);
-const { home, settings, reads } = JSON.parse(fs.readFileSync(file, "utf8")) as {
-  home: Record<string, string>;
-  settings: Settings;
-  reads: boolean;
-};
+type Given = { home: Record<string, string>; settings: Settings };
+/** `reading`: for what reads the keys' own files and the environment. */
+const { walking, reading } = JSON.parse(fs.readFileSync(file, "utf8")) as Record<"walking" | "reading", Given>;
 process.env.SPY = base;
 const all = { read: true, write: true, run: true, net: true, env: true } as const;
-const h = await harness({
-  own: true,
-  plugins: [path.join(import.meta.dirname, "spy.ts")],
-  files: { "a.txt": "one\n", "b.ts": "export const one = 1;\n" },
-  ...{ home, settings, allow: all, answer: "nobody" },
-});
+const open = (given: Given) =>
+  harness({
+    own: true,
+    plugins: [path.join(import.meta.dirname, "spy.ts")],
+    files: { "a.txt": "one\n", "b.ts": "export const one = 1;\n" },
+    ...{ ...given, allow: all, answer: "nobody" },
+  });
+const h = await open(walking);
 const failed = (error: unknown) => console.log(String(error), inspect(error, { showHidden: true, depth: 9 }));
 
-await h.command("/model openai/m").catch(failed);
-await h.ask("hello").catch(failed);
+for (const model of ["near/m", "openai/m"]) {
+  await h.command(`/model ${model}`).catch(failed);
+  await h.ask("hello").catch(failed);
+}
 
 const LEFT_OUT = /^(quit|exit|edit|install|update|uninstall|reindex|eval|crash|js)$/; // they end zz, ask people or registries, or take long
 const LAST = /^(keys drop|env unset|config unset|debug off|new|clear|trust|drop|plugins disable)|--reset/;
@@ -53,7 +55,7 @@ const ARGS: Record<string, unknown> = {
   pattern: "o",
   query: "one",
   name: "one",
-  command: reads ? "env; cat ../home/*.json; set" : "date",
+  command: "date",
   file: "b.ts",
   start: 1,
   end: 1,
@@ -68,15 +70,25 @@ for (const { name, schema } of h.ctx.about.tools) {
   const args = Object.fromEntries(fields.flatMap((field) => (field in ARGS ? [[field, ARGS[field]]] : [])));
   console.log(name, await h.call(name, args).catch(failed));
 }
-for (const file of !reads ? [] : ["keys.json", "env.json", "zz.config.json"])
-  console.log(await h.call("read_file", { path: path.join(h.home, file) }).catch(failed));
 await h.ask("hello again").catch(failed);
 await h.restart().catch(failed);
 await h.command("/spy").catch(failed);
 
-console.log(inspect({ notes: h.notes, questions: h.questions, events: h.events }, { depth: 9, maxArrayLength: null }));
-console.log(JSON.stringify([h.notes, h.events]));
-fs.cpSync(path.dirname(h.home), path.join(base, "walked"), { recursive: true });
+await tellAndKeep(h, "walked");
 fs.writeFileSync(path.join(base, "commands.json"), JSON.stringify(lines));
-await h.close();
+
+for (const name of Object.keys(process.env)) if (process.env[name]?.startsWith("q~")) delete process.env[name]; // short keys
+const r = await open(reading);
+console.log(await r.call("run_command", { command: "env; cat ../home/*.json; set" }).catch(failed));
+for (const file of ["keys.json", "env.json", "zz.config.json"])
+  console.log(await r.call("read_file", { path: path.join(r.home, file) }).catch(failed));
+await tellAndKeep(r, "read");
 process.exit(0);
+
+async function tellAndKeep(h: Harness, as: string): Promise<void> {
+  const { notes, questions, events } = h;
+  console.log(inspect({ notes, questions, events }, { depth: 9, maxArrayLength: null }));
+  console.log(JSON.stringify([notes, events]));
+  fs.cpSync(path.dirname(h.home), path.join(base, as), { recursive: true });
+  await h.close();
+}

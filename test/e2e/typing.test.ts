@@ -374,7 +374,7 @@ test("TERM=dumb: no escape sequence is written, and a message is answered", asyn
 test("TERM=dumb: Ctrl+C twice leaves with 130, a question is answered by a line", async (t) => {
   const where = place();
   const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];
-  const term = await repl(t, { where, script, env: { TERM: "dumb" } });
+  const term = await repl(t, { where, script, env: { TERM: "dumb" }, process: true });
   term.type(`go${KEY.enter}`);
   await term.sees("Allow?");
   term.type(`y${KEY.enter}`);

@@ -12,8 +12,11 @@ import report from "./reporter.ts";
 const ROOT = join(import.meta.dirname, "..", "..");
 const AT_ONCE = 4; // on two cores: many tests wait more than they work
 const LIMIT_MS = 60_000;
-/** A small young generation, since starting a program copies the page tables of the process that starts it. */
-const LEAN = ["--max-semi-space-size=4"]; // MB
+/**
+ * A small young generation, since starting a program copies the page tables of the process that starts it. Grammars are
+ * compiled once, quickly: compiling them again, for speed, takes seconds and leaves 45 MB behind.
+ */
+const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
 /** Loading zz takes half a second of each process: short files share one. */
 const IN_ONE_PROCESS = 6;
 const UNHOOKED = ["--import", new URL("unhooked.ts", import.meta.url).href];

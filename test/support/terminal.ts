@@ -175,7 +175,7 @@ function here(
     .finally(close);
   return {
     exited,
-    type: (keys) => void master.write(keys),
+    type: typing((piece) => void master.write(piece)),
     onData: (hear) => void master.on("data", hear),
     resize(cols, rows) {
       resize(fd, cols, rows);
@@ -189,7 +189,7 @@ function here(
     },
   };
 
-  /** Once all that was written has been read. */
+  /** A while after the end, so that all that was written can be read. */
   async function close(): Promise<void> {
     await sleep(50);
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
@@ -197,3 +197,19 @@ function here(
     master.destroy();
   }
 }
+
+/** Types long texts piece by piece: this very thread has to read each before there is room for the next. */
+function typing(write: (piece: Buffer) => void): (keys: string) => void {
+  let rest = Buffer.alloc(0);
+  const pump = () => {
+    write(rest.subarray(0, MAX_PIECE_BYTES));
+    rest = rest.subarray(MAX_PIECE_BYTES);
+    if (rest.length) setImmediate(pump);
+  };
+  return (keys) => {
+    const waits = rest.length > 0;
+    rest = Buffer.concat([rest, Buffer.from(keys)]);
+    if (!waits && rest.length) pump();
+  };
+}
+const MAX_PIECE_BYTES = 1_000;

@@ -1,9 +1,9 @@
 // What tools did to files in a conversation. The session keeps it, byte for byte.
 import path from "node:path";
-import { keepChange, keepLog } from "./chat.ts";
+import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
-import type { Changed, Entry } from "./contract.ts";
-import type { TurnContext } from "./core.ts";
+import type { Changed } from "./contract.ts";
+import type { LiveChat, TurnContext } from "./core.ts";
 import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
@@ -30,7 +30,7 @@ export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves,
 /** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
 export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
-  const past = chat.log.filter(isChange);
+  const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
   let keep: (fields: Record<string, unknown>) => void = (fields) => keepChange(core, chat, fields);
   for (const [i, { file, from, to, moves }] of steps.entries()) {
@@ -53,18 +53,18 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
       keep(entry);
     } catch (error) {
       await mayGoWithout(error as Error, i);
-      keep = (fields) => keepLog(core, chat, "change", fields);
+      keep = (fields) => save(core, chat, "change", fields);
       keep(entry);
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
-    const open = history(chat.log).changes.filter(({ undone }) => !undone);
+    const open = history(chat).changes.filter(({ undone }) => !undone);
     putAll(steps, () => tidies && tidy(open, gone), !tidies);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
-    keepLog(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
+    save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
     throw putFault("write", (file) => shortName(core.options, file), error);
   }
 
@@ -73,23 +73,26 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const name = shortName(core.options, steps[0]!.file);
     const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
     if (core.ask && (await until(ctx.signal, core.ask(question, "yn"))) === "y") return;
-    if (made) keepLog(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
+    if (made) save(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
     const why = `what would undo it cannot be saved. ${message}`;
     throw fault(`Cannot write '${name}': ${why} --home names another place; --no-session goes without.`);
   }
 }
 
-/** All changes, each with whether it is undone, and those that a redo would restore, latest first. */
-export function history(log: readonly Entry[]): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+/** All changes, on whichever branch, each with whether it is undone, and those that a redo would restore, latest first. */
+export function history({ session }: LiveChat): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
   const changes: (Change & { undone: boolean })[] = [];
   let redo: number[][] = [];
-  for (const entry of log) {
+  for (const entry of session?.entries ?? []) {
+    if (isChange(entry)) {
+      changes.push({ ...entry, undone: false });
+      redo = []; // a new change empties the redo list
+    }
+    if (!/^(undone|redone)$/.test(entry.type)) continue;
     const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
     for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
-    if (isChange(entry)) changes.push({ ...entry, undone: false });
-    if (entry.type === "undone" && !entry.never) redo = [ids, ...redo];
-    else if (entry.type === "redone") redo = redo.slice(1);
-    else if (isChange(entry)) redo = []; // a new change empties the redo list
+    if (entry.type === "redone") redo = redo.slice(1);
+    else if (!entry.never) redo = [ids, ...redo];
   }
   return { changes, redo };
 }

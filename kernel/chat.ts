@@ -22,7 +22,6 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
     queue: [],
     told: [],
     turn: 0,
-    log: [],
     seen: new Map(),
     stop: new AbortController(),
     tree: () => ({ entries: chat.session?.entries ?? [], branch: chat.session?.branch() ?? [] }),
@@ -52,9 +51,8 @@ function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;
-  const log = own ? from.entries.filter(({ type }) => /^(change|undone|redone)$/.test(type)) : [];
-  const turn = Math.max(0, ...log.filter(saved.isChange).map((change) => change.turn));
-  Object.assign(chat, { id: own ? from.header.id : null, turn, log, seen: new Map(), ...(own && { session: from }) });
+  const turn = own ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn)) : 0;
+  Object.assign(chat, { id: own ? from.header.id : null, turn, seen: new Map(), ...(own && { session: from }) });
   const branch = from?.branch() ?? [];
   replay(core, chat, branch);
   if (own) return;
@@ -235,27 +233,17 @@ export function closeChat(core: Core, chat: LiveChat): void {
   chat.session?.close();
 }
 
-export function keepLog(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
-  logged(chat, type, fields);
-  save(core, chat, type, fields);
-}
-const logged = (chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void =>
-  void chat.log.push({ id: 0, parent: null, at: new Date().toISOString(), type, ...fields });
-
 /** Saves what undoing a change takes, before the change is made. Throws a sentence if it cannot. */
 export function keepChange(core: Core, chat: LiveChat, fields: Record<string, unknown>): void {
   const { home, save: saves } = core.options;
   if (core.unsavable || (saves !== false && chat.id === ""))
     throw fault(`The session in '${saved.sessionsFolder(home)}' is not saved any more.`);
-  if (saves === false) save(core, chat, "change", fields);
-  else
-    try {
-      put(core, chat, "change", fields);
-    } catch (error) {
-      if (!chat.session?.entries.length) dropUnsaved(chat);
-      throw fileFault("save the session in", saved.sessionsFolder(home), error);
-    }
-  logged(chat, "change", fields);
+  try {
+    put(core, chat, "change", fields);
+  } catch (error) {
+    if (!chat.session?.entries.length) dropUnsaved(chat);
+    throw fileFault("save the session in", saved.sessionsFolder(home), error);
+  }
 }
 
 /** Drops a session whose first entry could not be saved. */

@@ -183,7 +183,6 @@ export interface LiveChat extends Writable<contract.Chat> {
   stop: AbortController; // of the current turn
   past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
   turn: number;
-  log: contract.Entry[]; // changes, undos and redos
   seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
 }
 

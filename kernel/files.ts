@@ -55,12 +55,12 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
     },
     apply: (states, about) => apply(hand, states, about),
     changes: () =>
-      history(sessionWithChanges(place).log).changes.map((one) => {
+      history(sessionWithChanges(place)).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
         return { id, turn, at, tool, path: shortName(options, file), did: didOf(one), undone };
       }),
     async diff(id) {
-      const all = history(sessionWithChanges(place).log).changes;
+      const all = history(sessionWithChanges(place)).changes;
       const change = all.find((one) => one.change === id);
       if (!change) throw fault(`Cannot show change ${id}: there is none of that number. /changes lists them.`);
       return showChange(place, all, change);

@@ -1,6 +1,6 @@
 // Undo and redo.
 import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
-import { keepLog, openChat, remember } from "./chat.ts";
+import { openChat, remember, save } from "./chat.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
@@ -29,7 +29,7 @@ const named = ({ core }: Way, file: string): string => visible(shortName(core.op
 export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
   const { core } = place;
   const chat = sessionWithChanges(place);
-  const { changes, redo } = history(chat.log);
+  const { changes, redo } = history(chat);
   const way: Way = { ...place, chat, changes, back: verb === "undo" };
   const batches = way.back ? toUndo(way, what) : redo.slice(0, Number(what) || 0);
   const picked = changes.filter(({ change }) => batches.flat().includes(change));
@@ -50,7 +50,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);
   }
-  for (const changes of batches) keepLog(core, chat, way.back ? "undone" : "redone", { changes });
+  for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
   const text = `${way.back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(way, change.path)}`).join(", ")}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
   return { text, data: paths.map((file) => shortName(core.options, file)) };

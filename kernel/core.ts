@@ -3,7 +3,7 @@ import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault, usage } from "./faults.ts";
 import type { Loaded } from "./imports.ts";
-import { type Deadline, deadline, orLeave, until, within } from "./limits.ts";
+import { type Deadline, deadline, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
 import type { Seen } from "./seen.ts";
 import type { Session } from "./sessions.ts";
@@ -133,7 +133,7 @@ export function around<K extends keyof Steps>(
     const limit = deadline(value.limit, () => fault(late));
     const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
     const ran = until(limit.signal, (async () => value.around(given, next, uncounted(ctx, limit)))()).finally(limit.lift);
-    const out = await orLeave(ctx.signal, ran, () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`)).catch(
+    const out = await until(ctx.signal, ran, () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`)).catch(
       (error) => Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
     );
     if (out !== undefined && out !== null) return out;

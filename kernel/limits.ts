@@ -26,26 +26,21 @@ export function deadline(ms: number, late: () => Fault): Deadline {
   return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
-/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. */
-export function until<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. With `left`, the code gets a moment to end
+ * by itself, and is then left behind with that error. */
+export function until<T>(signal: AbortSignal, promise: Promise<T>, left?: () => Fault): Promise<T> {
   return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
+    let grace: NodeJS.Timeout | undefined;
+    const stop = () => {
+      if (!left) reject(signal.reason);
+      else grace = setTimeout(() => reject(left()), GRACE_MS);
+    };
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
-}
-
-/** Like until(), but gives stopped code a moment to end by itself; then it is left behind. */
-export function orLeave<T>(signal: AbortSignal, promise: Promise<T>, left: () => Fault): Promise<T> {
-  const { promise: gone, reject } = Promise.withResolvers<T>();
-  let timer: NodeJS.Timeout | undefined;
-  const stop = () => void (timer = setTimeout(() => reject(left()), GRACE_MS));
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
-  return Promise.race([promise, gone]).finally(() => {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
+    promise.then(resolve, reject).finally(() => {
+      clearTimeout(grace);
+      signal.removeEventListener("abort", stop);
+    });
   });
 }
 const GRACE_MS = 2_000;

@@ -3,7 +3,7 @@ import { keepStates } from "./chat.ts";
 import type { Answer, Command } from "./contract.ts";
 import { around, type Core, commandNamed, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fault } from "./faults.ts";
-import { orLeave } from "./limits.ts";
+import { until } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";
 
 /** Runs one turn: the loop in zz.ts. `show` prints its answer. */
@@ -37,7 +37,7 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
     return fault("Stopped.", { exit: 130 });
   };
   try {
-    await orLeave(ctx.signal, (async () => command.run(rest, ctx))(), left);
+    await until(ctx.signal, (async () => command.run(rest, ctx))(), left);
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // its progress line goes away

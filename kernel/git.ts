@@ -70,7 +70,7 @@ function isHarmless({ scope, key, value }: Setting): boolean {
 type Place = { dir: string; common: string; top: string; hooks: string; objects: string };
 type Answer = { out?: string; err: string };
 type How = { before: readonly string[]; env: NodeJS.ProcessEnv; stop: AbortSignal };
-type Asking<T> = Generator<{ args: string[]; at: string }, T, Answer>; // yields one question to git at a time
+type Ask = (args: readonly string[], at: string) => Promise<Answer>;
 
 /** Git can hang on a file that never answers, even after zz has ended: what still runs at exit is stopped. */
 const running = new Set<() => void>();
@@ -94,14 +94,11 @@ export function gitOf(root: string): Git {
       const moves = command && Object.keys(command).find((name) => MOVES.test(name));
       if (moves) return { why: `${moves} is set, so that git may look elsewhere or run something`, reads: [] };
       if (!find("git")) return { reads: [] };
-      const asking = inspect({ root, folder, command });
       const how = { before: command ? asIs : quiet, env: environment(command), stop };
       const early = fs.existsSync(path.join(folder, ".git")) ? answer(SETTINGS, folder, how) : undefined; // at the same time
       early?.catch(() => {});
-      const reply = (args: readonly string[], at: string) => (args === SETTINGS && at === folder && early) || answer(args, at, how);
-      let next = asking.next();
-      while (!next.done) next = asking.next(await reply(next.value.args, next.value.at));
-      return next.value;
+      const ask: Ask = (args, at) => (args === SETTINGS && at === folder && early) || answer(args, at, how);
+      return inspect({ root, folder, command, ask });
     },
     async say(args, folder = root) {
       const how = { before: quiet, env: environment(), stop: AbortSignal.timeout(3 * PATIENCE) };
@@ -142,6 +139,7 @@ export function gitOf(root: string): Git {
 }
 
 interface Look {
+  ask: Ask;
   root: string;
   folder: string;
   command?: NodeJS.ProcessEnv | undefined; // the environment of a command that runs git itself: then nothing is switched off
@@ -149,42 +147,42 @@ interface Look {
 }
 const NAMES = "git would run or read what the repository's own";
 
-function* inspect(look: Look): Asking<GitDoubt> {
-  const { folder, command } = look;
+async function inspect(look: Look): Promise<GitDoubt> {
+  const { ask, folder, command } = look;
   if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory() || !(command || mayBeInRepository(folder))) return { reads: [] };
-  const found = yield* placeOf(folder);
+  const found = await placeOf(look);
   if (typeof found === "string") {
     // zz asks git the same way, and gets the same error.
     if (!command || /not a git repository/.test(found)) return { reads: [] };
     return { why: `git cannot use the repository: ${found}`, reads: [] };
   }
-  const own = yield* settingsOf(folder);
+  const own = await settingsOf(look);
   if (!own) return { why: "git cannot tell what the repository's settings are", reads: [] };
   const odd = own.find((one) => !isHarmless(one) && one.key !== "core.worktree" && !(!command && OFF.test(one.key)));
   if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
-  const back = pointed && (yield { args: ["rev-parse", "--absolute-git-dir"], at: found.top }).out?.trimEnd();
+  const back = pointed && (await ask(["rev-parse", "--absolute-git-dir"], found.top)).out?.trimEnd();
   const { top } = found;
   if (!isInside(top, folder) || (pointed && back !== found.dir)) return { why: `${NAMES} setting 'core.worktree' names`, reads: [] };
-  const reads = yield* elsewhere(look, found, pointed);
+  const reads = await elsewhere(look, found, pointed);
   if (!command) return { reads, top };
   if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
-  const inner = yield* within(look, top);
+  const inner = await within(look, top);
   return { ...inner, reads: [...reads, ...inner.reads], top };
 }
 
 /** Folders outside of the project whose contents git would show, except those that belong to this very project. */
-function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Asking<string[]> {
+async function elsewhere({ ask, root, folder }: Look, place: Place, pointed: boolean): Promise<string[]> {
   const { dir, common, top, objects } = place;
   const own = [root, ...(isInside(top, root) && dir === path.join(top, ".git") && followLinks(dir) === dir ? [dir] : [])];
   // Its own are those of a submodule, whose repository names this folder as its working tree, and those of a linked worktree.
   if (pointed) own.push(dir);
   if (isInside(path.join(common, "worktrees"), dir)) {
-    const { out = "" } = yield { args: ["worktree", "list", "--porcelain"], at: folder };
+    const { out = "" } = await ask(["worktree", "list", "--porcelain"], folder);
     if (out.split("\n").includes(`worktree ${top}`)) own.push(common);
   }
   const lends = fs.existsSync(path.join(objects, "info", "alternates"));
-  const { out = "" } = lends ? yield { args: ["count-objects", "-v"], at: folder } : {};
+  const { out = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
   const lent = lends ? [objects, ...(out.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
   const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linked);
   const all = [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))];
@@ -192,14 +190,14 @@ function* elsewhere({ root, folder }: Look, place: Place, pointed: boolean): Ask
 }
 
 /** Checks the submodules that git enters by itself to look for changes. */
-function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
-  const { out = "" } = yield { args: ["ls-files", "-s", "-z", "--full-name", "--", ":/"], at: top };
+async function within({ depth = 0, ...look }: Look, top: string): Promise<GitDoubt> {
+  const { out = "" } = await look.ask(["ls-files", "-s", "-z", "--full-name", "--", ":/"], top);
   const reads: string[] = [];
   for (const [, name = ""] of out.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
     const folder = path.join(top, name);
     if (!fs.existsSync(path.join(folder, ".git"))) continue;
     if (depth > MAX_SUBMODULE_DEPTH) return { why: "its submodules are nested too deeply", reads };
-    const inner = yield* inspect({ ...look, folder: followLinks(folder), depth: depth + 1 });
+    const inner = await inspect({ ...look, folder: followLinks(folder), depth: depth + 1 });
     reads.push(...inner.reads);
     if (inner.why) return { why: `in the submodule '${name}', ${inner.why}`, reads };
   }
@@ -210,9 +208,9 @@ function* within({ depth = 0, ...look }: Look, top: string): Asking<GitDoubt> {
 export const mayBeInRepository = (folder: string): boolean => repositoryTop(followLinks(folder)) !== undefined;
 
 /** Where git finds a repository, or a text that says why it finds none. */
-function* placeOf(folder: string): Asking<Place | string> {
+async function placeOf({ ask, folder }: Look): Promise<Place | string> {
   const asks = ["--absolute-git-dir", "--git-common-dir", "--show-toplevel", "--git-path", "hooks", "--git-path", "objects"];
-  const { out, err } = yield { args: ["rev-parse", ...asks], at: folder };
+  const { out, err } = await ask(["rev-parse", ...asks], folder);
   if (out === undefined) return err.replace(/^fatal: |\.?\s*$/g, "").split("\n")[0] || "it gives no answer";
   const lines = out.split("\n").map((line) => path.resolve(folder, line));
   if (lines.length !== 6) return "a folder on the way has a line break in its name";
@@ -222,8 +220,8 @@ function* placeOf(folder: string): Asking<Place | string> {
 
 const SETTINGS = ["config", "--list", "-z", "--show-scope", "--no-includes"];
 /** Undefined if git cannot tell. */
-function* settingsOf(folder: string): Asking<Setting[] | undefined> {
-  const { out } = yield { args: SETTINGS, at: folder };
+async function settingsOf({ ask, folder }: Look): Promise<Setting[] | undefined> {
+  const { out } = await ask(SETTINGS, folder);
   const fields = out?.split("\0").slice(0, -1);
   if (!fields || fields.length % 2) return undefined;
   return fields.flatMap((scope, i) => {

@@ -49,31 +49,28 @@ function claim(temporary: string, file: string): boolean {
   }
 }
 
-/** Runs `act` while no other zz does so for that file. Others wait their turn of a few ms. */
-export function locked<T>(file: string, act: () => T): T {
+/** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
+export function updatePrivate(file: string, change: (text: string) => string): void {
+  const real = tryTo(() => fs.realpathSync(file)) ?? file;
+  const release = lockInTurn(real);
+  try {
+    writePrivate(real, change(textOf(real)));
+  } finally {
+    release();
+  }
+}
+
+/** Waits for its turn: others hold the lock for a few ms. */
+function lockInTurn(file: string): () => void {
   makePrivate(path.dirname(file));
-  for (let until = performance.now() + PATIENCE, holder = ""; ; ) {
-    let release: (() => void) | undefined;
+  for (let until = performance.now() + PATIENCE, holder = ""; ; )
     try {
-      release = lock(`${file}.lock`, `Cannot change '${file}'`);
+      return lock(`${file}.lock`, `Cannot change '${file}'`);
     } catch (error) {
       const now = textOf(`${file}.lock`);
       if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // the lock has changed hands
       if (codeOf(error) || performance.now() > until) throw error;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
-      continue;
     }
-    try {
-      return act();
-    } finally {
-      release();
-    }
-  }
 }
 const PATIENCE = 10_000; // ms to wait for each holder
-
-/** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
-export function updatePrivate(file: string, change: (text: string) => string): void {
-  const real = tryTo(() => fs.realpathSync(file)) ?? file;
-  locked(real, () => writePrivate(real, change(textOf(real))));
-}

@@ -63,7 +63,7 @@ test("8 × --trust in eight folders at once: all of them are trusted", async () 
 
 const locks = join(ROOT, "kernel/locks.ts");
 function child(code: string): Promise<number | null> {
-  const source = `import fs from "node:fs"; import { locked, updatePrivate } from "${locks}"; ${code}`;
+  const source = `import fs from "node:fs"; import { updatePrivate } from "${locks}"; ${code}`;
   const running = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -100,7 +100,7 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   const { cwd } = place();
   const file = join(cwd, "list.json");
   fs.writeFileSync(file, '["before"]');
-  await child(`locked(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`);
+  await child(`updatePrivate(${JSON.stringify(file)}, () => process.kill(process.pid, "SIGKILL"));`);
   equal(fs.existsSync(`${file}.lock`), true, "it left its lock behind");
   const add = (id: string) =>
     `updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text), "${id}"]));`;

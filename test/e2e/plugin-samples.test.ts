@@ -142,9 +142,7 @@ describe("Dialogs", () => {
       t.after(fake.close);
       const where = saved("createInterface", "plain");
       const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-      const term = terminal(where, [...model, "--plugin", where.file, ...words], {
-        process: what === "a signal",
-      });
+      const term = terminal(where, [...model, "--plugin", where.file, ...words], { process: what === "a signal" });
       if (!words.length) {
         await term.sees("project >");
         term.type(`hello there${KEY.enter}`);

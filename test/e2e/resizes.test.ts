@@ -48,7 +48,11 @@ for (const pause of [0, 15, 60])
   test(`The live line leaves nothing behind after five resizes, ${pause} ms apart`, async (t) => {
     const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
     const thoughts = Array.from({ length: 25 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
-    const zz = await repl(t, { cols: 100, process: true, script: [stream(...thoughts, ...say("Thought over.").body!)] });
+    const zz = await repl(t, {
+      cols: 100,
+      process: true,
+      script: [stream(...thoughts, ...say("Thought over.").body!)],
+    });
     zz.type(`go${KEY.enter}`);
     await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
     const shown = await resize(zz, pause);

@@ -276,7 +276,7 @@ async function begun(t: TestContext, where: Place) {
   return zz;
 }
 /** Waits until zz has been told of saved files. */
-const settled = () => new Promise((resolve) => setTimeout(resolve, 1_000));
+const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
 const add = (names: string[]) => (where: Place) => {
   for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
 };

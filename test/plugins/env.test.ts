@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Options } from "../../kernel/core.ts";
-import { createZz, play } from "../support/built.ts";
+import { kernel, play } from "../support/built.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl, TAB } from "../support/repl.ts";
@@ -333,11 +333,11 @@ describe("the model", { concurrency: 2 }, () => {
 
 // ── set_env, delete_env ──
 
-const instances = new Map<string, ReturnType<typeof createZz>>();
+const instances = new Map<string, ReturnType<typeof kernel.createZz>>();
 /** One in each place, with these options. */
-function instance({ cwd: root, home }: Place, options: Options): ReturnType<typeof createZz> {
+function instance({ cwd: root, home }: Place, options: Options): ReturnType<typeof kernel.createZz> {
   const key = JSON.stringify([root, options]);
-  if (!instances.has(key)) instances.set(key, createZz({ root, home, save: false, ...options }));
+  if (!instances.has(key)) instances.set(key, kernel.createZz({ root, home, save: false, ...options }));
   return instances.get(key)!;
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
-import { createZz, openChat, runTurn } from "../support/built.ts";
+import { kernel } from "../support/built.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 
 const made = place();
@@ -24,7 +24,7 @@ export const parse_args = (args: string[]) => args;
 mkdirSync(join(made.cwd, "src"));
 for (const [name, text] of Object.entries(FILES)) writeFileSync(join(made.cwd, name), text);
 
-const open = (options?: Options) => createZz({ root: made.cwd, home: made.home, save: false, ...options });
+const open = (options?: Options) => kernel.createZz({ root: made.cwd, home: made.home, save: false, ...options });
 const shared = await open(); // its language service answers all of them
 
 /** zz's own folder, without the half of it that is tests. */
@@ -33,7 +33,7 @@ const own = () => (opened ??= open({ root: ROOT, settings: { symbols: { ignore: 
 
 const ask = async (prompt: string, options?: Options) => answer(options ? await open(options) : shared, prompt);
 async function answer(core: Core, prompt: string): Promise<Answer> {
-  return runTurn(core, openChat(core, "offline/router"), prompt);
+  return kernel.runTurn(core, kernel.openChat(core, "offline/router"), prompt);
 }
 const line = (file: string, start: string): number =>
   readFileSync(join(ROOT, file), "utf8")
@@ -245,9 +245,9 @@ test("offline: a long prompt is answered", async () => {
 
 test("offline: two questions in one chat are two answers", async () => {
   const core = shared;
-  const chat = openChat(core, "offline/router");
-  match((await runTurn(core, chat, "where is Lamp?")).text, /^src\/lamp\.ts:2/);
-  match((await runTurn(core, chat, "todos")).text, /^src\/lamp\.ts:4: TODO: a smoother curve/);
+  const chat = kernel.openChat(core, "offline/router");
+  match((await kernel.runTurn(core, chat, "where is Lamp?")).text, /^src\/lamp\.ts:2/);
+  match((await kernel.runTurn(core, chat, "todos")).text, /^src\/lamp\.ts:4: TODO: a smoother curve/);
 });
 
 test("offline: the program itself, as a person types it", async () => {

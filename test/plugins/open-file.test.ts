@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../kernel/contract.ts";
-import { createZz, openChat, runTurn } from "../support/built.ts";
+import { kernel } from "../support/built.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
 const FILES: Record<string, string> = {
@@ -43,7 +43,12 @@ async function open(
   name: string,
   { PATH, answer = "y", allow }: Given,
 ): Promise<Result & { asked: string }> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: allow ? { run: allow } : {} });
+  const core = await kernel.createZz({
+    root: where.cwd,
+    home: where.home,
+    save: false,
+    allow: allow ? { run: allow } : {},
+  });
   let [result, asked]: [Result, string] = [{ text: "it was not called" }, ""];
   if (answer !== "nobody")
     core.ask = async (question) => {
@@ -64,7 +69,7 @@ async function open(
   core.providers.set("script", { owner: "test", value });
   const before = process.env.PATH;
   if (PATH) process.env.PATH = PATH;
-  await runTurn(core, openChat(core, "script/m"), "go").finally(() => (process.env.PATH = before));
+  await kernel.runTurn(core, kernel.openChat(core, "script/m"), "go").finally(() => (process.env.PATH = before));
   return { ...result, asked };
 }
 

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../kernel/core.ts";
-import { createZz, play } from "../support/built.ts";
+import { kernel, play } from "../support/built.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, zz } from "../support/run.ts";
@@ -27,7 +27,7 @@ const read = (where: Place, name: string): string | undefined =>
 
 /** What came of a call, and what the person was asked. */
 async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
   const questions: string[] = [];
   if (key !== undefined)
     core.ask = async (question) => {

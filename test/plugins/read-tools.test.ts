@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
-import { createZz, harness, play as playScript, rowsOf } from "../support/built.ts";
+import { harness, kernel, play as playScript, rowsOf } from "../support/built.ts";
 import { needs } from "../support/needs.ts";
 import type { Got } from "../support/rounds.ts";
 import { type Place, place, zz } from "../support/run.ts";
@@ -42,7 +42,7 @@ async function play(
   calls: [tool: string, args: object][],
   { options, ask, setup }: Given = {},
 ): Promise<Got[]> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
   if (ask) core.ask = ask;
   setup?.(core);
   return playScript(core, calls);
@@ -53,7 +53,8 @@ const call = async (where: Place, tool: string, args: object, given?: Given): Pr
 /** By one instance for all rows of a project: each new one would read TypeScript's libraries first. */
 const opened = new Map<Place, Promise<Core>>();
 function coreOf(where: Place, options?: Options): Promise<Core> {
-  if (!opened.has(where)) opened.set(where, createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+  if (!opened.has(where))
+    opened.set(where, kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options }));
   return opened.get(where)!;
 }
 

@@ -123,7 +123,8 @@ needs("bwrap", "gcc")(
     int main() { int r; __asm__ volatile ("int $0x80" : "=a"(r) : "a"(20) : "memory"); printf("%d\\n", r); return 0; }`;
     fs.writeFileSync(join(root, "old.c"), code);
     execFileSync("gcc", ["-o", join(root, "old"), join(root, "old.c")]);
-    equal((await boxed("./old")).stdout, `-${ENOSYS}\n`);
+    const { stdout: free } = await run("./old"); // some virtual machines end a program at such a call
+    equal((await boxed("./old")).stdout, free && `-${ENOSYS}\n`);
   },
 );
 

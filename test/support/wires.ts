@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after } from "node:test";
 import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
-import { createZz, openChat, runTurn } from "./built.ts";
+import { kernel } from "./built.ts";
 import type { Fake } from "./fake/http.ts";
 
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -55,14 +55,14 @@ export async function turnWith(
   const { core } = instance;
   core.options.baseUrl = fake.url;
   const retried: Events["retried"][] = (instance.retried = []);
-  const chat = openChat(core, model);
+  const chat = kernel.openChat(core, model);
   chat.messages.push(...(before ?? []));
   const bodies = () => fake.requests.map(({ body }) => body);
   try {
     let answer: Answer | undefined;
     for (let i = 0; i < turns; i++) {
       for (const image of images ?? []) chat.attached.push(image);
-      answer = await runTurn(core, chat, "hi");
+      answer = await kernel.runTurn(core, chat, "hi");
     }
     return { answer: answer!, retried, fake, bodies: bodies(), messages: chat.messages };
   } catch (error) {
@@ -87,7 +87,7 @@ function instances(model: string, options?: Options): Instance[] {
 }
 
 async function open(model: string, options?: Options): Promise<Instance> {
-  const core = await createZz({
+  const core = await kernel.createZz({
     ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
     ...{ model, key: "k-12345678", save: false, baseUrl: "http://127.0.0.1:1" }, // each turn has its own
     ...options,

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { today, withIndexed, withNote } from "../../../plugins/memory/notes.ts";
-import { createZz, play } from "../../support/built.ts";
+import { kernel, play } from "../../support/built.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
@@ -250,7 +250,7 @@ describe("remember", { concurrency: 2 }, () => {
     const where = place();
     const asked: string[] = [];
     let key = "n";
-    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
     core.ask = async (question) => {
       asked.push(question);
       return question.startsWith("Why not") ? "" : key;
@@ -365,7 +365,7 @@ describe("recall", { concurrency: 2 }, () => {
 
   test("a file that is deleted in between is named", async () => {
     const gone = placed(NOTES);
-    const core = await createZz({ root: gone.cwd, home: gone.home, save: false });
+    const core = await kernel.createZz({ root: gone.cwd, home: gone.home, save: false });
     const { value } = core.tools.get("recall")!;
     core.tools.set("recall", {
       owner: "memory",

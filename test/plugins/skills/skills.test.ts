@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
-import { createZz, openChat, play } from "../../support/built.ts";
+import { kernel, play } from "../../support/built.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { type Place, place, zz } from "../../support/run.ts";
@@ -237,8 +237,8 @@ test("building the prompt again reads none of 50 skills of which nothing changed
     skill(`s-${i}`, `Does ${i}`, `triggers: word${i}x, other thing ${i}\n`, "line\n".repeat(500)),
   ]);
   const where = placed(Object.fromEntries(many));
-  const core = await createZz({ root: where.cwd, home: where.home, save: false });
-  const chat = openChat(core, "script/m");
+  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
+  const chat = kernel.openChat(core, "script/m");
   chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
   core.chat = chat;
   const { about } = core.ctx();
@@ -430,7 +430,7 @@ describe("the tools", { concurrency: 2 }, () => {
   test("install_skill shows the whole text, and writes into the home", async () => {
     const where = place();
     const asked: string[] = [];
-    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
     core.ask = async (question) => {
       asked.push(question);
       return "y";
@@ -457,7 +457,7 @@ describe("the tools", { concurrency: 2 }, () => {
   });
 
   test("a folder is installed with its text files, and uninstalled whole", async () => {
-    const core = await createZz({ root: tools.cwd, home: place().home, save: false });
+    const core = await kernel.createZz({ root: tools.cwd, home: place().home, save: false });
     core.ask = async () => "y";
     const got = await play(core, [["install_skill", { name: "made", path: "made" }]]);
     match(got[0]!.text, /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./);
@@ -473,7 +473,7 @@ describe("the tools", { concurrency: 2 }, () => {
     const real = mkdtempSync(join(tmpdir(), "zz-skill-"));
     writeFileSync(join(real, "SKILL.md"), skill("linked", "Linked"));
     const where = placed({ "~/skills/linked": `->${real}` });
-    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
     core.ask = async () => "y";
     const [got] = await play(core, [["uninstall_skill", { name: "linked" }]]);
     match(got!.text, /\(a link\)/);
@@ -483,7 +483,7 @@ describe("the tools", { concurrency: 2 }, () => {
 
   test("a person who says no leaves everything", async () => {
     const where = place();
-    const core = await createZz({ root: where.cwd, home: where.home, save: false });
+    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
     core.ask = async (question) => (question.startsWith("Why not") ? "" : "n");
     const [got] = await play(core, [["install_skill", { name: "new", content: skill("new", "New") }]]);
     match(got!.text, /Refused: the person said no/);

@@ -8,7 +8,7 @@ import fc from "fast-check";
 import type { RepoMap } from "../../../plugins/symbols/rank.ts";
 import { isMade, isMarkedGenerated } from "../../../plugins/symbols/scan/made.ts";
 import { bagOf, hashesIn, keyOf, readBag, wordsOfName } from "../../../plugins/symbols/scan/words.ts";
-import { createZz } from "../../support/built.ts";
+import { kernel } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
@@ -20,7 +20,7 @@ function project(files: Record<string, string>): Place {
 }
 const notes: string[] = [];
 async function open({ cwd: root, home }: Place) {
-  const core = await createZz({ root, home, save: false });
+  const core = await kernel.createZz({ root, home, save: false });
   const ctx = core.ctx();
   const note = (text: string) => void notes.push(text);
   const own = Object.create(ctx, { note: { value: note } }) as typeof ctx;

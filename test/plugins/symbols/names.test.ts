@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { namesIn } from "../../../plugins/symbols/names.ts";
-import { createZz } from "../../support/built.ts";
+import { kernel } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { type Place, place } from "../../support/run.ts";
 
@@ -30,7 +30,7 @@ async function project(isGit: boolean) {
     git(cwd, "add", "-A");
     git(cwd, "commit", "-qm", "first");
   }
-  const core = await createZz({ root: cwd, home, save: false });
+  const core = await kernel.createZz({ root: cwd, home, save: false });
   const ctx = core.ctx();
   return { cwd, at, put, listed: () => ctx.files.list(), names: () => namesIn(ctx, 1) };
 }

@@ -7,7 +7,7 @@ import { after, describe, test } from "node:test";
 import type { Answer, Fault } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/core.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
-import { createZz, openChat, runTurn } from "../../support/built.ts";
+import { kernel } from "../../support/built.ts";
 import type { Fake, Step } from "../../support/fake/http.ts";
 import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
@@ -105,13 +105,13 @@ const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, pr
 
 async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}) {
   const fake = await fakeOpenAI(({ body }, at) => script(body, at));
-  const core = await createZz({
+  const core = await kernel.createZz({
     ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim"], save: false, options: OPTIONS },
     settings: { providers: { [name]: { url: fake.url, key: "key-of-them-1" } } },
     ...more,
   });
   try {
-    return { fake, answer: await runTurn(core, openChat(core, `${name}/m`), "hi"), error: undefined };
+    return { fake, answer: await kernel.runTurn(core, kernel.openChat(core, `${name}/m`), "hi"), error: undefined };
   } catch (error) {
     return { fake, error: error as Fault, answer: undefined };
   } finally {

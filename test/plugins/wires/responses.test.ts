@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Answer, Fault } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/core.ts";
-import { createZz, openChat, runTurn } from "../../support/built.ts";
+import { kernel } from "../../support/built.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { DONE, fakeOpenAI, say as sayAsChat, stream } from "../../support/fake/openai.ts";
 import {
@@ -37,14 +37,14 @@ writeFileSync(
 
 async function turn(script: Script, more: Options = {}, turns = 1, model = "openai/gpt-5-codex") {
   const fake = await fakeOpenAI(script);
-  const core = await createZz({
+  const core = await kernel.createZz({
     ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look"] },
     ...{ baseUrl: fake.url, key: "k", save: false, ...more },
   });
-  const chat = openChat(core, model);
+  const chat = kernel.openChat(core, model);
   try {
     let given: Answer | undefined;
-    for (let i = 0; i < turns; i++) given = await runTurn(core, chat, "hi");
+    for (let i = 0; i < turns; i++) given = await kernel.runTurn(core, chat, "hi");
     for (const { body, path } of fake.requests) if (path.endsWith("/responses")) deepEqual(wrongInput(body), []);
     return { fake, chat, answer: given, error: undefined };
   } catch (error) {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { grepper } from "../support/grep.ts";
-import { median, slowness } from "../support/machine.ts";
+import { median, slowness, undisturbed } from "../support/machine.ts";
 import { ROOT } from "../support/run.ts";
 
 const RUNS = process.env.ZZ_SHORT ? 11 : 21; // the median counts
@@ -88,7 +88,7 @@ for (const [where, what] of [
       const { times, text } = alone(where, args, Math.ceil(RUNS / 3));
       deepEqual(said, text);
       ok(text.split("\n").length > 20, text);
-      const ratio = median(ours) / median(theirs);
+      const ratio = undisturbed(ours) / undisturbed(theirs);
       t.diagnostic(
         `with ripgrep ${median(ours).toFixed(0)} ms, without ${median(times).toFixed(0)} ms, ripgrep itself ${median(theirs).toFixed(0)} ms: ${ratio.toFixed(2)} times`,
       );

@@ -64,6 +64,8 @@ function timed(command: string, args: string[], cwd: string, env = process.env):
   return new Promise((resolve) => child.on("close", () => resolve(performance.now() - started)));
 }
 
+/** Of git and of a second ripgrep, on a quiet machine: where starting a program takes longer, ripgrep alone has less of it. */
+const STARTS_MS = 20;
 const QUERIES: [what: string, args: object, rg: string[]][] = [
   ["a text", { query: "needle_in" }, ["-nF", "needle_in"]],
   ["a regex", { query: "needle_\\w+\\s*$", regex: true }, ["-n", "needle_\\w+\\s*$"]],
@@ -92,7 +94,7 @@ for (const [where, what] of [
       t.diagnostic(
         `with ripgrep ${median(ours).toFixed(0)} ms, without ${median(times).toFixed(0)} ms, ripgrep itself ${median(theirs).toFixed(0)} ms: ${ratio.toFixed(2)} times`,
       );
-      ok(ratio <= 2, `${ratio}`);
+      ok(undisturbed(ours) <= 2 * undisturbed(theirs) + STARTS_MS * (slowness() - 1), `${ratio}`);
       ok(median(times) < 1_500 * slowness(), `${median(times)}`);
     });
 

@@ -26,8 +26,8 @@ export interface Terminal {
   onData(hear: (text: string) => void): void;
   /** From now on only reads the bytes, so that measurements leave out the work of this screen. */
   shut(): void;
-  /** Waits until the screen holds the text; fails with the screen after 30 s. */
-  sees(text: string | RegExp): Promise<string>;
+  /** Waits until the screen holds the text; fails with the screen after so many seconds, 30 by default. */
+  sees(text: string | RegExp, patience?: number): Promise<string>;
   exited: Promise<number>;
   /** Closes the window; at the latest that is done at the end of the file. */
   hangUp(): unknown;
@@ -104,8 +104,8 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
       line.resize(cols, rows);
       view.resize(cols, rows);
     },
-    async sees(text) {
-      const until = performance.now() + 30_000;
+    async sees(text, patience = 30) {
+      const until = performance.now() + patience * 1_000;
       for (;;) {
         const shown = screen();
         if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;

@@ -43,7 +43,7 @@ const always =
   (key: () => string): Ask =>
   async (_, keys) =>
     keys ? key() : "";
-async function anew(answer: "y" | "n" | Ask): Promise<Harness> {
+async function freshZz(answer: "y" | "n" | Ask): Promise<Harness> {
   answered = typeof answer === "string" ? always(() => answer) : answer;
   shared ??= harness({ own: true, answer: (...asked) => answered(...asked) });
   const zz = await shared;
@@ -91,7 +91,7 @@ async function prove(shell: "sh" | "bash", scripts: readonly string[], changes: 
     .replaceAll("'", "'\\''")}'`;
   const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
   let key = "n";
-  const zz = await anew(always(() => key));
+  const zz = await freshZz(always(() => key));
   for (const name of fs.readdirSync(zz.root).filter((name) => name !== ".git"))
     fs.rmSync(join(zz.root, name), { recursive: true });
   for (const root of [zz.root, plain]) fillFolders(root, scripts);
@@ -196,7 +196,7 @@ describe("nothing of a command has an effect that was not agreed to", { concurre
     "kill -9 -1; kill -9 1", // ends those before it, too
   ];
   const harm = async (commands: string[], about: string): Promise<void> => {
-    const zz = await anew("n");
+    const zz = await freshZz("n");
     for (const name of [".env", "private/key.pem"]) zz.write(name, "secret-7731");
     const git = fs.readdirSync(join(zz.root, ".git/hooks")).join();
     const config = fs.readFileSync(join(zz.root, ".git/config"), "utf8");
@@ -221,7 +221,7 @@ describe("nothing of a command has an effect that was not agreed to", { concurre
 });
 
 viewTest("what cannot be kept is left out and named: special files, .git, what would run as another user", async () => {
-  const zz = await anew("y");
+  const zz = await freshZz("y");
   const { text } = await run(
     zz,
     script("mkfifo pipe; cp /bin/true t; chmod 4755 t; mkdir -p sub/r/.git; echo x > sub/r/.git/config; echo x > n"),
@@ -245,7 +245,7 @@ for (const [what, hide] of [
   ["a password in the repository's settings", "git remote add o https://me:s3cret-7731@example.com/x"],
 ] as const)
   viewTest(`a command shows nothing of ${what}`, async () => {
-    const zz = await anew("n");
+    const zz = await freshZz("n");
     sh(zz.root, `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; ${hide}`);
     const all = "git log -p --all; git config -l; cat .git/config; grep -r s3cret .git; git show HEAD~1:.env";
     ok(sh(zz.root, all).stdout.includes("s3cret-7731"));
@@ -254,7 +254,7 @@ for (const [what, hide] of [
   });
 
 viewTest("the question shows the command and the diff, and what git ignores in one line", async () => {
-  const zz = await anew("y");
+  const zz = await freshZz("y");
   await run(zz, script("sed -i s/one/three/ a; echo 1 > dist/1; echo 2 > dist/2"));
   const [question = ""] = zz.questions;
   match(question, /\$ sh -c 'sed -i s\/one\/three\/ a/);
@@ -309,7 +309,7 @@ const REPLACED = [
 ] as const;
 viewTest("a command that replaces a file, a link or a folder by something ignored: what goes is shown", async () => {
   let key = "n";
-  const zz = await anew(always(() => key));
+  const zz = await freshZz(always(() => key));
   fillFolders(
     zz.root,
     REPLACED.map(([what]) => what),
@@ -352,7 +352,7 @@ const MODULES = [
 ] as const;
 for (const rows of [MODULES, [["is told in one line where there is no git", "rm -rf ../.git", UNTRACKED]] as const])
   viewTest(`a file of node_modules ${rows.map(([what]) => what).join("; ")}`, async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     fillFolders(
       zz.root,
       rows.map(([what]) => what),
@@ -379,7 +379,7 @@ for (const rows of [MODULES, [["is told in one line where there is no git", "rm 
   });
 
 viewTest("a tool's own caches are thrown away without a question", async () => {
-  const zz = await anew("n");
+  const zz = await freshZz("n");
   const { text, refused } = await run(
     zz,
     script("mkdir -p node_modules/.cache/x; echo 1 > node_modules/.cache/x/1; echo {} > a.tsbuildinfo"),
@@ -416,7 +416,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 viewTest("what was stopped changes nothing", async () => {
-  const zz = await anew("y");
+  const zz = await freshZz("y");
   const was = walk(zz.root);
   const { text } = await run(zz, script("echo x > n; sleep 60"), { timeout_ms: 500 });
   match(text, /It was stopped, so nothing that it changed was kept\./);
@@ -504,7 +504,7 @@ const FORGERIES = [
 ] as const;
 for (const answer of ["y", "n"] as const)
   viewTest(`a name with a newline forges no line, after ${answer === "y" ? "yes" : "no"}`, async () => {
-    const zz = await anew(answer);
+    const zz = await freshZz(answer);
     for (const [i, [, make]] of FORGERIES.entries())
       zz.write(
         `${i}/s.sh`,
@@ -543,7 +543,7 @@ viewTest("nothing of a command's own /tmp is left when zz has ended", async () =
 });
 
 viewTest("direct asks beforehand, and so does a named host", async () => {
-  const zz = await anew("n");
+  const zz = await freshZz("n");
   await run(zz, "touch n", { direct: true });
   match(zz.questions[0]!, /run access to "touch n"/);
   await run(zz, "touch n", { hosts: ["example.com"] });
@@ -557,7 +557,7 @@ const answers =
     keys === undefined ? "" : (all.find(([fits]) => fits.test(question.split("\n")[0]!))?.[1] ?? "n");
 
 viewTest("what got a no is told as one or as many", async () => {
-  const zz = await anew("n");
+  const zz = await freshZz("n");
   const one = await run(zz, script("echo C > b"));
   match(one.text, /changed: b \(the person said no: it is as it was\)/);
   const single = await run(zz, script("echo 3 > dist/3"));
@@ -570,7 +570,7 @@ viewTest("what got a no is told as one or as many", async () => {
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async () => {
-    const zz = await anew(answers([/and write/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
+    const zz = await freshZz(answers([/and write/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
     const { text, failed } = await run(
       zz,
       script("echo A > a; echo B > b; echo N > n; echo 1 > dist/1; echo 2 > dist/2"),
@@ -588,7 +588,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual([zz.read("a"), zz.read("dist/1")], ["one\n", undefined]);
   });
   viewTest("a file that stays keeps its folder, and what was to come in its place does not", async () => {
-    const zz = await anew(answers([/and write/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
+    const zz = await freshZz(answers([/and write/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("rm -r src; rm a; mkdir a; echo x > a/x; echo x > n"));
     const now = walk(zz.root);
@@ -598,7 +598,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual(walk(zz.root), was);
   });
   viewTest("a folder's own change is kept where a file in it stays as it was", async () => {
-    const zz = await anew(answers([/and write/, "f"], [/"src"/, "y"]));
+    const zz = await freshZz(answers([/and write/, "f"], [/"src"/, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("chmod 700 src; echo x > src/s"));
     const now = walk(zz.root);
@@ -608,7 +608,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual(walk(zz.root), was);
   });
   viewTest("a no to each is a no", async () => {
-    const zz = await anew(answers([/and write/, "f"]));
+    const zz = await freshZz(answers([/and write/, "f"]));
     const was = walk(zz.root);
     const { refused, text } = await run(zz, script("echo A > a; echo B > b"));
     equal(refused, true);
@@ -624,7 +624,7 @@ describe("file by file", { concurrency: false }, () => {
 });
 
 viewTest("undo brings a file back although the folder in its place has another mode by now", async () => {
-  const zz = await anew("y");
+  const zz = await freshZz("y");
   await run(zz, script("rm a; mkdir a"));
   fs.chmodSync(join(zz.root, "a"), 0o700);
   await zz.command("/undo");
@@ -651,7 +651,7 @@ viewTest("with -A it runs in the project itself, as ever", async (t) => {
 viewTest(
   "a folder that a command made stays while another leaves it empty, and goes when that one takes it away",
   async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     await run(zz, script("mkdir made; echo one > made/file; mkdir other; echo one > other/file"));
     const before = walk(zz.root);
     await run(zz, script("rm made/file; rm -r other"));
@@ -665,7 +665,7 @@ viewTest(
 );
 
 viewTest("the person's own !+command is covered by /changes and /undo, and a plain one is not", async () => {
-  const zz = await anew(async (question, keys) => (keys && /Allow/.test(question) ? "y" : ""));
+  const zz = await freshZz(async (question, keys) => (keys && /Allow/.test(question) ? "y" : ""));
   const { notes } = await zz.ask("!+ sed -i s/one/three/ a");
   equal(zz.read("a"), "three\n");
   match(notes.join("\n"), /changed: a \(kept\)/);
@@ -693,7 +693,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     );
 
   viewTest("exit codes, pipelines, process substitution, temporary files and /dev/urandom work as ever", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     for (const [command, exit, out] of [
       ["sh -c 'exit 7'", 7, ""],
       ["sh -c 'kill $$'", 143, ""],
@@ -716,7 +716,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   });
 
   viewTest("what it changed is asked for also where it failed", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     const { failed, text } = await run(zz, script("echo x > n; exit 3"));
     deepEqual([failed, zz.read("n")], [true, "x\n"]);
     match(text, /exit code 3/);
@@ -748,7 +748,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
 
   viewTest("what the person edits while the question stands is not overwritten", async () => {
     let asked = 0;
-    const zz: Harness = await anew(async (_, keys) => {
+    const zz: Harness = await freshZz(async (_, keys) => {
       if (keys && asked++ === 0) {
         zz.write("a", "one\nthe person's\n");
         zz.write("dist/old", "the person's\n");
@@ -763,7 +763,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   });
 
   viewTest("a link out of the project that is written through changes nothing outside of it", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     const outside = fs.mkdtempSync(join(os.tmpdir(), "zz-outside-"));
     fs.writeFileSync(join(outside, "file"), "untouched");
     fs.symlinkSync(join(outside, "file"), join(zz.root, "leads-out"));
@@ -773,7 +773,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   });
 
   viewTest("in a git worktree and in a repository with a submodule, what git ignores is told in one line", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     const git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
     sh(
       zz.root,
@@ -806,7 +806,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   });
 
   viewTest("a socket and a FIFO in the project lead nowhere", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     let heard = 0;
     const server = createServer(() => heard++).listen(join(zz.root, "sock"));
     await once(server, "listening");
@@ -886,7 +886,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   );
 
   viewTest("the mode of the project's own folder stays, and a folder that hands its group on does so", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     const mode = fs.statSync(zz.root).mode;
     const { text } = await run(zz, script("chmod 711 .; mkdir shared; chmod 2775 shared; echo x > shared/x"));
     match(text, /the mode of the project's own folder was left as it is/);
@@ -894,7 +894,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   });
 
   viewTest("files over 50 MB are moved, told in one line, and undone", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     const { text } = await run(zz, script("truncate -s 60M large; echo x > n"));
     match(zz.questions.at(-1)!, /too large to be read, not shown: large: 1 file, 63 MB/, text);
     equal(fs.statSync(join(zz.root, "large")).size, 60 << 20);
@@ -911,7 +911,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     ["nothing, and a folder by it", "true", "rm -r src; truncate -s 51M src"],
   ] as const;
   viewTest("a file over 50 MB that a command replaces is moved, and undone", async () => {
-    const zz = await anew("y");
+    const zz = await freshZz("y");
     fillFolders(
       zz.root,
       LARGE.map(([what]) => what),

@@ -124,12 +124,12 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
     observers: [],
     wraps: [],
     states: new Map(),
-    rules: [],
+    ...{ rules: [], first: [] },
     events,
     side: sideRequest,
     ctx: () => context(core, core.chat ?? openChat(core, NO_ONE)),
   };
-  core.rules.push(...firstRules(core.options));
+  core.rules.push(...(core.first = firstRules(core.options)));
   learnEnvironment(io.env);
   learnHome(home);
   learnData([settings, options.options, options.baseUrl]);
@@ -311,7 +311,7 @@ async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void>
   if (finish === "filter" && !text)
     throw fault("The provider's content filter withheld the answer. Put the question differently.", { exit: 3 });
   if (finish === "filter") note(core, "The provider's content filter cut the answer short.");
-  if (!text) note(core, "The model answered with nothing.");
+  if (!text.trim()) note(core, "The model answered with nothing.");
   during(chat, "responding");
   await turn.show?.(shown);
   if (finish === "length" && core.showNote) note(core, `${CUT_OFF} /continue goes on from there.`);

@@ -5,7 +5,7 @@ import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessi
 import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
-import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
+import { allProviders, firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
@@ -52,7 +52,7 @@ function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void
   delete chat.session;
   delete chat.used;
   const turn = own ? Math.max(0, ...from.entries.filter(saved.isChange).map((change) => change.turn)) : 0;
-  Object.assign(chat, { id: own ? from.header.id : null, turn, seen: new Map(), ...(own && { session: from }) });
+  Object.assign(chat, { id: own ? from.header.id : null, turn, ...(own && { session: from }) });
   const branch = from?.branch() ?? [];
   replay(core, chat, branch);
   if (own) return;
@@ -76,6 +76,7 @@ function replay(core: Core, chat: LiveChat, branch: Entry[]): void {
   }
   const { usage } = (chat.messages.findLast((message) => "usage" in message && message.usage) ?? {}) as AnswerMeta;
   if (usage) chat.used = usage.input + usage.output;
+  for (const [file, { round }] of chat.seen) if (!round || !chat.messages.includes(round)) chat.seen.delete(file); // it has that no more
 
   function renew(state: { live: object; saved: string }, value: object): void {
     for (const key of Object.keys(state.live)) delete (state.live as Record<string, unknown>)[key];
@@ -106,7 +107,6 @@ async function useModel(core: Core, chat: LiveChat, named: string): Promise<void
   if (model === `${name}/`) throw usage(`Cannot use model '${given}': it has no name. /models lists them.`);
   chat.model = model;
   save(core, chat, "model", { model });
-  delete chat.window;
   await learnWindow(core, chat);
 }
 
@@ -124,18 +124,17 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       closeChat(core, chat);
       restore(core, chat, from);
       const model = from && modelOf(from);
-      if (!model || !core.providers.has(model.split("/")[0]!) || model === chat.model) return;
+      if (!model || !allProviders(core).has(model.split("/")[0]!) || model === chat.model) return;
       chat.model = model;
       delete chat.window;
       void learnWindow(core, chat);
     },
     rename(id, title) {
       const found = saved.findSession(home, id);
+      const session = found === chat.id ? chat.session : saved.openSession(home, found, warn); // throws if another zz has it open
+      session?.append("title", { title });
+      if (session !== chat.session) session?.close();
       saved.keepTitle(home, found, title);
-      if (found === chat.id) return chat.session?.append("title", { title });
-      const session = saved.openSession(home, found, warn);
-      session.append("title", { title });
-      session.close();
     },
     remove(id) {
       const found = saved.findSession(home, id);

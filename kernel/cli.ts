@@ -150,8 +150,7 @@ export async function open(core: Core, cli: Cli): Promise<LiveChat | undefined> 
   const isTalk = (id: string) => tryTo(() => readSession(home, id).header.model) !== NO_ONE; // --call saves sessions without a conversation
   const id = named ? findSession(home, named) : last ? lastSession(home, root, warn, isTalk) : undefined;
   if (last && !id) warn("There is no earlier session in this folder; this is a new one.");
-  const copy = cli.values.has("fork") || cli.values.has("no-session");
-  const session = id && !copy ? openOr(id) : undefined;
+  const session = id && !cli.values.has("fork") && !cli.values.has("no-session") ? openOr(id) : undefined;
   const from = session ?? (id ? readSession(home, id) : undefined);
   try {
     const model = await chooseModel(core, (from && modelOf(from)) || undefined);

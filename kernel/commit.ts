@@ -4,7 +4,7 @@ import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { bytesOf, record } from "./changes.ts";
 import type { Difference } from "./contract.ts";
-import { around, emit, type TurnContext, ZZ } from "./core.ts";
+import { around, emit, isTool, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open } from "./gate.ts";
@@ -22,7 +22,7 @@ type Effects = { about: string; brief: Map<string, string> };
 /** Shows what a tool would change, asks for what the gate did not already allow, and makes it. `said` is for the model. */
 export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = [], effects?: Effects): Promise<Committed> {
   const { core, chat } = place;
-  const known = (file: string) => (tool === ZZ || effects ? undefined : chat.seen.get(file)?.hash);
+  const known = (file: string) => (!isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash);
   const named = (file: string) => shortName(core.options, file);
   const inFull = (): Held => (effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held);
   const editable = () => [...inFull()].filter(([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE);
@@ -65,7 +65,7 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   await record(place, tool, held, !effects);
-  if (tool !== ZZ) followChanges(chat, held);
+  if (isTool(tool)) followChanges(chat, held, !effects);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
 
@@ -169,9 +169,7 @@ async function preview(place: TurnContext, tool: string, about: string, held: He
     const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
     const plain = [before, after].map((state) => state && clean(state.bytes.toString()));
     const exact = before && after && !binary && plain[0] !== plain[1] ? cleanVersions([before.bytes, after.bytes]) : plain;
-    const [old, next] = [before, after].map(
-      (state, i) => state && (isFolder(state) ? "(a folder)\n" : binary ? `${state.bytes.length} bytes\n` : exact[i]),
-    );
+    const [old, next] = [before, after].map((state, i) => state && (binary ? `${state.bytes.length} bytes\n` : exact[i]));
     const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
     return { path: visible(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
   });
@@ -187,6 +185,7 @@ function noteOf(before: State, after: State, binary: boolean, same: boolean): { 
   const mode = (after ?? before)!.mode;
   const notes = [
     binary && "not text",
+    [before, after].some(isFolder) && "a folder",
     (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
     before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
     same && before && after && !before.bytes.equals(after.bytes) && "only line ends or bytes that do not show",
@@ -197,8 +196,7 @@ function noteOf(before: State, after: State, binary: boolean, same: boolean): { 
 async function patchOf({ path, before, after, note = "" }: Difference): Promise<string> {
   const { createTwoFilesPatch } = await import("diff");
   const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
-  const options = { timeout: DIFF_LIMIT };
-  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", note, options);
+  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", note, { timeout: DIFF_LIMIT });
   const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
   const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
   return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? whole();

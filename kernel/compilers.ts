@@ -73,8 +73,7 @@ export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], nea
     if (verdict === "deny") return `is denied ${why}`;
     if (holdsSecret(real)) return "may hold secrets";
     if (nearby.some((one) => isInside(one, real))) return undefined;
-    const isTypes = TYPES.test(real) || (lookUp && path.basename(real) === "package.json");
-    if (isTypes && isInstalled(real)) return undefined;
+    if ((TYPES.test(real) || (lookUp && path.basename(real) === "package.json")) && isInstalled(real)) return undefined;
     return isInside(root, real) ? why || "has to be asked for" : "lies outside of the project";
   }
   /** Whether it is in a node_modules of a folder above what is checked, where workspaces keep their packages. */

@@ -19,17 +19,17 @@ import { programs } from "./programs.ts";
 import { composePrompt, partOf } from "./prompt.ts";
 import { reason } from "./secrets.ts";
 import { version } from "./self.ts";
-import { agreement, rereadSettings } from "./settings.ts";
+import { agreement } from "./settings.ts";
 import { byName, clean, lazily } from "./text.ts";
 import { lineOf, offered, runCall, toolNamed } from "./tools.ts";
 import { keepTrust, projectExtras } from "./trust.ts";
 
-export function context(core: Core, chat: LiveChat): Ctx {
+export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   const { edit, terminal, pick } = core;
   const { root, home } = core.options;
   const made = lazily({
     signal: () => chat.stop.signal,
-    files: () => openFiles(place, { tool: ZZ }),
+    files: () => openFiles(place, { tool: actor }),
     git: () => gitOf(root),
     plugins: () => pluginsOf(core),
     about: () => about(place),
@@ -44,7 +44,7 @@ export function context(core: Core, chat: LiveChat): Ctx {
     ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
-    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, ctx),
+    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, context(core, chat, `/${name}`)),
     note: (text: string) => note(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
@@ -66,7 +66,6 @@ function pluginsOf(core: Core): Plugins {
       if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
       keepTrust(core.options, yes ? brought?.hashes : undefined, sends.map(agreement));
       core.extras = projectExtras(core.options);
-      await rereadSettings(core);
       return refresh();
     },
   };
@@ -99,8 +98,7 @@ function about(place: TurnContext): About {
     offered: () => around(place, "offer", offered(core)),
     async prompt() {
       const { prompt, told, news } = await composePrompt(place);
-      const earlier = [...told].map(([key, text]) => partOf(key, text));
-      const sent = { system: prompt, earlier, next: news };
+      const sent = { system: prompt, earlier: [...told].map(([key, text]) => partOf(key, text)), next: news };
       return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
     },
     model: (name: string, quick?: boolean) => modelNamed(core, name, quick),

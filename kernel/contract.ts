@@ -451,7 +451,8 @@ export interface Events {
   called: { call: Call; result: Result; ms: number; shown?: string; inner?: true }; // shown: as rendered; inner: not by the model
   progressed: { text: string };
   typed: { text: string }; // by the person during a turn; it waits for the next prompt
-  asked: { question: string }; // "": a plugin or an editor has the terminal
+  asked: { question: string }; // "": a plugin or an editor has the terminal; until `resumed` nothing else draws
+  resumed: { ms: number }; // the question is over, after so long
   noted: { text: string };
   answered: Answer;
   failed: { message: string; exit: number; kind: string };
@@ -516,7 +517,7 @@ export interface Settings {
 export const words = <Word extends string>(text: string): Word[] => text.split(" ") as Word[];
 export const EVENTS = words<keyof Events>(
   "started phase requested received replied compacted retried thought planned " +
-    "decided changed configured reloaded called progressed typed asked noted answered failed",
+    "decided changed configured reloaded called progressed typed asked resumed noted answered failed",
 );
 export const STEPS = words<keyof Steps>("line offer request fetch call gate preview render prompt");
 /** Which phase may follow which; `error` and `aborted` may follow any. Thinking is shown only in `thinking` and `planning_tools`, tools run

@@ -75,6 +75,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   waited?: number; // ms spent waiting for the person; they count for no call and no turn
   unsavable?: true; // saving is wanted but impossible
   rules: contract.Rule[];
+  first: contract.Rule[]; // those of flags, settings and the folder, as last read
 }
 export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
@@ -191,7 +192,8 @@ export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: 
   void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
 
 export const NO_ONE = "none/none"; // --call, without a model
-export const ZZ = "zz"; // acts when it is no tool
+export const ZZ = "zz"; // the actor when neither a tool nor a command acts
+export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/"); // a command is named as it is typed
 
 export interface ProjectExtras extends contract.Trust {
   hashes: Hashes;

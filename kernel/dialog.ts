@@ -5,7 +5,7 @@ import { closeChat, openChat, retractLastMessage } from "./chat.ts";
 import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
-import { around, type Core, emit, type LiveChat, note } from "./core.ts";
+import { around, type Core, emit, type LiveChat, note, watch } from "./core.ts";
 import { asFault, usage } from "./faults.ts";
 import { explainError } from "./imports.ts";
 import { printAnswer, say } from "./io.ts";
@@ -49,7 +49,11 @@ const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a sec
 async function announce<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
   await emit(core, "asked", { question });
   const started = performance.now();
-  return ask(cleanRendered(veil(question))).finally(() => void (core.waited = (core.waited ?? 0) + performance.now() - started));
+  return ask(cleanRendered(veil(question))).finally(() => {
+    const ms = performance.now() - started;
+    core.waited = (core.waited ?? 0) + ms;
+    return emit(core, "resumed", { ms: Math.round(ms) });
+  });
 }
 
 /** A running dialog. */
@@ -128,6 +132,7 @@ async function begin(talk: Talk): Promise<Ctx> {
   const chat = (talk.chat = found ?? openChat(core, await fallbackModel(core)));
   first.attached.forEach(chat.attach);
   await start(core, chat, true, true);
+  for (const event of ["configured", "reloaded"] as const) watch(core, event, () => void learnWindow(core, chat));
   void learnWindow(core, chat);
   if (!waits) await settleTrust(core, chat);
   const trust = core.ask && waits && isUntrusted(core) ? commandFor(core, "trust") : undefined;

@@ -5,7 +5,7 @@ import type { Fault } from "./contract.ts";
 import { newId } from "./core.ts";
 import { codeOf, errnoSentence, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
-import { entriesOf, textOf, tryTo } from "./text.ts";
+import { entriesOf, someOf, textOf, tryTo } from "./text.ts";
 
 export const MAX_READ_BYTES = 50 * 1024 * 1024;
 export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
@@ -250,9 +250,8 @@ export const fileFault = (verb: string, name: string, error: unknown, more: Part
 export function putFault(verb: string, nameOf: (file: string) => string, error: any, at = ""): Fault {
   const { file = at, lost = [] }: { file?: string; lost?: string[] } = error;
   const said = codeOf(error) ? fileFault(verb, nameOf(file), error) : error;
-  const names = lost.slice(0, 10).map((one) => `'${nameOf(one)}'`);
-  if (lost.length > names.length) names.push(`${lost.length - names.length} more`);
-  if (lost.length) said.message += ` What it did to ${names.join(", ")} could not be taken back: then undo it.`;
+  const names = someOf(10, lost, (one) => `'${nameOf(one)}'`);
+  if (names) said.message += ` What it did to ${names} could not be taken back: then undo it.`;
   return said;
 }
 

@@ -22,3 +22,10 @@ export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoExceptio
 
 /** Why the disk refused and what to do next; "" for an error that is not from the disk. */
 export const errnoSentence = (error: unknown): string => (errors.disk as Record<string, string>)[codeOf(error)] ?? "";
+/** What an error says to a person: what Node itself threw is put in words. */
+export function sentenceOf(error: unknown): string {
+  const { message, syscall = "", path } = asFault(error) as NodeJS.ErrnoException;
+  if (message.includes("without null bytes")) return "Cannot use a name or an argument with a NUL character in it. Leave it out.";
+  const why = /^\w+$/.test(syscall) && errnoSentence(error);
+  return why ? `Cannot ${syscall === "spawn" ? "start it" : syscall}${path ? ` '${path}'` : ""}: ${why}` : message;
+}

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { didOf, history } from "./changes.ts";
 import { commit, type Held, showChange } from "./commit.ts";
 import type { Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
-import { type TurnContext, ZZ } from "./core.ts";
+import { isTool, type TurnContext } from "./core.ts";
 import { FILE, fileFault, hashOfState, isFolder, MAX_READ_BYTES, openReal, type State, standing, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf, mayBeInRepository } from "./git.ts";
@@ -72,7 +72,7 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
 
 /** Commands and flags act for the person; a tool acts for the model. */
 function forPerson(hand: Hand, verb: string): TurnContext {
-  if (hand.tool === ZZ) return hand;
+  if (!isTool(hand.tool)) return hand;
   throw fault(`Cannot ${verb} in a tool: only the person does that. Register a command for it.`);
 }
 
@@ -256,8 +256,7 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
     if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
     const folder = path.join(top, at);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
-    const isOther = at && !isWide && entries.some((entry) => entry.name === ".git");
-    const known = isOther ? await listByGit(root, folder) : undefined;
+    const known = at && !isWide && entries.some((entry) => entry.name === ".git") ? await listByGit(root, folder) : undefined;
     if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
     const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
     const rules = own ? [...above, { base: at, rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))) }] : above;

@@ -1,14 +1,17 @@
 // The gate: judges what a call needs, and asks the person about what the rules leave open.
 import { type Call, type Effect, KINDS, type Kind, type Need, type Needs, type Rule, type Ruling, type Tool } from "./contract.ts";
-import { around, type Core, emit, type TurnContext, ZZ } from "./core.ts";
+import { around, type Core, emit, isTool, type TurnContext } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { ASKED_FOR, flagOf, guardOf, judge, nameOf, PLUGIN, targetOf } from "./rules.ts";
 import { reason } from "./secrets.ts";
-import { clean, isInside, visible } from "./text.ts";
+import { clean, isInside, someOf, visible } from "./text.ts";
 
-const accessTo = (kind: Kind, name: string): string => `${kind} access to "${visible(name)}"`;
+const accessTo = (open: { kind: Kind; name: string }[], max = Infinity): string => {
+  const byKind = [...Map.groupBy(open, ({ kind }) => kind)];
+  return byKind.map(([kind, own]) => `${kind} access to ${someOf(max, own, ({ name }) => `"${visible(name)}"`)}`).join(" and ");
+};
 
 /** A need that the rules leave open. whole: no list can allow it; exact: only its exact name can; anyway: ask each time. */
 export type Open = { kind: Kind; name: string; target: string; why: string; whole: boolean; exact?: boolean; anyway?: true };
@@ -48,8 +51,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
 
 /** The most that a call can do; without needs, the most that any call of the tool can. A command known to only read counts as reading. */
 export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): Effect {
-  const acts = needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact);
-  if (acts || kind === "run") return "run";
+  if (kind === "run" || needs?.run?.some((need) => typeof need === "string" || need.verdict !== "allow" || need.exact)) return "run";
   if (changes || kind === "change" || needs?.write?.length) return "change";
   return kind ?? ((needs ? needs.net?.length : asks) ? "run" : "read");
 }
@@ -97,7 +99,7 @@ export async function judgeAndCollect(core: Core, { tool, kind, need, open, targ
     const whole = anyway || (typeof need !== "string" && !PLUGIN.test(name));
     if (!known?.exact) open.set(`${kind} ${name}`, { kind, name, target, why, whole, ...(exact && { exact }), ...(anyway && { anyway }) });
   }
-  return verdict === "deny" ? `Refused: ${accessTo(kind, name)} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
+  return verdict === "deny" ? `Refused: ${accessTo([{ kind, name }])} is denied${why.startsWith("by ") ? " " : ": "}${why}.` : undefined;
 }
 
 /** The flags that would allow these needs. Needs that only an exact name allows, and no list can hold, have none. */
@@ -121,25 +123,22 @@ const tooLongToShow = (text: string, lines = text.split("\n").length): string | 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
 /** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. */
-export async function confirm(place: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
-  const { core, ctx } = place;
-  const named = open.map(({ kind, name }) => accessTo(kind, name));
-  const [accesses, more] = [named.join(" and "), named.length - MAX_NAMED];
-  const few = more > 0 ? `${named.slice(0, MAX_NAMED).join(" and ")} and ${more} more` : accesses; // for what nobody has to agree to
+export async function confirm({ core, ctx }: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
+  const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)]; // few: for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
+  const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
   const long = tooLongToShow(text) ?? tooLongToShow(accesses);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anyone can review at once (${long})`;
-    const remedy = `Do it in smaller parts, or run again with ${tooLongToShow(flags) ? flagsOf(open, true) : flags}.`;
-    return { key: "n", refusal: `Refused: ${what}. ${remedy}` };
+    return { key: "n", refusal: `Refused: ${what}. Do it in smaller parts, or run again with ${brief}.` };
   }
   if (!core.ask) {
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
-    const why = exact && `${accessTo(exact.kind, exact.name)} ${NOT_BY_ALL} ${exact.why}.`;
-    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${more > 0 ? flagsOf(open, true) : flags}.`}` };
+    const why = exact && `${accessTo([exact])} ${NOT_BY_ALL} ${exact.why}.`;
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${brief}.`}` };
   }
   const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = also;
@@ -151,7 +150,7 @@ export async function confirm(place: TurnContext, tool: string, open: Open[], te
     const granted = !anyway && open.every((one) => judge(core, one.kind, needOf(one), one.target).verdict === "allow"); // allowed meanwhile
     let key = granted && !text ? "y" : await put(question());
     while (key === "?") key = await put(explanation());
-    const because = key === "n" && tool !== ZZ ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
+    const because = key === "n" && isTool(tool) ? (await until(ctx.signal, core.ask!("Why not? (Enter: no reason) "))).trim() : "";
     return { key, because };
   });
   if (key === "A") core.rules.push(...rules);
@@ -186,13 +185,12 @@ function lasting(rules: Rule[]): string {
   const names = rules.map(({ kind, name, exact }) =>
     name === "." ? "edits in this project" : `${kind} "${name}${kind === "run" && !exact ? " …" : ""}"`,
   );
-  return `always ${[...new Set(names)].join(", ")}, this session`;
+  return `always, in this session: ${[...new Set(names)].join(", ")}`;
 }
 
 /** The rule that "always" adds: for edits the whole project, for everything else its exact name. */
-function always({ options }: Core, { kind, name }: Open): Rule {
+function always({ options, options: { root } }: Core, { kind, name }: Open): Rule {
   const target = kind === "write" ? realPath(options, name) : "";
-  const { root } = options;
   const wide = kind === "write" && isInside(root, target) && !guardOf(options, "write", target) && !wideness(root);
   return { verdict: "allow", kind, from: "answer", ...(wide ? { name: "." } : { name, exact: true }) };
 }

@@ -185,8 +185,7 @@ async function elsewhere({ ask, root, folder }: Look, place: Place, pointed: boo
   const { out = "" } = lends ? await ask(["count-objects", "-v"], folder) : {};
   const lent = lends ? [objects, ...(out.match(/(?<=^alternate: ).*/gm) ?? ["/"])] : [];
   const links = [dir, common, objects, path.join(objects, "pack")].flatMap(linked);
-  const all = [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))];
-  return all.filter((at) => !own.some((one) => isInside(one, at)));
+  return [...new Set([dir, common, objects, ...links, ...lent].map(followLinks))].filter((at) => !own.some((one) => isInside(one, at)));
 }
 
 /** Checks the submodules that git enters by itself to look for changes. */

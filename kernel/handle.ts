@@ -37,15 +37,13 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     if (typeof exports.default !== "function") throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     checkSettings(own, exports);
     const made = configOf(core, plugin.name, exports);
-    const config = made instanceof Promise ? await made : made;
-    const setup = exports.default(handle(own, config));
+    const setup = exports.default(handle(own, made instanceof Promise ? await made : made));
     if (setup instanceof Promise) await loading(setup);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
     await teardown(plugin);
-    const where = whereFrom(error, plugin.file, plugin.stamps.keys());
-    const why = `Cannot load plugin '${plugin.name}' (${where}): ${await reasonFor(error)}`;
+    const why = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${await reasonFor(error)}`;
     plugin.failure ??= why; // an endless loop was named already
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }

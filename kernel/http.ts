@@ -67,8 +67,7 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
       const hint = isModels ? `If you trust it: --base-url ${shown(moved).replace(OF_WIRES, "")}` : "Give that address";
       throw usage(`Cannot reach '${shown(url)}': it has moved to '${shown(moved)}'${far}. ${hint}.`);
     }
-    const next = isFar ? { ...kept, headers: harmless(kept.headers) } : kept;
-    return follow({ url: moved.href, request: next, hide }, isModels, moves + 1);
+    return follow({ url: moved.href, request: isFar ? { ...kept, headers: harmless(kept.headers) } : kept, hide }, isModels, moves + 1);
   }
   const body = unpacked(answer);
   const text = async (most = MAX_TEXT_BYTES, isCut = false) => {

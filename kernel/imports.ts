@@ -30,8 +30,7 @@ const PROVIDED = /^(zod|typebox|zz)(\/|$)/;
 
 export function pluginAt(file: string, from: Loaded["from"]): Loaded {
   const base = path.basename(file).replace(/\.[cm]?[jt]sx?$/, "");
-  const name = base === "index" ? path.basename(path.dirname(file)) : base;
-  return { name, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
+  return { name: base === "index" ? path.basename(path.dirname(file)) : base, file, from, ms: 0, undo: [], version: 0, stamps: new Map() };
 }
 
 /** By the URL of each imported file: the URL of its plugin, and how the file is loaded. */

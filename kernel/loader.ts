@@ -167,6 +167,7 @@ export function refreshPlugins(core: Core, again = false): Promise<Reloaded[]> {
   const done = Promise.resolve(core.refreshing).then(() => refresh(core, again));
   core.refreshing = done.catch(() => {});
   return done.then(async (plugins) => {
+    if (plugins.length) core.models = new Map();
     if (plugins.length) await emit(core, "reloaded", { plugins });
     return plugins;
   });
@@ -198,8 +199,7 @@ function rescan(core: Core): boolean {
   const before = core.extras;
   core.extras = core.options.own === false ? undefined : projectExtras(core.options, before);
   const { given, changed = [], hashes = {} } = core.extras ?? {};
-  const isNew = JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {});
-  if (isNew && !given && changed.length)
+  if (!given && changed.length && JSON.stringify(hashes) !== JSON.stringify(before?.hashes ?? {}))
     note(core, `${changed.join(", ")} changed since you trusted it. What was loaded stays in use; /trust shows and loads it.`);
   return !changed.length || given === true;
 }

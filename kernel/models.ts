@@ -46,8 +46,7 @@ export function providerNamed(core: Core, model: string): Provider {
   if (provider) return provider;
   const { like } = ownSettings(core)[name] ?? {};
   if (like) throw usage(`Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`);
-  const why = unknown("provider", name, all.keys());
-  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${why}`);
+  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {
@@ -75,15 +74,7 @@ function commandKey({ options, io }: Core, provider: string, command: string): S
 /** Runs the command and returns its first line. Without stdin and terminal it cannot ask; it has ten seconds. */
 function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string): string {
   const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
-  const how = {
-    cwd: home,
-    timeout: 10_000,
-    killSignal: "SIGKILL",
-    maxBuffer: 1e6,
-    detached: true,
-    env,
-    stdio: ["ignore", "pipe", "ignore"],
-  };
+  const how = { cwd: home, env, timeout: PATIENCE, killSignal: "SIGKILL", detached: true, stdio: ["ignore", "pipe", "ignore"] };
   const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
   if (codeOf(error) === "ETIMEDOUT") throw refuse("it took longer than 10 s, or waits for somebody to answer");
@@ -102,15 +93,13 @@ export function wantedModel(core: Core, earlier?: string): string | undefined {
   const { options, io } = core;
   const { model, baseUrl, settings } = options;
   const named = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
-  const first = named && baseUrl && !isProvider(core, named.split("/")[0]!) && defaultProvider(core);
+  const first = named && baseUrl && !allProviders(core).has(named.split("/")[0]!) && defaultProvider(core);
   return first ? `${first}/${named}` : named;
 }
 
-const isProvider = (core: Core, name: string): boolean => core.providers.has(name) || Boolean(ownSettings(core)[name]?.like);
-
 /** Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model fits. */
 export async function withProvider(core: Core, given: string): Promise<string> {
-  if (given.includes("/") || isProvider(core, given)) return given;
+  if (given.includes("/") || allProviders(core).has(given)) return given;
   const { models } = await listModels(core, true);
   const own = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
   const same = models.filter((one) => own(one) === given.toLowerCase());
@@ -160,14 +149,15 @@ export const NO_MODEL =
   "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
 
 export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
-  const { model } = chat;
-  const window = (await modelNamed(core, model))?.window;
-  if (window && chat.model === model) chat.window = window;
+  const [{ model }, { models }] = [chat, core];
+  const known = await modelNamed(core, model).catch(() => undefined); // its provider may be gone
+  if (chat.model === model && core.models === models) Object.assign(chat, { window: known?.window }); // the old one stays until then
 }
 
 /** What the provider says about a model; for its window the person's setting counts as well. Undefined if nobody knows. */
 export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
-  const known = core.models.get(model);
+  const { models } = core; // others take their place when what was said no longer counts
+  const known = models.get(model);
   if (known) return known;
   const provider = providerNamed(core, model);
   const id = model.slice(provider.name.length + 1);
@@ -180,7 +170,7 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   const window = found?.window ?? core.options.settings.window;
   if (!found && !window) return undefined;
   const told = { ...found, id, ...(window && { window }) };
-  if (window) core.models.set(model, told);
+  if (window) models.set(model, told);
   return told;
 }
 

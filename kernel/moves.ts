@@ -7,7 +7,7 @@ import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePr
 import { codeOf, fault } from "./faults.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
-/** What a look at a file shows; null: it does not exist. */
+/** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
 type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
 type Row = [name: string, was: Look, is: Look];
 /** from: where each file waits until it is moved. Names are bytes, as latin1. */
@@ -17,7 +17,7 @@ const raw = (name: string): Buffer => Buffer.from(name, "latin1");
 const isFolder = (look: Look): boolean => look !== null && (look[0] & TYPE) === FOLDER;
 const isFile = (look: Look): boolean => look !== null && !isFolder(look);
 const isSame = (one: Look, two: Look): boolean =>
-  one && two ? one[0] === two[0] && one[1] === two[1] && Math.abs(one[2] - two[2]) < 1 : one === two;
+  one && two ? one[0] === two[0] && one[1] === two[1] && !(Math.abs(one[2] - two[2]) >= 1) : one === two;
 
 function lookAt(file: Buffer): Look {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });

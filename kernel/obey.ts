@@ -37,7 +37,7 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
     return fault("Stopped.", { exit: 130 });
   };
   try {
-    await until(ctx.signal, (async () => command.run(rest, ctx))(), left);
+    await until(ctx.signal, ctx.command(command.name, rest), left);
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // its progress line goes away
@@ -47,8 +47,7 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
 /** Several lines are a message, as a paste would be, unless they are for a template. */
 function commandIn(core: Core, line: string): { name: string; rest: string } {
   const found = parseCommand(line);
-  const takes = !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES;
-  return takes ? found : { name: "", rest: "" };
+  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES ? found : { name: "", rest: "" };
 }
 
 /** `/undo 2` is a command; `//x` and `/` are text. */

@@ -7,7 +7,7 @@ import { updatePrivate } from "./locks.ts";
 import { placeOf } from "./paths.ts";
 import { anyCase } from "./patterns.ts";
 import { wideness } from "./places.ts";
-import { denialOf, fitsName, judge, keptFile, keptRules, placeOfRule, type Where, whyNever } from "./rules.ts";
+import { denialOf, fitsName, isSame, judge, keptFile, keptRules, placeOfRule, type Where, whyNever } from "./rules.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { clean } from "./text.ts";
@@ -31,25 +31,21 @@ export function permissions({ rules, options }: Core): Permissions {
       const why = named.map((name) => whyNever(options, rule.kind, name)).find(Boolean);
       if (why) throw fault(`Cannot ${rule.verdict} ${rule.kind} '${clean(named.join(" "))}': ${why}.`);
       rules.push(rule);
-      if (rule.from === "project") keep((own) => [...own.filter((one) => !isSame(one, rule)), rule]);
+      keep(rule, [rule]);
     },
     drop(rule) {
       rules.splice(rules.indexOf(rule), rules.includes(rule) ? 1 : 0);
-      if (rule.from === "project") keep((own) => own.filter((one) => !isSame(one, rule)));
+      keep(rule, []);
     },
   };
 
-  /** Adds to what the file holds now: another zz may have changed it. */
-  function keep(change: (own: Rule[]) => Rule[]): void {
+  /** Changes what the file holds now: another zz may have changed it. */
+  function keep(rule: Rule, now: Rule[]): void {
     const { home, root } = options;
-    updatePrivate(keptFile(home), () => {
-      const all = keptRules(home);
-      return JSON.stringify({ ...all, [root]: change(all[root] ?? []) }, null, 2);
-    });
+    const next = (all = keptRules(home)) => ({ ...all, [root]: [...(all[root] ?? []).filter((one) => !isSame(one, rule)), ...now] });
+    if (rule.from === "project") updatePrivate(keptFile(home), () => JSON.stringify(next(), null, 2));
   }
 }
-const isSame = (one: Rule, two: Rule): boolean =>
-  (["verdict", "kind", "name", "exact", "but"] as const).every((key) => `${one[key]}` === `${two[key]}`);
 
 /** What a denial would cover, for whoever cannot judge call by call, such as the sandbox. Links are not followed. */
 function matcherOf(where: Where, kind: Kind, name: string): (asked: string) => boolean {

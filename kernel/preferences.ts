@@ -6,15 +6,15 @@ import { writePrivate } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { allProviders } from "./models.ts";
+import { firstRules } from "./rules.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
 import type { Config, Send } from "./settings.ts";
 import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongAnew, wrongOwn } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 import { isObject, type Shape, wrongIn } from "./shape.ts";
-import { byName, compare, nearest, short, tryTo, unknown } from "./text.ts";
+import { byName, compare, nearest, short, someOf, tryTo, unknown } from "./text.ts";
 
-const DRAFT = "https://json-schema.org/draft/2020-12/schema";
-const SCHEMA = "zz.config.schema.json";
+const [DRAFT, SCHEMA] = ["https://json-schema.org/draft/2020-12/schema", "zz.config.schema.json"];
 
 export const preferences = (core: Core): Preferences => ({
   list: () => list(core),
@@ -28,12 +28,15 @@ function list({ options, configs }: Core): Setting[] {
     const value = name === "providers" ? withoutKeys(options.settings.providers) : sealed(name, options.settings[name]);
     return { name, value, default: otherwise, about, owner: "zz", ...from(name, home, project?.settings) };
   });
-  const added = configs.flatMap(({ owner, value: config }) => {
-    const { section, live, defaults } = config;
-    return Object.entries(shapeOf(config).properties!).map(([key, { description: about, enum: values }]) => {
+  const added = configs.flatMap(({ owner, value: config, value: { section, live, defaults, theirs } }) => {
+    const { properties, additionalProperties: each, description: about } = shapeOf(config);
+    const by = { value: sealed(section, Object.keys(live).length ? live : undefined), ...from(section, home, theirs && { [section]: 1 }) };
+    const named = isObject(each) ? Object.fromEntries(Object.keys(live).map((key) => [key, each as Shape])) : {};
+    const rows = Object.entries({ ...named, ...properties }).map(([key, { description: about, enum: values }]) => {
       const more = { ...(about && { about }), ...(values && { values }), ...from(key, config.home, config.theirs) };
       return { name: `${section}.${key}`, value: sealed(key, live[key]), default: defaults[key], owner, ...more };
     });
+    return isObject(each) ? [{ name: section, owner, about, ...by }, ...rows] : rows;
   });
   return [...own.filter(({ name }) => name !== "$schema"), ...added].sort(byName);
 }
@@ -75,9 +78,10 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   const wrong = wrongOwn(next.home);
   const others = value === undefined ? sources.home : changed(sources.home, keys, undefined); // they may be wrong already
   const unlike = (one: Config) => key && value !== undefined && wrongIn(shapeOf(one).properties![key] ?? {}, value, name);
-  const faults = own.map((one) => (one.schema ? wrongAnew(one, others, next.home) : unlike(one)));
+  const faults = own.map(async (one) => (one.schema && (await wrongAnew(one, others, next.home))) || unlike(one));
   const refused = [wrong, ...(await Promise.all(faults))].find(Boolean);
   if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
+  firstRules({ ...options, settings: inForce(options.home, next) }); // throws at a rule that no zz could start with
   write(core, options.config ?? path.join(options.home, NAME), keys, value);
   options.sources = next;
   options.settings = inForce(options.home, next);
@@ -135,7 +139,7 @@ export function unknownSettings(core: Core): string[] {
     ...theirs.slice(0, MAX_NOTES),
     ...(more > 0 ? [`There are ${more} more such problems in '${project.file}'.`] : []),
     ...(left.length ? [refusal(project.file, left.sort())] : []),
-    ...project.sends.map(redirectNote(project.file)),
+    ...project.sends.map((send) => redirectNote(project.file, send)),
   ];
 
   /** Settings that the project may not set go to `left`. */
@@ -157,7 +161,7 @@ export function unknownSettings(core: Core): string[] {
     });
   }
 }
-const MAX_NOTES = 5;
+const [MAX_NOTES, MAX_NAMES] = [5, 10];
 /** Whether the project has plugins that are not trusted. */
 const mayCome = ({ extras }: Core): boolean => extras?.given === false && extras.files.some((name) => name.startsWith(".zz/plugins/"));
 
@@ -180,23 +184,20 @@ function notTaken(name: string, { shape, owners }: { shape: Shape; owners: Confi
   if (owners.every(({ project }) => !project)) return [name];
   const may = (key: string) => owners.some(({ project = [] }) => project === true || project.includes(key));
   const isKnown = (key: string) => shape.additionalProperties || Object.hasOwn(shape.properties!, key);
-  const keys = Object.keys(given).filter((key) => !may(key) && isKnown(key));
-  return keys.map((key) => `${name}.${key}`);
+  return Object.keys(given).flatMap((key) => (!may(key) && isKnown(key) ? `${name}.${key}` : []));
 }
 
-const redirectNote =
-  (file: string) =>
-  ({ setting, from, to }: Send): string =>
-    `Left out ${short(setting)} of '${file}': it would send what you say and your files to ${short(to)} instead of ${short(from)}. ` +
-    "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
+function redirectNote(file: string, { setting, from, to }: Send): string {
+  const why = `it would send what you say and your files to ${short(to)} instead of ${short(from)}`;
+  const ways = "/trust asks for that by itself; --base-url, --model and your own settings can say it too.";
+  return `Left out ${short(setting)} of '${file}': ${why}. ${ways}`;
+}
 
 function refusal(file: string, left: string[]): string {
-  const names = left.slice(0, MAX_NAMES).map(short).join(", ");
-  const more = left.length > MAX_NAMES ? ` and ${left.length - MAX_NAMES} more` : "";
   const why = "a project may not send data elsewhere, loosen what is asked for, or say what runs";
-  return `Cannot take ${names}${more} from '${file}': ${why}. Trust the folder (--trust, /trust), or set it in your own settings.`;
+  const names = someOf(MAX_NAMES, left, short);
+  return `Cannot take ${names} from '${file}': ${why}. Trust the folder (--trust, /trust), or set it in your own settings.`;
 }
-const MAX_NAMES = 10;
 
 function unknownKeys(shape: Shape, given: unknown, under: string, where: string): string[] {
   if (!isObject(given)) return [];

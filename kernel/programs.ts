@@ -24,12 +24,10 @@ function projectFolders(root: string): string[] {
   return found;
 }
 
-/** Whether it contains the system's folders or the person's home: those are not the project's even then. */
-const holdsSystem = (root: string): boolean => ["/usr", followLinks(os.homedir())].some((at) => isInside(root, at));
-
 /** Tells of a file, or a folder of programs, whether the project could have brought it. Links are followed, each once: for one start. */
 function judgeOf(root: string) {
-  const [folders, whole] = [projectFolders(root), holdsSystem(root)];
+  const folders = projectFolders(root);
+  const whole = ["/usr", followLinks(os.homedir())].some((at) => isInside(root, at)); // neither is the project's then
   const known = new Map<string, string>();
   const realOf = (file: string): string => known.get(file) ?? known.set(file, followLinks(file)).get(file)!;
   const isProjects = (file: string): boolean => {
@@ -60,12 +58,8 @@ export function findProgram(name: string, root: string, given = process.env.PATH
   if (!name || name.includes("\0") || (!path.isAbsolute(name) && /[\\/]/.test(name))) return undefined;
   const isAbove = (file: string) => [file, judge.realOf(file)].some((one) => isInside(path.dirname(one), root));
   const folders = path.isAbsolute(name) ? [""] : safePath(root, given, judge).split(path.delimiter).filter(Boolean);
-  for (const folder of folders)
-    for (const ending of ENDINGS) {
-      const file = path.join(folder, name + ending);
-      if (isProgram(file) && !judge.isProjects(file) && !isAbove(file)) return file;
-    }
-  return undefined;
+  const files = folders.flatMap((folder) => ENDINGS.map((ending) => path.join(folder, name + ending)));
+  return files.find((file) => isProgram(file) && !judge.isProjects(file) && !isAbove(file));
 }
 
 const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;

@@ -1,6 +1,6 @@
 // The system prompt: layers in the order of their slots, prompt files, and templates.
 import path from "node:path";
-import { keepPrompt, keepUpdates } from "./chat.ts";
+import { keepPrompt, keepStates, keepUpdates } from "./chat.ts";
 import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "./contract.ts";
 import { type Core, IDENTIFIER, inTime, note, type Owned, type TurnContext, ZZ } from "./core.ts";
 import { usage } from "./faults.ts";
@@ -127,8 +127,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     if (typeof text === "string") return fit(text.trim(), room);
     try {
       const made = text(ctx);
-      const body = made instanceof Promise ? await inTime(made) : made;
-      return fit((body ?? "").trim(), room);
+      return fit(((made instanceof Promise ? await inTime(made) : made) ?? "").trim(), room);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
       return "";
@@ -161,11 +160,11 @@ const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rul
 const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
 
 /** Prepares the prompt for a turn. What changed is attached to the message and kept, so that later requests begin the same way. */
-export async function sendUpdates(place: TurnContext): Promise<string> {
-  const { core, chat } = place;
+export async function sendUpdates(place: TurnContext, { core, chat } = place): Promise<string> {
   const { prompt, news } = await composePrompt(place);
   if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
   if (news.length) keepUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
+  keepStates(core, chat); // what plugins remember of it, in case zz is killed before the answer
   return prompt.map(({ text }) => text).join("\n\n");
 }
 

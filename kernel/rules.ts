@@ -34,6 +34,9 @@ export function firstRules(where: Where): Rule[] {
   return [...said, ...readOnly(where), ...(keptRules(home)[root] ?? [])];
 }
 
+export const isSame = (one: Rule, two: Rule): boolean =>
+  (["verdict", "kind", "name", "exact", "but", "from"] as const).every((key) => `${one[key]}` === `${two[key]}`);
+
 /** Refuses a rule that could never match: it looks in force, and is not. */
 function checkRule(where: Where, { verdict, kind, name, but, from }: Rule): void {
   for (const one of but ?? [name ?? []].flat()) {
@@ -87,13 +90,12 @@ export function judge(
 
 /** Without a rule: reading a project is allowed, except for what may hold secrets. */
 function judgeRead(where: Where, { named, target }: Asked, led: string): { verdict: "allow" | "ask"; why: string } {
-  const { root } = where;
-  const isHere = isInside(root, target);
+  const isHere = isInside(where.root, target);
   const other = isHere ? undefined : holderOf(where, target);
   if (!isHere && !other) return { verdict: "ask", why: led };
   if (isSecret(target) || isSecret(named)) return { verdict: "ask", why: "it may hold secrets" };
-  const wide = other || holderOf(where, target)?.id ? undefined : wideness(root);
-  if (wide && !isFolder(target)) return { verdict: "ask", why: `'${root}' is ${wide}, and no project` };
+  const wide = other || holderOf(where, target)?.id ? undefined : wideness(where.root);
+  if (wide && !isFolder(target)) return { verdict: "ask", why: `'${where.root}' is ${wide}, and no project` };
   return { verdict: "allow", why: other ? `reading project '${other.id}'` : "reading the project" };
 }
 

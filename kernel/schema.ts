@@ -1,6 +1,7 @@
 // The parameters of tools: JSON Schema and its short form, and whether arguments fit.
 import type { Schema, SchemaIssue, StandardSchema, Tool } from "./contract.ts";
 import { fault } from "./faults.ts";
+import { typeWords } from "./shape.ts";
 import { nearTo, tryTo } from "./text.ts";
 
 /** The JSON Schema of a tool's parameters. */
@@ -19,7 +20,7 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
   const required: string[] = [];
   const property = ([name, word]: [string, unknown]) => {
     const [, type, list, optional, description] = SHORTHAND.exec(String(word)) ?? [];
-    if (!type) throw fault(`param '${name}' has type '${word}'. ${SHORTHAND_WORDS}`);
+    if (!type) throw fault(`param '${name}' has type '${word}'. Use string, number, integer or boolean, with [] and ? as needed.`);
     if (!optional) required.push(name);
     return [name, { ...(list ? { type: "array", items: { type } } : { type }), ...(description && { description }) }];
   };
@@ -28,7 +29,6 @@ export function toJsonSchema(params: Schema | undefined): Record<string, unknown
 }
 const SCHEMA_WORD = /^((any|one|all)Of|items|prefixItems|enum|const|not|pattern|format|default|m(in|ax)\w*|\$\w+)$/; // typebox schemas too
 const SHORTHAND = /^(string|number|integer|boolean)(\[\])?(\?)?(?: (.*))?$/s;
-const SHORTHAND_WORDS = "Use string, number, integer or boolean, with [] and ? as needed.";
 
 /** The same for a tool, whose arguments must be an object or one of several. */
 export function parametersOf({ name, params }: Pick<Tool, "name" | "params">): Record<string, unknown> {
@@ -42,30 +42,30 @@ const takesObject = ({ type, properties, $ref, anyOf, oneOf, allOf }: any): bool
 /** The value as the schema returns it, or what is wrong with it, in the schema's words. */
 export async function check(schema: Schema | undefined, given: unknown): Promise<{ value?: any; wrong?: string }> {
   const json = tryTo(() => toJsonSchema(schema)) ?? {};
-  const naming = (message: string, path: readonly unknown[]) => {
+  const told = (path: readonly unknown[], colon: string, message: string) => {
     const words = wordsAt(json, path);
+    const value = path.reduce<any>((inner, key) => inner?.[key as string], given);
     const said = words?.some((word) => !message.includes(word)) ? `must be one of ${words.join(", ")}` : message;
-    return (
-      said +
-      nearTo(
-        words,
-        path.reduce<any>((value, key) => value?.[key as string], given),
-      )
-    );
+    return `${path.join(".") || "it"}${colon} ${said}${nearTo(words, value)}`;
   };
   if (schema && "~standard" in schema) {
     const checked = await (schema as StandardSchema)["~standard"].validate(given);
     if ("value" in checked) return checked;
-    const told = ({ path = [], message }: SchemaIssue) => `${path.join(".") || "arguments"}: ${naming(message, path)}`;
-    return { wrong: checked.issues.map(told).join("; ") };
+    return { wrong: checked.issues.map(({ path = [], message }: SchemaIssue) => told(path, ":", message)).join("; ") };
   }
   const { Errors } = await import("typebox/schema");
   const value = withDefaults(toJsonSchema(schema), given);
   const [ok, errors] = Errors(json, value);
   if (ok) return { value };
-  const told = ({ instancePath: at, message }: (typeof errors)[number]) =>
-    `${at.slice(1) || "arguments"} ${naming(message, at.split("/").slice(1))}`;
-  return { wrong: [...new Set(errors.map(told))].join("; ") };
+  const own = errors.filter(({ keyword }) => keyword !== "additionalProperties"); // each of these has an error of its own
+  const faults = own.map((error) => told(error.instancePath.split("/").slice(1), "", inWords(error)));
+  return { wrong: [...new Set(faults)].join("; ") };
+}
+
+function inWords({ keyword, params, message }: { keyword: string; params: any; message: string }): string {
+  if (keyword === "type") return `must be ${[params.type].flat().map(typeWords).join(" or ")}`;
+  if (keyword === "required") return `needs '${params.requiredProperties.join("', '")}'`;
+  return keyword === "boolean" ? "is not known" : message;
 }
 
 /** The values that a schema lists at a place, if it does. */

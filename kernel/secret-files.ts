@@ -56,6 +56,5 @@ const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu;
 
 /** The absolute paths of the person's credentials: the sandbox hides all of them. */
 export function credentials(home: string = os.homedir()): string[] {
-  const names = [...PLACES.map((place) => CASES[place] ?? place), ...AT_HOME];
-  return [...names.map((name) => path.join(home, name)), ...SYSTEM];
+  return [...[...PLACES.map((place) => CASES[place] ?? place), ...AT_HOME].map((name) => path.join(home, name)), ...SYSTEM];
 }

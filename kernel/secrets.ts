@@ -1,11 +1,11 @@
 import fs from "node:fs";
 import path from "node:path";
-import { asFault } from "./faults.ts";
-import { textOf, tryTo } from "./text.ts";
+import { sentenceOf } from "./faults.ts";
+import { partsOf, textOf, tryTo } from "./text.ts";
 
 /** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
 export const reason = (error: unknown): string =>
-  veil(asFault(error).message)
+  veil(sentenceOf(error))
     .split(/\n {4}at |\nRequire stack:/)[0]!
     .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
 
@@ -111,14 +111,11 @@ export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): v
 }
 
 function add(value: string, instead: string, loose: boolean): void {
-  const before = known.get(value);
-  if (before && (loose || !before.loose)) return;
   const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
-  const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64];
-  for (const form of forms) {
-    known.set(form, { instead, loose });
-    longest = Math.max(longest, form.length);
-  }
+  const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64].flatMap(partsOf);
+  if (loose ? known.has(forms[0]!) : known.get(forms[0]!)?.loose === false) return;
+  for (const form of forms) known.set(form, { instead, loose });
+  longest = Math.max(longest, ...forms.map((form) => form.length));
   firm = all = undefined;
 }
 
@@ -147,8 +144,7 @@ export function secretFinder(): (piece: string) => boolean {
 
 export function isVeiled(text: string): boolean {
   if (!known.size && !values.size) return false;
-  firm ??= patternOf(false);
-  return text.search(firm) >= 0;
+  return text.search((firm ??= patternOf(false))) >= 0;
 }
 
 /** Veils every text in plain data; returns the same object if there is nothing to veil. */

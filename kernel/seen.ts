@@ -1,5 +1,5 @@
 // Which lines of files the model was shown, and where zz's own changes have moved them.
-import type { Moved, Span } from "./contract.ts";
+import type { Message, Moved, Span } from "./contract.ts";
 import type { LiveChat } from "./core.ts";
 import { hashOf, hashOfState, type State } from "./disk.ts";
 
@@ -7,7 +7,7 @@ import { hashOf, hashOfState, type State } from "./disk.ts";
 export interface Seen {
   hash: string; // of the text that has these lines
   lines: Span[]; // shown lines, by their numbers in that text
-  round?: object | undefined; // the reply in which `moved` happened
+  round: Message | undefined; // the reply whose calls showed it last, or changed it
   moved: Moved[]; // what the model could not know when it made the calls of that round
 }
 
@@ -15,28 +15,28 @@ const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
 
 /** The reply whose calls are running; their effects are unknown to it. Undefined between rounds. */
-const roundOf = ({ phase, messages }: LiveChat): object | undefined =>
+const roundOf = ({ phase, messages }: LiveChat): Message | undefined =>
   phase === "executing_tools" ? messages.findLast(({ role }) => role === "assistant") : undefined;
 
 export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
   seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
 
 export function showLines(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
-  const seen = chat.seen.get(file);
-  const round = roundOf(chat);
-  if (seen?.hash === hash) seen.lines.push(...lines);
-  else if (lines.length) chat.seen.set(file, { hash, lines: [...lines], round, moved: round ? [EVERYTHING] : [] });
+  const [seen, round] = [chat.seen.get(file), roundOf(chat)];
+  const known = seen?.hash === hash ? { lines: seen.lines, moved: movedNow(chat, seen) } : { lines: [], moved: round ? [EVERYTHING] : [] };
+  if (lines.length) chat.seen.set(file, { ...known, hash, round, lines: [...known.lines, ...lines] });
 }
 
-/** After zz changed files: what the model still knows of each, and where its lines are now. */
-export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>): void {
+/** After zz changed files: what the model still knows of each, and where its lines are now. wrote: whether it knows what is new. */
+export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>, wrote: boolean): void {
   const round = roundOf(chat);
   const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
   for (const [file, { before, after }] of held) {
     const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
     const seen = known.get(from?.[0] ?? file);
-    chat.seen.delete(file);
-    if (!after) continue;
+    const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again
+    if (!isLost) chat.seen.delete(file);
+    if (!after || isLost) continue;
     const hash = hashOf(after.bytes);
     if (from && seen?.hash === hash) chat.seen.set(file, seen);
     else if (!before && !from) chat.seen.set(file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
@@ -47,9 +47,8 @@ export function followChanges(chat: LiveChat, held: Map<string, { before: State;
     const isKnown = seen?.hash === hashOfState(before);
     const move = moveOf(linesOf(before), linesOf(after));
     const shifted = isKnown ? seen.lines.flatMap((span) => (move ? around(span, move) : [span])) : [];
-    const fresh: Span[] = move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
-    const moved = isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING];
-    return { lines: [...shifted, ...fresh], moved };
+    const fresh: Span[] = wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
+    return { lines: [...shifted, ...fresh], moved: isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING] };
   }
 }
 
@@ -57,8 +56,7 @@ const linesOf = ({ bytes }: NonNullable<State>): string[] => bytes.toString("lat
 
 /** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
 function moveOf(before: string[], after: string[]): Moved | undefined {
-  const [n, m] = [before.length, after.length];
-  const least = Math.min(n, m);
+  const [n, m, least] = [before.length, after.length, Math.min(before.length, after.length)];
   let [head, tail] = [0, 0];
   while (head < least && before[head] === after[head]) head++;
   while (tail < least && before[n - 1 - tail] === after[m - 1 - tail]) tail++;

@@ -29,8 +29,7 @@ export const isOwn = (name: string): boolean => Object.hasOwn(SETTINGS, name);
 /** A project may choose among the models of the person's provider; with any other, its files would go elsewhere. */
 export function isKnown(model: unknown, { model: chosen, models }: Settings): boolean {
   const provider = (name: unknown) => String(name).split("/")[0];
-  const own = [chosen, ...Object.values(models ?? {})].filter((name) => name !== undefined);
-  return own.some((name) => provider(name) === provider(model));
+  return [chosen, ...Object.values(models ?? {})].filter((name) => name !== undefined).some((name) => provider(name) === provider(model));
 }
 
 /** A project may lower a limit (0: no limit), but not so far that nothing could be done. */

@@ -1,12 +1,12 @@
 // Settings: read, checked and merged, from the home and from the project.
 import fs from "node:fs";
 import path from "node:path";
-import { type Awaitable, KINDS, type Rules, type Schema, type Settings } from "./contract.ts";
+import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "./contract.ts";
 import { type Core, emit, note, type Options } from "./core.ts";
 import { fileFault } from "./disk.ts";
 import { codeOf, usage } from "./faults.ts";
 import { say } from "./io.ts";
-import { firstRules } from "./rules.ts";
+import { firstRules, isSame, keptFile } from "./rules.ts";
 import { check, toJsonSchema } from "./schema.ts";
 import { learn, learnData, reason } from "./secrets.ts";
 import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
@@ -75,6 +75,7 @@ export function settings({ home, root, config, brought }: From): { settings: Set
   const homes = [path.join(home, NAME), config ?? []].flat();
   const own = ownSettings(homes.at(-1)!, config);
   const project = root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
+  if (project) withoutWrongRules(project, home, root!);
   const sources = { home: own, ...(project && { project }) };
   return { settings: inForce(home, sources), sources };
 }
@@ -126,6 +127,16 @@ function projectSettings(root: string, homes: string[], own: Settings, yes: Yes)
   } catch (error) {
     const words = fileFault("read", "", error).message.slice("Cannot read '': ".length).replace(/\.$/, "");
     return passOver(codeOf(error) ? words : `not JSON (${short(whereNot(error))})`);
+  }
+}
+
+/** Without rules that no zz could start with. */
+function withoutWrongRules({ settings, file, faults }: Project, home: string, root: string): void {
+  try {
+    firstRules({ home, root, settings: { permissions: (settings as Settings).permissions! } });
+  } catch (error) {
+    delete settings.permissions;
+    faults.push(`${reason(error)} This is in '${file}', whose permissions are ignored.`);
   }
 }
 
@@ -274,26 +285,31 @@ export async function configure(core: Core, act: () => Promise<void>): Promise<v
   const before = told();
   await act();
   const names = [...new Set([...before.keys(), ...told().keys()])].filter((name) => before.get(name) !== told().get(name));
+  if (names.length) core.models = new Map(); // what providers say may depend on them
   if (names.length) await emit(core, "configured", { names: names.sort() });
 }
 
 /** Reads everything again, after a change of trust or of a file. */
-export const rereadSettings = (core: Core): Promise<void> =>
+export const reread = (core: Core): Promise<void> =>
   configure(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
-    Object.assign(options, settings({ ...options, brought }));
+    const next = { ...options, ...settings({ ...options, brought }) };
+    const [was, is] = [core.first, firstRules(next)]; // it throws if they cannot be used, and nothing is changed yet
+    Object.assign(options, next);
+    core.first = is;
     for (const { value } of configs) await fill(value, sourcesOf(options), (fault) => say(io, fault));
-    const added = rules.filter(({ from, but }) => from === "answer" || (from === "flag" && but)); // --only-write is a plugin's
-    rules.splice(0, rules.length, ...firstRules(options), ...added);
+    const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
+    const left = rules.filter((rule) => !has(was, rule) || has(is, rule)); // what this session added stays, what it dropped stays away
+    rules.splice(0, rules.length, ...left, ...is.filter((rule) => !has(was, rule) && !has(left, rule)));
   });
 
-/** Reads the settings again if a file changed. If one cannot be used, that is reported and the old ones stay. */
+/** Reads the settings again if a file, the kept rules or the trust changed. What cannot be used is reported; the old ones stay. */
 export async function renewSettings(core: Core): Promise<void> {
   const { home, root, config = path.join(home, NAME), sources } = core.options;
   const before = core.settingsStamps;
-  core.settingsStamps = [config, keysFile(home), path.join(root, ".zz", NAME)].map((file) => tryTo(() => stampOf(file))).join();
-  if (sources && before !== undefined && before !== core.settingsStamps)
-    await rereadSettings(core).catch((error) => note(core, reason(error)));
+  const stamps = [config, keysFile(home), path.join(root, ".zz", NAME), keptFile(home)].map((file) => tryTo(() => stampOf(file)));
+  core.settingsStamps = [...stamps, core.extras?.given, core.extras?.agreed].join();
+  if (sources && before !== undefined && before !== core.settingsStamps) await reread(core).catch((error) => note(core, reason(error)));
 }
 
 function filled(config: Config, home: Config["home"], theirs: Config["theirs"]): Config {
@@ -318,15 +334,15 @@ export async function wrongAnew({ section, schema, defaults }: Config, ...settin
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */
 export function shapeOf({ defaults, schema }: Config): Shape {
-  const told: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
-  const shape = (key: string, value: unknown) =>
-    told.properties?.[key] ?? (value == null ? {} : { type: Array.isArray(value) ? "array" : typeof value });
-  const known = Object.entries(defaults).map(([key, value]) => [key, { ...shape(key, value), default: value }]);
+  const { properties: own = {}, ...told }: Shape = (schema && tryTo(() => toJsonSchema(schema))) || {};
+  const typed = (value: unknown, { description, ...more }: Shape = {}) =>
+    value == null || Object.keys(more).length ? more : { type: Array.isArray(value) ? "array" : typeof value };
+  const known = Object.entries(defaults).map(([key, value]) => [key, { ...own[key], ...typed(value, own[key]), default: value }]);
   const required = told.required?.filter((key) => !Object.hasOwn(defaults, key)) ?? [];
   return {
     type: "object",
     ...told,
-    properties: { ...told.properties, ...Object.fromEntries(known) },
+    properties: { ...own, ...Object.fromEntries(known) },
     additionalProperties: told.additionalProperties ?? !schema,
     ...(told.required && { required }),
   };

@@ -47,6 +47,7 @@ const TYPES: Record<string, [words: string, is: (value: unknown) => boolean]> = 
   array: ["an array", Array.isArray],
   function: ["a function", (value) => typeof value === "function"],
 };
+export const typeWords = (type: string): string => TYPES[type]?.[0] ?? type;
 
 /** What a JSON Schema is. */
 export const JSON_SCHEMA: Shape = registered.json;
@@ -84,8 +85,7 @@ export function wrongIn(shape: Shape, value: unknown, at: string): string | unde
 
 /** Checks without looking into objects. */
 export function fits(shape: Shape, value: unknown): boolean {
-  const { type, anyOf, items, minLength = 0, minimum = -Infinity, exclusiveMinimum = -Infinity } = shape;
-  const { maximum = Number.POSITIVE_INFINITY } = shape;
+  const { type, anyOf, items, minLength = 0, minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity } = shape;
   if (anyOf) return anyOf.some((one) => !wrongIn(one, value, ""));
   if (shape.enum) return shape.enum.includes(value);
   if ("const" in shape) return value === shape.const;
@@ -101,9 +101,8 @@ function must({ type = "", anyOf, enum: values, const: only, items, minimum, max
   if (only !== undefined) return JSON.stringify(only);
   if (items) return `an array of ${items.type}s`;
   const [words = "something else"] = TYPES[type] ?? [];
-  const most = maximum === undefined ? "" : ` up to ${maximum}`;
-  if (minimum === 0 || exclusiveMinimum === 0) return words.replace(/^a /, "a positive ") + most;
-  return maximum === undefined ? words : `${words} from ${minimum ?? 0} to ${maximum}`;
+  const [least, most] = [minimum === undefined ? "" : ` from ${minimum}`, maximum === undefined ? "" : ` up to ${maximum}`];
+  return (exclusiveMinimum === 0 ? words.replace(/^a /, "a positive ") : words) + least + most;
 }
 
 /** The name that was probably meant. */

@@ -77,7 +77,7 @@ function sizeOf(delta: Delta): number {
 
 /** A server's token counts, if they are numbers. */
 function counted({ input, output, cached, written }: Partial<Usage>): Usage {
-  const number = (value: unknown) => (Number.isFinite(value) ? (value as number) : 0);
+  const number = (value: unknown) => (Number.isFinite(value) ? Math.max(0, value as number) : 0);
   const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
   return { input: number(input), output: number(output), ...Object.fromEntries(more) };
 }
@@ -234,8 +234,7 @@ export function splitThinking(text: string): { text: string; thinking: string } 
 
 /** Whether a text ends inside of a code fence or inline code. */
 function isQuoted(before: string): boolean {
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  return before.split("```").length % 2 === 0 || line.split("`").length % 2 === 0;
+  return before.split("```").length % 2 === 0 || before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0;
 }
 
 /** Sends a request. Network errors and refusals become sentences in the server's own words, with a hint if it is a provider's. */

@@ -9,6 +9,10 @@ export const byName = (a: { name: string }, b: { name: string }): number => comp
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 
+/** The first of these names, and how many more there are. */
+export const someOf = <T>(max: number, all: T[], nameOf = (one: T) => `${one}`): string =>
+  all.slice(0, max).map(nameOf).join(", ") + (all.length > max ? ` and ${all.length - max} more` : "");
+
 export const CHARS_PER_TOKEN = 4; // roughly
 
 /** The head and the tail of a text that is too long, with a marker between. */
@@ -54,7 +58,7 @@ export const entriesOf = (folder: string): string[] => tryTo(() => fs.readdirSyn
 /** Changes whenever the file does; "" if it does not exist. */
 export function stampOf(file: string): string {
   const stat = tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
-  return stat ? `${stat.mtimeMs} ${stat.size} ${stat.ino}` : "";
+  return stat ? `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}` : "";
 }
 
 /** Whether a path is that folder or inside of it. Both are absolute and without links. */
@@ -123,3 +127,9 @@ export function nearTo(values: readonly unknown[] = [], value: unknown): string 
 
 /** A name, shortened for messages: a file may contain very long ones. */
 export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g, " ");
+
+/** Equal parts that a pattern can hold, which finds some of them in a text that is cut. V8 takes about 30,000 characters in a row. */
+export function partsOf(text: string): string[] {
+  const size = Math.ceil(text.length / Math.ceil(text.length / 1_000));
+  return text.match(new RegExp(`[^]{1,${size}}`, "g"))!;
+}

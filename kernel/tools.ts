@@ -2,8 +2,7 @@
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
-import { fileFault } from "./disk.ts";
-import { errnoSentence, fault, usage } from "./faults.ts";
+import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";
 import { deadline, until } from "./limits.ts";
@@ -39,17 +38,14 @@ export async function runCall(place: TurnContext, call: Call, inner = false): Pr
   const given = await around(place, "call", call, run).catch((error): Result => {
     if (ctx.signal.aborted) return { text: "[interrupted]", failed: true };
     if (showsTraces(core)) note(core, String((error as Error)?.stack));
-    const { syscall = "", path }: NodeJS.ErrnoException = Object(error);
-    const isDisk = path && /^\w+$/.test(syscall) && errnoSentence(error);
-    return { text: isDisk ? fileFault(syscall, path, error).message : reason(error), failed: true };
+    return { text: reason(error), failed: true };
   });
   const result = withoutSecrets(given);
   const tool = findTool(core, call.name);
   const width = core.io.stderr.columns ?? 80;
   const isShown = !result.failed || (!result.refused && result.data !== undefined);
   const shown = isShown ? tryTo(() => tool?.render?.(result, width, call.args)) : undefined;
-  const ms = Math.round(now() - started);
-  await emit(core, "called", { call, result, ms, ...(shown && { shown }), ...(inner && { inner }) });
+  await emit(core, "called", { call, result, ms: Math.round(now() - started), ...(shown && { shown }), ...(inner && { inner }) });
   return result;
 }
 

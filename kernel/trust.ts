@@ -50,8 +50,7 @@ export function projectExtras({ root, home }: Where, before?: ProjectExtras): Pr
     bytes += stat.size;
     if (Object.keys(hashes).length >= MAX_FILES || bytes > MAX_BYTES) throw fault("there is too much in .zz/ to look at");
     stamps[name] = `${stat.mtimeMs} ${stat.ctimeMs} ${stat.size} ${stat.ino}`;
-    const known = before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined;
-    hashes[name] = known ?? hashOf(fs.readFileSync(at));
+    hashes[name] = (before?.stamps[name] === stamps[name] ? before.hashes[name] : undefined) ?? hashOf(fs.readFileSync(at));
   }
 }
 

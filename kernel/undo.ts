@@ -8,7 +8,7 @@ import { alike, hashOfState, putAll, putFault, type State, type Step, standing, 
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
-import { tryTo, visible } from "./text.ts";
+import { someOf, tryTo, visible } from "./text.ts";
 
 /** For use outside of a conversation: the named session, or the last one of this folder with changes. */
 export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
@@ -42,7 +42,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
     for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
       file = typeof one === "string" ? one : one.path;
       const own = picked.filter((change) => change.path === one);
-      const step = typeof one === "string" ? await stepOf(way, one, own) : await moveStepOf(way, one, known);
+      const step = typeof one === "string" ? await stepOf(way, one, own) : await moveStepOf(way, one, known, steps);
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
@@ -51,7 +51,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
     throw putFault(verb, (file) => named(way, file), error, file);
   }
   for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
-  const text = `${way.back ? "Undone" : "Redone"}: ${picked.map((change) => `${didOf(change)} ${named(way, change.path)}`).join(", ")}.`;
+  const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
   return { text, data: paths.map((file) => shortName(core.options, file)) };
 }
@@ -60,8 +60,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
 function toUndo({ core, changes }: Way, what: string): number[][] {
   const open = changes.filter((change) => !change.undone);
   const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
-  const last = open.at(-1);
-  if (what === "turn") return last ? [of(({ turn }) => turn === last.turn)] : [];
+  if (what === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
   if (/^\d+$/.test(what)) {
     const groups = [...new Set(open.map(({ group }) => group))].reverse().slice(0, Number(what));
     return groups.map((group) => of((change) => change.group === group));
@@ -84,9 +83,8 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   const [first, last] = [own[0]!, own.at(-1)!];
   const then = last.modes[back ? 0 : 1];
   const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
-  const mode = isKept ? from.mode : then;
   const isGone = (back ? last.was : last.is) === null;
-  const to = isGone ? undefined : { bytes: bytesOf(way.changes, last)[back ? 0 : 1], mode };
+  const to = isGone ? undefined : { bytes: bytesOf(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
   if (expected) return alike(from, to) ? undefined : { file, from, to };
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
   if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
@@ -97,12 +95,19 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
 }
 
-async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, known: Map<string, any>): Promise<Step | string> {
+async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, known: Map<string, any>, before: Step[]) {
   const { core, back } = way;
   const moves = keptMoves(sessionsFolder(core.options.home), name);
   const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
   if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
-  const some = (names: string[]) => `'${visible(`${names[0]}`)}'${names.length > 1 ? ` and ${names.length - 1} more` : ""}`;
+  const some = (names: string[]) => someOf(1, names, (name) => `'${visible(name)}'`);
+  const raw = (file: string) => Buffer.from(file).toString("latin1"); // names are bytes
+  const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
+  for (const { path: at, was, is, moves: many } of way.changes) {
+    const [row, last] = [many ? undefined : rows.get(raw(at)), before.findLast((one) => one.file === at)];
+    const state = row === undefined || known.has(row) ? undefined : last ? last.to : tryTo(() => standing(at));
+    if (state && [was, is].includes(hashOfState(state))) known.set(row!, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+  }
   const { changed, missing } = changedSince(moves, back, known);
   if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
   const why = `${cannot} ${some(changed)} changed since.`;

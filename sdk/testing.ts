@@ -204,7 +204,8 @@ function person(kit: Kit, answer: "yes" | "no" | Ask): Pick<Core, "ask" | "secre
   const asked = async (question: string, keys?: string) => {
     kit.questions.push(question);
     await emit(kit.core, "asked", { question });
-    return typeof answer === "function" ? answer(question, keys) : keys === undefined ? "" : answer;
+    const said = typeof answer === "function" ? answer(question, keys) : keys === undefined ? "" : answer;
+    return Promise.resolve(said).finally(() => emit(kit.core, "resumed", { ms: 0 }));
   };
   return {
     async ask(question, keys) {

@@ -3,7 +3,7 @@ import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
-export { codeOf, errnoSentence, fault, usage } from "../kernel/faults.ts";
+export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export {
   byName,
@@ -15,6 +15,7 @@ export {
   isInside,
   jsonOrText,
   nearest,
+  partsOf,
   plural,
   repositoryTop,
   shorten,
@@ -27,9 +28,11 @@ export {
 } from "../kernel/text.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export { deltasOf } from "./events.ts";
+export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
+export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
-export { clip, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
+export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
 /** How a picker of @inquirer/prompts tells its keys: Escape leaves each of zz's. */
 export const pickerTheme = {

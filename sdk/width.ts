@@ -76,6 +76,10 @@ function partsOf(word: string): string[] {
 /** The columns of the person's terminal; 80 without one. */
 export const terminalColumns = ({ stderr }: Pick<PluginIo, "stderr"> = process): number => stderr.columns || 80;
 
+/** Erases from the cursor's row on, the cursor being at its beginning. As one order, tmux takes it for clearing the whole screen if that is
+ * the first row, and copies all of it into what scrolled away. */
+export const ERASE_BELOW = "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8";
+
 /** Whether the terminal rewraps the line at its cursor when it is resized; others keep the rows, and the cursor in its row. */
 export function rewrapsLines(env: NodeJS.ProcessEnv | PluginIo["variable"]): boolean {
   const of = typeof env === "function" ? env : (name: string) => env[name];

@@ -1,0 +1,168 @@
+// A list to choose from, as high as the terminal has room for. It is drawn again when the terminal is resized.
+import type { Interface } from "node:readline";
+import { styleText } from "node:util";
+import type { PluginIo } from "../kernel/contract.ts";
+import { rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
+
+const { getBuiltinModule: builtin } = process;
+const MAX_ROWS = 10;
+const MIN_ROWS = 3; // with fewer, the help and the descriptions give theirs to the list
+const TYPED_COLUMNS = 16; // that many may be typed without a row of its own
+const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms
+const nextRound = () => new Promise((resolve) => setImmediate(resolve));
+const ESCAPE = { escapeCodeTimeout: 50 } as object as Interface; // ms: what follows Escape later is a key of its own
+
+export interface PickerRow<T> {
+  value: T;
+  name: string;
+  short?: string; // shown once it is chosen
+  description?: string; // shown while it is selected
+}
+export interface Picker<T> {
+  message: string;
+  source(term: string): readonly PickerRow<T>[]; // the rows for what was typed; "": all
+  selected?: T | undefined; // at first
+  signal?: AbortSignal | undefined; // takes it away
+}
+
+/** Lets the person choose a row. Undefined if they left, with Escape, Ctrl+C or Ctrl+D: then nothing of it stays. */
+export async function pickRow<T>(io: PluginIo, picker: Picker<T>): Promise<T | undefined> {
+  const stdin = io.stdin as NodeJS.ReadStream;
+  const state: State<T> = { term: "", selected: picker.selected, typed: [], feed: () => {} };
+  const onData = (bytes: Buffer) => state.feed(bytes);
+  stdin.setRawMode?.(true);
+  stdin.on("data", onData).resume();
+  try {
+    await nextRound(); // keys typed before do not count as an answer
+    for (;;) {
+      const chosen = await draw(io, picker, state);
+      if (chosen !== RESIZED) return chosen;
+    }
+  } finally {
+    stdin.off("data", onData).pause();
+    stdin.setRawMode?.(false);
+  }
+}
+
+const RESIZED = Symbol();
+interface State<T> {
+  term: string;
+  selected: T | undefined;
+  typed: Buffer[]; // between a change of the window and the next drawing
+  feed(bytes: Buffer): void;
+}
+
+/** Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the list was erased. */
+async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promise<T | undefined | typeof RESIZED> {
+  const { search } = await import("@inquirer/prompts");
+  const [{ PassThrough }, { emitKeypressEvents }] = [builtin("node:stream"), builtin("node:readline")]; // slow to load
+  const stderr = io.stderr as NodeJS.WriteStream;
+  const layout = layoutOf(io, picker, state.term);
+  const { term, selected } = state;
+  const config = {
+    ...{ message: layout.message.join("\n"), pageSize: layout.rows, ...listOf(picker, state, layout) },
+    ...(term && { initialValue: term }),
+    ...(selected !== undefined && { default: selected }),
+  };
+  const over = new AbortController();
+  let [isResized, timer]: [boolean, NodeJS.Timeout?] = [false];
+  let isDrawn = true; // what the picker writes is shown
+  const leave = () => {
+    isDrawn = false;
+    over.abort();
+  };
+  const resized = () => {
+    isDrawn = false; // it would be for the old window
+    state.feed = (bytes) => void state.typed.push(bytes);
+    clearTimeout(timer);
+    timer = setTimeout(() => over.abort((isResized = true)), SETTLED_MS);
+  };
+  const output = Object.create(stderr, {
+    end: { value: () => {} }, // the terminal outlives the picker
+    write: { value: (text: string) => !isDrawn || stderr.write(text) },
+  }) as NodeJS.WriteStream;
+  const input = new PassThrough();
+  emitKeypressEvents(input, ESCAPE);
+  input.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
+    if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leave();
+  });
+  stderr.on("resize", resized);
+  picker.signal?.addEventListener("abort", leave);
+  if (picker.signal?.aborted) leave();
+  if (isDrawn && layout.above.length) stderr.write(`${layout.above.join("\n")}\n`);
+  try {
+    const chosen = search(config, { input, output, signal: over.signal });
+    void nextRound().then(() => {
+      if (isDrawn) state.feed = (bytes) => void input.write(bytes);
+      if (isDrawn) state.typed.splice(0).forEach(state.feed);
+    });
+    return await chosen;
+  } catch (error) {
+    if (!/^(ExitPromptError|AbortPromptError)$/.test((error as Error).name)) throw error;
+    if (!isDrawn) erase(io, layout, state.term);
+    return isResized ? RESIZED : undefined;
+  } finally {
+    clearTimeout(timer);
+    stderr.off("resize", resized);
+    picker.signal?.removeEventListener("abort", leave);
+  }
+}
+
+/** The rows and the words around them, and which row is selected: the picker tells that only by drawing it. */
+function listOf<T>({ source: rowsFor }: Picker<T>, state: State<T>, { isLow, rows: room, columns, all }: Layout<T>) {
+  let rows = all;
+  const source = (term = "") => {
+    state.term = term;
+    rows = rowsFor(term);
+    return rows.map(({ description, ...row }) => (isLow || !description ? row : { ...row, description }));
+  };
+  const highlight = (text: string) => {
+    const row = rows.find(({ name }) => text.slice(2) === name);
+    if (row) state.selected = row.value;
+    return styleText("cyan", text);
+  };
+  const keysHelpTip = () => {
+    const choices = `${all.length} choices`;
+    const count = rows.length < all.length ? `${rows.length} of ${choices}` : all.length > room ? choices : "";
+    const keys = rows.length ? ["↑↓ navigate", "⏎ select"] : [];
+    const helps = [[count, ...keys, "esc leave"], [count, ...keys.slice(1), "esc leave"], [count, "esc leave"], [count]];
+    const texts = helps.map((parts) => parts.filter(Boolean).join(" · "));
+    return isLow ? "" : (texts.find((text) => width(text) < columns) ?? "");
+  };
+  const error = () => styleText("red", "> Nothing matches.");
+  return { source, theme: { style: { highlight, keysHelpTip, error } } };
+}
+
+interface Layout<T> {
+  above: string[]; // rows of the message that do not fit into the window
+  message: string[];
+  rows: number; // of the list
+  isLow: boolean;
+  columns: number;
+  all: readonly PickerRow<T>[];
+}
+
+function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
+  const columns = terminalColumns(io);
+  const height = (io.stderr as NodeJS.WriteStream).rows || 24;
+  const all = picker.source("");
+  const lines = wrap(picker.message, columns - 3);
+  const message = lines.slice(-Math.max(1, height - MIN_ROWS - 3));
+  const head = headRows(message, columns, width(term) + TYPED_COLUMNS);
+  const described = Math.max(...all.map(({ description = "" }) => Math.ceil(width(description) / columns)), 0);
+  const isLow = height - head - described - 2 < MIN_ROWS;
+  const rows = Math.min(Math.max(height - head - (isLow ? 0 : described + 2), 1), MAX_ROWS);
+  return { above: lines.slice(0, lines.length - message.length), message, rows, isLow, columns, all };
+}
+
+/** The rows of the message, with its mark and so many columns typed after it. */
+const headRows = (message: string[], columns: number, typed: number): number =>
+  message
+    .map((line, i) => width(line) + (i ? 0 : 2) + (i === message.length - 1 ? 1 + typed : 0))
+    .reduce((sum, taken) => sum + Math.floor(taken / columns) + 1, 0);
+
+/** Erases the list from the row in which it begins by now; the cursor stands after what was typed. */
+function erase<T>(io: PluginIo, { message, columns }: Layout<T>, term: string): void {
+  const above = headRows(message, rewrapsLines(io.variable) ? terminalColumns(io) : columns, width(term)) - 1;
+  io.stderr.write(`${above ? `\x1b[${above}A` : ""}\r\x1b[J\x1b[?25h`);
+}

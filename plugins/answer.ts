@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Message, Programs, Zz } from "zz";
-import { plural, visible } from "zz/text";
+import { plural, visible, writeWhole } from "zz/text";
 
 const MAX_OSC_BYTES = 74_994; // terminals ignore longer texts
 
@@ -169,7 +169,7 @@ async function writeOutside(file: string, text: string, { ask, note }: Ctx): Pro
     if ((await ask(`${file} already exists. Overwrite it? [y/N] `, "yn")) !== "y")
       return void note("Nothing was written.");
   }
-  fs.writeFileSync(file, text);
+  writeWhole(file, text);
   return "outside";
 }
 

@@ -2,7 +2,7 @@
 import { appendFileSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
-import { codeOf, usage } from "zz/text";
+import { codeOf, errnoSentence, usage } from "zz/text";
 
 const WHY: Record<string, string> = {
   ENOENT: "no such file or folder. Name a file in a folder that is there.",
@@ -24,7 +24,7 @@ export default (zz: Zz) => {
       try {
         appendFileSync(file, "", { mode: 0o600 });
       } catch (error) {
-        const why = WHY[codeOf(error)] ?? `${(error as Error).message}.`;
+        const why = WHY[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`);
         throw usage(`Cannot write the audit to '${value}': ${why}`);
       }
     },

@@ -52,10 +52,14 @@ const inForce = ({ value, default: otherwise }: Setting): string =>
   value === undefined && otherwise !== undefined ? `not set (${shown(otherwise)})` : shown(value);
 
 function table(settings: Setting[], room: number): string {
-  const rows = settings.map((setting) => {
-    const { name, about = "" } = setting;
-    return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;
-  });
+  const names = new Set(settings.map(({ name }) => name));
+  const isPart = ({ name }: Setting) => name.includes(".") && names.has(name.split(".")[0]!); // its section has a row
+  const rows = settings
+    .filter((setting) => !isPart(setting))
+    .map((setting) => {
+      const { name, about = "" } = setting;
+      return [`${signOf(setting)} ${name}`, inForce(setting), about] as const;
+    });
   const isNarrow = room < 60; // no room for what they are about; a name is typed, so it stays whole before its value does
   const first = Math.min(Math.max(...rows.map(([name]) => width(name))), isNarrow ? room - 8 : Math.floor(room * 0.55));
   const second = Math.min(Math.max(...rows.map(([, value]) => width(value))), isNarrow ? room - first - 2 : 22);
@@ -66,8 +70,8 @@ function table(settings: Setting[], room: number): string {
   const lines = rows.map(([name, value, about]) =>
     clip(`${cell(name, first)}  ${cell(value, second)}  ${isNarrow ? "" : about}`.trimEnd(), room),
   );
-  const projectLegend = settings.some((setting) => signOf(setting) === "+") ? ", + changed by the project" : "";
-  return [...lines, `* changed${projectLegend}; /config NAME shows one.`].join("\n");
+  const projectLegend = settings.some((setting) => signOf(setting) === "+") ? ", + set by the project" : "";
+  return [...lines, `* set by you${projectLegend}; /config NAME shows one.`].join("\n");
 }
 
 const signOf = (setting: Setting): string => (setting.from?.includes("project") ? "+" : isChanged(setting) ? "*" : " ");
@@ -78,9 +82,9 @@ function one(ctx: Ctx, name: string): string {
   if (setting) {
     const { about, owner, values, from } = setting;
     const among = values ? `\none of: ${oneOf(values)}` : "";
-    const before = setting.default === undefined ? "" : `\nby itself: ${shown(setting.default)}`;
+    const before = setting.default === undefined ? "" : `\ndefault: ${shown(setting.default)}`;
     const by = from ? `; set in ${from.map((whose) => FROM[whose]).join(" and ")}` : "";
-    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\nof ${owner}${by}`;
+    return `${name} = ${inForce(setting)}${about ? `\n${about}` : ""}${among}${before}\n${owner === "zz" ? "zz's own" : `plugin: ${owner}`}${by}`;
   }
   const inner = within(ctx, name);
   if (inner !== undefined) return `${name} = ${shown(inner)}`;

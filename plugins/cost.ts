@@ -10,6 +10,7 @@ export const settings = {
   name: "prices",
   schema: {
     type: "object",
+    description: "prices of models in dollars per million tokens: { model: { input, output, cached, written } }",
     additionalProperties: {
       type: "object",
       properties: { input: price, output: price, cached: price, written: price },

@@ -11,7 +11,10 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      level: { enum: ["", ...LEVELS], description: "how much the model thinks: none, low, medium or high" },
+      level: {
+        enum: ["", ...LEVELS],
+        description: "how much the model thinks: none, low, medium or high; empty: as its provider has it",
+      },
     },
   },
 };

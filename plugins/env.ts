@@ -10,6 +10,7 @@ import {
   errnoSentence,
   keptVariables,
   MIN_VALUE_CHARS,
+  partsOf,
   pickerStreams,
   stampOf,
   tryTo,
@@ -190,7 +191,7 @@ function variablesReader(zz: Zz): (ctx: Ctx) => Kept {
 function hiding(all: Variables, zz: Zz): Kept {
   for (const [name, value] of all) zz.secret(value, placeholder(name)); // for everything that is printed and saved
   const names = new Map<string, string>();
-  for (const [name, value] of all) for (const text of secretsIn(value)) names.set(text, name);
+  for (const [name, value] of all) for (const text of secretsIn(value).flatMap(partsOf)) names.set(text, name);
   const longest = [...names.keys()].sort((a, b) => b.length - a.length);
   const pattern = longest.length ? new RegExp(longest.map(literal).join("|"), "g") : undefined;
   return {

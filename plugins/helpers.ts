@@ -9,21 +9,30 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      tools: { type: "array", items: { type: "string" }, description: "what a helper may call beyond reading" },
-      rounds: { type: "integer", minimum: 1, maximum: 1_000, description: "after which a helper has to answer" },
+      tools: {
+        type: "array",
+        items: { type: "string" },
+        description: "tools that a helper may call beyond those that read",
+      },
+      rounds: {
+        type: "integer",
+        minimum: 1,
+        maximum: 1_000,
+        description: "rounds of tools after which a helper has to answer",
+      },
       depth: {
         type: "integer",
         minimum: 1,
         maximum: 5,
-        description: "how deep helpers may send helpers; 1: not at all",
+        description: "levels of helpers; 1: a helper sends no helpers",
       },
       most: {
         type: "integer",
         minimum: 1,
         maximum: 10_000,
-        description: "helpers in one turn, those that helpers send included",
+        description: "helpers in one turn, including those that helpers send",
       },
-      model: { type: "string", description: "who helps, as provider/model" },
+      model: { type: "string", description: "the model of helpers, as provider/model; empty: the conversation's" },
     },
   },
 };

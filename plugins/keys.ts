@@ -7,7 +7,12 @@ export const defaults = { ctrlZ: "undo" };
 export const settings = {
   schema: {
     type: "object",
-    properties: { ctrlZ: { enum: ["undo", "suspend", "off"], description: "what Ctrl+Z does on an empty line" } },
+    properties: {
+      ctrlZ: {
+        enum: ["undo", "suspend", "off"],
+        description: "what Ctrl+Z does: undo on an empty line, suspend on any line, or nothing",
+      },
+    },
   },
 };
 

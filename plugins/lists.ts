@@ -29,7 +29,21 @@ const MAX_COLUMNS = 80; // of --help, however wide the terminal is
 /** Signs that mean something in a line, with the plugin that handles each. */
 const SIGNS: [plugin: string, sign: string, does: string][] = [
   ["bang", "!COMMAND", "run a command of your own, as in your shell"],
+  ["bang", "!!COMMAND", "give a command of your own the whole terminal"],
+  ["bang", "!+COMMAND", "run a command the way the model's commands run: on a copy, and covered by /undo"],
   ["mentions", "@FILE", "attach a file, a folder/ or an image to the message"],
+  ["repl", "\\", "at the end of a line: continue the message in the next line"],
+  ["repl", '"""', "write several lines, between two of these"],
+];
+/** The prompt's own keys, which it does not register, so that plugins can handle them. */
+const PROMPT_KEYS: Row[] = [
+  ["return", "send the message"],
+  ["up", "go to earlier lines that begin like this one"],
+  ["down", "go to later lines that begin like this one"],
+  ["ctrl+c", "stop the answer; at a question: no; while you type: clear the line; twice at an empty prompt: exit"],
+  ["escape", "stop the answer; at a question: no"],
+  ["ctrl+d", "on an empty line: exit; everything is saved"],
+  ["ctrl+l", "clear the screen"],
 ];
 
 export default (zz: Zz) => {
@@ -85,10 +99,11 @@ export default (zz: Zz) => {
   });
   zz.command({
     name: "help",
-    usage: "[COMMAND | GROUP | all]",
-    description: "list what can be typed, or explain a command",
+    usage: "[COMMAND | KEY | GROUP | all]",
+    description: "list what can be typed, or explain a command or a key",
     examples: {
       "/help back": "explain a command, with examples",
+      "/help ctrl+c": "explain a key",
       "/help files": "list a group of commands",
       "/help all": "list everything",
     },
@@ -131,7 +146,9 @@ function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
   const groups = Map.groupBy(commands, ({ group = OTHER }) => group);
   const place = (group: string) => (GROUPS.indexOf(group) + 1 || GROUPS.length + 1) + (group === OTHER ? 1 : 0);
   const names = [...groups.keys()].sort((a, b) => place(a) - place(b));
-  const signs = SIGNS.filter(([plugin]) => plugins.some(({ name, failure }) => name === plugin && !failure));
+  const works = (plugin: string) => plugins.some(({ name, failure }) => name === plugin && !failure);
+  const signs = SIGNS.filter(([plugin]) => works(plugin));
+  const own = works("repl") ? PROMPT_KEYS.filter(([key]) => !keys.some(({ name }) => name === key)) : [];
   return new Map<string, Row[]>([
     ...names.map((group): [string, Row[]] => [
       group,
@@ -146,6 +163,7 @@ function sections({ commands, keys, plugins = [] }: Known): Map<string, Row[]> {
         ["//TEXT", "send text that begins with a slash"],
         ...signs.map(([, sign, does]): Row => [sign, does]),
         ...keys.filter(({ name }) => name !== "typing").map(({ name, description }): Row => [name, description]),
+        ...own,
       ],
     ],
   ]);
@@ -165,7 +183,7 @@ export function overview(about: Known, room: number): string {
     const under = wrap(names, room - left).map((line) => " ".repeat(left) + line);
     return room < 60 ? [`${group}:`, ...under] : [group.padEnd(left) + under[0]!.slice(left), ...under.slice(1)];
   });
-  const more = "/help COMMAND or GROUP explains it, /help all lists it all; Tab completes.";
+  const more = "/help COMMAND, KEY or GROUP explains it, /help all lists it all; Tab completes.";
   return [...lines, ...wrapped(more, room)].join("\n");
 }
 
@@ -196,7 +214,8 @@ function keyRow(given: string, known: Known): Row | undefined {
   ];
   const name = given
     .toLowerCase()
-    .replace(/\balt\b/, "meta")
+    .replace(/^(?:(?:ctrl|control)[-+ ]|\^)(?=.)/, "ctrl+")
+    .replace(/\balt[-+ ]/, "meta+")
     .replace(/\benter$/, "return")
     .replace(/^esc$/, "escape");
   const isIt = ([row]: Row) =>

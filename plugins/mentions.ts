@@ -4,7 +4,7 @@ import { closeSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { extname, resolve } from "node:path";
 import type { Ctx, Zz } from "zz";
-import { type MediaFile, plural, readMedia, tryTo } from "zz/text";
+import { type MediaFile, plural, readMedia, sentenceOf, tryTo } from "zz/text";
 
 const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person takes their time
 
@@ -63,7 +63,7 @@ async function expand(line: string, ctx: Ctx): Promise<string> {
   return line.replace(ESCAPED, "");
 
   function refuse({ path }: Target, error: Error): undefined {
-    ctx.note(`@${path} is not attached: ${error.message}`);
+    ctx.note(`@${path} is not attached: ${sentenceOf(error)}`);
   }
 }
 

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Model, Result, Typed, Zz } from "zz";
-import { pickerContext, pickerTheme, plural, tryTo } from "zz/text";
+import { pickRow, plural, tryTo } from "zz/text";
 
 const MAX_AGE = 60_000; // ms; until then completion does not ask the providers again
 
@@ -138,18 +138,10 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   if (!models.length) failures.forEach(note);
   if (!models.length)
     throw new Error("Cannot choose a model: no provider offers any. /config providers tells where they are.");
-  const { search } = await import("@inquirer/prompts");
   const found = await finder(models);
-  const source = (term = "") => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
-  return terminal!(() =>
-    search(
-      { message: `Model (now ${chat.model})`, pageSize: 10, source, default: chat.model, theme: pickerTheme },
-      pickerContext(signal, io),
-    ),
-  ).catch((error) => {
-    if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
-    throw error;
-  });
+  const source = (term: string) => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
+  const message = `Model (now ${chat.model})`;
+  return terminal!(() => pickRow(io, { message, source, selected: chat.model, signal }));
 }
 
 /** Models whose ids contain the words; similar ones only if there are none. */

@@ -99,13 +99,15 @@ export default (zz: Zz) => {
         yield { finish: "stop" };
         return;
       }
-      const call = await route(withoutNews(last?.text ?? ""), tools);
+      const call = await route(withoutNews(last?.text ?? "").slice(0, MAX_PROMPT_CHARS), tools);
       if (call) yield { call };
       else yield { text: abilities(tools) };
       yield { finish: call ? "calls" : "stop" };
     },
   });
 };
+
+const MAX_PROMPT_CHARS = 2_000; // what follows is a file or a pipe, in which no words of a question are looked for
 
 /** What the person said, without what zz puts before it for a model, such as a map of the code. */
 function withoutNews(text: string): string {

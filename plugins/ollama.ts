@@ -14,7 +14,7 @@ export const settings = {
         type: "integer",
         minimum: 1,
         maximum: 100_000_000,
-        description: "tokens at most; a larger one costs graphics memory",
+        description: "tokens of the window at most; a larger one costs graphics memory",
       },
     },
   },
@@ -79,7 +79,7 @@ async function* answer(
   yield* read(answer);
 }
 
-/** What is known of each model, by name: one request answers the window, the capabilities and the chat. */
+/** What is known of each model, by server and name: one request answers the window, the capabilities and the chat. */
 type Known = Map<string, Promise<Shown>>;
 
 async function describe(
@@ -127,13 +127,14 @@ async function show(
   signal: AbortSignal,
   endpoint: Endpoint,
 ): Promise<Shown> {
-  const before = known.get(model);
+  const at = `${endpoint.url ?? ""} ${model}`;
+  const before = known.get(at);
   if (before) return before;
   const asked = ask(zz, endpoint, signal, (ollama) => ollama.show({ model })).then(
     ({ given }) => Object(given) as Shown,
   );
-  known.set(model, asked);
-  asked.catch(() => known.delete(model));
+  known.set(at, asked);
+  asked.catch(() => known.delete(at));
   return asked;
 }
 

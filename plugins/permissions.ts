@@ -114,6 +114,7 @@ function obey(rest: string, { permissions }: Ctx): string {
   }
   const rule = permissions.rules[Number(what) - 1];
   if (word !== "keep" && word !== "drop") return `Cannot run '/permissions ${word}': use ${USAGE}.`;
+  if (!what) return `Cannot ${word} a rule: give its number, /permissions ${word} N. /permissions lists them.`;
   if (!rule) return `Cannot ${word} '${what}': there is no rule with that number. /permissions lists them.`;
   if (word === "keep" && rule.from !== "answer") return `Cannot keep rule ${what}: it comes from ${FROM[rule.from]}.`;
   permissions.drop(rule);
@@ -170,7 +171,7 @@ function table(rules: readonly Rule[]): string {
   );
   return [
     ...rows,
-    "  ·  allow  read   the project, but for files that hold secrets  (zz)",
+    "  ·  allow  read   the project, except files that hold secrets  (zz)",
     "  ·  allow  run    commands that only read: git status, ls, cat, grep …  (zz)",
     "  ·  deny   run    sudo, chown, git push --force, npm publish …  (zz)",
     "  ·  ask           everything else, or what it changed; without a terminal: no  (zz)",

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Span, Zz } from "zz";
-import { visible } from "zz/text";
+import { sentenceOf, visible } from "zz/text";
 
 const MAX_PINNED_CHARS = 60_000; // of all pinned files together
 const MAX_FILE_CHARS = 24_000;
@@ -44,7 +44,7 @@ export default (zz: Zz) => {
             added.push(file);
           }
         } catch (error) {
-          ctx.note((error as Error).message);
+          ctx.note(sentenceOf(error));
         }
       if (added.length) ctx.note(`Pinned ${visible(added.join(", "))}.`);
     },
@@ -110,7 +110,7 @@ async function shown(name: string, most: number, ctx: Ctx): Promise<string> {
     ctx.files.shown(name, linesLeft(whole, most), hash);
     return block(cut(whole, most));
   } catch (error) {
-    return block(`[${(error as Error).message}]`);
+    return block(`[${sentenceOf(error)}]`);
   }
 }
 

@@ -41,6 +41,7 @@ export default (zz: Zz) =>
         throw new Error(
           `Cannot read '${path}' ${lineRange(start, end)}: lines count from 1. Leave out what you do not know.`,
         );
+      const isEmpty = !text.replace(/^\ufeff/, "");
       const lines = text
         .replace(/^\ufeff/, "")
         .replace(/\r?\n$/, "")
@@ -58,11 +59,12 @@ export default (zz: Zz) =>
       const more = Math.min(end ?? lines.length, lines.length) - to;
       if (more > 0) shown.push(`[${plural(more, "more line")}; read on from ${to + 1}]`);
       if (!isUtf8(bytes)) shown.push("[not all of it is UTF-8; \ufffd stands for what is not]");
-      return { text: shown.join("\n"), data: { path, start: from, end: to, lines: lines.length, hash } };
+      return { text: shown.join("\n"), data: { path, start: from, end: to, lines: isEmpty ? 0 : lines.length, hash } };
     },
     render({ data }) {
       const { start, end, lines, width, height } = data as Record<string, number>;
       if (lines === undefined) return `picture, ${width} × ${height}`;
+      if (lines === 0) return "empty";
       return start === 1 && end === lines ? plural(lines, "line") : `lines ${start}–${end} of ${lines}`;
     },
   });

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Entry, Header, Listed, Message, Result, Saved, Zz } from "zz";
-import { clip, oneLine, pickerContext, pickerTheme, plural, terminalColumns, width, wordsOf } from "zz/text";
+import { clip, oneLine, pickRow, plural, terminalColumns, width, wordsOf, writeWhole } from "zz/text";
 
 type Subcommand = { usage: string; about: string; run(rest: string, ctx: Ctx): unknown };
 const SUBCOMMANDS: Record<string, Subcommand> = {
@@ -275,21 +275,16 @@ async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): 
   if (!headers.length) return void note("There is no other conversation.");
   if (!terminal || io.variable("TERM") === "dumb")
     throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
-  const [{ search }, { default: Fuse }] = await Promise.all([import("@inquirer/prompts"), import("fuse.js")]);
+  const { default: Fuse } = await import("fuse.js");
   const short = shortIds(headers);
   const fuse = new Fuse(headers, { keys: ["title", "id"], threshold: 0.4, ignoreLocation: true });
-  const source = (term = "") =>
+  const source = (term: string) =>
     (term ? fuse.search(term).map(({ item }) => item) : headers).map((header) => ({
       value: header,
       name: lineOf(header, short, null, terminalColumns(io) - 5),
       short: clip(header.title, 40),
     }));
-  return terminal(() =>
-    search({ message: "Conversation", pageSize: 10, source, theme: pickerTheme }, pickerContext(signal, io)),
-  ).catch((error) => {
-    if (/^(ExitPromptError|AbortPromptError)$/.test(error.name)) return undefined; // Ctrl+C means no
-    throw error;
-  });
+  return terminal(() => pickRow(io, { message: "Conversation", source, signal }));
 }
 
 function rename(rest: string, ctx: Ctx): void {
@@ -300,7 +295,8 @@ function rename(rest: string, ctx: Ctx): void {
   const id = other || chat.id;
   const title = oneLine(other ? more : rest);
   if (!title) throw new Error("Cannot rename to nothing: give a title, /rename TITLE.");
-  if (!id) throw new Error("Cannot rename this conversation: nothing of it is saved yet.");
+  const why = chat.messages.length ? "it is not saved (--no-session)" : "nothing of it is saved yet";
+  if (!id) throw new Error(`Cannot rename this conversation: ${why}.`);
   sessions.rename(id, title);
   note(`${id === chat.id ? "This conversation" : shortIds(headers).get(id)} is called “${title}” now.`);
 }
@@ -347,7 +343,7 @@ async function write(rest: string, ctx: Ctx): Promise<void> {
     : format === ".json"
       ? `${JSON.stringify({ ...saved.header, entries: saved.entries }, null, 2)}\n`
       : toMarkdown(saved);
-  fs.writeFileSync(file, text);
+  writeWhole(file, text);
   note(`Wrote ${file} (${lines ? `${saved.entries.length + 1} lines` : `${text.length} characters`}).`);
 
   function savedOf(id: string | undefined): Saved {

@@ -1,7 +1,7 @@
 // /show and Ctrl+O: what a tool gave, in full, page by page: the last result, or the Nth last.
 import fs from "node:fs";
 import type { Call, Choice, Ctx, Zz } from "zz";
-import { clip, oneLine, plural, terminalColumns, wrap } from "zz/text";
+import { clip, oneLine, plural, sentenceOf, terminalColumns, wrap } from "zz/text";
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024; // of an output that was kept in a file; nobody pages through more
 const MAX_CHOICES = 20;
@@ -27,7 +27,7 @@ export default (zz: Zz) => {
   zz.key({
     name: "ctrl+o",
     description: "what the last call gave, in full (/show N: an earlier one)",
-    press: (_, ctx) => show("", ctx, files).catch((error: Error) => ctx.note(error.message)),
+    press: (_, ctx) => show("", ctx, files).catch((error) => ctx.note(sentenceOf(error))),
   });
 };
 

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Changed, Ctx, Entry, Message, Result, Usage, Zz } from "zz";
-import { clip, oneLine, plural, sumUsage, terminalColumns, tokensOf, width, wrap } from "zz/text";
+import { clip, oneLine, plural, sumUsage, terminalColumns, tokensOf, visible, width, wrap } from "zz/text";
 
 const STOPPED = 130; // by the person
 const WINDOW_TIMEOUT = 1_000; // ms for a provider to list its models' windows
@@ -94,7 +94,8 @@ const same = (one: unknown, two: unknown): boolean => JSON.stringify(one) === JS
 const names = (broken: About["plugins"]): string => broken.map(({ name }) => `; ${name}`).join("");
 
 function storeOf({ chat, about }: Ctx): string {
-  if (!chat.id) return chat.id === "" ? "in memory only: it could not be written" : "nothing yet";
+  if (chat.id === "") return "in memory only: it could not be written";
+  if (!chat.id) return chat.messages.length ? "nothing: it is not saved (--no-session)" : "nothing yet";
   const file = path.join(about.home, "sessions", `${chat.id}.jsonl`);
   const size = fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return `${file} (${size < 10_000 ? `${size} bytes` : `${Math.round(size / 1_000)} kB`})`;
@@ -114,7 +115,8 @@ function modelsByTask({ settings }: Ctx): string[] {
 async function windowOf(ctx: Ctx): Promise<string> {
   const { used } = ctx.chat;
   const window = await knownWindow(ctx);
-  if (!window) return `${used === undefined ? "" : `${used} tokens used; `}its provider does not say how many it takes`;
+  if (!window)
+    return `${used === undefined ? "" : `${used} tokens used; `}its provider does not say how many tokens it takes`;
   return `${window} tokens, ${used === undefined ? "nothing of it used yet" : `${percent(used, window)} used (${used})`}`;
 }
 
@@ -175,7 +177,8 @@ async function contextOf(ctx: Ctx): Promise<string> {
   const files = filesRead(chat.messages);
   const columns = terminalColumns(ctx.io) - 1;
   const drawn = sent.flatMap(({ text }) => drawnIn(text));
-  const named = (what: string, all: string[]) => (all.length ? wrap(`${what}: ${all.join(", ")}.`, columns) : []);
+  const named = (what: string, all: string[]) =>
+    all.length ? wrap(`${what}: ${all.map(visible).join(", ")}.`, columns) : [];
   const lists = [...named("Drawn into the prompt", drawn), ...named("Files read", files)];
   return [...chart(parts, window ?? all, columns), ...wrap(sum, columns), ...lists].join("\n");
 }

@@ -1,7 +1,7 @@
 // Models by task, if the settings name them: `models.code` answers prompt files whose front matter says `task: code`,
 // and `models.title` gives a conversation its title after the first answer.
 import type { Ctx, Zz } from "zz";
-import { clip, oneLine, wordsOf } from "zz/text";
+import { clip, oneLine, sentenceOf, wordsOf } from "zz/text";
 
 const MAX_TITLE_COLUMNS = 60;
 const MAX_TITLE_MS = 20_000;
@@ -53,7 +53,7 @@ async function giveTitle(ctx: Ctx): Promise<void> {
     const title = oneLine(reply.text).replace(/^["'“]+|["'”.]+$/g, "");
     if (title && chat.id === id) sessions.rename(id, clip(title, MAX_TITLE_COLUMNS));
   } catch (error) {
-    ctx.note(`The conversation keeps its title: ${(error as Error).message}`);
+    ctx.note(`The conversation keeps its title: ${sentenceOf(error)}`);
   } finally {
     progress("");
   }

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ctx, Trust, Zz } from "zz";
-import { clean, clip, oneLine, tryTo, usage } from "zz/text";
+import { clean, clip, oneLine, sentenceOf, tryTo, usage } from "zz/text";
 
 export default (zz: Zz) => {
   zz.flag({
@@ -109,6 +109,6 @@ function text(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    return (error as Error).message;
+    return sentenceOf(error);
   }
 }

@@ -1,7 +1,9 @@
 // Passes messages between the editor and the processes of its sessions.
 import type { ChildProcess } from "node:child_process";
+import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
+import { tryTo } from "zz/text";
 import { namesIn } from "./names.ts";
 
 /** The parts of a JSON-RPC message that the relay reads. */
@@ -25,7 +27,8 @@ interface Relay {
   begun: number;
 }
 
-const CODES = { parse: -32700, request: -32600, params: -32602, internal: -32603, missing: -32002 };
+const OF_A_SESSION = /^session\/(prompt|cancel|set_mode|set_config_option)$/; // what its process does
+const CODES = { parse: -32700, request: -32600, method: -32601, params: -32602, internal: -32603, missing: -32002 };
 const VERSION = 1;
 const MAX_MESSAGE_CHARS = 64 << 20;
 const PATIENCE_MS = 3_000; // until a process that does not end is killed
@@ -90,6 +93,7 @@ async function handle(state: Relay, message: Message): Promise<unknown> {
     for (const one of state.sessions.values()) one.process.send(message);
     return undefined;
   }
+  if (!OF_A_SESSION.test(method)) throw refusal(CODES.method, `Cannot do '${method}': zz has no such method.`);
   const session = state.sessions.get(sessionIdIn(params));
   if (!session)
     throw refusal(
@@ -125,6 +129,8 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
   const { params = {} } = message;
   if (typeof params.cwd !== "string" || !path.isAbsolute(params.cwd))
     throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': 'cwd' has to be an absolute path.`);
+  if (!tryTo(() => fs.statSync(params.cwd))?.isDirectory())
+    throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': there is no such folder. Check 'cwd'.`);
   if (id && state.sessions.has(id)) await close(state, id);
   const flags = process.argv.slice(2).filter((one) => one !== "--acp");
   const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];

@@ -5,6 +5,7 @@ import fs from "node:fs";
 import type { AgentContext, AnyMessage, ContentBlock, StopReason } from "@agentclientprotocol/sdk";
 import * as acp from "@agentclientprotocol/sdk";
 import type { Ctx, DialogHost, Zz } from "zz";
+import { sentenceOf } from "zz/text";
 import { keepName, namesIn } from "./names.ts";
 import { askThrough } from "./questions.ts";
 import { lendServers } from "./servers.ts";
@@ -199,7 +200,7 @@ function watch(talk: Talk): void {
       const result = await running
         .run(state, () => next(call))
         .catch(async (error: Error) => {
-          await tell(talk, answerOf(its, state, { text: error.message, failed: true }));
+          await tell(talk, answerOf(its, state, { text: sentenceOf(error), failed: true }));
           throw error;
         });
       await tell(talk, answerOf(its, state, result));

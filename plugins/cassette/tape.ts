@@ -1,7 +1,7 @@
 // A cassette: lines of JSON. The first says what it is; each other has a request and what came back, piece by piece.
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import type { HttpAnswer, HttpRequest } from "zz";
-import { codeOf, oneLine, tryTo, usage } from "zz/text";
+import { codeOf, errnoSentence, oneLine, tryTo, usage, writeWhole } from "zz/text";
 
 type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
@@ -30,11 +30,17 @@ export function record(file: string, veil: (text: string) => string): Recorder {
   const cannot = (why: string) => usage(`Cannot record into '${file}': ${why}`);
   if (existsSync(file) && !isCassette(file)) throw cannot("it exists and is not a cassette. Name another file.");
   try {
-    writeFileSync(file, `${JSON.stringify(FIRST)}\n`, { mode: 0o600 });
+    writeWhole(file, `${JSON.stringify(FIRST)}\n`, 0o600);
   } catch (error) {
-    throw cannot(`${codeOf(error)}. Name a file that can be written.`);
+    throw cannot(errnoSentence(error) || `${codeOf(error)}. Name a file that can be written.`);
   }
-  const write = (exchange: Exchange) => appendFileSync(file, `${veil(JSON.stringify(exchange))}\n`);
+  const write = (exchange: Exchange) => {
+    try {
+      appendFileSync(file, `${veil(JSON.stringify(exchange))}\n`);
+    } catch (error) {
+      throw cannot(errnoSentence(error) || `${codeOf(error)}.`);
+    }
+  };
 
   return {
     async keep(request, next) {

@@ -1,6 +1,6 @@
 // The log's file: readable by the person alone, only ever appended to, and checked again with every entry.
 import fs from "node:fs";
-import { codeOf } from "zz/text";
+import { codeOf, errnoSentence, makeFolder } from "zz/text";
 
 const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants; // a FIFO must not block
 
@@ -38,13 +38,13 @@ function open(file: string, folder: string | undefined): number {
     return fs.openSync(file, flags, 0o600);
   } catch (error) {
     if (codeOf(error) !== "ENOENT" || !folder) throw error;
-    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     return fs.openSync(file, flags, 0o600);
   }
 }
 
 export function sentenceFor(file: string, error: unknown): string {
-  return `Cannot write the debug log '${file}': ${REASONS[codeOf(error)] ?? `${(error as Error).message}.`}`;
+  return `Cannot write the debug log '${file}': ${REASONS[codeOf(error)] ?? (errnoSentence(error) || `${(error as Error).message}.`)}`;
 }
 
 const coded = (code: string): Error => Object.assign(new Error(code), { code });

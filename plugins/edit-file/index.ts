@@ -78,7 +78,7 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
   const issues: Issue[] = [];
   const wrong = (path: Issue["path"], message: string) => void issues.push({ path, message });
   const { path } = given ?? {};
-  if (typeof path !== "string") wrong(["path"], "must be string");
+  if (typeof path !== "string") wrong(["path"], "must be a string");
   const listed = listOf(given?.edits);
   if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
@@ -92,8 +92,8 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
 function editOf(given: unknown, at: Issue["path"], wrong: (path: Issue["path"], message: string) => void): Edit[] {
   if (typeof given !== "object" || given === null) return wrong(at, "must be { old_string, new_string }") ?? [];
   const { old_string, new_string, replace_all } = withSchemaNames(given as Record<string, unknown>);
-  if (typeof old_string !== "string") wrong([...at, "old_string"], "must be string");
-  if (typeof new_string !== "string") wrong([...at, "new_string"], "must be string, empty to delete");
+  if (typeof old_string !== "string") wrong([...at, "old_string"], "must be a string");
+  if (typeof new_string !== "string") wrong([...at, "new_string"], "must be a string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
 }

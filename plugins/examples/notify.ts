@@ -64,12 +64,11 @@ export default (zz: Zz<typeof defaults>) => {
       isLong() ? 0 : config.after * 1000,
     ).unref();
   });
-  zz.on("decided", () => {
+  zz.on("resumed", () => {
     clearTimeout(timer);
     if (asked) lastActive = performance.now();
     asked = false;
   });
-  zz.on("called", () => clearTimeout(timer));
   zz.on("answered", ({ text }) => (isLong() ? notify("zz has answered", text) : undefined));
   zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? notify("zz has failed", message) : undefined));
   zz.defer(() => clearTimeout(timer));

@@ -204,12 +204,18 @@ function bothEnds() {
       while (last - tail[0]!.length > MAX_KEPT_BYTES) {
         const gone = tail.shift()!;
         last -= gone.length;
-        lost += Math.max(1, gone.toString("latin1").split("\n").length - 1);
+        lost += Math.max(1, breaksIn(gone));
       }
     },
     text: () => Buffer.concat([...head, ...tail]).toString("utf8"),
     lost: () => lost,
   };
+}
+
+function breaksIn(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count++;
+  return count;
 }
 
 /** Head and tail, cut at line ends, with how much is missing in between. */

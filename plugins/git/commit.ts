@@ -15,8 +15,7 @@ export interface Plan {
   files: File[]; // one letter: A, M, D, T
   fresh: string[]; // those that git does not track yet
   only: string[]; // the pathspecs of the requested files; empty: what is staged
-  stat: string;
-  runs: string[]; // the person's own programs that the commit runs
+  against: string[] | undefined; // the arguments of git diff; undefined: there is no commit yet
 }
 
 const HOOKS = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-index-change", "reference-transaction"];
@@ -34,14 +33,11 @@ export async function plan({ message, files: asked = [] }: Args, repo: Repositor
     throw refuse(`nothing is staged${offer(files)}. Name the files to commit in 'files', or stage them.`);
   const only = names.map(literal);
   const unborn = /^No commits yet on (.*)$/.exec(branch);
-  const against = asked.length ? (unborn ? undefined : ["HEAD"]) : ["--cached"];
-  const stat = against && (await repo.git([...DIFF, "--no-relative", "--stat=100", ...against, "--", ...only])).out;
   return {
     branch: unborn?.[1] ?? (branch === "HEAD (no branch)" ? "no branch (a detached HEAD)" : branch.split("...")[0]!),
     ...chosen,
     only,
-    stat: stat?.trimEnd() ?? "",
-    runs: await programs(repo, ctx),
+    against: asked.length ? (unborn ? undefined : ["HEAD"]) : ["--cached"],
   };
 }
 
@@ -108,7 +104,11 @@ function isProgram(file: string): boolean {
 }
 
 /** What the person sees with the question. */
-export function describe({ message }: Args, { branch, files, stat, runs }: Plan): string {
+export async function describe({ message }: Args, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
+  const { branch, files, only, against } = plan;
+  const compare = [...DIFF, "--no-relative", "--stat=100"];
+  const stat = against && (await repo.git([...compare, ...against, "--", ...only])).out.trimEnd();
+  const runs = await programs(repo, ctx);
   return [
     `On ${branch}, ${plural(files.length, "file")}:`,
     ...files.map((file) => `  ${row(file)}`),

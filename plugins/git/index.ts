@@ -13,8 +13,8 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { ...seconds, description: "that git may take to answer" },
-      commitSeconds: { ...seconds, description: "that a commit may take, with its hooks" },
+      seconds: { ...seconds, description: "seconds that git may take to answer" },
+      commitSeconds: { ...seconds, description: "seconds that a commit may take, with its hooks" },
     },
   },
 };
@@ -160,7 +160,8 @@ function addCommit(zz: GitZz): void {
     async preview(args, ctx) {
       const { why } = await check(ctx, seconds);
       if (why) return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
-      return describe(args, await plan(args, await repository(ctx, seconds), ctx));
+      const repo = await repository(ctx, seconds);
+      return describe(args, await plan(args, repo, ctx), repo, ctx);
     },
     async run(args, ctx) {
       const repo = await repository(ctx, commitSeconds);

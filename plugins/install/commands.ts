@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
-import { fault, usage } from "zz/text";
+import { errnoSentence, fault, usage } from "zz/text";
 import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
 import { inUnits, plain, sizeOf, sumOf } from "./contents.ts";
 import { type Fetched, fetchSpec, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
@@ -404,10 +404,10 @@ async function withSentence<T>(verb: string, what: string, ctx: Ctx, act: () => 
     if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
     const why =
       code && at
-        ? `'${at}' cannot be used (${code}). Check that it can be read and written`
-        : message.replace(/\.$/, "");
+        ? `'${at}' cannot be used: ${errnoSentence(error) || `${code}. Check that it can be read and written.`}`
+        : errnoSentence(error) || `${message.replace(/\.$/, "")}.`;
     throw fault(
-      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${why}.`,
+      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${why}`,
       exit === undefined ? {} : { exit },
     );
   }

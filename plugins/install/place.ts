@@ -2,7 +2,7 @@
 // or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, compare, fault, tryTo } from "zz/text";
+import { codeOf, compare, fault, makeFolder, tryTo } from "zz/text";
 import { type Contents, safePath, sumOf } from "./contents.ts";
 
 /** What the lock file says about a plugin. Paths are relative to HOME/plugins. */
@@ -135,7 +135,7 @@ export function extrasOf(home: string, entry: Entry): string[] {
 // ── staging ──
 
 export function openStage(home: string): Stage {
-  fs.mkdirSync(pluginsOf(home), { recursive: true });
+  makeFolder(pluginsOf(home));
   const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
   const stage = {
     folder,
@@ -143,7 +143,7 @@ export function openStage(home: string): Stage {
     plugins: path.join(folder, "home", "plugins"),
     work: path.join(folder, "work"),
   };
-  fs.mkdirSync(stage.plugins, { recursive: true });
+  makeFolder(stage.plugins);
   fs.mkdirSync(stage.work);
   return stage;
 }
@@ -154,7 +154,7 @@ export const closeStage = ({ folder }: Stage): void => fs.rmSync(folder, { recur
 export function write({ plugins }: Stage, top: string, contents: Contents, single: boolean): void {
   for (const [name, { bytes, runs }] of contents) {
     const at = path.join(plugins, single ? top : path.join(top, name));
-    fs.mkdirSync(path.dirname(at), { recursive: true });
+    makeFolder(path.dirname(at));
     fs.writeFileSync(at, bytes, { mode: runs ? 0o755 : 0o644, flag: "wx" });
   }
 }

@@ -5,7 +5,9 @@ export const defaults = { seconds: 10 }; // for code without an await, which Ctr
 export const settings = {
   schema: {
     type: "object",
-    properties: { seconds: { type: "number", exclusiveMinimum: 0, description: "after which /js ends a loop" } },
+    properties: {
+      seconds: { type: "number", exclusiveMinimum: 0, description: "seconds after which /js ends a loop" },
+    },
   },
 };
 

@@ -1,7 +1,7 @@
 // All MCP servers of a conversation: what earlier runs learned, and which servers run. Each starts when it is needed.
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
-import { clean, clip, codeOf, fault, oneLine, plural, textOf, tryTo } from "zz/text";
+import { clean, clip, codeOf, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Known, KnownTool } from "./describe.ts";
 import type { Answers, Link } from "./link.ts";
 import { type Configured, configured, filledIn, keptUnder, type ServerConfig, variablesOf } from "./settings.ts";
@@ -100,7 +100,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   } catch (error) {
     server.link = undefined;
     ctx.signal.throwIfAborted();
-    if ((error as { status?: number }).status !== 401) failed(server, (error as Error).message);
+    if ((error as { status?: number }).status !== 401) failed(server, sentenceOf(error));
     throw error;
   }
 }

@@ -21,6 +21,8 @@ import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
 const START_MS = 30_000; // for a server to answer the greeting
+const SILENT = "Check its command or its address, and try again.";
+const SLOW = 'Try again, or raise its "timeout".';
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
 const CLOSED = -32_000; // the SDK's error code for a closed connection
 const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
@@ -72,7 +74,8 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   };
   client.onerror = () => {}; // the request that waits throws
   answerTo(live);
-  await limited(live, START_MS, ctx, "say what it is", (how) => client.connect(transport, how)).catch(async (error) => {
+  const greet = (how: object) => client.connect(transport, how);
+  await limited(live, START_MS, ctx, "say what it is", greet, SILENT).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
   });
@@ -135,7 +138,14 @@ function linkOf(live: Live): Link {
 }
 
 /** Runs a request within its time limit, which pauses while the person is asked something. */
-async function limited<T>(live: Live, ms: number, by: Ctx, what: string, act: (how: object) => Promise<T>): Promise<T> {
+async function limited<T>(
+  live: Live,
+  ms: number,
+  by: Ctx,
+  what: string,
+  act: (how: object) => Promise<T>,
+  remedy = SLOW,
+): Promise<T> {
   const { name, why } = live.opening;
   const because = () => (why() ? `: ${why()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
@@ -152,7 +162,7 @@ async function limited<T>(live: Live, ms: number, by: Ctx, what: string, act: (h
   } catch (error) {
     by.signal.throwIfAborted();
     if (wait.signal.aborted)
-      throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s. Try again, or raise its "timeout".`);
+      throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s${because()}. ${remedy}`);
     if (!live.isOpen && (error as { code?: number }).code === CLOSED)
       throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
     throw saidBy(name, error);

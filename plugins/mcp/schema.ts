@@ -18,6 +18,7 @@ const texts = { type: "array", items: { type: "string" } };
 const textsByName = { type: "object", additionalProperties: { type: "string" } };
 export const SCHEMA = {
   type: "object",
+  description: "MCP servers: { name: { command } } or { name: { url } }",
   additionalProperties: {
     type: "object",
     properties: {

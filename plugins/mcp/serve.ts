@@ -6,8 +6,10 @@ import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Ctx, Events, Kind, Result, Rule, Zz } from "zz";
-import { clean, errnoSentence, fault, tryTo, usage } from "zz/text";
+import { clean, codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
 import { KEPT } from "./oauth.ts";
+
+const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
 
 const NOT_SERVED = new Set(["more_tools", "mcp_tools"]);
 const [MAX_ASKED_CHARS, MAX_TRIES, MAX_SESSIONS] = [6_000, 4, 32];
@@ -129,7 +131,8 @@ async function serveHttp(
   const digest = (text: string) => createHash("sha256").update(text).digest();
   const http = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${errnoSentence(error) || error.message}`)));
+  const why = (error: Error) => (codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message);
+  http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${why(error)}`)));
   const listening = new Promise<void>((resolve) => http.listen(Number(value), "127.0.0.1", resolve));
   await Promise.race([listening, failed]);
   const { port } = http.address() as { port: number };

@@ -15,6 +15,9 @@ export interface Stdio extends Transport {
   garbage(): string; // the first line that was not a message; "": none
 }
 
+/** Where an error came from says less than the error, which stands before it. */
+const withoutFrames = (errors: string): string => errors.replace(/^[ \t]+at .*\n/gm, "");
+
 /** The transport. `start` starts the program once the client connects. */
 export function stdio(start: () => ChildProcess): Stdio {
   const pending = new Set<string | number>();
@@ -34,7 +37,9 @@ export function stdio(start: () => ChildProcess): Stdio {
     send,
     close,
     why: () =>
-      [end, errors && `its last words: ${clip(oneLine(clean(errors)).slice(-300), 300)}`].filter(Boolean).join("; "),
+      [end, errors && `its last words: ${clip(oneLine(clean(withoutFrames(errors))).slice(-300), 300)}`]
+        .filter(Boolean)
+        .join("; "),
     garbage: inbox.garbage,
   };
   return transport;

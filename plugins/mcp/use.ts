@@ -1,6 +1,6 @@
 // Uses servers: calls and describes their tools, reads their resources, sends their prompts, answers their questions.
 import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
-import { clean, clip, fault, oneLine, plural } from "zz/text";
+import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
 import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
 import { countOf, type Hub, needName, needsOf, running, type Server, serverNamed, tell } from "./hub.ts";
 import type { Answers } from "./link.ts";
@@ -95,7 +95,8 @@ export function briefly({ name, known }: Server): string {
 /** Asks running servers again for their lists if they reported a change. */
 export async function renew(hub: Hub, ctx: Ctx): Promise<void> {
   for (const server of hub.servers.values())
-    if (server.stale && server.running) await running(hub, server, ctx).catch((error) => tell(hub, ctx, error.message));
+    if (server.stale && server.running)
+      await running(hub, server, ctx).catch((error) => tell(hub, ctx, sentenceOf(error)));
 }
 
 export async function startNeedsOf(hub: Hub, names: readonly string[], ctx: Ctx): Promise<Needs> {
@@ -177,7 +178,7 @@ export async function attachResources(hub: Hub, line: string, ctx: Ctx): Promise
       ctx.note(`Attached ${name}:${uri}.`);
     } catch (error) {
       ctx.signal.throwIfAborted();
-      ctx.note(`@${name}:${uri} is not attached: ${(error as Error).message}`);
+      ctx.note(`@${name}:${uri} is not attached: ${sentenceOf(error)}`);
     }
   }
   return named.length ? line.replace(MENTION, (whole, name) => (hub.servers.has(name) ? `\\${whole}` : whole)) : line;

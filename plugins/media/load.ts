@@ -2,7 +2,7 @@
 import { closeSync, constants, openSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
-import { codeOf, errnoSentence, fault, MAX_MEDIA_BYTES, type MediaFile, mediaIn, readMedia, usage } from "zz/text";
+import { errnoSentence, fault, MAX_MEDIA_BYTES, type MediaFile, mediaIn, readMedia, usage } from "zz/text";
 import type { Attachment } from "./index.ts";
 
 const FETCH_LIMIT_MS = 60_000;
@@ -21,7 +21,7 @@ export async function load(zz: Zz, given: string): Promise<Attachment> {
   } catch (error) {
     const { exit, message } = error as { exit?: number; message: string };
     if (exit) throw error;
-    throw refuse(codeOf(error) ? `${errnoSentence(error)}` : message);
+    throw refuse(errnoSentence(error) || message);
   }
 }
 

@@ -12,7 +12,12 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      tokens: { type: "integer", minimum: 0, maximum: 1_000_000, description: "of the indexes in the prompt" },
+      tokens: {
+        type: "integer",
+        minimum: 0,
+        maximum: 1_000_000,
+        description: "tokens of the memory's indexes in the prompt",
+      },
     },
   },
 };

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { byName, codeOf, tryTo } from "zz/text";
+import { byName, codeOf, errnoSentence, tryTo } from "zz/text";
 
 export type From = "project" | "home";
 export interface Tree {
@@ -105,7 +105,8 @@ const REASONS: Record<string, string> = {
   ENXIO: "it is not a regular file",
   ENOTDIR: "a part of its path is not a folder",
 };
-export const reason = (error: unknown): string => REASONS[codeOf(error)] ?? (error as Error).message.replace(/\.$/, "");
+export const reason = (error: unknown): string =>
+  REASONS[codeOf(error)] ?? (errnoSentence(error).split(". ")[0] || (error as Error).message.replace(/\.$/, ""));
 
 /** The path of a file as messages show it: relative if it is inside the project. */
 export const placeOf = (root: string, file: string): string =>

@@ -26,12 +26,16 @@ export function openHistory({ history: file }: DialogHost): History {
 
 /** Adds an entry. It is not saved if it looks like a secret, begins with a space, or the settings turn saving off. */
 export function addEntry({ entries, file }: History, text: string, zz: Zz): void {
-  if (!text.trim() || text === entries[0]) return;
-  entries.unshift(text);
+  if (!text.trim()) return;
+  if (text !== entries[0]) entries.unshift(text);
   entries.length = Math.min(entries.length, MAX_ENTRIES);
   const { history: isKept } = zz.config as { history?: boolean };
   if (isKept === false || SECRET.test(text) || zz.veil(text) !== text || text.length > MAX_ENTRY_CHARS) return;
-  tryTo(() => file.update((kept) => [...linesOf(kept).slice(1 - MAX_ENTRIES), JSON.stringify(text)].join("\n")));
+  const line = JSON.stringify(text);
+  tryTo(() => file.update((kept) => [...without(line, linesOf(kept)).slice(1 - MAX_ENTRIES), line].join("\n")));
 }
+
+/** Another zz may have kept the same line last. */
+const without = (line: string, lines: string[]): string[] => (lines.at(-1) === line ? lines.slice(0, -1) : lines);
 
 const linesOf = (text: string): string[] => text.split("\n").filter(Boolean);

@@ -6,7 +6,7 @@
 import readline from "node:readline";
 import { PassThrough } from "node:stream";
 import type { DialogHost, Zz } from "zz";
-import { clean, plural } from "zz/text";
+import { clean, ERASE_BELOW, plural } from "zz/text";
 import { addLine, discard, isStarted, newDraft } from "./drafts.ts";
 import { addEntry, type History, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "./history.ts";
 import { openKeys, receivePaste } from "./keys.ts";
@@ -32,6 +32,7 @@ import { say } from "./screen.ts";
 const HIDE_PASTES = "\x1b[?2004l"; // pastes arrive as if they were typed
 const MARK_PASTES = "\x1b[?2004h";
 const SHOW_CURSOR = "\x1b[?25h";
+const READLINES_ERASE = "\x1b[0J";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
 const ESCAPE = { escapeCodeTimeout: 50 }; // ms: a key that follows Escape within this time counts as Alt plus that key
@@ -43,7 +44,8 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
     isTTY: true,
     setRawMode: (on: boolean) => setRaw({ zz, isDumb }, on),
   });
-  const write = (...args: Parameters<typeof stdout.write>) => isScreenTaken(keyboard) || stdout.write(...args);
+  const write = (text: string, ...more: []) =>
+    isScreenTaken(keyboard) || stdout.write(text === READLINES_ERASE ? ERASE_BELOW : text, ...more);
   const screen: NodeJS.WriteStream = Object.create(stdout, { write: { value: write } });
   const history = openHistory(host);
   const others = stdout.listeners("resize");
@@ -66,6 +68,9 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
   editor.on("close", () => handleClose(keyboard));
   editor.on("SIGINT", () => interrupt(keyboard));
   editor.on("SIGTSTP", () => suspend(keyboard));
+  const woken = () => wake(keyboard);
+  process.on("SIGCONT", woken);
+  editor.once("close", () => process.off("SIGCONT", woken));
   return keyboard;
 }
 
@@ -209,12 +214,19 @@ function suspend(keyboard: Keyboard): void {
   const { stdout } = keyboard.zz.io;
   stdout.write(HIDE_PASTES);
   setRaw(keyboard, false);
-  process.once("SIGCONT", () => {
-    setRaw(keyboard, true);
-    stdout.write(MARK_PASTES);
-    redraw(keyboard);
-  });
   process.kill(process.pid, "SIGTSTP");
+}
+
+/** After zz was stopped, by Ctrl+Z or by another program: the shell has changed the terminal's mode meanwhile. */
+function wake(keyboard: Keyboard): void {
+  const { zz, isDumb, terminalUsers } = keyboard;
+  const { stdin, stdout } = zz.io;
+  if (terminalUsers > 0 && !(stdin as NodeJS.ReadStream).isRaw) return; // a program has it that sets it up itself
+  setRaw(keyboard, false); // otherwise Node, which knows nothing of it, would leave all as it is
+  setRaw(keyboard, true);
+  if (terminalUsers > 0 || isDumb) return;
+  stdout.write(MARK_PASTES);
+  redraw(keyboard);
 }
 
 /** Turns Escape into Ctrl+C, the only key with which pickers can be left. Editors read their keys themselves. */

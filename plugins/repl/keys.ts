@@ -1,7 +1,7 @@
 // Keys of plugins: they take precedence over readline's, and may change the line and show rows below it.
 import readline from "node:readline";
 import type { Key, Line, Press } from "zz";
-import { clean, clip } from "zz/text";
+import { clean, clip, sentenceOf } from "zz/text";
 import {
   currentPrompt,
   type Editor,
@@ -144,7 +144,7 @@ async function runKey(keys: PluginKeys, { owner, value }: { owner: string; value
   const press = async () => value.press(lineFor(keys), await keyboard.host.open());
   keys.isWorking = true;
   const done = await press().catch((error) =>
-    showNote(keyboard, `Plugin '${owner}' failed on the key '${key.name}': ${(error as Error).message}`),
+    showNote(keyboard, `Plugin '${owner}' failed on the key '${key.name}': ${sentenceOf(error)}`),
   );
   keys.isWorking = false;
   if (keyboard.isClosed) return;

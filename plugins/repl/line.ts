@@ -1,6 +1,7 @@
 // The line at the prompt: what the keyboard's modules share, and how the line is drawn.
 import readline from "node:readline";
 import type { DialogHost, Zz } from "zz";
+import { ERASE_BELOW } from "zz/text";
 import { type Draft, isStarted } from "./drafts.ts";
 import type { History } from "./history.ts";
 import { type Pastes, textInLine } from "./pastes.ts";
@@ -116,7 +117,7 @@ export function showNote(keyboard: Keyboard, text: string): void {
   const { rows } = editor.getCursorPos();
   readline.cursorTo(stdout, 0);
   readline.moveCursor(stdout, 0, -rows);
-  readline.clearScreenDown(stdout);
+  stdout.write(ERASE_BELOW);
   say(zz, text);
   redraw(keyboard);
 }

@@ -9,7 +9,7 @@ export function lastConversation({ about, chat, io, root, sessions }: Ctx): { ro
   if (chat.messages.length || !about.commands.some(({ name }) => name === COMMAND)) return undefined;
   const last = sessions.list().find((one) => one.root === root && one.id !== chat.id && one.title);
   if (!last) return undefined;
-  const [head, tail] = ["Tab goes on with “", `”, ${ago(last.used)}`];
+  const [head, tail] = ["Tab continues “", `” (${ago(last.used)})`];
   const room = terminalColumns(io) - 1 - width(head + tail);
   return { row: `${head}${clip(oneLine(last.title), Math.max(room, 8))}${tail}`, line: `/${COMMAND} load ${last.id}` };
 }

@@ -39,7 +39,8 @@ export async function putQuestion(text: string, keys: string | undefined, screen
     const page = rows.slice(top, top + room).map((row) => row.text);
     screen.write(page.join("\n"));
     if (isEnd && keys === undefined) return "on";
-    if (!isEnd) screen.write(`\n${statusBar(top + room, rows.length, keys ?? "n", columns)}`);
+    if (!isEnd)
+      screen.write(`\n${statusBar({ shown: top + room, all: rows.length, canGoBack: top > 0 }, keys ?? "n", columns)}`);
     const typed = await nextMove(isEnd, top > 0, rows.length > room);
     if (typed !== "on" && typed !== "back") return typed;
     screen.write(isEnd ? "\n" : "\r\x1b[K");
@@ -63,14 +64,15 @@ export async function putQuestion(text: string, keys: string | undefined, screen
 }
 
 /** The bar under a page. In few columns it uses fewer words and leaves parts out, how to say no last of all. */
-function statusBar(shown: number, all: number, keys: string, columns: number): string {
+type Page = { shown: number; all: number; canGoBack: boolean };
+function statusBar({ shown, all, canGoBack }: Page, keys: string, columns: number): string {
   const isRefusal = keys.includes("n");
   const bars = [
-    [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", "b = back"],
-    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave", "b: back"],
+    [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", canGoBack && "b = back"],
+    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave", canGoBack && "b: back"],
     [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave"],
     ["space: more"],
-  ].map((parts) => parts.join(" · "));
+  ].map((parts) => parts.filter(Boolean).join(" · "));
   const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
   return `${bar} `.slice(0, Math.max(columns - 1, 10));
 }

@@ -1,6 +1,6 @@
 // The conversation at a prompt: line after line, until the person leaves.
-import type { Chat, Ctx, DialogHost, Fault, Zz } from "zz";
-import { clean, clip, oneLine, plural, terminalColumns, wordsOf } from "zz/text";
+import type { Chat, Ctx, DialogHost, Fault, Message, Zz } from "zz";
+import { clean, clip, oneLine, plural, sentenceOf, terminalColumns, wordsOf } from "zz/text";
 import { canChoose, pick, secret } from "./choose.ts";
 import {
   close,
@@ -58,7 +58,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
       goOn: async (why) => (await host.ask(`Stopped: ${why}. Go on? [y/N] `, "yn")) === "y",
     });
     const startsAtPrompt = !host.text;
-    if (startsAtPrompt) await promptForMessage(keyboard);
+    if (startsAtPrompt && !keyboard.isDumb) await promptForMessage(keyboard); // a dumb terminal could not take it away again
     const opened = open(keyboard, startsAtPrompt);
     opened.catch(() => close(keyboard)); // there is no model: zz says why
     if (!startsAtPrompt) {
@@ -84,7 +84,7 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     const { chat } = await host.open();
     if (!startsAtPrompt) return;
     const command = host.begins();
-    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, chat, command)].join("\n"));
+    if (!host.quiet) showNote(keyboard, [greeting(host.ctx()!, chat), ...before(keyboard, command)].join("\n"));
     if (command) sendMessage(keyboard, `/${command}`);
     else if (!keyboard.isMuted) await promptForMessage(keyboard);
   }
@@ -109,7 +109,7 @@ async function whatNow(zz: Zz, host: DialogHost, failed: Fault, ctx: Ctx): Promi
     if (!/[ram]/.test(key)) say(zz, "Your message stays in the conversation; /retry sends it again.");
     if (key !== "m") return key;
     const before = ctx.chat.model;
-    await ctx.command("model").catch((error: Error) => say(zz, error.message));
+    await ctx.command("model").catch((error) => say(zz, sentenceOf(error)));
     if (ctx.chat.model !== before) return key; // otherwise nothing was picked: ask again
   }
 }
@@ -136,24 +136,45 @@ function sayHowToComeBack(zz: Zz, host: DialogHost): void {
 }
 
 /** The last exchange; in a new conversation, an offer to continue the last one, unless a message was already typed. */
-function before(keyboard: Keyboard, chat: Chat, command: string | undefined): string[] {
+function before(keyboard: Keyboard, command: string | undefined): string[] {
   const { zz, host, isDumb, isMuted, queue } = keyboard;
   const isFree = !command && !isDumb && !isMuted && !queue.length && (zz.config as { offer: boolean }).offer;
   const last = isFree ? lastConversation(host.ctx()!) : undefined;
-  if (!last) return lastExchange(zz, chat);
+  if (!last) return lastExchange(zz, host.ctx()!);
   keyboard.offer = () => sendMessage(keyboard, last.line);
   return [last.row];
 }
 
 const MAX_QUOTED_CHARS = 4_000; // of a message, since measuring all of a long one takes time
 
-/** The last message and answer, in at most two rows each; nothing in a new conversation. */
-function lastExchange({ io }: Zz, { messages }: Chat): string[] {
-  const asked = messages.findLast((message) => message.role === "user" && !message.aside);
-  const answered = messages.findLast(({ role, text }) => role === "assistant" && text);
+/** The last message and answer, in at most two rows each, and what to do if its turn did not end; nothing if it is new. */
+function lastExchange({ io }: Zz, { chat, files }: Ctx): string[] {
+  const from = chat.messages.findLastIndex(isAsked);
+  const [asked, ...since] = chat.messages.slice(Math.max(from, 0));
+  if (asked?.role !== "user") return [];
   const start = (text: string) =>
     clip(oneLine(wordsOf(text).slice(0, MAX_QUOTED_CHARS)), (terminalColumns(io) - 5) * 2);
-  return [...(asked ? [`You: ${start(asked.text)}`] : []), ...(answered ? [`zz: ${start(answered.text)}`] : [])];
+  const answered = since.findLast(({ role, text }) => role === "assistant" && text);
+  const last = since.findLast(({ role }) => role !== "user");
+  const isOver = last?.role === "assistant" && !last.calls?.length;
+  return [
+    `You: ${start(asked.text)}`,
+    ...(answered ? [`zz: ${start(answered.text)}`] : []),
+    ...(isOver ? [] : [`${answered ? "Its turn did not end: /continue goes on" : NO_ANSWER}${andUndo(chat, files)}.`]),
+  ];
+}
+const NO_ANSWER = "It has no answer yet: /retry asks again";
+
+const isAsked = (message?: Message): boolean => message?.role === "user" && !message.aside;
+
+/** What takes back the changes to files since the last message. */
+function andUndo(chat: Chat, files: Ctx["files"]): string {
+  const { branch } = chat.tree();
+  const made = new Set(
+    branch.slice(branch.findLastIndex(({ message }) => isAsked(message))).map(({ change }) => change),
+  );
+  const changes = files.changes().filter(({ id, undone }) => !undone && made.has(id)).length;
+  return changes ? `, /undo takes back the last of its ${plural(changes, "change")} to files` : "";
 }
 
 const greeting = ({ about }: Ctx, { model, messages }: Chat): string =>

@@ -9,7 +9,7 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { type: "number", minimum: 1, maximum: 600, description: "that all tests together may take" },
+      seconds: { type: "number", minimum: 1, maximum: 600, description: "seconds that all tests together may take" },
     },
   },
 };

@@ -7,6 +7,7 @@ import { type Finder, finder, type Hit, isBinary, linesOf, MAX_HITS, newYielder,
 import { shownName } from "./path.ts";
 import { matcher } from "./pattern.ts";
 import { askRipgrep } from "./ripgrep.ts";
+import { type Once, sharing } from "./together.ts";
 
 const MAX_LINE_CHARS = 200;
 const CHARS_BEFORE_HIT = 60; // in longer lines
@@ -30,6 +31,7 @@ interface Args {
 type Line = { line: number; text: string };
 interface Search {
   ctx: Ctx;
+  once: Once;
   finder: Finder;
   isFolder: boolean;
   most: number; // hits to show
@@ -45,7 +47,8 @@ interface Search {
   batchChars: number;
 }
 
-export const grep = (zz: Zz<{ ripgrep: string }>) =>
+export function grep(zz: Zz<{ ripgrep: string }>): void {
+  const once = sharing();
   zz.tool({
     name: "grep",
     kind: "read",
@@ -72,15 +75,16 @@ export const grep = (zz: Zz<{ ripgrep: string }>) =>
       },
     },
     needs: ({ path = "." }) => ({ read: [path] }),
-    run: (args, ctx) => searchFor(args, ctx, zz.config.ripgrep),
+    run: (args, ctx) => searchFor(args, ctx, zz.config.ripgrep, once),
   });
+}
 
-async function searchFor(args: Args, ctx: Ctx, ripgrep: string) {
+async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
   const { query, path = ".", regex = false, glob, ignore_case: ignoreCase = false } = args;
   const matches = checkedArgs(args);
   const asked = { query, regex, ignoreCase };
   const search: Search = {
-    ...{ ctx, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [], found: [] },
+    ...{ ctx, once, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [], found: [] },
     ...{ most: Math.min(args.limit ?? MAX_HITS, MAX_HITS), around: [args.before ?? 0, args.after ?? 0], near: 0 },
     ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0, lost: [] },
   };
@@ -136,11 +140,12 @@ async function searchFolder(
   matches: ((name: string) => boolean) | undefined,
   ripgrep: string,
 ): Promise<string[]> {
-  const { root, files, programs, signal } = search.ctx;
+  const { once, ctx } = search;
+  const { root, files, signal } = ctx;
   const yieldIfDue = newYielder(signal);
   const [canMatch, listed] = await Promise.all([
-    askRipgrep(programs, ripgrep, asked, where, root, signal), // first, since it takes longest
-    files.list(path),
+    askRipgrep(ctx, once, ripgrep, asked, where), // first, since it takes longest
+    once(`files ${path}`, () => files.list(path)), // git needs several processes for a list
   ]);
   signal.throwIfAborted();
   const below = relative(root, where).length + 1; // a glob may be relative to the project or to the path

@@ -7,7 +7,7 @@ export const defaults = { ripgrep: "rg" };
 export const settings = {
   schema: {
     type: "object",
-    properties: { ripgrep: { type: "string", description: "where ripgrep is; empty: do without" } },
+    properties: { ripgrep: { type: "string", description: "where ripgrep is; empty: search without it" } },
   },
 };
 

@@ -9,7 +9,8 @@ const BUFFER_BYTES = 1 << 17; // most files are smaller
 const BINARY_CHECK_BYTES = 8_192;
 const SLICE_MS = 30; // at a stretch, then everything else may run: Ctrl+C, the live line
 const LINE_MS = 100; // for one line, in this thread
-const LINE_APART_MS = 2_000; // for one line, in a separate thread
+/** Tests lower it. */
+export const patience = { lineApartMs: 2_000 }; // for one line, in a separate thread
 const LINES_APART_MS = 10_000; // for all such lines
 const LONG_LINE_CHARS = 10_000;
 export const MAX_HITS = 100;
@@ -108,7 +109,7 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
 
   async function searchSlowLine(line: string): Promise<number> {
     const started = performance.now();
-    const at = await searchApart(pattern, line, Math.min(left, LINE_APART_MS), signal);
+    const at = await searchApart(pattern, line, Math.min(left, patience.lineApartMs), signal);
     left = Math.max(0, left - (performance.now() - started));
     if (at === -2 && line.length <= LONG_LINE_CHARS)
       throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);

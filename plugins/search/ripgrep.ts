@@ -7,8 +7,9 @@ import type { ChildProcess } from "node:child_process";
 import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import type { Programs } from "zz";
+import type { Ctx } from "zz";
 import { isPlain, type Query } from "./lines.ts";
+import type { Once } from "./together.ts";
 
 const WALK = "--no-config --no-messages --hidden --no-require-git --no-ignore-dot --null --color never".split(" ");
 const FILES = [...WALK, "--files", "--threads=1"]; // fast enough; the other one needs the cores
@@ -17,14 +18,15 @@ const MAX_QUERY_CHARS = 1_000; // longer queries are rare
 /** Folders that are often large but seldom part of a project. If they are, zz searches their files itself. */
 const LEFT_OUT = ".git node_modules dist build .next coverage .venv __pycache__ target".split(" ");
 
+type Output = { names: string[]; code: number };
+
 /** For each file that ripgrep searched, whether it can contain a hit. Empty if ripgrep is missing or cannot tell. */
 export async function askRipgrep(
-  programs: Programs,
+  { programs, root, signal }: Ctx,
+  once: Once,
   rg: string,
   asked: Query & { glob?: string | undefined },
   where: string,
-  root: string,
-  signal: AbortSignal,
 ): Promise<Map<string, boolean>> {
   const program = rg && programs.find(rg);
   const what = program && patternFor(asked);
@@ -37,7 +39,9 @@ export async function askRipgrep(
     programs.start(program, args, { cwd: root, signal, stdio: ["ignore", fd, "ignore"] });
   const [matching, all] = await Promise.all([
     output((fd) => start([...MATCHES, ...globs, ...what, ...below], fd)), // first, since it takes longest
-    output((fd) => start([...FILES, ...globs, ...below], fd)),
+    once(`ripgrep ${JSON.stringify([program, globs, below])}`, () =>
+      output((fd) => start([...FILES, ...globs, ...below], fd)),
+    ),
   ]);
   const canMatch = new Map<string, boolean>();
   if (matching?.code === 0 || matching?.code === 1) for (const name of all?.names ?? []) canMatch.set(name, false);
@@ -49,7 +53,7 @@ export async function askRipgrep(
  * The names that a program prints, and its exit code. They are collected in an unlinked file, since a pipe would wake
  * this process again and again.
  */
-async function output(start: (fd: number) => ChildProcess): Promise<{ names: string[]; code: number } | undefined> {
+async function output(start: (fd: number) => ChildProcess): Promise<Output | undefined> {
   let fd: number;
   try {
     const folder = mkdtempSync(join(tmpdir(), "zz-rg-"));

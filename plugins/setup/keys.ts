@@ -34,7 +34,8 @@ export function othersWithKeys(ctx: Ctx): string[] {
   return [...new Set([...FIRST.filter((name) => names.includes(name)), ...names.sort()])];
 }
 const FIRST = ["anthropic", "gemini", "openrouter"];
-const AT_AN_ADDRESS = ["azure", "llamacpp", "lmstudio", "sglang", "vllm"]; // at the person's own address
+const WITHOUT_KEYS = ["llamacpp", "lmstudio", "sglang", "vllm"]; // on this machine
+const AT_AN_ADDRESS = ["azure", ...WITHOUT_KEYS]; // at the person's own address
 
 /** The key that /keys or /setup kept for a provider. */
 export const keptKey = (provider: string, ctx: Ctx): string | undefined =>
@@ -53,7 +54,7 @@ export function keyFrom(provider: string, ctx: Ctx): string {
     endpoints(ctx)[provider]?.key_command && "its key_command",
     isKept && KEYS,
   ];
-  return places.filter(Boolean).join(", then ");
+  return places.filter(Boolean).join(", then ") || (keyOf(provider, ctx) ? "--key" : "");
 }
 
 const [KEYS, SETTINGS] = ["keys.json", "zz.config.json"];
@@ -146,10 +147,15 @@ const places = (ctx: Ctx) => knownTo(ctx).map((provider) => ({ provider, from: k
 function listed(ctx: Ctx, enters: (name: string) => string): string {
   const known = knownTo(ctx);
   const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
-  const others = known.filter((name) => !some.includes(name));
+  const others = known.filter((name) => !some.includes(name) && !WITHOUT_KEYS.includes(name));
+  const local = known.filter((name) => !some.includes(name) && WITHOUT_KEYS.includes(name));
   const width = Math.max(8, ...some.map((name) => name.length));
   const lines = some.map((name) => `${name.padEnd(width)}  ${keyFrom(name, ctx) || missing(name)}`);
-  return [...lines, ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : [])].join("\n");
+  return [
+    ...lines,
+    ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : []),
+    ...(local.length ? [`No key needed, asked when named: ${local.join(", ")}.`] : []),
+  ].join("\n");
 
   function missing(name: string): string {
     return `not set (${enters(name)} enters one${variables(ctx)[name] ? `, or set ${variables(ctx)[name]}` : ""})`;

@@ -1,7 +1,7 @@
 // Asks the person: with pickers if they may use the terminal, otherwise line by line.
 import { emitKeypressEvents } from "node:readline";
 import type { Choice, Ctx } from "zz";
-import { clip, pickerStreams, pickerTheme, terminalColumns, width } from "zz/text";
+import { clip, pickerStreams, pickRow, terminalColumns, width } from "zz/text";
 
 export interface Person {
   readonly signal: AbortSignal; // aborts when they leave
@@ -12,7 +12,6 @@ export interface Person {
   wait<T>(text: string, work: (show: (text: string) => void) => Promise<T>): Promise<T>; // shows the text meanwhile
 }
 
-const MAX_LISTED = 10; // choices; longer lists are searchable
 const PERSON_LEFT = new Error("The person left.");
 
 /** Undefined if they left, with Ctrl+C, Ctrl+D or Escape. */
@@ -65,20 +64,16 @@ async function withPickers<T>(
       signal,
       say: ctx.note,
       async pick(message, choices, standing) {
-        const rows = choices.map(({ name, description }) => ({
-          name,
-          value: name,
-          short: shownAfter(ctx, message, name),
+        const rowOf = ({ name, description }: Choice) => ({
+          ...{ name, value: name, short: shownAfter(ctx, message, name) },
           ...(description && { description }),
-        }));
-        if (rows.length <= MAX_LISTED)
-          return prompts.select(
-            { message, choices: rows, theme: pickerTheme, ...(standing && { default: standing }) },
-            context,
-          );
-        const first = rows.toSorted((a, b) => Number(b.value === standing) - Number(a.value === standing));
-        const source = (typed = "") => first.filter(({ name }) => name.toLowerCase().includes(typed.toLowerCase()));
-        return prompts.search({ message, source, theme: pickerTheme }, context);
+        });
+        const isMeant = ({ name }: Choice, term: string) => name.toLowerCase().includes(term.toLowerCase());
+        const source = (term: string) => choices.filter((choice) => isMeant(choice, term)).map(rowOf);
+        const chosen = await pickRow(ctx.io, { message, source, selected: standing, signal });
+        if (chosen === undefined) leave();
+        signal.throwIfAborted();
+        return chosen!;
       },
       line: (message, standing) =>
         prompts.input({ message: withBreak(ctx, message), ...(standing && { default: standing }) }, context),

@@ -5,7 +5,7 @@ import { isInside } from "zz/text";
 import { repository } from "./guards.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
 import { CACHE } from "./lookups.ts";
-import { direntsOf, isFolder, real } from "./paths.ts";
+import { canAppear, direntsOf, isFolder, real } from "./paths.ts";
 
 // No capabilities, even for root.
 export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
@@ -91,7 +91,7 @@ function plan({
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
     ...writable.map((at) => ({ at, args: ["--bind", view && at === root ? view.merged : at, at] })),
-    ...git.guard.map((at) => (fs.existsSync(at) ? { at, args: ["--ro-bind", at, at] } : emptyCover(at))),
+    ...git.guard.flatMap(protect),
     ...guardMounts(guard).filter(({ at }) => !within(at, denied) && !within(at, locked)),
     ...open.map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
@@ -136,6 +136,12 @@ function foldersBetween(at: string, root: string): string[] {
 function cover(at: string, holdsMore: boolean): Mount {
   if (!isFolder(at)) return { at, args: ["--ro-bind", "/dev/null", at] };
   return { at, args: ["--perms", holdsMore ? "0111" : "0000", "--tmpfs", at], isReadonly: true };
+}
+
+/** Makes a guarded path read-only. What is not there gets an empty cover, unless it cannot be made anyway. */
+function protect(at: string): Mount[] {
+  if (fs.existsSync(at)) return [{ at, args: ["--ro-bind", at, at] }];
+  return canAppear(at) ? [emptyCover(at)] : [];
 }
 
 function emptyCover(at: string): Mount {

@@ -27,6 +27,7 @@ export interface Job {
   shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
   onTail?(lines: string): void; // gets the last few lines that it printed, at most ten times a second
+  veil?(output: string): string; // hides what nobody may read, before what is too long is cut
   keepIn: string; // folder for full outputs: 0700, the files 0600
   caps?: Partial<Caps>; // limits that replace the usual ones
 }
@@ -112,7 +113,7 @@ async function runOnce(job: Job): Promise<Outcome> {
     ...(kept.failure ? [kept.failure] : []),
     ...advice(job.command, code, all),
   ];
-  const shown = show(all, kept.path);
+  const shown = show(all, kept.path, job);
   if (shown.whole) kept.drop();
   const text = [
     shown.text.replace(/\n+$/, ""),
@@ -124,8 +125,8 @@ async function runOnce(job: Job): Promise<Outcome> {
     ...(signal && { signal }),
     ...(stopReason === "timeout" && { timedOut: true }),
     ...(stopReason === "abort" && { aborted: true }),
-    stdout: show(out, kept.path).text,
-    stderr: show(err, kept.path).text,
+    stdout: show(out, kept.path, job).text,
+    stderr: show(err, kept.path, job).text,
     text: text.filter(Boolean).join("\n"),
     ...(kept.path && !shown.whole && { file: kept.path }),
     bytes: all.bytes,
@@ -263,12 +264,13 @@ function count(bytes: Uint8Array, what: number): number {
   return found;
 }
 
-function show(capture: Captured, file: string | undefined): { text: string; whole: boolean } {
-  const whole = capture.cut ? undefined : asShown(capture.front + capture.back);
+function show(capture: Captured, file: string | undefined, { veil }: Job): { text: string; whole: boolean } {
+  const readable = (text: string) => veil?.(asShown(text)) ?? asShown(text);
+  const whole = capture.cut ? undefined : readable(capture.front + capture.back);
   const room = MAX_SHOWN_CHARS - NOTES_CHARS;
   if (whole !== undefined && whole.length <= room) return { text: whole, whole: true };
-  const head = untilLine(whole ?? asShown(capture.front), Math.floor(room * HEAD_SHARE));
-  const end = fromLine(whole ?? asShown(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
+  const head = untilLine(whole ?? readable(capture.front), Math.floor(room * HEAD_SHARE));
+  const end = fromLine(whole ?? readable(capture.back), Math.floor(room * (1 - HEAD_SHARE)));
   const lines = Math.max(0, capture.lines - breaks(head) - breaks(end));
   const bytes = Math.max(0, capture.bytes - Buffer.byteLength(head) - Buffer.byteLength(end));
   const where = file ? `; all of it is in ${file}` : "";

@@ -10,17 +10,10 @@ import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { visible } from "./names.ts";
 import { lendSandbox } from "./service.ts";
+import { type Config, defaults, settings, wrongSetting } from "./settings.ts";
 import type { View } from "./view.ts";
 
-export const defaults = {
-  sandbox: "auto" as "auto" | "required" | "off",
-  except: [] as string[], // entries of the deny list that ask instead
-  seconds: 120, // the limit of a command unless the call sets one; 0: no limit
-  maxSeconds: 600, // the highest limit that a call may set; 0: no limit
-  effects: "ask" as "ask" | "before" | "off", // ask: unknown commands run on a copy; then their changes are asked for
-  maxCopyMB: 2_048, // the most that a command may change on its copy
-};
-type Config = Readonly<typeof defaults>;
+export { defaults, settings };
 
 const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
@@ -28,7 +21,7 @@ export default (zz: Zz<typeof defaults>) => {
   const wrong = wrongSetting(zz.config);
   if (wrong) zz.io.stderr.write(`${zz.veil(wrong)}\n`);
   const decisions = new WeakMap<object, Decision>();
-  const own: Own = { offers: new Map(), tmp: scratch(zz) };
+  const own: Own = { offers: new Map(), tmp: scratch(zz), veil: (text) => zz.veil(text) };
   zz.tool({
     name: "run_command",
     description:
@@ -87,45 +80,6 @@ export default (zz: Zz<typeof defaults>) => {
   });
 };
 
-/** Checks for settings: what each must be, or undefined if it is right. */
-const MUST_BE: { [K in keyof Config]: (value: unknown) => string | undefined } = {
-  sandbox: (value) =>
-    ["auto", "required", "off"].includes(String(value))
-      ? undefined
-      : `is ${JSON.stringify(value)}. It is "auto", "required" or "off"`,
-  except: (value) =>
-    Array.isArray(value) && value.every((entry) => typeof entry === "string")
-      ? undefined
-      : `must be a list of texts, such as ["chmod"]`,
-  seconds: wrongSeconds,
-  maxSeconds: wrongSeconds,
-  effects: (value) =>
-    ["ask", "before", "off"].includes(String(value))
-      ? undefined
-      : `is ${JSON.stringify(value)}. It is "ask", "before" or "off"`,
-  maxCopyMB: wrongMegabytes,
-};
-function wrongMegabytes(value: unknown): string | undefined {
-  const isRight = typeof value === "number" && value >= 1 && value <= 1_000_000;
-  return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of MB from 1 to 1000000`;
-}
-function wrongSeconds(value: unknown): string | undefined {
-  const isRight = typeof value === "number" && value >= 0 && value <= 1_000_000;
-  return isRight ? undefined : `is ${JSON.stringify(value)}. It is a number of seconds up to 1000000; 0: no limit`;
-}
-
-/** What is wrong with a setting. No command runs until it is right: a typo would lose the protection that it gives. */
-function wrongSetting(config: object): string | undefined {
-  const names = Object.keys(MUST_BE);
-  const all = `There are: ${names.join(", ")}; allowed and denied commands go into "permissions"`;
-  const wrong = Object.entries(config).flatMap(([name, value]) => {
-    if (!Object.hasOwn(MUST_BE, name)) return `there is no "${name}". ${all}`;
-    const why = MUST_BE[name as keyof Config](value);
-    return why ? `"${name}" ${why}` : [];
-  });
-  return wrong.length ? `Cannot run commands: in the settings under "shell", ${wrong[0]}. Fix it.` : undefined;
-}
-
 /** The default time limit of a command, and the highest that a call may set. */
 function limits({ seconds, maxSeconds }: Config): { ms: number; maxMs: number } {
   const [ms, maxMs] = [seconds, maxSeconds].map((most) => (most > 0 ? most * 1_000 : Number.POSITIVE_INFINITY));
@@ -151,6 +105,7 @@ const promptLine = (command: string): string =>
 interface Own {
   offers: Map<string, string>; // commands that are offered again, and why
   tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
+  veil(text: string): string;
 }
 
 /** A private folder next to the views, so that it is swept with them if zz is killed. */
@@ -383,11 +338,12 @@ async function run(
       ...(argv && { argv }),
       caps: { upper: config.maxCopyMB * 2 ** 20 },
       onTail: (lines) => ctx.progress(withoutValues(lines, given)),
+      veil: (text) => withoutValues(own.veil(text), given),
       keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file, aborted } = outcome;
-    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map((one) =>
-      withoutValues(one, given),
+    const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
+      (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
     const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];

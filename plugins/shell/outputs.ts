@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
+import { errnoSentence, makeFolder } from "zz/text";
 
 export const MAX_SHOWN_CHARS = 30_000; // of an output, for the model
 export const MAX_FILE_BYTES = 100 * 1024 * 1024; // of an output kept on the disk
@@ -10,7 +11,7 @@ const NAME = /^output-\d{14}-[\da-f]{8}\.txt$/;
 
 /** Makes the folder, or checks it: nothing is written or removed in another user's folder, or through a link. */
 function makePrivate(folder: string): void {
-  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const stat = fs.lstatSync(folder);
   if (!stat.isDirectory()) throw new Error("it is not a folder but a link. Remove it");
   if (process.platform === "win32") return;
@@ -39,7 +40,13 @@ export function keeper(folder: string): Keeper {
   let fd: number | undefined;
   let name: string | undefined;
   let failure: string | undefined;
+  const shut = () => {
+    if (fd !== undefined) fs.closeSync(fd);
+    fd = undefined;
+  };
+  const drop = () => void (name && fs.rmSync(name, { force: true }));
   const put = (bytes: Buffer) => {
+    if (failure) return;
     try {
       if (fd === undefined) {
         makePrivate(folder);
@@ -52,7 +59,11 @@ export function keeper(folder: string): Keeper {
       }
       for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
     } catch (error) {
-      failure = `the whole output could not be kept in '${folder}': ${(error as Error).message}`;
+      const why = errnoSentence(error).split(". ")[0] || (error as Error).message;
+      failure = `the whole output could not be kept in '${folder}': ${why}`;
+      shut();
+      drop(); // a part is of no use, and others need the room
+      name = undefined;
     }
   };
   return {
@@ -66,8 +77,7 @@ export function keeper(folder: string): Keeper {
       put(bytes.subarray(0, room));
     },
     close() {
-      if (fd !== undefined) fs.closeSync(fd);
-      const drop = () => name && fs.rmSync(name, { force: true });
+      shut();
       return { ...(name && { path: name }), ...(failure && { failure }), drop };
     },
   };

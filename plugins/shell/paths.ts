@@ -25,3 +25,19 @@ export const inFolder = (dir: string, name: string): string => (path.isAbsolute(
 /** The entries of a folder; none if it is gone or unreadable: then no command can read it either. */
 export const direntsOf = (folder: string): fs.Dirent[] =>
   tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
+
+/**
+ * Whether a missing file could be made: not on a read-only disk, nor in a folder that is another person's to open. Who
+ * owns a folder could open it.
+ */
+export function canAppear(at: string): boolean {
+  const folder = path.dirname(at);
+  try {
+    fs.accessSync(folder, fs.constants.W_OK);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EROFS") return false;
+    const stat = fs.statSync(folder, { throwIfNoEntry: false });
+    return !stat || stat.uid === process.getuid?.(); // a folder that is missing could be made, too
+  }
+}

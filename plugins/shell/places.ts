@@ -236,16 +236,14 @@ export function stores(root: string): string[] {
       .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
       .slice(0, 20)
       .some((entry) => linked(path.join(folder, entry.name, file)));
+  const isStored = (folder: string): boolean => {
+    const scope = direntsOf(folder).find((entry) => entry.name.startsWith("@"));
+    return sample(folder, "package.json") || (!!scope && sample(path.join(folder, scope.name), "package.json"));
+  };
   const pnpm = path.join(modules, ".pnpm");
   const one = direntsOf(pnpm).find((entry) => entry.isDirectory() && entry.name.includes("@"));
   const inPnpm = one && path.join(pnpm, one.name, "node_modules");
-  if (inPnpm && (sample(inPnpm, "package.json") || scoped(inPnpm))) return [pnpm, ...python()];
-  return [...(sample(modules, "package.json") ? [modules] : []), ...python()];
-
-  function scoped(folder: string): boolean {
-    const scope = direntsOf(folder).find((entry) => entry.name.startsWith("@"));
-    return !!scope && sample(path.join(folder, scope.name), "package.json");
-  }
+  return [...(isStored(modules) ? [modules] : inPnpm && isStored(inPnpm) ? [pnpm] : []), ...python()];
 
   function python(): string[] {
     return [".venv", "venv"].flatMap((name) => {

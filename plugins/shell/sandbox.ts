@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, tryTo } from "zz/text";
+import { isInside, tryTo, writeWhole } from "zz/text";
 import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
@@ -140,7 +140,7 @@ function knowsSize(programs: Programs, program: string): Promise<boolean> {
 /** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
 function callsFile(own: string, unix: boolean): string | undefined {
   const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), filter({ unix })];
-  if (calls && !fs.existsSync(file)) fs.writeFileSync(file, calls, { mode: 0o400 });
+  if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
   return calls && file;
 }
 

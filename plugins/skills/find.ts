@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { codeOf, entriesOf, isInside, tryTo } from "zz/text";
+import { codeOf, entriesOf, errnoSentence, isInside, tryTo } from "zz/text";
 import { asList, asText, parseSkill } from "./front.ts";
 
 export type From = "project" | "home";
@@ -117,7 +117,8 @@ const REASONS: Record<string, string> = {
   EACCES: "permission denied",
   EISDIR: "it is a folder",
 };
-const reason = (error: unknown): string => REASONS[codeOf(error)] ?? (error as Error).message;
+const reason = (error: unknown): string =>
+  REASONS[codeOf(error)] ?? (errnoSentence(error).split(". ")[0] || (error as Error).message);
 
 export const namesIn = (folder: string): string[] =>
   entriesOf(folder)

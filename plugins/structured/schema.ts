@@ -33,7 +33,7 @@ function contents(file: string, refused: string): string {
     return fs.readFileSync(file, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") throw usage(`${refused}: there is no such file. Check the path.`);
-    throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error)}`) : error;
+    throw codeOf(error) ? usage(`${refused}: ${errnoSentence(error) || (error as Error).message}`) : error;
   }
 }
 

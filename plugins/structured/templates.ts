@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Command, Ctx, Result, Typed } from "zz";
-import { errnoSentence, fault, jsonOrText, oneLine, textOf, tryTo, usage } from "zz/text";
+import { errnoSentence, fault, jsonOrText, makeFolder, oneLine, textOf, tryTo, usage, writeWhole } from "zz/text";
 import type { Wanted } from "./index.ts";
 import { type JsonSchema, readSchema, shortForm } from "./schema.ts";
 
@@ -68,10 +68,10 @@ export function save(name: string, { about }: Ctx, { words, values }: Typed, wan
   const description = oneLine(body).slice(0, 60).trim() || `as it was saved: ${head.map(([key]) => key).join(", ")}`;
   const lines = [`description: ${description}`, SAVED, ...head.map(([key, value]) => `${key}: ${value}`)];
   try {
-    fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.writeFileSync(file, `---\n${lines.join("\n")}\n---\n${body}\n`, { mode: 0o600 });
+    makeFolder(path.dirname(file));
+    writeWhole(file, `---\n${lines.join("\n")}\n---\n${body}\n`, 0o600);
   } catch (error) {
-    throw fault(`${refused}: ${errnoSentence(error)}`);
+    throw fault(`${refused}: ${errnoSentence(error) || (error as Error).message}`);
   }
   const left = [...values.keys()].filter((flag) => !KEPT.includes(flag) && !OF_THIS_RUN.includes(flag));
   const note = left.length ? ` Not kept: ${left.map((flag) => `--${flag}`).join(", ")}.` : "";

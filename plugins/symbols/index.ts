@@ -26,9 +26,9 @@ export const settings = {
     type: "object",
     properties: {
       map: { enum: ["sessions", "always", "never"], description: "when the model is given the map of the repository" },
-      tokens: { ...count, description: "of the map in the prompt; 8 % of the model's window where it is not set" },
-      most: { ...count, description: "files, above which it asks before it indexes them" },
-      folder: { type: "string", description: "the only folder to index" },
+      tokens: { ...count, description: "tokens of the map in the prompt; not set: 8 % of the model's window" },
+      most: { ...count, description: "number of files above which zz asks before it indexes them" },
+      folder: { type: "string", description: "the only folder to index; empty: the whole project" },
       ignore: {
         type: "array",
         items: { type: "string", minLength: 1 },
@@ -36,7 +36,7 @@ export const settings = {
       },
       debounce: { ...ms, description: "milliseconds without a further change to a file, before the index is updated" },
       wait: { ...ms, description: "milliseconds that the first message of a conversation waits for the map" },
-      waitAgain: { ...ms, description: "milliseconds that a later one waits for a map of what was just saved" },
+      waitAgain: { ...ms, description: "milliseconds that a later message waits for a map of what was just saved" },
     },
   },
 };

@@ -1,12 +1,11 @@
 // The names of a large project's files, kept from one process to the next. Listing tens of thousands of files takes longer
 // than asking each folder whether it has changed: one that has not has the same entries. Whatever else decides what is
 // listed (.gitignore files, git's index and settings) is looked at as well, and where that cannot be known nothing is kept.
-import crypto from "node:crypto";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { repositoryTop, tryTo } from "zz/text";
+import { makeFolder, repositoryTop, tryTo, writeWhole } from "zz/text";
 import { namesFile } from "./store.ts";
 import { LOCAL_DISKS, notIgnored } from "./watch.ts";
 
@@ -160,11 +159,8 @@ async function gitsFiles({ git, root }: Ctx): Promise<string[] | undefined> {
 
 /** Whole or not at all: two may do it at once. What cannot be kept is listed again next time. */
 function keep(file: string, kept: Kept): void {
-  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   tryTo(() => {
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 });
-    fs.renameSync(temporary, file);
+    makeFolder(path.dirname(file), 0o700);
+    writeWhole(file, JSON.stringify(kept), 0o600);
   });
-  fs.rmSync(temporary, { force: true });
 }

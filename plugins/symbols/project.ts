@@ -5,7 +5,7 @@ import v8 from "node:v8";
 import vm from "node:vm";
 import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
 import { namesIn } from "./names.ts";
 import type { Kept } from "./resolve.ts";
@@ -101,8 +101,10 @@ export function openProject(
     const isWatched = before === told?.generation && before === watch?.generation() && told.rules === rulesOf(all, ctx);
     const changed = told && touched && isWatched ? await changesIn(all, touched, told, look) : undefined;
     if (!told || !changed) {
-      const unlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].slice(-MAX_UNLISTED);
-      return await lookAtAll(all, look, db, started, before, unlisted);
+      const maybeUnlisted = [...(told?.unlisted ?? []), ...(touched ?? [])].filter((name) =>
+        isThere(path.join(root, name)),
+      );
+      return await lookAtAll(all, look, db, started, before, maybeUnlisted.slice(-MAX_UNLISTED));
     }
     await readHere(look, changed);
     if (look.fresh.size) {
@@ -222,7 +224,7 @@ interface Last {
   list: readonly string[]; // without those that cannot be shown
   counts: Counts;
   code: number; // how many files of code there were
-  unlisted: ReadonlySet<string>; // what was told of and is not listed, as what an editor writes beside a file
+  unlisted: ReadonlySet<string>; // what is there and not listed, as what an editor writes beside a file: a file that is gone may come back
 }
 
 /** The texts that lie in the indexed folder and are no links. */
@@ -343,6 +345,8 @@ function statOf(file: string): fs.Stats | undefined {
   }
 }
 
+const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
+
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {
   const stat = statOf(file);
   return !stat || stat.mtimeMs !== mtime || stat.ctimeMs !== ctime || stat.size !== size;
@@ -371,6 +375,7 @@ function save(db: LowSync<Data>, ctx: Ctx): void {
   try {
     db.write();
   } catch (error) {
-    ctx.note(`Cannot keep the index of this project: ${(error as Error).message}. It is made again next time.`);
+    const why = errnoSentence(error) || `${(error as Error).message}.`;
+    ctx.note(`Cannot keep the index of this project: ${why} It is made again next time.`);
   }
 }

@@ -35,7 +35,7 @@ function newState(project: string, index: Index, gate: CompilerGate): State {
   const state: Omit<State, "disk"> = {
     ...{ root, index, gate, libs: new Map(getLibFiles().map(({ fileName, text }) => [LIB + fileName, text])) },
     ...{ stats: new Map(), importers: new Map(), links: new WeakMap(), tables: new WeakMap(), specifiers: new Map() },
-    ...{ configs: new Map(), settings: new Map(), installed: new Map() },
+    ...{ configs: new Map(), settings: new Map(), installed: new Map(), missing: new Set() },
     ...{ names: new Set(), sources: new Map(), slices: [], isThorough: false },
   };
   return Object.assign(state, { disk: diskOf(state as State) });

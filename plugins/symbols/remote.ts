@@ -26,7 +26,7 @@ export interface Remote {
 
 export function openRemote(root: string, isOngoing: () => boolean): Remote {
   let worker: Promise<Worker> | undefined;
-  let knownVersion: object | undefined; // the version of the index that the thread has
+  let known: Partial<Pick<Index, "version" | "names"> & { sources: ReadonlyMap<string, string> }> = {}; // what the thread has
   let timer: NodeJS.Timeout | undefined;
   let lastId = 0;
   const pending = new Map<number, PromiseWithResolvers<any>>();
@@ -51,7 +51,7 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
     args: unknown[],
     index: Index,
     ctx: Pick<Ctx, "permissions" | "signal">,
-    sources: ReadonlyMap<string, string> = new Map(),
+    sources: ReadonlyMap<string, string> = NO_SOURCES,
   ): Promise<any> {
     const { permissions, signal } = ctx;
     start();
@@ -62,18 +62,19 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
     signal.addEventListener("abort", stop);
     try {
       const thread = await worker!;
-      const isKnown = knownVersion === index.version;
-      knownVersion = index.version;
+      const isKnown = known.version === index.version && known.names === index.names;
       const question: Question = { id, ask, args, rules: permissions.compiler() };
+      if (known.sources !== sources) question.sources = sources;
       if (!isKnown) {
         const pageIndexes = index.pageIndexes.map(({ page, ...pageIndex }) => ({
           ...pageIndex,
           rows: page.read(0, pageIndex.end),
         }));
-        question.index = { names: index.names.filter((name) => CODE.test(name)), sources, pageIndexes };
+        question.index = { names: index.names.filter((name) => CODE.test(name)), pageIndexes };
       }
       thread.ref();
       thread.postMessage(question);
+      known = { version: index.version, names: index.names, sources };
       return await answer.promise;
     } finally {
       signal.removeEventListener("abort", stop);
@@ -92,8 +93,9 @@ export function openRemote(root: string, isOngoing: () => boolean): Remote {
   function close(): void {
     clearTimeout(timer);
     void worker?.then((thread) => thread.terminate());
-    [worker, knownVersion] = [undefined, undefined];
+    [worker, known] = [undefined, {}];
   }
 }
 
+const NO_SOURCES: ReadonlyMap<string, string> = new Map();
 const CODE = /\.[cm]?[jt]sx?$/i;

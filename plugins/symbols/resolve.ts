@@ -16,6 +16,7 @@ import { type State, UNSURE } from "./resolve/state.ts";
 
 export type { Edge, Graph, How, Kept, Resolver } from "./resolve/contract.ts";
 export { cycles } from "./resolve/cycles.ts";
+export { isUnchanged } from "./resolve/disk.ts";
 export { entryPoints, graphOf, hubs } from "./resolve/graph.ts";
 export { folderOf } from "./resolve/paths.ts";
 
@@ -26,6 +27,7 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
   const hash = crypto.hash("sha256", [parentConfig, ...list].join("\n")).slice(0, 32);
   const { disk, seen, isFresh } = openDisk(root, names, kept, gate);
   const isSame = isFresh && kept!.names === hash;
+  const known = seen.size;
   const ways = new Map(isFresh ? Object.entries(kept!.ways) : []);
   const found = new Map(isSame ? Object.entries(kept!.found) : []);
   const state: State = {
@@ -46,7 +48,7 @@ export function openResolver(root: string, list: readonly string[], kept?: Kept,
     others: (file, one) => (isOther(file) ? others(file, one) : undefined),
     resolve: (file, one) => resolve(state, file, one),
     packages: () => packages(state),
-    kept: () => (isSame && !state.hasNewAnswers ? kept! : keep(state)),
+    kept: () => (isSame && !state.hasNewAnswers && seen.size === known ? kept! : keep(state)),
   };
 }
 

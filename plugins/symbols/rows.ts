@@ -152,6 +152,7 @@ export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIn
 /** The files whose rows contain a text; a file comes once for each of the texts that it has. */
 export function containing(pageIndexes: PageIndex[], ...texts: string[]): string[] {
   const found: string[] = [];
+  const wanted = texts.map((text) => Buffer.from(text)); // Node 24 dies searching a buffer for a string with half a character
   let into: Buffer | undefined;
   for (const { paths, starts, end, page } of pageIndexes)
     for (let first = 0; first < paths.length; ) {
@@ -161,7 +162,7 @@ export function containing(pageIndexes: PageIndex[], ...texts: string[]): string
       const length = (starts[last] ?? end) - from;
       if (!into || into.length < length) into = Buffer.allocUnsafe(length);
       const bytes = page.read(from, length, into);
-      for (const text of texts)
+      for (const text of wanted)
         for (let at = bytes.indexOf(text); at >= 0; ) {
           const file = lastUpTo(starts, from + at);
           if (paths[file]) found.push(paths[file]);

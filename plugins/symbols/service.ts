@@ -7,17 +7,14 @@ import type { Service } from "./refs/contract.ts";
 import { globals, type PageIndex, using } from "./rows.ts";
 import { memoryPage } from "./store.ts";
 
-/** A question, with the index if it has changed since the last question. */
+/** A question, with the index and the sources if they have changed since the last question. */
 export interface Question {
   id: number;
   ask: "references" | "named" | "rename" | "check" | "unread";
   args: unknown[];
   rules: CompilerRules; // the current rules on what may be read
-  index?: {
-    names: string[];
-    sources: ReadonlyMap<string, string>;
-    pageIndexes: (Omit<PageIndex, "page"> & { rows: Uint8Array })[];
-  };
+  sources?: ReadonlyMap<string, string>; // see refs/state.ts
+  index?: { names: string[]; pageIndexes: (Omit<PageIndex, "page"> & { rows: Uint8Array })[] };
 }
 export type Answer = { id: number; value?: unknown; error?: string };
 
@@ -64,7 +61,7 @@ async function applyRules(rules: CompilerRules): Promise<void> {
 
 parentPort!.on("message", (question: Question) => (lastAnswer = lastAnswer.then(() => handleQuestion(question))));
 
-async function handleQuestion({ id, ask, args, index, rules }: Question): Promise<void> {
+async function handleQuestion({ id, ask, args, index, sources: given, rules }: Question): Promise<void> {
   clearTimeout(idle);
   const answer: Answer = { id };
   try {
@@ -74,9 +71,10 @@ async function handleQuestion({ id, ask, args, index, rules }: Question): Promis
         page: memoryPage(Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)),
       }));
       taken = undefined;
-      ({ names, sources } = index);
-      service?.update(names, sources);
+      names = index.names;
     }
+    if (given) sources = given;
+    if (index || given) service?.update(names, sources);
     await applyRules(rules);
     answer.value = (service[ask] as (...args: unknown[]) => unknown)(...args);
   } catch (error) {

@@ -7,6 +7,7 @@ import os from "node:os";
 import path from "node:path";
 import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
+import { makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, PageIndex, Row } from "./rows.ts";
 
@@ -89,7 +90,7 @@ function changePiece(
 function writeWhole(file: string, root: string, data: Data): void {
   const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
-  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(path.dirname(file), 0o700);
   sweep(file);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {

@@ -23,7 +23,13 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
     after === undefined ? range(oldStart, oldLines) : range(newStart, newLines),
   );
   const few = ranges.length === 1 && !ranges[0]!.includes("–");
-  const head = `${did} ${visible(path)} · ${few ? "line" : "lines"} ${ranges.join(", ")} · +${count("+")} −${count("-")}${note ? ` · ${note}` : ""}`;
+  const where = ranges.length
+    ? [`${few ? "line" : "lines"} ${ranges.join(", ")}`, `+${count("+")} −${count("-")}`]
+    : [];
+  const isEmpty = !ranges.length && (before === undefined || after === undefined) && !note;
+  const head = [`${did} ${visible(path)}`, ...where, ...(isEmpty ? ["empty"] : []), ...(note ? [note] : [])].join(
+    " · ",
+  );
   const rows: string[] = [];
   for (const [i, hunk] of hunks.entries())
     for (const row of [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS)])

@@ -4,14 +4,14 @@
 // be the last one: it waits where that begins.
 
 import type { Zz } from "zz";
-import { rewrapsLines, terminalColumns, width } from "zz/text";
+import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
 import { short, tail } from "./format.ts";
 import type { Theme } from "./theme.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms
 const MAX_TAIL_ROWS = 4; // of a running call's output
-const ERASE = "\r\x1b[J"; // from the cursor's row on
+const ERASE = `\r${ERASE_BELOW}`; // from the cursor's row on
 /** A row stays one, even if the window has become narrower and zz has not been told yet. */
 const [NO_WRAP, WRAP] = ["\x1b[?7l", "\x1b[?7h"];
 

@@ -33,6 +33,7 @@ export interface Screen {
   live: boolean; // a person watches
   stays: boolean; // a conversation, not a one-shot
   idle: boolean;
+  questions: number; // those that are open: nothing else is drawn meanwhile
   since: number;
   pictures: Map<string, Image>; // images to draw under the row of their call, by path
   sixels?: Promise<Cell | undefined>; // the terminal's answer, once it has been asked
@@ -45,10 +46,11 @@ const SIGNS = { call: "■", ok: "✓", bad: "✗" };
 const WORDS = { call: "calls:", ok: "done:", bad: "failed:" };
 
 export function openScreen(io: Screen["io"], config: Screen["config"]): Screen {
-  const where = { on: () => screen.live && !isPlain(screen), io, look: () => look(screen) };
+  const on = () => screen.live && Boolean(io.stderr.isTTY) && !screen.questions && !isPlain(screen);
+  const where = { on, io, look: () => look(screen) };
   const screen: Screen = {
     ...{ io, config, dumb: io.variable("TERM") === "dumb", line: liveLine(where) },
-    ...{ live: false, stays: false, idle: true, since: 0, calls: [], pictures: new Map() },
+    ...{ live: false, stays: false, idle: true, questions: 0, since: 0, calls: [], pictures: new Map() },
   };
   return screen;
 }

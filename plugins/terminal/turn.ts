@@ -15,22 +15,15 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
   const { line, config } = screen;
   zz.on("started", ({ live, stays }) => void Object.assign(screen, { live, stays, since: Date.now() }));
   zz.on("phase", whileThinking(screen));
+  showCalls(zz, screen);
   zz.on("phase", ({ to }) => {
     screen.idle = to === "idle";
     line.stop();
     if (to === "thinking") line.begin("thinking");
     if (to === "executing_tools") line.begin(screen.calls[0]?.name ?? "");
-    else showResults(true);
+    else showResults(screen, true);
     if (to === "thinking" && screen.live && isPlain(screen)) print(screen, "thinking");
   });
-  /** Shows results in call order: one that is ahead of an earlier call waits for it, or until all calls have ended. */
-  function showResults(all = false): void {
-    while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
-    if (all) screen.calls.splice(0).forEach(printResult);
-  }
-  function printResult({ result }: Announced): void {
-    if (result) print(screen, result);
-  }
   zz.on("received", ({ tokens, thinking }) => line.thinks(tokens, thinking));
   zz.on("thought", ({ text, ms }) => {
     const { thinking } = config();
@@ -42,31 +35,6 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
           (one) => `┆ ${one}`,
         );
     for (const one of rows) print(screen, look(screen).dim(one));
-  });
-  zz.on("asked", line.stop);
-  zz.on("planned", ({ calls, text }, { about }) => {
-    if (text) print(screen, look(screen).dim(short(text, columnsOf(screen) - 1)));
-    const sign = look(screen).accent(signs(screen).call);
-    const announced = config().calls === "all" ? calls : [];
-    for (const call of announced)
-      print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
-    screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
-  });
-  zz.on("decided", ({ allowed, tool }) => {
-    if (allowed && screen.calls.length && !screen.idle) line.resume(short(tool)); // a question ended it
-  });
-  zz.on("called", async (fact, ctx) => {
-    const { call, inner } = fact;
-    if (inner) return;
-    const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args)) : "";
-    const images = imagesOf(screen, fact);
-    const text = [row, images.length ? await drawn(screen, images, ctx) : ""].filter(Boolean).join("\n");
-    if (!announced) return text ? print(screen, text) : undefined;
-    announced.result = text;
-    showResults();
-    const next = screen.calls.find(({ result }) => result === undefined);
-    if (next) line.begin(next.name);
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
   zz.on("requested", async ({ task }, ctx) => {
@@ -90,6 +58,52 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     if (bell && answer.ms > bellAfter * 1000) zz.io.stderr.write("\x07");
     if (stats) print(screen, `${look(screen).dim(short(figures(answer), columnsOf(screen) - 1))}\n`);
   });
+}
+
+/** Shows calls, and nothing beside a question. */
+function showCalls(zz: Zz<any>, screen: Screen): void {
+  const { line, config } = screen;
+  zz.on("asked", () => {
+    screen.questions++;
+    line.stop();
+  });
+  zz.on("resumed", () => {
+    screen.questions = Math.max(0, screen.questions - 1);
+    showResults(screen);
+    const waiting = nextCall(screen);
+    if (waiting && !screen.idle) line.resume(waiting.name);
+  });
+  zz.on("planned", ({ calls, text }, { about }) => {
+    if (text) print(screen, look(screen).dim(short(text, columnsOf(screen) - 1)));
+    const sign = look(screen).accent(signs(screen).call);
+    const announced = config().calls === "all" ? calls : [];
+    for (const call of announced)
+      print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
+    screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
+  });
+  zz.on("called", async (fact, ctx) => {
+    const { call, inner } = fact;
+    if (inner) return;
+    const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
+    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args)) : "";
+    const images = imagesOf(screen, fact);
+    const text = [row, images.length ? await drawn(screen, images, ctx) : ""].filter(Boolean).join("\n");
+    if (!announced) return text ? print(screen, text) : undefined;
+    announced.result = text;
+    showResults(screen);
+    const next = nextCall(screen);
+    if (next) line.begin(next.name);
+  });
+}
+
+const nextCall = ({ calls }: Screen): Announced | undefined => calls.find(({ result }) => result === undefined);
+
+/** Shows results in call order: one that is ahead of an earlier call, or beside a question, waits for it, or until all calls have ended. */
+function showResults(screen: Screen, all = false): void {
+  if (screen.questions && !all) return;
+  const printResult = ({ result }: Announced) => void (result && print(screen, result));
+  while (screen.calls[0]?.result !== undefined) printResult(screen.calls.shift()!);
+  if (all) screen.calls.splice(0).forEach(printResult);
 }
 
 /** The images of a call's result, if its row is shown; for show_image, the image that it kept for the person. */

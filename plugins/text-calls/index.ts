@@ -31,6 +31,7 @@ export default (zz: Zz<typeof defaults>) => {
   const translated = new WeakSet<Call>(); // calls from texts that were translated already
   const inWords = new Set<string>(); // models whose server refused tools
 
+  zz.on("configured", () => inWords.clear()); // another server may answer now
   zz.wrap("request", offer, { limit: MAX_SHOW_MS });
   zz.wrap("request", translate, "first"); // outermost, to see calls that another plugin found in the text
 

@@ -9,11 +9,14 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      seconds: { type: "number", minimum: 1, maximum: 600, description: "how long a page may take" },
-      megabytes: { type: "number", minimum: 0.01, maximum: 50, description: "how much of a page is read, unpacked" },
-      engine: { enum: ["", "brave", "tavily", "searxng"], description: "who searches; else whose key there is" },
-      key: { type: "string", description: "the key of that engine" },
-      url: { type: "string", description: "where SearXNG is" },
+      seconds: { type: "number", minimum: 1, maximum: 600, description: "seconds that a page may take" },
+      megabytes: { type: "number", minimum: 0.01, maximum: 50, description: "MB of a page that are read, unpacked" },
+      engine: {
+        enum: ["", "brave", "tavily", "searxng"],
+        description: "the search engine; empty: the one whose key is set",
+      },
+      key: { type: "string", description: "the key of the search engine" },
+      url: { type: "string", description: "the address of SearXNG" },
     },
   },
 };

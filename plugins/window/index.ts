@@ -6,7 +6,7 @@ import { fitToWindow, recordUsage, retryShorter, startOfRecentTurns, toolsThatCh
 import { takeNotes } from "./notes.ts";
 import { overflow } from "./overflow.ts";
 import { staleResults } from "./stale.ts";
-import { newState, tokensOf, turnStarts } from "./state.ts";
+import { forgetModels, newState, tokensOf, turnStarts } from "./state.ts";
 
 export const defaults = { compactAt: 0.8, turns: 2, words: 350, method: "summary" as "summary" | "truncate" };
 export const settings = {
@@ -14,7 +14,12 @@ export const settings = {
   schema: {
     type: "object",
     properties: {
-      compactAt: { type: "number", exclusiveMinimum: 0, maximum: 0.95, description: "how full the window may get" },
+      compactAt: {
+        type: "number",
+        exclusiveMinimum: 0,
+        maximum: 0.95,
+        description: "how full the window may get, as a fraction",
+      },
       method: {
         enum: ["summary", "truncate"],
         description: "notes by a model for earlier turns, or nothing in their place",
@@ -24,7 +29,7 @@ export const settings = {
         type: "integer",
         minimum: 50,
         maximum: 100_000,
-        description: "of the notes that stand for earlier turns, at most",
+        description: "words of the notes that stand for earlier turns, at most",
       },
     },
   },
@@ -34,6 +39,7 @@ const MAX_SUMMARY_MS = 600_000; // the model may take this long to write the not
 
 export default (zz: Zz<typeof defaults>) => {
   const state = newState(zz);
+  for (const event of ["configured", "reloaded"] as const) zz.on(event, () => forgetModels(state)); // others may answer now
   // First, so that all other wrappers get the shorter request; a router with an earlier name still runs before it.
   zz.wrap(
     "request",

@@ -1,6 +1,7 @@
 // Replaces the earlier turns of a conversation with notes that the model writes. If the setting is "truncate", no
 // notes are written: only a line that says so remains, and the files that were changed.
 import type { Ctx, Message } from "zz";
+import { sentenceOf } from "zz/text";
 import { charsOf } from "./cut.ts";
 import { type State, tokensOf, turnStarts, weightOf } from "./state.ts";
 import { filesChanged, headAndTail, notesIn, notesText, summaryRequest } from "./summary.ts";
@@ -15,7 +16,7 @@ export async function tryToTakeNotes(state: State, upTo: number, ctx: Ctx): Prom
   } catch (error) {
     if (ctx.signal.aborted) throw error;
     state.failedAt = turn;
-    ctx.note((error as Error).message);
+    ctx.note(sentenceOf(error));
   }
 }
 

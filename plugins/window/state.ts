@@ -25,6 +25,10 @@ export function newState(zz: Zz<Config>): State {
   return { zz, scale, count: counts(scale), ...known, failedAt: undefined };
 }
 
+export function forgetModels({ asked, listed, windows, cut }: State): void {
+  for (const known of [asked, listed, windows, cut]) known.clear();
+}
+
 const OUTPUT_OPTIONS = ["max_tokens", "max_completion_tokens", "num_predict", "max_output_tokens"];
 
 export function tokensOf(state: State, { chat }: Ctx): number {

@@ -12,7 +12,9 @@ export const settings = {
   project: true,
   schema: {
     type: "object",
-    properties: { model: { type: "string", description: "the model to ask when none is named" } },
+    properties: {
+      model: { type: "string", description: "the model of OpenAI to ask when none is named; empty: gpt-4o-mini" },
+    },
   },
 };
 

@@ -17,7 +17,24 @@ const IDLE_MS = 30_000; // the process ends after this long without a check
 const MAX_CHECK_MS = 60_000;
 const LOW_PRIORITY = 10; // typing at the prompt has priority
 
+/** All instances of zz in this process share one, which ends with the last of them. */
+let shared: { checker: Checker; users: number } | undefined;
+
 export function openChecker(programs: Programs): Checker {
+  shared ??= { checker: startChecker(programs), users: 0 };
+  const one = shared;
+  one.users++;
+  return {
+    check: one.checker.check,
+    close() {
+      if (--one.users) return;
+      if (shared === one) shared = undefined;
+      one.checker.close();
+    },
+  };
+}
+
+function startChecker(programs: Programs): Checker {
   const waiting = new Map<number, { resolve(checked: Checked): void; reject(error: Error): void }>();
   let worker: Promise<ChildProcess> | undefined;
   let running: ChildProcess | undefined;
@@ -62,18 +79,19 @@ export function openChecker(programs: Programs): Checker {
       else asked?.reject(new Error(failure));
     });
     child.on("error", fail);
-    child.on("exit", () => fail(new Error("Cannot check: the process for it ended. Try again.")));
+    child.on("exit", close);
     child.unref();
     child.channel?.unref();
     return child;
   }
 
-  function fail(error: Error): void {
-    for (const { reject } of waiting.values()) reject(error);
-    close();
+  /** Ends the process. Checks that wait for it are told. */
+  function close(): void {
+    fail(new Error("Cannot check: the process for it ended. Try again."));
   }
 
-  function close(): void {
+  function fail(error: Error): void {
+    for (const { reject } of waiting.values()) reject(error);
     clearTimeout(idle);
     process.off("exit", close);
     running?.removeAllListeners("exit").kill("SIGKILL");

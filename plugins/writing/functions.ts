@@ -5,9 +5,8 @@ import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Zz } from "zz";
-import { tryTo, usage } from "zz/text";
+import { sentenceOf, tryTo, usage } from "zz/text";
 import { messageOf, openProgram, ts } from "./program.ts";
-import { why } from "./where.ts";
 
 type Json = Record<string, unknown>;
 interface Param {
@@ -71,7 +70,7 @@ async function load({ file, shown }: Source): Promise<Json> {
   try {
     return (await import(pathToFileURL(file).href)) as Json;
   } catch (error) {
-    throw usage(`Cannot use the functions of '${shown}': loading it failed: ${why(error).split("\n")[0]}`);
+    throw usage(`Cannot use the functions of '${shown}': loading it failed: ${sentenceOf(error).split("\n")[0]}`);
   }
 }
 
@@ -93,7 +92,7 @@ function register(zz: Zz, tool: FunctionTool, run: unknown, { shown }: Source): 
       },
     });
   } catch (error) {
-    throw usage(`Cannot use function '${tool.export}' of '${shown}': ${why(error)}`);
+    throw usage(`Cannot use function '${tool.export}' of '${shown}': ${sentenceOf(error)}`);
   }
 }
 

@@ -2,8 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { tryTo, usage } from "zz/text";
-import { checkName, diskReason, makeFolder, packageAt, packageFolder, pluginFile } from "./where.ts";
+import { makeFolder, tryTo, usage } from "zz/text";
+import { checkName, diskReason, packageAt, packageFolder, pluginFile } from "./where.ts";
 
 /** Packages that plugins in the home can import. */
 const LINKED_PACKAGES = ["zod", "typebox", "@types/node"];
@@ -40,6 +40,7 @@ export function create(name: string, ctx: Ctx): Result {
     write(test, testText(name, word));
     if (home !== packageFolder()) helpEditor(home, write, link);
   } catch (error) {
+    for (const one of made) fs.rmSync(one.split(" -> ")[0]!, { force: true });
     throw refuse(diskReason(error));
   }
   const text = [
@@ -54,8 +55,9 @@ export function create(name: string, ctx: Ctx): Result {
 
   function write(at: string, text: string): void {
     makeFolder(path.dirname(at));
-    fs.writeFileSync(at, text, { flag: "wx" });
+    fs.closeSync(fs.openSync(at, "wx"));
     made.push(at);
+    fs.writeFileSync(at, text);
   }
   function link(at: string, to: string): void {
     makeFolder(path.dirname(at));

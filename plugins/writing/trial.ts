@@ -3,8 +3,8 @@ import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import type { About, Ctx } from "zz";
-import { jsonOrText } from "zz/text";
-import { diskReason, makeFolder, programFile } from "./where.ts";
+import { jsonOrText, makeFolder } from "zz/text";
+import { diskReason, programFile } from "./where.ts";
 
 const PAUSE_PLUGIN = "export default () => new Promise((done) => setTimeout(done, 100));\n"; // to see later errors
 const MAX_OUTPUT_CHARS = 64 * 1024;

@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { usage } from "zz/text";
+import { sentenceOf, usage } from "zz/text";
 
 /** The folder of zz's package: above plugins/ in a checkout, above dist/ in a build. */
 export function packageFolder(): string {
@@ -55,8 +55,6 @@ export function checkName(cannot: string, name: string, { about }: Pick<Ctx, "ab
     throw refuse(`there is one of that name in ${present.file}. Edit that, or choose another name.`);
 }
 
-export const why = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Why a plugin cannot be written: like errnoSentence() of zz/text, but the next step is about the home. */
 const DISK_REASONS: Record<string, string> = {
   EACCES: "permission denied",
@@ -72,16 +70,5 @@ const DISK_REASONS: Record<string, string> = {
 export function diskReason(error: unknown): string {
   const { code = "", path: file = "" } = error as NodeJS.ErrnoException;
   const where = file && ` (${file})`;
-  return `${DISK_REASONS[code] ?? why(error)}${where}. Name another home with --home, or fix that.`;
-}
-
-/**
- * Makes a folder and its parents. Returns those it made, outermost first. (mkdirSync's `recursive` never ends in
- * /proc.)
- */
-export function makeFolder(folder: string): string[] {
-  if (fs.existsSync(folder)) return [];
-  const above = makeFolder(path.dirname(folder));
-  fs.mkdirSync(folder);
-  return [...above, folder];
+  return `${DISK_REASONS[code] ?? sentenceOf(error)}${where}. Name another home with --home, or fix that.`;
 }

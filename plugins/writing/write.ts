@@ -3,9 +3,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Needs, Result, Zz } from "zz";
-import { plural } from "zz/text";
+import { plural, sentenceOf } from "zz/text";
 import type { Checker } from "./checker.ts";
-import { checkName, pluginFile, why } from "./where.ts";
+import { checkName, pluginFile } from "./where.ts";
 
 type Args = { name: string; code: string };
 
@@ -123,7 +123,9 @@ async function previewOf(name: string, code: string, { about }: Ctx): Promise<st
 
 async function load(file: string, result: Result, { plugins, about }: Ctx): Promise<Result> {
   const name = path.basename(file, ".ts");
-  const done = await plugins.refresh().catch((error) => [{ name, did: "failed" as const, ms: 0, why: why(error) }]);
+  const done = await plugins
+    .refresh()
+    .catch((error) => [{ name, did: "failed" as const, ms: 0, why: sentenceOf(error) }]);
   const own = done.find((one) => one.name === name);
   if (own?.did === "failed")
     return { ...result, failed: true, text: `${result.text}\nIt was written, but is not in use. ${own.why}` };

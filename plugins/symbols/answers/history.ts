@@ -1,10 +1,9 @@
 // The history of the project for the map: what words the messages of past commits had, and which files they changed. Git is
 // asked once and then for what is new; what came of it is kept beside the index, words as hashes.
-import crypto from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { tryTo } from "zz/text";
+import { makeFolder, tryTo, writeWhole } from "zz/text";
 import { mayRead } from "../project.ts";
 import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/history.ts";
 import { historyFile } from "../store.ts";
@@ -61,11 +60,8 @@ function readKept(file: string, root: string): History | undefined {
 /** Whole or not at all: two may do it at once. What cannot be kept is read again next time. */
 function keep(file: string, root: string, { head, paths, commits }: History): void {
   const rows = commits.map(({ size, words, files }) => [size, words, files]);
-  const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   tryTo(() => {
-    fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    fs.writeFileSync(temporary, JSON.stringify({ format: FORMAT, root, head, paths, commits: rows }), { mode: 0o600 });
-    fs.renameSync(temporary, file);
+    makeFolder(path.dirname(file), 0o700);
+    writeWhole(file, JSON.stringify({ format: FORMAT, root, head, paths, commits: rows }), 0o600);
   });
-  fs.rmSync(temporary, { force: true });
 }

@@ -4,7 +4,7 @@ import { type Index, mayRead } from "../project.ts";
 import type { Graph, Resolver } from "../resolve.ts";
 import type { Facts } from "../scan/facts.ts";
 import { capped, MAX_NAMES_PER_FILE, MAX_ROWS, relative, whyUnread } from "./rows.ts";
-import { freshIndex, type State } from "./state.ts";
+import { freshIndex, type Resolved, type State } from "./state.ts";
 
 const ENTRY_REASONS = { package: "named by package.json", name: "by its name", alone: "nothing imports it" };
 
@@ -81,6 +81,13 @@ export async function importGraph(
   const graph = await graphOf(files, resolver);
   index.keep(resolver.kept());
   return { ...graph, resolver };
+}
+
+/** Whether imports still lead where they led: a package may have been installed, a file that is not indexed changed. */
+export async function leadsAsBefore(state: State, index: Index, made: Resolved | undefined): Promise<boolean> {
+  if (made?.version !== index.version) return false;
+  const { isUnchanged } = await import("../resolve.ts");
+  return isUnchanged(state.root, made.seen);
 }
 
 /** The graph is read through the gate. */

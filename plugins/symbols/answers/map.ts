@@ -9,9 +9,9 @@ import { defining } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import { historyOf } from "./history.ts";
-import { importGraph } from "./imports.ts";
+import { importGraph, leadsAsBefore } from "./imports.ts";
 import { isMapped, lastName } from "./rows.ts";
-import { freshIndex, lean, type ShownMap, type State, unattended } from "./state.ts";
+import { freshIndex, lean, type Resolved, type ShownMap, type State, unattended } from "./state.ts";
 import { named, unreadCode } from "./unread.ts";
 
 const MAP_TOKENS = 2_000;
@@ -65,19 +65,23 @@ const mapFor = (
 /** What is counted of the index, until a file of it changes, or what may be read. */
 export async function surveyFor(state: State, index: Index, ctx: Ctx): Promise<Survey> {
   const about = crypto.hash("sha256", [JSON.stringify(ctx.permissions.rules), ...index.names].join("\n"));
-  if (state.survey?.version === index.version && state.survey.about === about) return state.survey.made;
-  state.survey = { version: index.version, about, made: await survey(state, index, ctx) };
+  const { survey: known } = state;
+  if (known?.about === about && (await leadsAsBefore(state, index, known))) return known.made;
+  state.survey = { version: index.version, about, ...(await survey(state, index, ctx)) };
   return state.survey.made;
 }
 
-async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
+async function survey(state: State, index: Index, ctx: Ctx): Promise<{ made: Survey; seen: Resolved["seen"] }> {
   const read = new Map<string, Facts | undefined>(); // of each file once, while it is counted
   const factsOf = (file: string) => {
     if (!read.has(file)) read.set(file, counted(index.facts(file)));
     return read.get(file);
   };
   const once: Index = Object.create(index, { facts: { value: factsOf } });
-  const [{ surveyOf }, { imports }] = await Promise.all([import("../rank.ts"), importGraph(state, once, ctx)]);
+  const [{ surveyOf }, { imports, resolver }] = await Promise.all([
+    import("../rank.ts"),
+    importGraph(state, once, ctx),
+  ]);
   const sources = index.files
     .filter((file) => isMapped(file) && mayRead(ctx, file))
     .map((file): Source => {
@@ -106,7 +110,7 @@ async function survey(state: State, index: Index, ctx: Ctx): Promise<Survey> {
     })),
   );
   read.clear();
-  return made;
+  return { made, seen: resolver.kept().seen };
 }
 
 /** What counting needs of a file: the rest of all files takes three times as much memory. */
@@ -131,6 +135,7 @@ function counted(facts: Facts | undefined): Facts | undefined {
  */
 export async function layer(state: State, ctx: Ctx): Promise<string | undefined> {
   state.lastCtx = unattended(ctx);
+  if (isForAnother(state, ctx)) state.shownMap = undefined;
   const { config, shownMap, mapLook } = state;
   const isCurrent = mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
@@ -138,8 +143,13 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
   else await Promise.race([refreshMap(state), sleep(shownMap ? config.waitAgain : config.wait)]);
   const { text, files } = state.shownMap ?? state.toldMap;
   Object.assign(state.toldMap, { text, files: [...files] });
+  if (state.shownMap) state.told = state.shownMap;
+  if (state.mapLook) state.mapLook.told = text;
   return text || undefined;
 }
+/** Whether the map was made for another conversation, or for one that has gone back since, or that starts now. */
+const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
+  chat.messages.length < 2 || mapLook?.told !== toldMap.text;
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 
 /** The map for the next turn, when nothing happens for a moment. */
@@ -162,15 +172,17 @@ function refreshMap(state: State): Promise<void> {
 }
 
 async function updateMap(state: State, ctx: Ctx): Promise<void> {
-  const changes = state.watch.changes();
+  const [changes, told] = [state.watch.changes(), state.toldMap.text];
   const index = await freshIndex(state, ctx);
   const [{ version }, tokens] = [index, budgetOf(state, ctx)];
   const { mapLook: look } = state;
-  if (state.shownMap && look?.version === version && tokens >= look.tokens) return void (look.changes = changes);
+  if (state.shownMap && look?.version === version && look.told === told && tokens >= look.tokens)
+    return void (look.changes = changes);
   const words = ctx.chat.messages.flatMap((message) =>
     message.role === "user" && !message.aside ? [message.text] : [],
   );
   const sent = ctx.chat.messages.length > 1 && state.toldMap.text ? sentMap(state, index) : undefined; // the one that the model has
+  if (!sent) state.arrived.clear(); // another conversation
   const { came, went } = changesByOthers(sent, index, ctx);
   if (came.length <= MAX_NEW_FOCUS) for (const file of came) state.arrived.add(file);
   const query = words.slice(-3).join("\n");
@@ -181,7 +193,7 @@ async function updateMap(state: State, ctx: Ctx): Promise<void> {
   const files = all.filter((file) => code.has(file));
   const shown = text && [text, VERIFY_NOTE, unread, state.partial].filter(Boolean).join("\n");
   const isNews = !sent || went.length || came.some((file) => files.includes(file)) || isOutdated(sent.text, shown);
-  state.mapLook = { version, tokens, changes };
+  state.mapLook = { version, tokens, changes, told };
   state.shownMap = isNews ? { text: shown, files, indexed: index.files } : sent;
 }
 
@@ -193,8 +205,8 @@ function unreadOnMap(index: Index, ctx: Ctx, tokens: number): string {
 }
 
 /** Which files there were is forgotten when zz ends: then none came meanwhile, as far as anyone knows. */
-function sentMap({ toldMap: { text, files }, shownMap }: State, index: Index): ShownMap {
-  const indexed = shownMap?.text === text ? shownMap.indexed : [...new Set([...files, ...index.files])];
+function sentMap({ toldMap: { text, files }, told }: State, index: Index): ShownMap {
+  const indexed = told?.text === text ? told.indexed : [...new Set([...files, ...index.files])];
   return { text, files: [...files], indexed };
 }
 

@@ -9,7 +9,7 @@ import type { At, Place } from "../refs/contract.ts";
 import { defining, using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
-import { importGraph } from "./imports.ts";
+import { importGraph, leadsAsBefore } from "./imports.ts";
 import {
   capped,
   filesUnder,
@@ -22,7 +22,7 @@ import {
   takesName,
   whyUnread,
 } from "./rows.ts";
-import { freshIndex, type State, type SymbolQuery } from "./state.ts";
+import { freshIndex, type Resolved, type State, type SymbolQuery } from "./state.ts";
 import { mayUse, named } from "./unread.ts";
 import { foreignUses, type Uses, usesOf } from "./uses.ts";
 
@@ -157,7 +157,8 @@ const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 
 /** Where the project's own packages lead, since their builds may not be there. */
 async function sourcesOf(state: State, index: Index, ctx: Ctx): Promise<ReadonlyMap<string, string>> {
-  if (state.sources?.version === index.version) return state.sources.all;
+  if (await leadsAsBefore(state, index, state.sources)) return state.sources!.all;
+  let seen: Resolved["seen"] = {};
   const all = new Map<string, string>();
   if (index.names.filter((name) => /(?:^|\/)package\.json$/.test(name)).length > 1) {
     const known = passing(index.pageIndexes);
@@ -166,10 +167,11 @@ async function sourcesOf(state: State, index: Index, ctx: Ctx): Promise<Readonly
       .filter((file) => SCRIPT.test(file))
       .map((file) => [file, named(file)] as const)
       .filter(([, { imports }]) => imports.length);
-    for (const [file, edges] of (await importGraph(state, index, ctx, files)).imports)
-      for (const { spec, to } of edges) if (to) all.set(`${file}\n${spec}`, to);
+    const { imports, resolver } = await importGraph(state, index, ctx, files);
+    ({ seen } = resolver.kept());
+    for (const [file, edges] of imports) for (const { spec, to } of edges) if (to) all.set(`${file}\n${spec}`, to);
   }
-  state.sources = { version: index.version, all };
+  state.sources = { version: index.version, seen, all };
   return all;
 }
 

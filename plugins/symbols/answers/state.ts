@@ -7,6 +7,7 @@ import type { Index, Project } from "../project.ts";
 import type { History } from "../rank/history.ts";
 import type { Survey } from "../rank.ts";
 import type { Remote } from "../remote.ts";
+import type { Kept } from "../resolve.ts";
 import type { Watch } from "../watch.ts";
 
 export interface State {
@@ -18,25 +19,31 @@ export interface State {
   watch: Watch;
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
-  sources?: { version: object; all: ReadonlyMap<string, string> }; // of the project's own packages
-  survey?: { version: object; about: string; made: Survey }; // what the map counts of the index at that version
+  sources?: Resolved & { all: ReadonlyMap<string, string> }; // of the project's own packages
+  survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version
   history?: History; // of the repository, as it was last read
   unreadHead?: string; // a commit whose history git could not tell
   mapTimer?: NodeJS.Timeout; // until the map is made again
   lastCtx?: Ctx; // of the last turn that had the map
   mapRun?: Promise<void>; // until the map that is being made is there
-  mapLook?: { version: object; tokens: number; changes: number }; // when the map was last made or found to be current
+  mapLook?: { version: object; tokens: number; changes: number; told: string }; // when the map was last made or found to be current; told: the map that the model had
   shownMap?: ShownMap; // for the next message
   toldMap: ToldMap;
+  told?: ShownMap; // the same, with the files that there were then: the map may be made again before the next message
   arrived: Set<string>; // files that came during the conversation, and not by its edits
   noticeChange(ctx: Ctx): void; // of files that are watched
 }
-/** The map as it is in the prompt. */
+/** Of what was made of imports: the index then, and what else decided where they lead. */
+export interface Resolved {
+  version: object;
+  seen: Kept["seen"];
+}
 /** What the conversation's model was told last: "" before that. It stays with the conversation. */
 export interface ToldMap {
   text: string;
   files: string[]; // of code, on it
 }
+/** The map as it is in the prompt. */
 export interface ShownMap {
   text: string;
   files: readonly string[]; // of code, on it

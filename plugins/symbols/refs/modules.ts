@@ -95,8 +95,13 @@ export function lookUp(
     if (extension) return { resolvedModule: { resolvedFileName, extension, isExternalLibraryImport: false } };
   }
   const { failedLookupLocations = [] } = found as { failedLookupLocations?: string[] };
-  if (isNoted && !found.resolvedModule && isInProject(state, file))
-    for (const place of failedLookupLocations) if (!place.endsWith("/package.json")) state.gate.leadsOut(name, place);
+  if (found.resolvedModule || !isInProject(state, file)) return found;
+  for (const place of failedLookupLocations) {
+    const [installed] = /^.*\/node_modules\/[^/]+/.exec(place) ?? []; // that a package comes is seen elsewhere
+    const mayCome = !installed || state.disk.directoryExists(installed);
+    if (mayCome && !state.disk.fileExists(place)) state.missing.add(place);
+    if (isNoted && !place.endsWith("/package.json")) state.gate.leadsOut(name, place);
+  }
   return found;
 }
 

@@ -34,7 +34,8 @@ export function begin(state: State): void {
     state.configs.clear();
     close(state);
   }
-  if (isChanged(state, state.installed)) forgetModules(state);
+  const isThere = (path: string) => state.disk.fileExists(path);
+  if (isChanged(state, state.installed) || [...state.missing].some(isThere)) forgetModules(state);
 }
 
 function isChanged(state: State, seen: Map<string, string>): boolean {
@@ -42,6 +43,7 @@ function isChanged(state: State, seen: Map<string, string>): boolean {
 }
 
 export function forgetModules(state: State): void {
+  state.missing.clear();
   for (const path of state.installed.keys()) state.installed.set(path, stampOf(state, path));
   for (const config of [...state.configs.values()].flatMap((config) => [config, ...config.parts])) {
     config.cache = newCache(state, config.options);

@@ -63,6 +63,7 @@ export interface State {
   configs: Map<string, Config>; // by path, and by the folder that they apply to
   settings: Map<string, string>; // files that a config came from or could have come from, with their stamps
   installed: Map<string, string>; // what changes when packages are installed
+  missing: Set<string>; // where an import that leads nowhere looked: a program may make that file, and no list has it
   names: Set<string>; // every code file of the project
   sources: Sources;
   slices: Slice[]; // the most recently used first

@@ -10,7 +10,7 @@ export interface Resolver {
   resolve(file: string, one: Asked): string | undefined;
   others(file: string, one: Pick<Import, "from" | "names" | "inside">): string[] | undefined; // undefined: resolve() knows. See languages/resolve.ts
   packages(): { folder: string; mains: string[] }[]; // mains: what package.json names as main, bin, exports …
-  kept(): Kept; // the same object as was given, unless there are new answers
+  kept(): Kept; // the same object as was given, unless there are new answers, or more was read
 }
 /** Plain JSON, to pass to openResolver() the next time. */
 export interface Kept {

@@ -22,9 +22,8 @@ interface DiskState {
 
 export function openDisk(folder: string, names: ReadonlySet<string>, kept?: Kept, gate?: CompilerGate) {
   const root = slashes(folder).replace(/\/$/, "");
-  const known = kept && isKept(kept) ? Object.entries(kept.seen) : [];
-  const isFresh = !!kept && isKept(kept) && known.every(([name, when]) => stampOf(path.resolve(root, name)) === when);
-  const seen = new Map(isFresh ? known : []);
+  const isFresh = !!kept && isKept(kept) && isUnchanged(root, kept.seen);
+  const seen = new Map(isFresh ? Object.entries(kept.seen) : []);
   const state: DiskState = { root, roots: [...new Set([root, realOf(root)])], names, packages: new Map(), seen, gate };
   const disk: Disk = {
     root,
@@ -38,6 +37,10 @@ export function openDisk(folder: string, names: ReadonlySet<string>, kept?: Kept
   };
   return { disk, seen, isFresh };
 }
+
+/** Whether everything that was read still is as it was then. */
+export const isUnchanged = (root: string, seen: Kept["seen"]): boolean =>
+  Object.entries(seen).every(([name, when]) => stampOf(path.resolve(root, name)) === when);
 
 function note(state: DiskState, file: string): void {
   const name = file.startsWith(`${state.root}/`) ? file.slice(state.root.length + 1) : file;

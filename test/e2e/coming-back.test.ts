@@ -1,12 +1,12 @@
 // Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
+import { DONE, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { repl, TAB } from "../support/repl.ts";
-import { place, zz } from "../support/run.ts";
+import { place, zz, zzProcess } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 for (const [cols, rows] of [
@@ -45,12 +45,12 @@ for (const [cols, rows] of [
   [80, 24],
   [40, 15],
 ] as const)
-  test(`At ${cols}×${rows} the last conversation is offered once, and Tab on the empty line goes on with it`, async (t) => {
+  test(`At ${cols}×${rows} the last conversation is offered once, and Tab on the empty line continues it`, async (t) => {
     const zz = await repl(t, { cols, rows });
     await zz.say("mend the typo in the long explanation of prices");
     await zz.leave();
     const again = await repl(t, { where: zz.where, cols, rows });
-    const shown = await again.sees(/^Tab goes on with “mend.*”, just now$/m);
+    const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
     ok(
       shown.split("\n").every((row) => row.length < cols),
       shown,
@@ -62,7 +62,7 @@ for (const [cols, rows] of [
     await again.leave();
     equal(zz.where.sessions().length, 1);
     const typed = await repl(t, { where: zz.where, cols, rows });
-    await typed.sees("Tab goes on");
+    await typed.sees("Tab continues");
     await typed.say("something new");
     typed.type(TAB);
     await sleep(100);
@@ -86,9 +86,51 @@ for (const [what, args, settings] of NOT_OFFERED)
     await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "hi"]);
     const talk = await repl(t, { where, args });
     await talk.say("again", /again[\s\S]*Good\./);
-    doesNotMatch(talk.screen(), /Tab goes on/);
+    doesNotMatch(talk.screen(), /Tab continues/);
     await talk.leave();
   });
+
+test("-c after a crash in a turn shows no earlier answer under the last message", async (t) => {
+  const where = place();
+  const fake = await fakeOpenAI([say("The capital is Paris.")]);
+  t.after(fake.close);
+  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "the capital of France?"]);
+  const folder = join(where.home, "sessions");
+  const [name = ""] = readdirSync(folder).filter((one) => one.endsWith(".jsonl"));
+  const { id } = JSON.parse(readFileSync(join(folder, name), "utf8").trimEnd().split("\n").at(-1)!);
+  const message = { role: "user", text: "and of Spain?" };
+  const entry = { id: id + 1, parent: id, at: new Date(0).toISOString(), type: "message", message };
+  appendFileSync(join(folder, name), `${JSON.stringify(entry)}\n`);
+  const again = await repl(t, { where, args: ["-c"] });
+  match(again.screen(), /\nYou: and of Spain\?\nIt has no answer yet: \/retry asks again\./);
+  doesNotMatch(again.screen(), /Paris/);
+  await again.say("/retry", "Good.");
+  await again.leave();
+});
+
+test("-c after a crash in the middle of changes says how to go on, and how to take them back", async (t) => {
+  const where = place();
+  const kill = new AbortController();
+  const write = (name: string) => {
+    const called = { name: "write_file", arguments: JSON.stringify({ path: name, content: "new\n" }) };
+    const tool_calls = [{ index: 0, id: name, type: "function", function: called }];
+    return stream(delta({ content: "I write it." }), delta({ tool_calls }), delta({}, "tool_calls"), DONE);
+  };
+  const fake = await fakeOpenAI((_, turn) => {
+    if (turn === 2) kill.abort();
+    return turn === 2 ? { ending: "hang" } : write(`${turn}.txt`);
+  });
+  t.after(fake.close);
+  const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write", "--once", "write two"];
+  await zzProcess(where, args, { signal: kill.signal });
+  const again = await repl(t, { where, args: ["-c"] });
+  match(
+    again.screen(),
+    /\nYou: write two\nzz: I write it\.\nIts turn did not end: \/continue goes on, \/undo takes back the last of its 2\s+changes to\s+files\./,
+  );
+  await again.say("/undo", /Undone: created 1\.txt/);
+  await again.leave();
+});
 
 test("Leaving without a word said says nothing of coming back", async (t) => {
   const term = await repl(t);

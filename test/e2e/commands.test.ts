@@ -550,7 +550,7 @@ describe("cost", { concurrency: 2 }, () => {
     writeFileSync(join(where.home, "zz.config.json"), `{ "prices": { "openai/m": { "input": "much" } } }`);
     match(
       (await zz(where, ["--tools"])).stderr,
-      /^Cannot use the setting "prices\.openai\/m": .*input must be number/m,
+      /^Cannot use the setting "prices\.openai\/m": .*input must be a number/m,
     );
   });
 });
@@ -571,14 +571,14 @@ describe("settings", { concurrency: 2 }, () => {
 
   test("/config shows whole names at 40 columns, where values are cut first", async (t) => {
     const { gives } = await talk(t, [], { cols: 40, rows: 100 });
-    await gives("/config", /^ {2}display\.wordsPerSecond +40$[\s\S]*^\* changed/m);
+    await gives("/config", /^ {2}display\.wordsPerSecond +40$[\s\S]*^\* set by you/m);
   });
 
   test("/config NAME tells what it is for; a wrong value or name is refused in words", async (t) => {
     const { gives } = await talkAgain(t, wide);
     await gives("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
-    await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a positive number up to 1000000000.`);
-    await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be integer.");
+    await gives("/config rounds many", `Cannot set 'rounds': "rounds" must be a number from 0 up to 1000000000.`);
+    await gives("/config symbols.most lots", "Cannot set 'symbols.most': most must be a whole number.");
     await gives(
       "/config symbols.map sometimes",
       "Cannot set 'symbols.map': map must be one of sessions, always, never. Give another value; /config symbols.map tells",
@@ -728,6 +728,27 @@ describe("help and templates", { concurrency: 2 }, () => {
     }),
   );
 
+  /** The keys in docs/prompt.md's table of what is typed. */
+  const documentedKeys = () => {
+    const [, table = ""] = /^## Typing\n([\s\S]*?)^## /m.exec(readFileSync(join(ROOT, "docs/prompt.md"), "utf8"))!;
+    const cells = [...table.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell = ""]) => cell.split(/[,;] /));
+    return cells.flatMap((cell) => /^(?:(?:Ctrl|Alt)\+\w+|Up|Down|Tab|Escape)/.exec(cell) ?? []);
+  };
+
+  test(
+    "/help KEY explains every key that the documents name, and the prompt's own, which /help lists",
+    there(async ({ gives }) => {
+      const keys = documentedKeys();
+      ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
+      const others = ["ctrl+c", "control-c", "^D", "ctrl+l", "enter", "esc", "Alt-Enter", "\\ ", '"""', "!!", "!+"];
+      for (const key of [...keys, ...others]) {
+        const typed = `/help ${key}`.replace(/[.*+?^$\\]/g, "\\$&");
+        await gives(`/help ${key}`, new RegExp(`› ${typed}\n {2}\\S+ +\\w.*\n(?:.*\n)*.*›$`));
+      }
+      await gives("/help typing", /ctrl\+c +stop the answer[\s\S]*escape +stop the answer[\s\S]*ctrl\+d +on an empty/);
+    }),
+  );
+
   test("every command of zz's own that takes something has an example that it takes", async (t) => {
     const { core } = await harness({ own: true }, t);
     const commands = [...core.commands.values()].map(({ value }) => value).filter(({ usage }) => usage);
@@ -739,9 +760,29 @@ describe("help and templates", { concurrency: 2 }, () => {
     }
   });
 
+  test("/context shows names of files in one row, whatever they hold", async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a\nb.txt"), "");
+    const { gives } = await talk(t, [call(["read_file", { path: "a\nb.txt" }]), say("Read.")], { where, cols: 120 });
+    await gives("read it", /Read\.[\s\S]*›$/);
+    await gives("/context", /^Files read: a(?!\n).+b\.txt\.$/m);
+  });
+
+  test("/status and /rename say that -n saves nothing; an empty file is called empty", async (t) => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a.txt"), "");
+    const script = [call(["read_file", { path: "a.txt" }]), say("Read.")];
+    const { gives } = await talk(t, script, { where, args: ["-n"], cols: 120 });
+    await gives("read it", /✓ read_file .* · empty[\s\S]*Read\.[\s\S]*›$/);
+    await gives("/status", /^stored in {5}nothing: it is not saved \(--no-session\)$/m);
+    await gives("/rename Fine", "Cannot rename this conversation: it is not saved (--no-session).");
+    await gives("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
+    await gives("/permissions", "the project, except files that hold secrets");
+  });
+
   test("/help gives the names alone where the window is too low for more; a group and a command tell more", async (t) => {
     const { gives, term } = await talk(t, [], { rows: 24 });
-    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND {2}@FILE[\s\S]*\/help all lists it all.*\n.*›$/);
+    const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND .*@FILE[\s\S]*\/help all lists it all.*\n.*›$/);
     match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
     ok(shown.split("\n").length <= 24, shown);
     await gives(
@@ -749,7 +790,7 @@ describe("help and templates", { concurrency: 2 }, () => {
       /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
     );
     await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
-    term.resize(80, 120);
+    term.resize(80, 150);
     await sleep(300); // a signal tells zz of it
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });

@@ -525,6 +525,8 @@ const plain = (text: string) => text.trimEnd().split("\n").at(-1)!.replace(/:\d+
 describe("exit codes are the same in text, --json and --json-lines", { concurrency: 3 }, () => {
   const rows: [code: number, what: string, script: Script, args: string[], finish?: string][] = [
     [0, "an answer", [say("x")], [], "stop"],
+    [1, "an empty answer", [say("")], [], "stop"],
+    [1, "an answer of blanks", [say(" \n")], [], "stop"],
     [1, "a server that refuses", [refuse(400, { error: { message: "bad" } })], []],
     [2, "a tool of no plugin", [say("x")], ["-T", "nothing"]],
     [2, "an unknown flag", [say("x")], ["--onse"]],
@@ -549,6 +551,7 @@ describe("exit codes are the same in text, --json and --json-lines", { concurren
         deepEqual([whole.type, whole.exit, plain(whole.message)], ["error", code, plain(text.stderr)]);
         deepEqual({ ...end, message: plain(end.message) }, { ...whole, message: plain(whole.message) });
       }
+      if (finish && code === 1) match(text.stderr, /^The model answered with nothing\.$/m);
       noTrace(text.stderr + json.stderr + events.stderr + json.stdout);
     });
 });

@@ -20,6 +20,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
+import { brotliCompressSync } from "node:zlib";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { ROOT } from "../support/run.ts";
 
@@ -155,6 +156,16 @@ describe("the one file", { concurrency: 2 }, () => {
     ok(existsSync(join(one.cache, unpacked(one.cache)[0]!, "dist", "zz.js")));
   });
 
+  /** The beginning of the one file, with little to unpack: what it does with a cache does not depend on how much that is. */
+  const small = join(base, "small.mjs");
+  before(() => {
+    const program = 'console.log("zz 1");\n';
+    const index = JSON.stringify([["dist/zz.js", program.length]]);
+    const packed = brotliCompressSync(`${index}\n${program}`).toString("base64");
+    const text = readFileSync(file, "latin1");
+    writeFileSync(small, `${text.slice(0, text.lastIndexOf("\n//"))}\n//${packed}\n`, "latin1");
+  });
+
   const HOSTILE: Record<string, (cache: string, elsewhere: string) => void> = {
     "that others may write": (cache) => {
       mkdirSync(cache);
@@ -166,7 +177,7 @@ describe("the one file", { concurrency: 2 }, () => {
   for (const [what, prepare] of Object.entries(HOSTILE))
     test(`a cache ${what} is not used: it runs from a folder of its own, and says so`, async () => {
       const tmp = mkdtempSync(join(base, "tmp-"));
-      const one = newcomer(file, { TMPDIR: tmp });
+      const one = newcomer(small, { TMPDIR: tmp });
       mkdirSync(join(one.home, ".cache"));
       prepare(one.cache, mkdtempSync(join(base, "else-")));
       const { stdout, stderr } = await one.run("--version");

@@ -1,7 +1,7 @@
 // Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
 // command, allowing its family, and a reason for the model.
 import { equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -28,9 +28,9 @@ for (const [cols, rows] of [
     await sleep(SETTLED);
     zz.type("?");
     const shown = (await zz.sees(/Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
-    match(shown.replaceAll("\n", " "), /A {2}always run "touch made here", this\s+session/);
+    match(shown.replaceAll("\n", " "), /A {2}always, in this session: run "touch made\s+here"/);
     match(shown.replaceAll("\n", " "), /words {2}no, for the reason that you\s+type/);
-    match(shown.replaceAll("\n", " "), /F {2}always run "touch …", this\s+session/);
+    match(shown.replaceAll("\n", " "), /F {2}always, in this session:\s+run "touch …"/);
     for (const key of [UP, DOWN, LEFT, " ", "x", "\x7f"]) {
       zz.type(key);
       await sleep(50);
@@ -42,6 +42,38 @@ for (const [cols, rows] of [
     ok(existsSync(join(where.cwd, "made")));
     await zz.leave();
   });
+
+test("A question stands alone, whatever ends beside it: the time runs again, and results show, once it is answered", async (t) => {
+  const where = place();
+  writeFileSync(join(where.cwd, "a"), "one\n");
+  symlinkSync("/etc/hostname", join(where.cwd, "outside"));
+  writeFileSync(
+    join(where.cwd, "asks.js"),
+    `import { setTimeout as sleep } from "node:timers/promises";
+    export default (zz) => {
+      zz.tool({ name: "asks", kind: "read", description: "Asks.", run: async (_, ctx) => (await ctx.ask("Go on?", "yn")) + (await sleep(700), "") });
+      zz.tool({ name: "waits", kind: "read", description: "Waits.", run: async () => (await sleep(400), "waited") });
+    };`,
+  );
+  const rounds = [
+    call(["read_file", { path: "a" }], ["read_file", { path: "outside" }]),
+    call(["asks", {}], ["waits", {}]),
+    say("Done."),
+  ];
+  const zz = await repl(t, { where, script: rounds, args: ["--plugin", "asks.js"] });
+  zz.type(`go${KEY.enter}`);
+  for (const question of [/┗ Allow\? \[y\/N\/A\/\?\] \(\? explains\)$/, /Go on\?\s*(\[y\/n\])?$/i]) {
+    await zz.sees(question);
+    for (let i = 0; i < 8; i++) {
+      await sleep(100);
+      match(zz.screen(), question);
+    }
+    zz.type("y");
+  }
+  await zz.sees(/✓ asks[\s\S]*✓ waits[\s\S]*Done\./);
+  match(zz.raw(), /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] asks/, "the time runs again after an answer");
+  await zz.leave();
+});
 
 test("Words that begin with A or F are a reason, however slowly they are typed; A alone allows", async (t) => {
   const where = asksBefore(place());

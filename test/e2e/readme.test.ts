@@ -126,7 +126,7 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
   deepEqual([...folders.split(","), "slow", "support"].sort(), readdirSync(join(ROOT, "test")).sort());
   match(scripts.check, /tsc && biome check/);
   match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
-  match(readFileSync(join(ROOT, "test/support/all.ts"), "utf8"), /"biome"\), \["check"/);
+  match(readFileSync(join(ROOT, "test/kernel/house.test.ts"), "utf8"), /"biome"\), \["check"/);
 });
 
 test("README: the offline answer is what zz prints, but for line numbers", async () => {
@@ -379,7 +379,8 @@ test("README: the snippets have no type errors", () => {
   try {
     const config = { extends: "../../tsconfig.json", include: ["*.ts"], exclude: [], compilerOptions: { paths: {} } };
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-    execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", folder], { encoding: "utf8" });
+    const tsc = join(ROOT, "node_modules", ".bin", "tsc");
+    execFileSync(tsc, ["-p", folder, "--singleThreaded"], { encoding: "utf8" }); // else each thread checks the libraries
   } catch (error) {
     throw new Error((error as { stdout: string }).stdout);
   } finally {

@@ -239,7 +239,7 @@ test("A yes for always is one rule, however many files there are", async () => {
   const where = place();
   writeFileSync(at(where, "a.txt"), "1\n");
   const { questions, rules } = await answered(where, "move_file", { path: "a.txt", to: "b.txt" }, ["?", "A"]);
-  match(questions[1]!, /^┠ A {2}always edits in this project, this session$/m);
+  match(questions[1]!, /^┠ A {2}always, in this session: edits in this project$/m);
   equal(rules, 1);
 });
 

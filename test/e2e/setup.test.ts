@@ -79,6 +79,18 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(again);
 });
 
+test("A list of /setup follows the window, with the same row selected", async () => {
+  const term = terminal(place(), [], { cols: 80, rows: 24 });
+  await at(term, SELECT, DOWN, DOWN);
+  term.resize(40, 16);
+  await sleep(400);
+  await at(term, /❯ Enter another server's address/, ENTER);
+  await term.sees(/^✔ Which model should answer\? Enter ano…\n\? Base URL/m);
+  equal(term.screen().match(/Which model/g)?.length, 1, term.screen());
+  await at(term, "Base URL", ESCAPE);
+  await leave(term);
+});
+
 test("`zz words` without a model first helps to set one up, then asks it", async (t) => {
   const server = await keyed(t);
   const term = terminal(place(), ["good", "day"], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
@@ -156,7 +168,7 @@ test("A key for another provider is tried there, kept with the model that is cho
   await at(term, SELECT, DOWN, ENTER);
   await at(term, /Which provider\?\s+❯ anthropic\n/, ENTER);
   await at(term, "Key for anthropic:", "sk-wrong-0123456789", ENTER);
-  await at(term, /401[\s\S]*\? Key for anthropic:\s*$/, SECRET, ENTER);
+  await at(term, /Check the key:[\s\S]*\? Key for anthropic:\s*$/, SECRET, ENTER);
   await at(term, /Which model\?\s+❯ anthropic\/claude-sonnet-4-5/, ESCAPE);
   await term.sees("Nothing was changed");
   deepEqual(kept(where, "keys.json") ?? {}, {});
@@ -336,6 +348,14 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
   equal(kept(where, "keys.json").openai, undefined);
   doesNotMatch(rest(where), /sk-/);
   await leave(term);
+});
+
+test("--keys names --key, and says which providers need no key", async () => {
+  const { stdout } = await zz(place(), ["--keys", "--key", SECRET, "--base-url", "http://127.0.0.1:49/v1"]);
+  match(stdout, /^openai +--key$/m);
+  match(stdout, /^No key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
+  match(stdout, /^No key needed, asked when named: llamacpp, lmstudio, sglang, vllm\.$/m);
+  doesNotMatch(stdout, /sk-/);
 });
 
 test("/keys names where a key is, drops it from there, and says where another is", async () => {

@@ -1,19 +1,23 @@
 // What the code tools show to a model in a conversation, to a person at the prompt, and in a pipe.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import type { Harness, harness } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
+import { knowsOwnCode } from "../support/own-code.ts";
 import { repl, sharedRepl } from "../support/repl.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
+/** With little to check beside what the tests are about. */
+const LITTLE = '{"compilerOptions":{"lib":["es5"],"types":[],"module":"esnext","moduleResolution":"bundler"}}';
 const FILES = {
   "package.json": "{}",
+  "tsconfig.json": LITTLE,
   "src/lamp.ts": "/** Makes light. */\nexport class Lamp {\n  dim(level: number) {\n    return level;\n  }\n}\n",
   "src/room.ts":
     'import { Lamp as Light } from "./lamp.js";\nexport const room = { lamp: new Light() };\nroom.lamp.dim(2);\n',
@@ -29,7 +33,6 @@ function project(): Place {
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
-const { embed } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
 /** The built zz in such a project; its compiler is warm after the first question. For tests that leave it unchanged. */
 const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 let opened: Promise<Harness> | undefined;
@@ -83,8 +86,19 @@ test("a rename in a pipe changes nothing without leave, and says which flag give
   equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
   const made = await zz(where, ["--allow-write=src", "--call", "rename_symbol", JSON.stringify(rename)]);
   equal(made.stdout, "Renamed 'Lamp.dim' to 'fade' in 2 places:\nsrc/lamp.ts: 1\nsrc/room.ts: 1\n", made.stderr);
-  const checked = await zz(where, ["--call", "check_types", '{"paths":["src"]}']);
-  equal(checked.stdout, "No problems in 3 files.\n");
+  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"].replace("dim", "fade"));
+  equal(text(where, "src/room.ts"), FILES["src/room.ts"].replace("dim", "fade"));
+});
+
+test("what a rename makes has no problems of types, as it had none before", async () => {
+  const zz = await warm();
+  const check = async () => (await zz.call("check_types", { paths: ["src"] })).text;
+  equal(await check(), "No problems in 3 files.");
+  equal((await zz.call("rename_symbol", rename)).failed, undefined);
+  equal(await check(), "No problems in 3 files.");
+  await zz.command("/undo");
+  for (const name of ["src/lamp.ts", "src/room.ts"] as const) equal(zz.read(name), FILES[name]);
+  zz.questions.length = 0;
 });
 
 for (const [what, args, told] of [
@@ -232,14 +246,14 @@ const counted = parts(11);
 /** The map is waited for, however busy the machine is. */
 const patient = (where: Place, symbols: object = {}, more: object = {}): Place => {
   mkdirSync(where.home, { recursive: true });
-  const settings = { ...more, symbols: { wait: 60_000, waitAgain: 60_000, ...symbols } };
+  const settings = { ...more, symbols: { wait: 60_000, waitAgain: 60_000, debounce: 50, ...symbols } };
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
   return where;
 };
 const talk = await sharedRepl({ where: patient(counted), args: ["--allow-write"] });
 let isKnown = false; // the model's window
 /** The maps sent to the model in a project of that many files, before and after something is done to it. */
-async function toldOf(count: number, act: (where: Place) => void, script = [say("Good.")]) {
+async function toldOf(count: number, act: (where: Place) => unknown, script = [say("Good.")]) {
   const there = readdirSync(join(counted.cwd, "src")).map((name) => `src/${name}`);
   const wanted = numbered(1, count);
   drop(there.filter((name) => !wanted.includes(name)))(counted);
@@ -250,7 +264,7 @@ async function toldOf(count: number, act: (where: Place) => void, script = [say(
   isKnown = true;
   await zz.say("begin");
   await zz.sees(/›$/);
-  act(counted);
+  await act(counted);
   await settled();
   await zz.say("go on", /go on[\s\S]*Good\./);
   const [first] = systems(zz.fake).map(mapIn);
@@ -277,9 +291,15 @@ async function begun(t: TestContext, where: Place) {
   return zz;
 }
 /** Waits until zz has been told of saved files. */
-const settled = () => new Promise((resolve) => setTimeout(resolve, 2_000));
+const settled = () => new Promise((resolve) => setTimeout(resolve, 500));
 const add = (names: string[]) => (where: Place) => {
   for (const name of names) writeFileSync(join(where.cwd, name), `export const of${name.replace(/\W/g, "_")} = 1;\n`);
+};
+/** Two changes, of which the map is made one after the other. */
+const addAndSave = async (where: Place) => {
+  add(["src/new.ts"])(where);
+  await settled();
+  appendFileSync(join(where.cwd, "src/part7.ts"), "// saved\n");
 };
 const drop = (names: string[]) => (where: Place) => {
   for (const name of names) rmSync(join(where.cwd, name));
@@ -291,6 +311,7 @@ for (const [what, count, act, shown, gone] of [
   ["eight files more than ten", 10, add(numbered(11, 18)), numbered(1, 18), []],
   ["eight of eighteen files less", 18, drop(numbered(11, 18)), numbered(1, 10), numbered(11, 18)],
   ["one file more than five hundred", 500, add(["src/new.ts"]), ["src/new.ts"], []],
+  ["one file more than five hundred, and one of them saved later", 500, addAndSave, ["src/new.ts"], []],
 ] as const)
   test(`${what}, and the next message has the map as it is now`, async () => {
     const { first, next = "" } = await toldOf(count, act);
@@ -344,22 +365,18 @@ test("/map shows the map, /reindex makes the index anew and counts, at 40 column
   term.type("/map lamp\r");
   await term.sees("src/lamp.ts:2: export class Lamp");
   term.type("/reindex\r");
-  await term.sees(/Indexed 4 files with \d+ symbols/);
+  await term.sees(/Indexed 5 files with \d+ symbols/);
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
 });
 
-test("in zz's own folder: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
-  const { home } = place();
-  await using own = await embed({ home, root: ROOT, model: "offline" }); // one compiler, which is warm for the second question
-  match(
-    await own.ask("who calls collect?"),
-    /^kernel\/request\.ts:\d+: const reply = await until\(signal, collect\(provider\.chat/m,
-  );
-  const { text: used } = await own.call("find_references", { symbol: "runTurn" });
-  match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
-  match(used, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
-  const { text: map } = await own.call("repo_map", { query: "undo after a restart", tokens: 1_000 });
-  match(map, /^plugins\/undo\.ts:\d+: /m);
-  ok(countTokens(map) <= 1_000, `${countTokens(map)}`);
+/** Of the plugins and the tests just one each: test/slow/symbols-references.test.ts asks the same of the whole folder. */
+const OWN = [
+  ...["package.json", "tsconfig.json", "zz.ts", "kernel", "sdk"],
+  ...["plugins/undo.ts", "test/support/script.ts", "test/support/rounds.ts"],
+];
+test("in zz's own code: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
+  const { home, cwd } = place();
+  for (const name of OWN) cpSync(join(ROOT, name), join(cwd, name), { recursive: true });
+  await knowsOwnCode({ home, root: cwd });
 });

@@ -1,6 +1,6 @@
 // Typing at the prompt: history, search, several lines, pastes, completion, keys, wide characters, poor terminals.
 
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -361,14 +361,42 @@ test("keys.ctrlZ suspend stops the program, and it comes back with its line", as
   equal(await term.asked(), "half whole");
 });
 
+test("Stopped at a question by another program and continued, zz takes keys again", async (t) => {
+  const where = place();
+  const pid = join(where.cwd, "pid");
+  const shell = (zz: string) => `set -m; (echo $BASHPID > pid; exec ${zz}); stty sane; echo asleep; fg`;
+  const script = [call(["write_file", { path: "a", content: "one\n" }]), say("Done.")];
+  const term = await repl(t, { where, script, shell });
+  term.type(`go${KEY.enter}`);
+  await term.sees(/Allow\?.*explains\)/);
+  process.kill(Number(readFileSync(pid, "utf8")), "SIGTSTP");
+  await term.sees(/asleep\n/);
+  await sleep(400);
+  term.type("y");
+  await term.sees("Done.");
+});
+
 test("TERM=dumb: no escape sequence is written, and a message is answered", async (t) => {
   const term = await repl(t, { env: { TERM: "dumb" } });
+  await term.sees(/^zz [\d.]+ · openai\/m · .*\n.*› ?$/); // the greeting in a row of its own
   term.type(`plain words${KEY.enter}`);
   await term.sees("Good.");
   equal(await term.asked(), "plain words");
   ok(!term.raw().includes(ESC), JSON.stringify(term.raw()));
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
+});
+
+test("Nothing is erased from the first row on, which tmux would copy into what scrolled away", async (t) => {
+  const term = await repl(t);
+  term.type("\x0c/red");
+  await term.sees("/redo");
+  term.type(`o${KEY.enter}`);
+  await term.sees("Nothing to redo.");
+  term.type(`\x0chello${KEY.enter}`);
+  await term.sees("Good.");
+  doesNotMatch(term.raw(), /(?<!\x1b7\x1b\[K\x1b\[B\r)\x1b\[0?J/);
+  await term.leave();
 });
 
 test("TERM=dumb: Ctrl+C twice leaves with 130, a question is answered by a line", async (t) => {

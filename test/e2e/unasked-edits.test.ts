@@ -95,7 +95,7 @@ for (const [what, home, project, code, says] of [
   ["counts without a conversation", { edit: { auto: true } }, undefined, 0, /^$/],
   ["goes after a denial", { edit: { auto: true }, permissions: { deny: { write: ["a.txt"] } } }, undefined, 4, /denied/],
   ["is not for a project to say", {}, { edit: { auto: true } }, 4, /^Cannot take edit from '/],
-  ["is true or false", { edit: { auto: "yes" } }, undefined, 4, /^Cannot use the setting "edit\.auto": it must be boolean\. /],
+  ["is true or false", { edit: { auto: "yes" } }, undefined, 4, /^Cannot use the setting "edit\.auto": it must be true or false\. /],
 ] as const) // biome-ignore format: a table
   test(`edit.auto ${what}`, async () => {
     const where = having(home, project);

@@ -4,7 +4,10 @@ import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "zz/test";
 import { FILE, FOLDER, LINK, putAll, type State, type Step, standing } from "../../kernel/disk.ts";
+import { reason } from "../../kernel/secrets.ts";
 import { walk } from "../support/walk.ts";
 
 const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
@@ -119,3 +122,26 @@ for (const isFull of [false, true])
 
 const isAlike = (one: State, two: State): boolean =>
   one && two ? one.mode === two.mode && one.bytes.equals(two.bytes) : one === two;
+
+test("What the disk refuses Node itself is a sentence, with a path and without, wherever it is told", async (t) => {
+  if (!fs.existsSync("/dev/full")) return t.skip("only Linux has a disk that is always full");
+  const acts: [name: string, act: () => string][] = [
+    ["full", () => `${fs.writeFileSync("/dev/full", "x")}`],
+    ["missing", () => fs.readFileSync("/dev/nothing", "utf8")],
+  ];
+  const plugin = (zz: Zz) => {
+    for (const [name, run] of acts) {
+      zz.tool({ name, kind: "read", description: "It fails.", run });
+      zz.command({ name, description: "it fails", run: () => void run() });
+    }
+  };
+  const zz = await harness({ plugins: [{ default: plugin }] }, t);
+  const SAID = {
+    full: "Cannot write: the disk is full. Make room.",
+    missing: "Cannot open '/dev/nothing': no such file or folder. Check the path.",
+  };
+  for (const [name, said] of Object.entries(SAID)) {
+    equal((await zz.call(name)).text, said);
+    deepEqual(await zz.command(`/${name}`).catch((error) => [reason(error)]), [said]);
+  }
+});

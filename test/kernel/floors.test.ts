@@ -43,7 +43,6 @@ const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/rules.ts", "history memory sessions skills", "files and folders of the home"],
   ["kernel/self.ts", "sessions", "a folder of the home"],
   ["kernel/sessions.ts", "sessions", "a folder of the home"],
-  ["kernel/settings.ts", "answer", "where a rule is from"],
   ["kernel/settings.ts", "models", "the setting"],
   ["kernel/undo.ts", "undo", "which way to go"],
 ];

@@ -1,5 +1,6 @@
 // The house stays small, and docs/how-it-is-built.md true: every file, function and type that it names is there.
-import { deepEqual, ok } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -7,7 +8,7 @@ import { ts } from "@ts-morph/common";
 import { ROOT } from "../support/run.ts";
 
 /** What there was when this was last made smaller. It goes down, not up. */
-const MAX_KERNEL_LINES = 8_299;
+const MAX_KERNEL_LINES = 8_295;
 
 const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
 const page = text("docs/how-it-is-built.md");
@@ -90,6 +91,14 @@ test(`The kernel has at most ${MAX_KERNEL_LINES} lines, its contract 550, and zz
   );
   ok(linesOf("kernel/contract.ts").length - 1 <= 550, "kernel/contract.ts");
   ok(linesOf("zz.ts").length - 1 <= 600, "zz.ts");
+});
+
+test("Biome finds nothing to change: `npx biome check --write` formats", () => {
+  const { stdout, stderr, status } = spawnSync(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--colors=off"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  equal(status, 0, stdout + stderr);
 });
 
 test("No line of the kernel is longer than 140 columns", () => {

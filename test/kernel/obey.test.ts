@@ -16,6 +16,35 @@ const command = (run: () => unknown, more = {}) => ({
   default: (zz: Zz) => zz.command({ name: "it", description: "d", run: run as () => void, ...more }),
 });
 
+describe("what a command changes", () => {
+  const plugin = (zz: Zz) => {
+    zz.command({ name: "gadget", description: "d", run: (_, { files }) => files.write("made.txt", "made\n") });
+    zz.command({ name: "both", description: "d", run: (_, { command }) => command("gadget") });
+  };
+  for (const typed of ["gadget", "both"])
+    test(`is asked for, told and recorded in its name: /${typed}`, async (t) => {
+      const zz = await harness({ plugins: [plugin], answer: "yes" }, t);
+      await zz.command(typed);
+      match(zz.questions.join("\n"), /^┏ \/gadget requests write access to "made\.txt"\.$/m);
+      const ctx = zz.ctx;
+      deepEqual(
+        ctx.files.changes().map(({ tool, path, did }) => [tool, path, did]),
+        [["/gadget", "made.txt", "created"]],
+      );
+      await ctx.files.undo();
+      deepEqual(
+        zz.events.filter(({ type }) => type === "changed").map((one: any) => one.tool),
+        ["/gadget"],
+      );
+    });
+
+  test("is refused without a reason being asked for", async (t) => {
+    const zz = await harness({ plugins: [plugin], answer: "no" }, t);
+    await rejects(zz.command("gadget"), /Refused: the person said no to write access to "made\.txt"\./);
+    equal(zz.questions.length, 1);
+  });
+});
+
 describe("a command", () => {
   test("that never settles is left behind when it is stopped, and named", async (t) => {
     const zz = await harness({ plugins: [command(never)] }, t);

@@ -1,9 +1,10 @@
 // The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import type { Ctx } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
 import { loadLimit } from "../../kernel/handle.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
@@ -316,6 +317,16 @@ describe("a hook that fails does not stop the turn", { concurrency: 4 }, () => {
         await fake.close();
       }
     });
+});
+
+test("A plugin rewritten in place is reloaded, also at the same size and with the time that it had", async () => {
+  const { where, put } = home({});
+  const core = await createZz({ home: where.home, root: where.cwd, save: false });
+  for (const word of ["one", "two"]) {
+    utimesSync(put("lamp.ts", tool("lamp", `"${word}"`)), 1, 1);
+    await refreshPlugins(core);
+    equal(await core.tools.get("lamp")?.value.run({}, {} as Ctx), word);
+  }
 });
 
 test("Loaded, reloaded ten times and unloaded: every registry, listener and timer is as before", async () => {

@@ -26,8 +26,28 @@ describe("JSON Schema is told from the short form", () => {
 
   test("an answer that is no object fits its schema", async () => {
     deepEqual(await check(Type.Array(Type.Number()), [1]), { value: [1] });
-    match((await check(Type.Array(Type.Number()), ["a"])).wrong!, /^0 must be number$/);
+    match((await check(Type.Array(Type.Number()), ["a"])).wrong!, /^0 must be a number$/);
   });
+});
+
+describe("what is wrong with arguments is told in plain words", () => {
+  const strict = { type: "object", properties: { a: { type: "string" }, b: false }, additionalProperties: false };
+  const ROWS: [what: string, schema: any, given: unknown, wrong: string][] = [
+    ["one is missing", { path: "string" }, {}, "it needs 'path'"],
+    ["two are missing", { path: "string", line: "integer" }, {}, "it needs 'path', 'line'"],
+    ["a word", { n: "number" }, { n: "x" }, "n must be a number"],
+    ["a fraction", { n: "integer" }, { n: 1.5 }, "n must be a whole number"],
+    ["one of a list", { all: "string[]" }, { all: ["a", 3] }, "all.1 must be a string"],
+    ["no list", { all: "string[]" }, { all: "a" }, "all must be an array"],
+    ["no choice", { is: "boolean" }, { is: 1 }, "is must be true or false"],
+    ["neither", { type: "object", properties: { a: { type: ["string", "null"] } } }, { a: 1 }, "a must be a string or null"],
+    ["an unknown one", strict, { a: "x", c: 1 }, "c is not known"],
+    ["a forbidden one", strict, { b: 1 }, "b is not known"],
+    ["others of a wrong type", { type: "object", additionalProperties: { type: "string" } }, { c: 1 }, "c must be a string"],
+    ["no object", { path: "string" }, [], "it must be an object"],
+  ]; // biome-ignore format: a table
+  for (const [what, schema, given, wrong] of ROWS)
+    test(what, async () => deepEqual(await check(schema, given), { wrong }));
 });
 
 describe("parameters that are not an object are refused at load, with the tool's name", () => {
@@ -111,6 +131,6 @@ describe("a word that is none of those allowed: they are named", () => {
     const { wrong } = await check(Type.Object({ all: Type.Array(Type.Union([Type.Literal(1), Type.Literal(2)])) }), {
       all: [1, 3],
     });
-    equal(wrong, "all/1 must be one of 1, 2");
+    equal(wrong, "all.1 must be one of 1, 2");
   });
 });

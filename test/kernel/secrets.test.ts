@@ -217,6 +217,25 @@ describe("a value that is known", () => {
       learnData({ apiKey: value });
       equal(veil(value), value);
     });
+  test("one of any size goes, in every form, and its parts veil nothing else", () => {
+    for (const chars of [999, 1_001, 2_001, 100_000]) {
+      const long = Array.from({ length: Math.ceil(chars / 8) }, (_, i) => `k"${i % chars}`.padEnd(8, `${chars}é`))
+        .join("")
+        .slice(0, chars);
+      learn(long, "[long]");
+      for (const form of [
+        long,
+        JSON.stringify(long).slice(1, -1),
+        encodeURIComponent(long),
+        Buffer.from(long).toString("base64"),
+      ]) {
+        match(veil(`a ${form} b`), /^a (\[long\])+=* b$/, `${chars} characters`);
+        ok(isVeiled(form));
+      }
+      equal(veil(long.slice(-90)), long.slice(-90));
+    }
+  });
+
   test("short and plain ones go where it is asked for", () => {
     learn("swordfish");
     equal(veil("swordfish"), "swordfish");

@@ -10,9 +10,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Entry, Header } from "../../kernel/contract.ts";
 import { startOf } from "../../kernel/disk.ts";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
+import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
 import { fakeOpenAI, problems, say } from "../support/fake/openai.ts";
-import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
+import { type How, type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
 const head = (id = ID, root = "/p"): Header => ({
@@ -387,6 +388,25 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   openSession(home, ID, silent).close();
 });
 
+test("what a plugin remembers of what it told is kept with that, also when zz is killed before the answer", async (t) => {
+  const where = place();
+  fs.mkdirSync(join(where.home, "plugins"), { recursive: true });
+  const plugin =
+    'export default (zz) => { const s = zz.state({ n: 0 }); zz.layer({ name: "l", slot: "turn", text: () => `told ${++s.n}` }); };';
+  fs.writeFileSync(join(where.home, "plugins", "teller.js"), plugin);
+  const kill = new AbortController();
+  const fake = await fakeOpenAI((_, turn) => {
+    if (turn === 0) kill.abort();
+    return turn === 0 ? { ending: "hang" } : say("Here.");
+  });
+  t.after(() => fake.close());
+  const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+  await zzProcess(where, [...args, "first"], { signal: kill.signal });
+  const { code, stderr } = await zz(where, [...args, "-c", "again"]);
+  equal(code, 0, stderr);
+  match(JSON.stringify(fake.requests.at(-1)!.body.messages), /told 1.*told 2/);
+});
+
 test("a lock of a live process refuses with a sentence that names it, and stays", async () => {
   const where = place();
   const file = put(where.home, whole);
@@ -487,6 +507,18 @@ test("a sessions folder that was there before (git makes it 755) becomes the per
   fs.chmodSync(join(where.home, "sessions"), 0o755);
   answered(await ask(where, []));
   equal(mode(join(where.home, "sessions")), "700");
+});
+
+test("a session that another zz has open is not renamed, and the list keeps its title", async () => {
+  const { home, cwd: root } = place();
+  put(home, lines(head(ID, root), ...said(1)));
+  const open = openSession(home, ID, silent);
+  const { sessions } = (await createZz({ home, root, bare: true })).ctx();
+  throws(() => sessions.rename(ID, "another"), /another zz \(process \d+\) has it open/);
+  deepEqual(sessions.list()[0]?.title, ID);
+  open.close();
+  sessions.rename(ID, "another");
+  deepEqual(sessions.list()[0]?.title, "another");
 });
 
 test("zz -c does not go on with a session of another folder", async () => {

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
+import type { Setting } from "zz";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
@@ -232,10 +233,11 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
     [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
     [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
-    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be number. It is ignored.`],
+    [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
     [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
-    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a positive number up to 1000000000. It is ignored.`],
+    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a number from 0 up to 1000000000. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
+    [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
     [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
@@ -249,7 +251,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   }
 
   for (const [given, words] of [
-    [{ rounds: -1 }, `"rounds" must be a positive number up to 1000000000`],
+    [{ rounds: -1 }, `"rounds" must be a number from 0 up to 1000000000`],
     [{ window: 0 }, `"window" must be a positive number up to 100000000`],
     [{ models: { chat: 3 } }, `"models.chat" must be a string`],
     [{ options: [] }, `"options" must be an object`],
@@ -316,7 +318,7 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     const { value, notes } = await inForce(where);
     deepEqual([value("lamp.unit"), value("lamp.watts"), value("lock.tires")], ["C", 40, 1]);
     deepEqual(notes, [
-      `Cannot use the settings under "lock": arguments must have required properties code. Its defaults are used; fix them.`,
+      `Cannot use the settings under "lock": it needs 'code'. Its defaults are used; fix them.`,
       `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });
@@ -461,18 +463,71 @@ describe("/config", { concurrency: 2 }, () => {
     const { gives } = await sitting(t, where);
     await gives(
       "/config",
-      /^\+ display\.theme +"light".*\n[\s\S]*^ {2}model [\s\S]*^\+ rounds +2 [\s\S]*^\* timeout +9 [\s\S]*^\* changed, \+ changed by the project;/m,
+      /^\+ display\.theme +"light".*\n[\s\S]*^ {2}model [\s\S]*^\+ rounds +2 [\s\S]*^\* timeout +9 [\s\S]*^\* set by you, \+ set by the project;/m,
     );
     await gives(
       "/config rounds",
-      /rounds = 2\n.*\nby itself: 30\nof zz; set in the project's \.zz\/zz\.config\.json$/m,
+      /rounds = 2\n.*\ndefault: 30\nzz's own; set in the project's \.zz\/zz\.config\.json$/m,
     );
-    await gives("/config timeout", /of zz; set in your own settings$/m);
+    await gives("/config timeout", /zz's own; set in your own settings$/m);
     const screen = await gives("/config display.theme none", 'Saved in your own settings: display.theme is "none".');
     match(screen, /What the project says goes before it: display\.theme is "light" in '.*\.zz\/zz\.config\.json'\./);
     deepEqual(JSON.parse(written(where)).display, { theme: "none" });
     await gives("/config display.theme", /display\.theme = "light"[\s\S]*your own settings and the project's/);
     equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
+  });
+
+  test("lists every setting of the schema, each with a phrase that says what it is, where nobody set any", async () => {
+    const { found } = await inForce(having());
+    const all: Setting[] = Object.values(found);
+    const schema = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
+    const sections = Object.keys(schema.properties).filter((name) => name !== "$schema" && name !== "probe");
+    const listed = all.map(({ name }) => name);
+    const isListed = (name: string) => listed.some((one) => one === name || one.startsWith(`${name}.`));
+    deepEqual(
+      sections.filter((name) => !isListed(name)),
+      [],
+    );
+    const rows = all.filter(({ owner }) => owner !== "probe");
+    const isPhrase = ({ about = "" }: Setting) =>
+      /^[\w@/]/.test(about) && !/^(of|that|after which|for the)\b/.test(about);
+    const unlike = rows.filter((one) => !isPhrase(one)).map(({ name, about }) => `${name}: ${about}`);
+    deepEqual(unlike, []);
+    const unit = /\b(seconds|milliseconds|tokens|words|lines|rows|turns|rounds|files|MB|helpers|levels|fraction)\b/;
+    const bare = rows.filter(({ default: usual, about = "" }) => typeof usual === "number" && !unit.test(about));
+    deepEqual(
+      bare.map(({ name, about }) => `${name}: ${about}`),
+      [],
+    );
+  });
+
+  test("shows sections with names of the person's own, set or not, and hides their secrets", async (t) => {
+    const secret = "sk-of-a-server-0123456789";
+    const servers = { notes: { command: "true", env: { NOTES_TOKEN: secret }, disabled: true } };
+    const { gives, screen } = await sitting(t, having({ mcpServers: servers }));
+    await gives("/config prices", /^prices = not set\n.*per million tokens.*\nplugin: cost$/m);
+    await gives('/config prices {"a/b": {"input": 1, "output": 2}}', "prices is ");
+    await gives(
+      "/config prices",
+      /^prices = \{"a\/b":\{"input":1,"output":2\}\}\n.*\nplugin: cost; set in your own settings$/m,
+    );
+    await gives(
+      "/config mcpServers",
+      /^mcpServers = \{"notes":\{"command":"true".*\}\n.*\nplugin: mcp; set in your own settings$/m,
+    );
+    await gives(
+      "/config",
+      /^\* mcpServers [\s\S]*^\* prices [\s\S]*^ {2}shell\.seconds [\s\S]*^\* set by you; \/config NAME/m,
+    );
+    doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
+  });
+
+  test("counts the servers of a trusted project as the project's", async (t) => {
+    const where = having({}, { mcpServers: { theirs: { command: "true", disabled: true } } });
+    await zz(where, ["--trust"]);
+    const { gives } = await sitting(t, where);
+    await gives("/config", /^\+ mcpServers [\s\S]*\+ set by the project;/m);
+    await gives("/config mcpServers", /theirs.*\n.*\nplugin: mcp; set in the project's \.zz\/zz\.config\.json$/m);
   });
 
   test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
@@ -566,7 +621,7 @@ describe("a settings file that is edited by hand while zz runs", () => {
     const { say, leave } = await repl(t, { where, args: ["--only-write=docs/**"] });
     await say("/permissions", /all but docs/);
     writeFileSync(homeFile(where), text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }));
-    await say("/permissions", /a\.example[^›]*all but docs/);
+    await say("/permissions", /all but docs[^›]*a\.example/);
     await leave();
   });
 

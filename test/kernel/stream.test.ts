@@ -107,6 +107,7 @@ const CACHED: [server: string, usage: object, expected: object][] = [
   ["Moonshot", { cached_tokens: 40 }, { cached: 40 }],
   ["a gateway to Anthropic", { cache_read_input_tokens: 40, cache_creation_input_tokens: 10 }, { cached: 40, written: 10 }],
   ["a server that says null", { prompt_tokens_details: null }, {}],
+  ["a server whose counts are below zero", { prompt_tokens: -1, completion_tokens: -5 }, { input: 0, output: 0 }],
 ];
 for (const [server, said, expected] of CACHED)
   test(`tokens from a cache, as ${server} tells them`, async () => {

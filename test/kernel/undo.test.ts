@@ -65,6 +65,33 @@ test("Undo and redo take a file's mode along, unless somebody has set it since",
   await gives("/redo", "#!\n", "700");
 });
 
+viewTest(
+  "A file that git ignores, changed by a command and by a tool: each is undone and redone, unless somebody else changed it",
+  async (t) => {
+    const files = { ".gitignore": "dist/\n", "dist/n": "old\n" };
+    const zz = await harness({ own: true, answer: async (_, keys) => (keys === "on" ? "n" : "y"), files }, t);
+    spawnSync("git", ["init", "-q", zz.root]);
+    const gives = async (line: string, content: string) => {
+      const said = await zz.command(line);
+      equal(zz.read("dist/n"), content, `${line}: ${said}`);
+    };
+    await zz.call("run_command", { command: "sh -c 'echo one > dist/n'" });
+    await zz.call("read_file", { path: "dist/n" });
+    await zz.call("write_file", { path: "dist/n", content: "of a tool\n" });
+    await zz.call("run_command", { command: "sh -c 'echo two > dist/n'" });
+    for (const _ of [1, 2]) {
+      for (const content of ["of a tool\n", "one\n", "old\n"]) await gives("/undo", content);
+      for (const content of ["one\n", "of a tool\n", "two\n"]) await gives("/redo", content);
+    }
+    await gives("/undo", "of a tool\n");
+    await gives("/undo 2", "old\n");
+    await gives("/redo", "one\n");
+    zz.write("dist/n", "six\n");
+    await gives("/undo", "six\n");
+    match(zz.questions.at(-1)!, /Cannot undo 'dist\/…': 'dist\/n' changed since/);
+  },
+);
+
 test("The model is told of an undo with the next message", async (t) => {
   const script = [{ call: ["delete_file", { path: "a" }] as [string, object] }, "It is gone.", "I see."];
   const zz = await harness({ own: true, files: { a: "one\n" }, answer: "yes", script }, t);
@@ -74,6 +101,27 @@ test("The model is told of an undo with the next message", async (t) => {
   await zz.command("/undo");
   await zz.ask("And now?");
   deepEqual(told(), ["Since your last message: Undone: deleted a."]);
+});
+
+const saysTwo = (zz: Zz) =>
+  zz.tool({
+    name: "says_two",
+    description: "Lets files say two.",
+    params: { paths: "string[]" },
+    changes: true,
+    async run({ paths }, { files }) {
+      for (const path of paths) await files.write(path, "two\n");
+      return "They say two.";
+    },
+  });
+
+test("An undo of many files names the first of them", async (t) => {
+  const files = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${10 + i}`, "one\n"]));
+  const zz = await harness({ own: true, files, plugins: [saysTwo], allow: { write: true } }, t);
+  await zz.call("says_two", { paths: Object.keys(files) });
+  await zz.command("/undo");
+  match(zz.notes.at(-1)!, /^Undone: edited f39, edited f38, (edited f\d\d, ){17}edited f20 and 10 more\.$/);
+  deepEqual(zz.read("f10"), "one\n");
 });
 
 /** An ordinary user, whom modes keep out, and the process in which they run zz. */

@@ -51,6 +51,21 @@ const elsewhere = ({ home }: Place): string =>
     .map((file) => readFileSync(file, "utf8"))
     .join("\n");
 
+test("a value of any length is hidden, also where a command prints it", async (t) => {
+  const long = Array.from({ length: 9_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
+  const where = keeping({ LONG: long });
+  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 40_000));
+  const calls: [tool: string, args: object][] = [
+    ["run_command", { command: "printenv LONG" }],
+    ["read_file", { path: "long.txt" }],
+  ];
+  const { code, texts, sent, stderr } = await turn(t, where, calls, "--allow-run");
+  equal(code, 0, stderr);
+  match(texts[0]!, /\[value of LONG\]/);
+  doesNotMatch(sent, /k12\+\+|k8000\+/);
+  match(texts[1]!, /\[value of LONG\]/);
+});
+
 // ── the person's ──
 
 describe("/env", { concurrency: 2 }, () => {

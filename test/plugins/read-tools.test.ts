@@ -12,7 +12,7 @@ import { needs } from "../support/needs.ts";
 import type { Got } from "../support/rounds.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import "../support/lean.ts";
-import { warm } from "../support/warm.ts";
+import { type Files, warm } from "../support/warm.ts";
 
 /** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
 function project(files: Record<string, string | Buffer>): Place {
@@ -50,9 +50,13 @@ async function play(
 const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
   (await play(where, [[tool, args]], given))[0]!;
 
+/** A project, or just its files: then it is that of the one zz whose compiler is warm. */
+type Where = Place | Files;
+const isPlace = (where: Where): where is Place => typeof where.sessions === "function";
 /** By one instance for all rows of a project: each new one would read TypeScript's libraries first. */
 const opened = new Map<Place, Promise<Core>>();
-function coreOf(where: Place, options?: Options): Promise<Core> {
+async function coreOf(where: Where, options?: Options): Promise<Core> {
+  if (!isPlace(where)) return (await warm(where)).core;
   if (!opened.has(where))
     opened.set(where, kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options }));
   return opened.get(where)!;
@@ -61,7 +65,7 @@ function coreOf(where: Place, options?: Options): Promise<Core> {
 /** Text, or what a refusal or failure must say. */
 type Row = [what: string, args: Record<string, unknown>, expected: string | RegExp, failed?: "fails"];
 
-function rows(tool: string, where: Place, table: Row[]): void {
+function rows(tool: string, where: Where, table: Row[]): void {
   const nth = rowsOf(
     () => coreOf(where),
     table.map(([, args]) => [tool, args]),
@@ -458,7 +462,7 @@ function many(a: string): void;
 function many(a: number): void;
 function many(a: any) {}
 `;
-const coded = project({
+const coded: Files = {
   "src/code.ts": CODE,
   "src/plugin.ts": "export default (zz: any) => {\n  function helper() {}\n  return helper;\n};\n",
   "src/view.tsx": "export function View() {\n  return <p>// TODO in text</p>;\n}\n",
@@ -481,7 +485,7 @@ const coded = project({
     "// TODO: last",
   ].join("\n"),
   "notes.md": "TODO: not code\nclass Lamp\n",
-});
+};
 const at = (text: string): number => CODE.split("\n").findIndex((line) => line.includes(text)) + 1;
 
 const DEFINED = [
@@ -568,7 +572,6 @@ const NO_CODE =
   "only JavaScript, TypeScript, JSON, YAML, Python, Go, Rust, Java, C, C++, C#, Ruby, PHP, Kotlin, Swift, Bash, Lua, SQL, CSS, HTML, Vue and Svelte are looked at; list_dir, grep and read_file show the rest.";
 rows("get_structure", coded, [
   ["the outline of one file", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
-  ["a file, absolute", { path: join(realpathSync(coded.cwd), "src/view.tsx") }, /^src\/view\.tsx · 3 lines/],
   [
     "members are indented",
     { path: "src/code.ts" },
@@ -583,6 +586,13 @@ rows("get_structure", coded, [
   ["a syntax error is told", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
   ["no code there", { path: "notes.md" }, `Cannot look at 'notes.md': ${NO_CODE}`, "fails"],
 ]);
+
+test("get_structure: a file, absolute", async () => {
+  const zz = await warm(coded);
+  const { text, failed } = await zz.call("get_structure", { path: join(realpathSync(zz.root), "src/view.tsx") });
+  match(text, /^src\/view\.tsx · 3 lines/);
+  ok(!failed);
+});
 
 rows("get_function", coded, [
   ["with line numbers", { name: "plain", path: "src/code.ts" }, /^src\/code\.ts:2-2\n2\t.*function plain/],
@@ -778,7 +788,7 @@ const large = project(
   ),
 );
 // biome-ignore format: one case a row.
-const SHAPES: [where: Place, tool: string, args: object, says: string | RegExp][] = [
+const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][] = [
   [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],
   [shaped, "get_structure", {}, /^index\.ts \(1\) own:3 \{\*\} from \.\/a\.ts \{b, c as d\} from \.\/b\.ts$/m],
   [shaped, "get_function", { name: "Card" }, /^view\.tsx:1-3\n1\texport const Card = React\.memo/],
@@ -1116,7 +1126,7 @@ test("read_file: the line of a picture says its size, not lines; what is cut off
 
 // ── Names and parameters as other tools have them ──
 
-const spelt = project({ "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" });
+const spelt: Files = { "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" };
 // biome-ignore format: one case a row.
 const SPELT: [tool: string, args: object, says: string | RegExp][] = [
   ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],

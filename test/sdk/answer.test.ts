@@ -63,8 +63,8 @@ describe("readJson()", () => {
   const WRONG: [name: string, text: string, wrong: RegExp][] = [
     ["empty", " \n", /^it is empty$/],
     ["prose", "I do not know.", /^it is not JSON$/],
-    ["of another shape", '{"n": "one"}', /^n must be number$/],
-    ["without what is required", "{}", /required/],
+    ["of another shape", '{"n": "one"}', /^n must be a number$/],
+    ["without what is required", "{}", /^it needs 'n'$/],
     ["cut off, with a whole one in it", '{"n": 1, "more": [{"n": 2}, {"n": ', /^it is not JSON$/],
     ["a list that was cut off", '[{"n": 1}, {"n": 2}, {', /^it is not JSON$/],
   ];

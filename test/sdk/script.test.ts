@@ -6,14 +6,26 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
+import { mains } from "../support/mains.ts";
 import { type How, place, ROOT, WAYS, type Way, zz } from "../support/run.ts";
 
 const HEAD = `import { zz } from "zz";\n`;
 
+interface Words {
+  flags?: string[];
+  args?: string[];
+  name?: string;
+  again?: boolean;
+}
+
+/** Runs scripts one after the other in a few processes. */
+const zzAgain = mains();
+
+/** In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one that ran others before. */
 async function running(
   source: string,
   script: Script,
-  { flags = [], args = [], name = "it.ts", ...how }: How & { flags?: string[]; args?: string[]; name?: string } = {},
+  { flags = [], args = [], name = "it.ts", again = false, ...how }: How & Words = {},
 ) {
   const where = place();
   const fake = await fakeOpenAI(script);
@@ -21,7 +33,7 @@ async function running(
   writeFileSync(join(where.cwd, name), source);
   writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
   const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--run", name, ...args];
-  const ran = await zz(where, asks, how);
+  const ran = await (again ? zzAgain : zz)(where, asks, how);
   const sent = fake.requests.map((request) => request.body);
   return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };
 }
@@ -116,9 +128,9 @@ for (const [text, act] of [\n${each}\n]) console.log(JSON.stringify([text, await
   test("says what does not fit, and asks again, at most twice", async () => {
     const { gave, said } = await mended();
     equal(gave, 3);
-    match(said[1]!, /^That does not fit: n must be number\. Answer with JSON alone/);
+    match(said[1]!, /^That does not fit: n must be a number\. Answer with JSON alone/);
     match(said[2]!, /^That does not fit: it is not JSON\./);
-    const never = await running(`${HEAD}console.log(${count("count")});`, [say("never")]);
+    const never = await running(`${HEAD}console.log(${count("count")});`, [say("never")], { again: true });
     deepEqual([never.stdout, never.code, never.sent.length], ["", 1, 3]);
     equal(never.stderr, "The answer does not fit the schema: it is not JSON. Ask for less, or another model.\n");
   });
@@ -158,7 +170,7 @@ for (const [text, act] of [\n${each}\n]) console.log(JSON.stringify([text, await
 
   test("many at once, each for itself", async () => {
     const source = `${HEAD}console.log((await Promise.all([1, 2, 3, 4, 5].map((n) => zz.ask("say " + n)))).join());`;
-    const ran = await running(source, ({ body }) => say(body.messages.at(-1).content.slice(4)));
+    const ran = await running(source, ({ body }) => say(body.messages.at(-1).content.slice(4)), { again: true });
     deepEqual([ran.stdout, ran.code], ["1,2,3,4,5\n", 0]);
     ok(ran.sent.every(({ messages }) => messages.length === 2));
   });
@@ -171,7 +183,7 @@ for (const [text, act] of [\n${each}\n]) console.log(JSON.stringify([text, await
 test("zz.chat: several turns, each with those before it, saved as one session", async () => {
   const source = `${HEAD}const chat = await zz.chat({ system: "Brief." });
 console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, chat.model, typeof chat.id);`;
-  const ran = await running(source, [say("1"), say("2")]);
+  const ran = await running(source, [say("1"), say("2")], { again: true });
   deepEqual([ran.stdout, ran.code], ["1 2 4 openai/m string\n", 0]);
   deepEqual(
     ran.sent[1].messages.slice(1).map((message: any) => message.content),
@@ -181,7 +193,7 @@ console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, 
 });
 
 test("-n saves nothing", async () => {
-  const ran = await running(`${HEAD}await zz.ask("hi");`, [say("Yes.")], { flags: ["-n"] });
+  const ran = await running(`${HEAD}await zz.ask("hi");`, [say("Yes.")], { flags: ["-n"], again: true });
   equal(ran.code, 0);
   ok(!existsSync(join(ran.where.home, "sessions")) || readdirSync(join(ran.where.home, "sessions")).length === 0);
 });
@@ -219,7 +231,8 @@ describe("exit codes and permissions", { concurrency: 2 }, () => {
   ]; // biome-ignore format: a table
   for (const [name, source, script, code, stderr, flags = []] of CODES)
     test(name, async () => {
-      const ran = await running(HEAD + source, script, { flags });
+      const again = !/^its own|^1: a promise/.test(name); // how a process ends is theirs
+      const ran = await running(HEAD + source, script, { flags, again });
       match(ran.stderr, stderr);
       equal(ran.code, code, ran.stderr);
       doesNotMatch(ran.stderr, /^\s+at /m);
@@ -229,7 +242,7 @@ describe("exit codes and permissions", { concurrency: 2 }, () => {
     const { where } = await running(
       `${HEAD}await zz.call("write_file", { path: "b.txt", content: "b" });`,
       [say("x")],
-      { flags: ["--allow-write"] },
+      { flags: ["--allow-write"], again: true },
     );
     ok(existsSync(join(where.cwd, "b.txt")));
     equal((await zz(where, ["--undo"])).code, 0);
@@ -247,14 +260,14 @@ for (const [name, args, why] of REFUSED)
   test(`--run with ${name} is refused, exit 2`, async () => {
     const where = place();
     writeFileSync(join(where.cwd, "it.ts"), "");
-    const ran = await zz(where, args);
+    const ran = await zzAgain(where, args);
     match(ran.stderr, why);
     equal(ran.code, 2);
   });
 
 test("Enums and what it imports of its own; what is not awaited is waited for", async () => {
   const source = `${HEAD}enum Color { Blue = "blue" }\nzz.ask("hi").then((text) => console.log(Color.Blue, text));`;
-  const ran = await running(source, [say("Yes.")]);
+  const ran = await running(source, [say("Yes.")], { again: true });
   deepEqual([ran.stdout, ran.stderr, ran.code], ["blue Yes.\n", "", 0]);
 });
 
@@ -281,7 +294,7 @@ test("A plugin's tool is there for a script; what the plugin prints is not on st
     `export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => { console.log("click"); return "on"; } });`,
   );
   writeFileSync(join(where.cwd, "it.ts"), `${HEAD}console.log((await zz.call("lamp")).text);`);
-  const ran = await zz(where, ["--run", "it.ts"]);
+  const ran = await zzAgain(where, ["--run", "it.ts"]);
   deepEqual([ran.stdout, ran.stderr, ran.code], ["on\n", "lamp: click\n", 0]);
 });
 

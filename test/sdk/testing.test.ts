@@ -66,7 +66,7 @@ describe("script", () => {
       "done",
       [["echo", "a"], ["echo", "b b"]],
     ],
-    ["a call without arguments is told what it lacks", [{ call: ["echo"] }, "done"], "done", [["echo", "Cannot call 'echo': arguments must have required properties words. Send the call again with valid arguments."]]],
+    ["a call without arguments is told what it lacks", [{ call: ["echo"] }, "done"], "done", [["echo", "Cannot call 'echo': it needs 'words'. Send the call again with valid arguments."]]],
     ["arguments that are no JSON", [{ call: ["echo", "{words"] }, "done"], "done", [["echo", "The arguments are not usable: Ex"]]],
     ["a tool that is not there", [{ call: ["ekko", {}] }, "done"], "done", [["ekko", "Cannot call 'ekko': there is no tool 'ekko'. Did you mean 'echo'?"]]],
     ["a function of the request", [({ messages }) => messages.at(-1)!.text.toUpperCase()], "HI"],

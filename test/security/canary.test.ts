@@ -380,7 +380,8 @@ test("every flag shows no key", async (t) => {
     });
   writeFileSync(
     join(base, "mains.mjs"),
-    `import { main } from ${JSON.stringify(join(ROOT, "dist", "kernel.js"))};
+    `import ${JSON.stringify(join(ROOT, "test", "support", "lean.ts"))};
+    import { main } from ${JSON.stringify(join(ROOT, "dist", "kernel.js"))};
     process.setMaxListeners(0);
     for (const line of ${JSON.stringify(lines)}) {
       process.chdir(${JSON.stringify(where.cwd)});

@@ -18,12 +18,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
-import { context } from "../../kernel/context.ts";
 import type { Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
-import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
+import { kernel } from "../support/built.ts";
 import { needs } from "../support/needs.ts";
 import { configure, fill, INIT, objectOf, PERSON, put, settingLines, shell } from "../support/repository.ts";
 import { place } from "../support/run.ts";
@@ -63,12 +61,13 @@ async function session(given: Core | Promise<Core>, first = "n") {
     if (/ requests /.test(question)) asked.push(question);
     return answer;
   };
-  const ctx = context(core, openChat(core, "x/y"));
+  kernel.openChat(core, "x/y");
+  const ctx = core.ctx();
   const say = (next: string) => void (answer = next);
   return { asked, say, call: (name: string, args: object = {}): Promise<Result> => ctx.call(name, args) };
 }
 const openZz = (root: string, home: string): Promise<Core> =>
-  createZz({ root, home, save: false, settings: { shell: { sandbox: "off" } } });
+  kernel.createZz({ root, home, save: false, settings: { shell: { sandbox: "off" } } });
 
 /** One place and one zz for all rows: the project of a row, and what lies beside it, takes the place of the one before. */
 const { cwd, home } = place();

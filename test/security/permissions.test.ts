@@ -1,28 +1,24 @@
 // What a hostile model, or a hostile project, must not get: each row was tried and went through once, or shows where it would.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openChat } from "../../kernel/chat.ts";
-import { context } from "../../kernel/context.ts";
 import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
-import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
+import { kernel } from "../support/built.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { mains } from "../support/mains.ts";
 import { needs } from "../support/needs.ts";
-import { configure, INIT, shell } from "../support/repository.ts";
+import { configure, fill, INIT, objectOf, shell } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const GIT = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
 Object.assign(process.env, GIT); // no configuration of this machine's own
 const WHO = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-const git = (where: Place, ...args: string[]): string =>
-  execFileSync("git", [...WHO, ...args], { cwd: where.cwd, encoding: "utf8" }).trim();
 
 function put(where: Place, files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files)) {
@@ -34,13 +30,16 @@ function put(where: Place, files: Record<string, string>): void {
 /** A repository with one commit of these files. */
 function repo(files: Record<string, string>): Place {
   const where = place();
-  put(where, files);
-  shell(where.cwd, `${INIT}; git add -A -f; git ${WHO.join(" ")} commit -qm x`);
+  fill(where.cwd, JSON.stringify(files), (cwd) => {
+    put({ ...where, cwd }, files);
+    shell(cwd, `${INIT}; git add -A -f; git ${WHO.join(" ")} commit -qm x`);
+  });
   return where;
 }
 
+const zzAgain = mains(); // for a PATH of its own
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
-  zz(where, ["--call", name, JSON.stringify(args), ...flags], { env });
+  (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
 const ran = (where: Place) => fs.existsSync(join(where.cwd, "..", "ran"));
 const trap = (where: Place, more = "") =>
   `#!/bin/sh\ntouch '${join(where.cwd, "..", "ran")}' '${where.cwd}/ran'\n${more}`;
@@ -51,14 +50,15 @@ const trapped = (where: Place) => ran(where) || fs.existsSync(join(where.cwd, "r
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
 
 async function held(where: Place, answers: string[] = [], more: Options = {}) {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...more });
+  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...more });
   const asked: string[] = [];
   const ask: Ask = async (question) => {
     asked.push(question);
     return answers.shift() ?? "";
   };
   core.ask = ask;
-  const ctx = context(core, openChat(core, "x/y"));
+  kernel.openChat(core, "x/y");
+  const ctx = core.ctx();
   return { core, asked, call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args) };
 }
 
@@ -72,11 +72,16 @@ for (const [name, args] of [
   ["git_diff", {}],
 ] as const)
   needs("git")(`${name} fetches no missing object: the remote's configuration names a program for that`, async () => {
-    const where = repo({ "sub/.gitignore": "x\n", "sub/f": "a\n" });
-    const blob = git(where, "rev-parse", "HEAD:sub/.gitignore");
-    git(where, "update-index", "--skip-worktree", "sub/.gitignore");
-    fs.rmSync(join(where.cwd, "sub", ".gitignore"));
-    fs.rmSync(join(where.cwd, ".git", "objects", blob.slice(0, 2), blob.slice(2)));
+    const where = place();
+    fill(where.cwd, "a missing object", (cwd) => {
+      put({ ...where, cwd }, { "sub/.gitignore": "x\n", "sub/f": "a\n" });
+      shell(
+        cwd,
+        `${INIT}; git add -A -f; git ${WHO.join(" ")} commit -qm x; git update-index --skip-worktree sub/.gitignore`,
+      );
+      fs.rmSync(join(cwd, "sub", ".gitignore"));
+      fs.rmSync(join(cwd, ".git", "objects", objectOf("x\n")));
+    });
     put(where, { "sub/untracked": "x\n" });
     configure(where.cwd, [
       ["core.repositoryformatversion", "1"],
@@ -101,16 +106,16 @@ for (const [name, args] of [
   });
 
 for (const [what, line, set] of [
-  ["core.fsmonitor", "git status --short", (where) => git(where, "config", "core.fsmonitor", "./t.sh")],
-  ["diff.external", "git diff", (where) => git(where, "config", "diff.external", "./t.sh")],
-  ["a filter", "git diff", (where) => git(where, "config", "filter.f.clean", "./t.sh; cat")],
-  ["a text conversion", "git show HEAD", (where) => git(where, "config", "diff.f.textconv", "./t.sh; cat")],
+  ["core.fsmonitor", "git status --short", (where) => configure(where.cwd, [["core.fsmonitor", "./t.sh"]])],
+  ["diff.external", "git diff", (where) => configure(where.cwd, [["diff.external", "./t.sh"]])],
+  ["a filter", "git diff", (where) => configure(where.cwd, [["filter.f.clean", "./t.sh; cat"]])],
+  ["a text conversion", "git show HEAD", (where) => configure(where.cwd, [["diff.f.textconv", "./t.sh; cat"]])],
   [
     "an included file",
     "git status",
     (where) => {
       put(where, { more: "[core]\n\tfsmonitor = ./t.sh\n" });
-      git(where, "config", "include.path", "../more");
+      configure(where.cwd, [["include.path", "../more"]]);
     },
   ],
   ["the hook post-index-change", "git status", (where) => put(where, { ".git/hooks/post-index-change": trap(where) })],
@@ -128,13 +133,11 @@ for (const [what, line, set] of [
 needs("git")("'git status' asks where the project itself is a bare repository with settings of its own", async () => {
   const where = place();
   put(where, { "t.sh": trap(where) });
-  git(where, "init", "-q", "--bare", ".");
-  for (const [key, value] of [
-    ["core.bare", "false"],
-    ["core.worktree", "."],
-    ["core.fsmonitor", "./t.sh"],
-  ] as const)
-    git(where, "config", "--file", "config", key, value);
+  shell(
+    where.cwd,
+    `git init -q --bare .; git config --file config core.bare false
+     git config --file config core.worktree .; git config --file config core.fsmonitor ./t.sh`,
+  );
   equal((await tool(where, "run_command", { command: "git status" })).code, 4);
   ok(!trapped(where));
 });
@@ -168,11 +171,13 @@ for (const line of [
   "git cat-file -p HASH",
 ])
   needs("git")(`'${line}' asks where what it shows may hold a secret`, async () => {
-    const where = repo({ a: "a\n" });
-    put(where, { ".env": "K=secret\n" });
-    git(where, "add", "-f", ".env");
-    git(where, "commit", "-qm", "y");
-    const command = line.replace("HASH", git(where, "rev-parse", "HEAD:.env"));
+    const where = place();
+    fill(where.cwd, "a secret", (cwd) => {
+      put({ ...where, cwd }, { a: "a\n" });
+      const commit = `git ${WHO.join(" ")} commit -qm`;
+      shell(cwd, `${INIT}; git add a; ${commit} x; echo K=secret > .env; git add -f .env; ${commit} y`);
+    });
+    const command = line.replace("HASH", objectOf("K=secret\n").replace("/", ""));
     const { code, stdout } = await tool(where, "run_command", { command });
     doesNotMatch(stdout, /secret/);
     equal(code, 4);

@@ -12,6 +12,7 @@ import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
 import "../support/lean.ts";
 import { plantsFor } from "../support/dangerous.ts";
 import { needs, whyNot } from "../support/needs.ts";
+import { together } from "../support/together.ts";
 
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-plant-"));
 const test = needs("bwrap", "git");
@@ -20,9 +21,16 @@ const PLAIN = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" }
 before(async () => {
   if (whyNot("bwrap", "git")) return;
   equal(await findSandbox(programs("/")), "bubblewrap");
-  Object.assign(process.env, PLAIN);
+  Object.assign(process.env, PLAIN, { GIT_TEMPLATE_DIR: templates() });
 });
 after(() => fs.rmSync(base, { recursive: true, force: true }));
+
+/** For new repositories: the folders that git's own templates make, without the examples in them, which would all be copied. */
+function templates(): string {
+  const folder = join(base, "templates");
+  for (const name of ["hooks", "info"]) fs.mkdirSync(join(folder, name), { recursive: true });
+  return folder;
+}
 
 const AS = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
 function git(cwd: string, ...args: string[]): string {
@@ -100,10 +108,11 @@ function goOn(root: string): void {
   const there = folders.filter((name) => fs.existsSync(join(root, name)));
   execFileSync("sh", ["-c", GO_ON, "sh", ...there], { cwd: root, stdio: "ignore" });
 }
-/** Some of the folders are no repository: what fails is passed over. */
+/** Some of the folders are no repository: what fails is passed over. No commit looks whether there is something to pack. */
+const UNPACKED = "-c maintenance.auto=false -c gc.auto=0";
 const GO_ON = `for folder in "$@"; do (
   cd "$folder" || exit 0
-  for asks in status st x "commit -m x --allow-empty"; do git ${AS.join(" ")} $asks; [ -e '${pwned}' ] && exit 1; done
+  for asks in status st x "commit -m x --allow-empty"; do git ${AS.join(" ")} ${UNPACKED} $asks; [ -e '${pwned}' ] && exit 1; done
   true
 ) || break; done; true`;
 
@@ -141,18 +150,29 @@ const FILES: [name: string, there: boolean][] = [
   [".idea/startup.xml", false],
   [".zz/plugins/x.ts", false],
 ];
-for (const [name, there] of FILES)
-  test(`a sandboxed command leaves '${name}' as it was`, async () => {
+/** One command for some of them, which lie in different folders. */
+const leavesFiles = (files: readonly (typeof FILES)[number][]) =>
+  together(files, async (rows) => {
     const root = project();
-    const file = join(root, name);
-    const outcome = await run(
-      root,
-      `mkdir -p "$(dirname ${name})"; echo planted > ${name}; rm -f ${name}2; mv $(dirname ${name}) d 2>/dev/null; mkdir -p "$(dirname ${name})"; echo planted > ${name}; true`,
-    );
-    equal(fs.existsSync(file), there, outcome.text);
-    if (there) equal(fs.readFileSync(file, "utf8"), "{}");
-    if (!name.startsWith(".zz")) match(outcome.text, /could run commands outside of the sandbox: /);
+    const plant = ([name]: (typeof FILES)[number], i: number) =>
+      `mkdir -p "$(dirname ${name})"; echo planted > ${name}; rm -f ${name}2; mv $(dirname ${name}) d${i} 2>/dev/null; mkdir -p "$(dirname ${name})"; echo planted > ${name}; true`;
+    const { text } = await run(root, rows.map(plant).join("\n"));
+    for (const [name, there] of rows) {
+      const file = join(root, name);
+      equal(fs.existsSync(file), there, `${name}: ${text}`);
+      if (there) equal(fs.readFileSync(file, "utf8"), "{}");
+      if (name.startsWith(".zz")) continue;
+      const told = text.split("\n").filter((line) => line.includes("' could run commands outside of the sandbox: "));
+      ok(
+        told.some((line) => `${line.split("'")[1]}/`.startsWith(`${root}/${name.split("/")[0]}/`)),
+        `${name}: ${text}`,
+      );
+    }
   });
+test("a sandboxed command leaves files that tools run by themselves as they were", () =>
+  leavesFiles(FILES.filter(([name]) => name !== ".vscode/settings.json")));
+test("a sandboxed command leaves '.vscode/settings.json' as it was", () =>
+  leavesFiles(FILES.filter(([name]) => name === ".vscode/settings.json")));
 
 test("a link that a sandboxed command puts before such a file leads no removal out of the project", async () => {
   const root = project();
@@ -270,6 +290,14 @@ const LINKS: [what: string, make: (root: string, outside: string) => string][] =
     },
   ],
   [
+    "a package of a scope",
+    (root, out) => {
+      fs.mkdirSync(join(root, "node_modules/@left/right"), { recursive: true });
+      fs.linkSync(out, join(root, "node_modules/@left/right/package.json"));
+      return "echo gone > node_modules/@left/right/package.json";
+    },
+  ],
+  [
     "a package of Python's",
     (root, out) => {
       const at = join(root, ".venv/lib/python3.12/site-packages/left");
@@ -279,16 +307,28 @@ const LINKS: [what: string, make: (root: string, outside: string) => string][] =
     },
   ],
 ];
-for (const [what, make] of LINKS)
-  test(`a sandboxed command does not change ${what} that has another name outside`, async () => {
+/** One command for some of them. */
+const leavesLinks = (links: typeof LINKS) =>
+  together(links, async (rows) => {
     const root = project();
-    const outside = join(dirname(root), "outside");
-    put(outside, "theirs");
-    const outcome = await run(root, make(root, outside));
-    equal(fs.readFileSync(outside, "utf8"), "theirs");
-    equal(fs.statSync(outside).mode & 0o777, 0o644);
-    ok(outcome.exit !== 0, outcome.text);
+    const outsides = rows.map((_, i) => join(dirname(root), `outside${i}`, "file"));
+    const commands = rows.map(([what, make], i) => {
+      put(outsides[i]!, "theirs");
+      const folder = what.includes("package") ? "." : `${i}`; // packages lie in the project's own folder
+      fs.mkdirSync(join(root, folder), { recursive: true });
+      return `(cd ${folder} && ${make(join(root, folder), outsides[i]!)}); echo "${i} ended with $?"`;
+    });
+    const { text } = await run(root, commands.join("\n"));
+    for (const [i, [what]] of rows.entries()) {
+      equal(fs.readFileSync(outsides[i]!, "utf8"), "theirs", what);
+      equal(fs.statSync(outsides[i]!).mode & 0o777, 0o644, what);
+      match(text, new RegExp(`^${i} ended with [1-9]`, "m"), what);
+    }
   });
+test("a sandboxed command does not change a file that has another name outside", () => leavesLinks(LINKS));
+for (const one of LINKS.filter(([what]) => what.includes("package")))
+  test(`a sandboxed command does not change a file that has another name outside: ${one[0]} alone`, () =>
+    leavesLinks([one]));
 
 // ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
 

@@ -14,9 +14,12 @@ import { send } from "../../kernel/http.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
 import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
+import { kernel } from "../support/built.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { mains } from "../support/mains.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
+const zzAgain = mains();
 const hello = (gives: string, head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "hello", description: "greets", run: () => ${gives} });\n`;
 
@@ -135,7 +138,7 @@ for (const [name, spec] of [
     fs.mkdirSync(join(where.cwd, "sub"));
     for (const cwd of [where.cwd, join(where.cwd, "sub")]) {
       const env = { PATH: `${bin}:node_modules/.bin:${process.env.PATH}`, npm_config_registry: "http://127.0.0.1:1/" };
-      await zz({ ...where, cwd }, ["--install", spec], { env: { ...env, npm_config_fetch_retries: "0" } });
+      await zzAgain({ ...where, cwd }, ["--install", spec], { env: { ...env, npm_config_fetch_retries: "0" } });
       ok(!fs.existsSync(`${where.home}-ran`), `it ran in ${cwd}`);
     }
   });
@@ -145,14 +148,21 @@ for (const [name, spec] of [
 const LAMP = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => "on" });
 `;
-async function asked(where: Place, answer: () => string) {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false });
+/** One zz for all of them, since each would start a checker of types; its home has this plugin, or none. */
+const writing = place();
+let opened: ReturnType<typeof kernel.createZz> | undefined;
+async function asked(answer: () => string, lamp?: string) {
+  fs.rmSync(join(writing.home, "plugins"), { recursive: true, force: true });
+  fs.mkdirSync(join(writing.home, "plugins"), { recursive: true });
+  if (lamp !== undefined) put(join(writing.home, "plugins"), { "lamp.ts": lamp });
+  const core = await (opened ??= kernel.createZz({ root: writing.cwd, home: writing.home, save: false }));
   const questions: string[] = [];
   core.ask = async (question) => {
     questions.push(question);
     return answer();
   };
-  const { call } = context(core, openChat(core, "x/y"));
+  kernel.openChat(core, "x/y");
+  const { call } = core.ctx();
   const write = async (code: string) => (await call("write_plugin", { name: "lamp", code })).text;
   return { questions, write };
 }
@@ -165,32 +175,29 @@ for (const [name, sign] of [
   ["a control character of eight bits", "\x9b"],
 ] as const)
   test(`write_plugin refuses ${name}: after it stands what nobody reads as code`, async () => {
-    const { questions, write } = await asked(place(), () => "y");
+    const { questions, write } = await asked(() => "y");
     match(await write(`// a comment${sign}console.error(1);\n${LAMP}`), /it holds control characters, or such as turn/);
     deepEqual(questions, []);
   });
 
 test("write_plugin writes nothing where the file changed while the question stood there", async () => {
-  const where = plugins({ "lamp.ts": LAMP });
-  const file = join(where.home, "plugins/lamp.ts");
-  const { write } = await asked(where, () => {
+  const file = join(writing.home, "plugins/lamp.ts");
+  const { write } = await asked(() => {
     fs.writeFileSync(file, LAMP.replace('"on"', '"mine"'));
     return "y";
-  });
+  }, LAMP);
   match(await write(LAMP.replace('"on"', '"off"')), /lamp\.ts changed meanwhile/);
   match(fs.readFileSync(file, "utf8"), /mine/);
 });
 
 test("write_plugin does not write through a link that was made while the question stood there", async () => {
-  const where = plugins({});
-  fs.mkdirSync(join(where.home, "plugins"), { recursive: true });
-  fs.writeFileSync(join(where.cwd, "out.ts"), "mine\n");
-  const { write } = await asked(where, () => {
-    fs.symlinkSync(join(where.cwd, "out.ts"), join(where.home, "plugins/lamp.ts"));
+  fs.writeFileSync(join(writing.cwd, "out.ts"), "mine\n");
+  const { write } = await asked(() => {
+    fs.symlinkSync(join(writing.cwd, "out.ts"), join(writing.home, "plugins/lamp.ts"));
     return "y";
   });
   match(await write(LAMP), /lamp\.ts changed meanwhile/);
-  equal(fs.readFileSync(join(where.cwd, "out.ts"), "utf8"), "mine\n");
+  equal(fs.readFileSync(join(writing.cwd, "out.ts"), "utf8"), "mine\n");
 });
 
 // ── plugins come and go ──
@@ -282,8 +289,12 @@ for (const name of ["constructor", "__proto__", "gzip, br", "x-x-gzip"])
     equal(await (await send(url)).text(), "ok");
   });
 
+/** Unpacks to so many megabytes: one that is packed, again and again. */
+const bombOf = (megabytes: number, text: string): Buffer =>
+  Buffer.concat(Array<Buffer>(megabytes).fill(gzipSync(text.repeat(1 << 20))));
+
 test("A body that unpacks to more than anybody can read is given up", async (t) => {
-  const bomb = gzipSync(Buffer.alloc(200 << 20, 32));
+  const bomb = bombOf(130, " ");
   const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`;
   const url = await raw(t, Buffer.concat([Buffer.from(head), bomb]));
   await rejects((await send(url)).text(), /it is larger than 128 MB/);
@@ -362,7 +373,7 @@ for (const [name, source, signal, code, stdout] of [
   });
 
 test("A line without end is given up", async (t) => {
-  const bomb = gzipSync(Buffer.concat([Buffer.from("data: "), Buffer.alloc(100 << 20, 120)]), { level: 1 });
+  const bomb = Buffer.concat([gzipSync("data: "), bombOf(20, "x")]);
   const server = createHttp((request, response) => {
     if (request.url!.endsWith("/models")) return response.end('{"data":[{"id":"m"}]}');
     response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" }).end(bomb);

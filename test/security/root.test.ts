@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Options } from "../../kernel/core.ts";
-import { rereadSettings, settings } from "../../kernel/settings.ts";
+import { reread, settings } from "../../kernel/settings.ts";
 import { keepTrust } from "../../kernel/trust.ts";
 import { createZz, embed } from "../../zz.ts";
 import { place, zz } from "../support/run.ts";
@@ -72,7 +72,7 @@ for (const [how, look] of [
     "readAgain()",
     async (b: string, home: string) => {
       const core = await createZz({ root: b, home, save: false });
-      await rereadSettings(core);
+      await reread(core);
       return said(core.options.settings);
     },
   ],
@@ -100,7 +100,7 @@ test("embed() elsewhere takes a trusted root's settings in full, and no other's"
   keepTrust({ root: b, home }, core.extras!.hashes);
   await standing(where.cwd, async () => {
     const again = await createZz({ root: b, home, save: false });
-    await rereadSettings(again);
+    await reread(again);
     deepEqual([again.extras!.given, again.options.settings.options], [true, { temperature: 0 }]);
   });
 });

@@ -8,8 +8,8 @@ import { cpuOfChildren, median, slowness } from "../support/machine.ts";
 import { viewTest } from "../support/view.ts";
 
 const SHORT = Boolean(process.env.ZZ_SHORT);
-const FOLDERS = SHORT ? 60 : 500; // with a hundred files each
-const MANY = SHORT ? 150 : 1_000; // the same
+const FOLDERS = SHORT ? 40 : 500; // with a hundred files each
+const MANY = SHORT ? 100 : 1_000; // the same
 const cpu = (): number => {
   const { userCPUTime, systemCPUTime } = process.resourceUsage();
   return (userCPUTime + systemCPUTime) / 1_000;

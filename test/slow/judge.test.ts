@@ -9,7 +9,7 @@ import { ROOT } from "../support/run.ts";
 
 const WORKERS = 2;
 const { FUZZ_LINES, FUZZ_SEED, ZZ_SHORT } = process.env;
-const LINES = Number(FUZZ_LINES ?? (ZZ_SHORT ? 8_000 : 40_000));
+const LINES = Number(FUZZ_LINES ?? (ZZ_SHORT ? 5_000 : 40_000));
 /** Another one each day, so that what no one has tried comes up some day; a failure names it. */
 const SEED = Number(FUZZ_SEED ?? Math.floor(Date.now() / 86_400_000));
 

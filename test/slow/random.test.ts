@@ -12,6 +12,7 @@ const ROWS: [file: string, tests: string, variable: string, runs: number][] = [
   ["edit-file/cascade", "^(any edit|an exact edit|the same edit) ", "ZZ_RUNS", 3_000],
   ["apply-patch/patch", "", "ZZ_RUNS", 2_000],
   ["shell/judge", "^where a line is allowed", "ZZ_RUNS", 3_000],
+  ["window/window", "turns with edits", "ZZ_RUNS", 50],
   ["symbols/indexing", " edits, one after the other", "ZZ_EDITS", 200],
 ];
 for (const [file, tests, variable, runs] of ROWS)

@@ -11,7 +11,7 @@ import { STREAMS } from "../support/streams.ts";
 
 const MB = 1024 * 1024;
 const MB_PER_SECOND = 50; // on a quiet machine
-const BYTES = (process.env.ZZ_SHORT ? 8 : 24) * MB;
+const BYTES = (process.env.ZZ_SHORT ? 6 : 24) * MB;
 
 for (const name of Object.keys(STREAMS))
   test(`${name}: a stream is read at ${MB_PER_SECOND} MB/s`, { timeout: 600_000 }, async (t) => {

@@ -13,7 +13,7 @@ import "../support/ripgrep.ts";
 import { WAYS } from "../support/run.ts";
 
 const SHORT = Boolean(process.env.ZZ_SHORT);
-const RUNS = SHORT ? 2 : 11;
+const RUNS = SHORT ? 1 : 11;
 
 const base = fs.mkdtempSync(join(tmpdir(), "zz-symbols-"));
 const home = join(base, "home");

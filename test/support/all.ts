@@ -1,6 +1,5 @@
-// `npm test`: runs all test files but the slow ones, and the check of style, in parallel. They and what they start
-// share a cache of compiled code: stripping types would take a quarter of the time. Runs only the files given, if any.
-import { spawn } from "node:child_process";
+// `npm test`: runs all test files but the slow ones, in parallel. They and what they start share a cache of compiled
+// code: stripping types would take a quarter of the time. Runs only the files given, if any.
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,10 +21,10 @@ const IN_ONE_PROCESS = 6;
 const UNHOOKED = ["--import", new URL("unhooked.ts", import.meta.url).href];
 /** The longest files are started first: if they began last, they would run alone at the end. */
 const FIRST =
-  `security/git-hostile e2e/symbols plugins/git/git security/compiler-reads plugins/text-calls/habits/habits plugins/search/search
-  plugins/shell/effects security/hangs plugins/read-tools security/canary plugins/writing/writing e2e/readme
-  kernel/plugin-lifecycle security/permissions plugins/shell/exec plugins/install/install e2e/packages
-  plugins/symbols/indexing plugins/shell/sandbox kernel/sessions`.split(/\s+/);
+  `security/git-hostile plugins/install/install plugins/writing/writing plugins/search/search plugins/shell/effects e2e/symbols plugins/git/git
+  security/canary security/planted-files e2e/readme kernel/plugin-lifecycle plugins/shell/sandbox plugins/shell/exec security/compiler-reads
+  security/hangs security/permissions e2e/packages plugins/symbols/indexing security/plugins-and-servers plugins/read-tools kernel/undo
+  e2e/one-shot plugins/shell/ways plugins/window/window`.split(/\s+/);
 
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "zz-test-cache");
 const named = process.argv.slice(2);
@@ -35,13 +34,11 @@ const long = FIRST.map((name) => join(ROOT, "test", `${name}.test.ts`));
 const all = globSync("test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", { cwd: ROOT }).sort();
 const short = all.map((file) => join(ROOT, file)).filter((file) => !long.includes(file));
 const files = named.length ? named : [...long, ...together(short)];
-const style = named.length ? undefined : checkStyle();
 const events = run({ files, concurrency: AT_ONCE, timeout: LIMIT_MS, execArgv: [...LEAN, ...UNHOOKED] });
 events.on("test:fail", () => {
   process.exitCode = 1;
 });
 Readable.from(report(events)).pipe(process.stdout);
-await style;
 
 /** Modules that each import a few of the files. */
 function together(files: string[]): string[] {
@@ -51,14 +48,4 @@ function together(files: string[]): string[] {
     writeFileSync(module, some.map((file) => `import ${JSON.stringify(pathToFileURL(file).href)};\n`).join(""));
     return module;
   });
-}
-
-/** Runs Biome; the build has checked the types already. */
-async function checkStyle(): Promise<void> {
-  const child = spawn(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--colors=off"], { cwd: ROOT });
-  let said = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (said += text));
-  const code = await new Promise((done) => child.on("close", done));
-  process.stdout.write(said);
-  if (code !== 0) process.exitCode = 1;
 }

@@ -14,7 +14,7 @@ const LIMIT_MS = Number(process.env.ZZ_LIMIT_MS ?? 600_000);
 /** In their short form they are what `npm test` runs. */
 const ALREADY_RUN = /^(kill|random)\.test\.ts$/;
 const COUNTING =
-  /^(aimock|asks|effects|judge|kill|linear-time|random|repl-memory|smuggling|symbols-corpora|symbols-memory|symbols-oracle|undo|web)\.test\.ts$/;
+  /^(aimock|asks|effects|judge|kill|linear-time|locks|random|smuggling|streams|symbols-corpora|symbols-map|symbols-memory|symbols-oracle|text-calls|undo|web)\.test\.ts$/;
 
 const named = process.argv.slice(2);
 const isDue = (file: string): boolean => !(process.env.ZZ_SHORT && ALREADY_RUN.test(basename(file)));

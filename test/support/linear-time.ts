@@ -1,5 +1,5 @@
 // What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
-// file, in a process that the parent may kill. `node test/support/linear-time.ts ENTRY SIZE` prints which text it is at.
+// file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -572,18 +572,21 @@ export const ENTRIES: Record<string, Loader> = {
 };
 
 if (import.meta.main) {
-  const [, , name = "", size = "100000"] = process.argv;
+  const [, , size = "100000", ...names] = process.argv;
   const scratch = mkdtempSync(join(tmpdir(), "zz-linear-"));
   process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
   writeFileSync(join(scratch, "x"), "");
-  const run = await ENTRIES[name]!();
-  for (const [what, make] of Object.entries(TEXTS)) {
-    const text = make(Number(size));
-    console.log(`> ${what}`);
-    const before = process.cpuUsage();
-    await run(text, Number(size));
-    const { user, system } = process.cpuUsage(before);
-    console.log(`< ${Math.round((user + system) / 1000)}`);
+  for (const name of names) {
+    console.log(`> ${name}`);
+    const run = await ENTRIES[name]!();
+    for (const [what, make] of Object.entries(TEXTS)) {
+      const text = make(Number(size));
+      console.log(`> ${name}: ${what}`);
+      const before = process.cpuUsage();
+      await run(text, Number(size));
+      const { user, system } = process.cpuUsage(before);
+      console.log(`< ${Math.round((user + system) / 1000)}`);
+    }
   }
   process.exit(0);
 }

@@ -7,15 +7,16 @@ import { tryTo } from "../../kernel/text.ts";
 
 const QUIET_START_MS = 25; // of `node -e 0`, if nothing else runs
 
-/** The factor, at least 1, for a limit that holds on a quiet machine. */
-export function slowness(): number {
-  const times = Array.from({ length: 7 }, () => {
-    const started = performance.now();
-    spawnSync(process.execPath, ["-e", "0"]);
-    return performance.now() - started;
-  });
-  return Math.max(1, times.sort((a, b) => a - b)[3]! / QUIET_START_MS);
+/** How long `node -e 0` takes, in ms. */
+export function nodeStart(): number {
+  const started = performance.now();
+  spawnSync(process.execPath, ["-e", "0"]);
+  return performance.now() - started;
 }
+
+/** The factor, at least 1, for a limit that holds on a quiet machine. starts: taken in turn with what is measured, or just now. */
+export const slowness = (starts: readonly number[] = Array.from({ length: 7 }, nodeStart)): number =>
+  Math.max(1, median(starts) / QUIET_START_MS);
 
 /** The one a quarter from below: other work on the machine only ever adds to a time, so that this one has the least of it. */
 export const undisturbed = (all: readonly number[]): number =>

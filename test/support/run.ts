@@ -7,6 +7,9 @@ import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
 import "./ripgrep.ts";
 
+/** What zz starts from this process starts as from a person's: without the flags that node has for the tests. */
+process.execArgv.length = 0;
+
 export const ROOT = join(import.meta.dirname, "..", "..");
 /** A sandbox has a /tmp of its own. */
 export const isHidden = ROOT.startsWith("/tmp/");

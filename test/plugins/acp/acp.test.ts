@@ -226,13 +226,34 @@ describe("--acp", { concurrency: 2 }, () => {
     await one.close();
   });
 
+  test("nothing moves in the editor's log, which is not a terminal", async () => {
+    const one = await editor({ script: [call(["run_command", { command: "sleep 0.4" }]), say("Slept.")] });
+    let log = "";
+    one.process.stderr!.setEncoding("utf8").on("data", (text) => (log += text));
+    await prompt(one.agent, await begin(one), "sleep");
+    await one.close();
+    match(log, /^■ run_command sleep 0\.4$/m);
+    doesNotMatch(log, /\x1b/);
+  });
+
   test("garbage is refused, and the conversation goes on; what came before 'initialize' is refused", async () => {
     const one = await editor({ script: [say("Fine.")] });
     one.process.stdin!.write('nonsense\n[1]\n{"jsonrpc":"2.0","id":"q","method":"session/prompt","params":{}}\n');
-    await rejects(one.agent.request("nope/nope", { sessionId: "x" }), /there is no session 'x'/);
+    await rejects(prompt(one.agent, "x", "hello"), /there is no session 'x'/);
+    for (const method of ["nope/nope", "session/nope", "_ours/nope"])
+      for (const params of [{ sessionId: "x" }, {}, undefined])
+        await rejects(one.agent.request(method, params), {
+          code: -32601,
+          message: `Cannot do '${method}': zz has no such method.`,
+        });
     await rejects(
       one.agent.request(acp.methods.agent.session.new, { cwd: "relative", mcpServers: [] }),
       /absolute path/,
+    );
+    const nowhere = join(one.where.cwd, "nowhere");
+    await rejects(
+      one.agent.request(acp.methods.agent.session.new, { cwd: nowhere, mcpServers: [] }),
+      new RegExp(`Cannot begin a session in '${nowhere}': there is no such folder`),
     );
     await prompt(one.agent, await begin(one), "hello");
     equal(textIn(one.updates), "Fine.");

@@ -12,7 +12,12 @@ import { isHidden, type Place, place, ROOT, zz, zzProcess } from "../../support/
 import { stripped } from "../../support/stripped.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
-const EVERYTHING = { command: process.execPath, args: [join(MODULES, "server-everything/dist/index.js")] };
+const { NODE_COMPILE_CACHE = "" } = process.env; // each start of such a server compiles a megabyte of code
+const EVERYTHING = {
+  command: process.execPath,
+  args: [join(MODULES, "server-everything/dist/index.js")],
+  env: { NODE_COMPILE_CACHE },
+};
 const FAKE = stripped("test/support/fake/mcp.ts");
 const fake = (...args: string[]) => ({ ...{ command: process.execPath, args: [FAKE, ...args] }, sandbox: false });
 
@@ -78,6 +83,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
       [
         "dies",
         /^MCP server 'it' ended before it could answer 'one': it ended with exit code 3; its last words: out of memory\.$/,
+      ],
+      [
+        "throws",
+        /^Cannot start MCP server 'it': .*; its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/,
       ],
       [
         "flood",
@@ -226,7 +235,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const zz = await started(t, { odd: fake("patterns") });
     await zz.call("mcp_tools", { servers: ["odd"] });
     match((await zz.call("odd__check", { text: `${"a".repeat(40)}!` })).text, /^check /);
-    match((await zz.call("odd__check", { text: { no: 1 } })).text, /^Cannot call 'odd__check': text must be string/);
+    match((await zz.call("odd__check", { text: { no: 1 } })).text, /^Cannot call 'odd__check': text must be a string/);
   });
 
   test("a call is asked for unless its hints are believed; rules know servers from commands", async (t) => {
@@ -252,23 +261,15 @@ describe("MCP servers", { concurrency: 2 }, () => {
     );
   });
 
-  test("pictures, structured answers and what a server gets of the environment", async (t) => {
+  test("what a server gets of the environment", async (t) => {
     process.env.SECRET_OF_MINE = "not for servers";
     t.after(() => delete process.env.SECRET_OF_MINE);
     const zz = await started(t, {
-      e: { ...EVERYTHING, sandbox: false },
       f: { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } },
       g: fake("env"),
     });
-    const one = (server: string, tool: string, args = {}) => zz.call("mcp_call", { server, tool, arguments: args });
-    const { images, text } = await one("e", "get-tiny-image");
-    deepEqual([images?.[0]?.type, /image/.test(text)], ["image/png", true]);
-    deepEqual(Object.keys((await one("e", "get-structured-content", { location: "New York" })).data as object).sort(), [
-      "conditions",
-      "humidity",
-      "temperature",
-    ]);
-    deepEqual([(await one("f", "one")).text, (await one("g", "one")).text], ["one {} given", "one {} "]);
+    const one = async (server: string) => (await zz.call("mcp_call", { server, tool: "one", arguments: {} })).text;
+    deepEqual([await one("f"), await one("g")], ["one {} given", "one {} "]);
     const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
     match(
       (await wanting.call("mcp_call", { server: "f", tool: "one" })).text,
@@ -308,7 +309,7 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     } as Setup["settings"];
     const zz = await harness({ own: true, settings, answer: "no" }, t);
     const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
-    match(text, /^Refused: the person said no to run access to "mcp:f one" and run access to ".*mcp\.mjs env"/);
+    match(text, /^Refused: the person said no to run access to "mcp:f one", ".*mcp\.mjs env"/);
     match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
     match(
@@ -357,18 +358,20 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     await zz.command("/mcp");
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
-    match(
-      zz.questions.join(),
-      /requests run access to "mcp:theirs one" and run access to ".*mcp\.mjs env" and env access to "HOME"/,
-    );
+    match(zz.questions.join(), /requests run access to "mcp:theirs one", ".*mcp\.mjs env" and env access to "HOME"/);
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
   });
 
   const everything = { e: { ...EVERYTHING, sandbox: false } };
 
-  test("prompts are slash commands, and resources go with a message", async (t) => {
+  test("pictures and structured answers; prompts are slash commands, and resources go with a message", async (t) => {
     const zz = await started(t, everything, { own: true, plugins: [], script: ["ok"] });
+    const one = (tool: string, args = {}) => zz.call("mcp_call", { server: "e", tool, arguments: args });
+    const { images, text } = await one("get-tiny-image");
+    deepEqual([images?.[0]?.type, /image/.test(text)], ["image/png", true]);
+    const { data } = await one("get-structured-content", { location: "New York" });
+    deepEqual(Object.keys(data as object).sort(), ["conditions", "humidity", "temperature"]);
     await zz.call("mcp_tools", { servers: ["e"] });
     await zz.ask("/e__args-prompt Paris state=Texas");
     match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
@@ -404,19 +407,15 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     );
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
-    const nobody = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: "nobody" });
-    const refused = await nobody.call("mcp_call", {
-      server: "e",
-      tool: "trigger-sampling-request",
-      arguments: { prompt: "x" },
-    });
+    delete zz.core.ask; // nobody is there any more
+    const refused = await one("trigger-sampling-request", { prompt: "x" });
     match(
       refused.text,
       /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./,
     );
-    const left = await nobody.call("mcp_call", { server: "e", tool: "trigger-elicitation-request", arguments: {} });
+    const left = await one("trigger-elicitation-request", {});
     match(left.text, /cancel/i);
-    match(nobody.notes.join(), /asked for something, and there is no terminal to ask on/);
+    match(zz.notes.join(), /asked for something, and there is no terminal to ask on/);
     await rejects(async () => {
       const { failed, text } = await zz.call("mcp_sampling", { id: "made up" });
       if (failed) throw new Error(text);

@@ -1,15 +1,16 @@
 // zz as an MCP server, asked by the SDK's own client.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Place, place, WAYS } from "../../support/run.ts";
+import { type Place, place, WAYS, zz } from "../../support/run.ts";
 
 const [NODE, ZZ] = WAYS.dist;
 const text = (result: any): string => result.content[0].text;
@@ -85,6 +86,16 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     await write("y");
     equal(questions.length, 3, "the same again is asked again");
     match(questions[0]!, /^zz: write_file requests write access to "b\.ts"\.\n\{\n {2}"path": "b\.ts"/);
+  });
+
+  test("--mcp=PORT: says that another program has the port, and what to do", async (t) => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    t.after(() => other.close());
+    const { port } = other.address() as { port: number };
+    const { code, stderr } = await zz(place(), [`--mcp=${port}`]);
+    const why = "another program has it. Choose another port, or 0 for any that is free.";
+    deepEqual([code, stderr], [1, `Cannot serve on port ${port}: ${why}\n`]);
   });
 
   test("--mcp=PORT: on this machine, with a token, and not for web pages", async (t) => {

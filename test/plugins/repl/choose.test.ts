@@ -79,6 +79,137 @@ describe("at the prompt", { concurrency: 2 }, () => {
   });
 });
 
+describe("a list longer than the window", { concurrency: 3 }, () => {
+  const LONG = `export default (zz) => {
+    const lines = Array.from({ length: 40 }, (_, i) => ({ name: "line-" + (i + 1), description: "about " + (i + 1) }));
+    zz.command({ name: "line", description: "d", run: async (_, { pick, note }) =>
+      note("picked " + (await pick("Which line?", lines))) });
+    zz.command({ name: "none", description: "d", run: async (_, { pick, note }) =>
+      note("picked " + (await pick("Which fruit?", []))) });
+    zz.command({ name: "tell", description: "d", run: async (_, { pick, note }) =>
+      note("picked " + (await pick(lines.map(({ name }) => "told of " + name).join("\\n"), lines.slice(0, 5)))) });
+  };`;
+  const open = async (t: TestContext, rows: number, cols = 40) => {
+    const where = place();
+    const file = join(where.cwd, "own.ts");
+    writeFileSync(file, LONG);
+    const it = await repl(t, { where, args: ["--plugin", file], cols, rows });
+    const visible = () => {
+      const { active } = it.view.buffer;
+      const all = Array.from({ length: it.view.rows }, (_, i) => active.getLine(active.viewportY + i)!);
+      return all.map((line) => line.translateToString(true));
+    };
+    const settled = async (name: string) => {
+      for (let left = 300; !(visible().some((row) => row.includes(`❯ ${name}`)) && isWhole()) && left; left--)
+        await sleep(10);
+      equal(visible().filter((row) => row.includes(`❯ ${name}`)).length, 1, it.screen());
+      equal(isWhole(), true, it.screen());
+      return visible().filter((row) => /^[❯ ] line-\d/.test(row)).length;
+    };
+    const isWhole = () => /Which line\?/.test(visible().join("\n")) && /^40 choices/m.test(visible().join("\n"));
+    const once = () => equal(it.screen().split("Which line?").length - 1, 1, it.screen());
+    return { ...it, visible, settled, once };
+  };
+
+  test("is drawn again in a window that gets lower, higher and narrower, with the same row selected", async (t) => {
+    const it = await open(t, 15);
+    it.type(`/line${KEY.enter}`);
+    equal(await it.settled("line-1"), 10);
+    it.type(DOWN.repeat(7));
+    await it.settled("line-8");
+    it.resize(40, 10);
+    it.type(DOWN);
+    equal(await it.settled("line-9"), 6);
+    it.once();
+    it.resize(34, 8);
+    equal(await it.settled("line-9"), 4);
+    it.resize(34, 20);
+    it.type(DOWN);
+    equal(await it.settled("line-10"), 10);
+    it.once();
+    it.resize(40, 9);
+    it.type(`${DOWN}${KEY.enter}`);
+    await it.sees("picked line-11");
+    it.once();
+    await it.say("hello");
+    await it.leave();
+  });
+
+  test("stays narrowed by what was typed, and says how many fit", async (t) => {
+    const it = await open(t, 15, 60);
+    it.type(`/line${KEY.enter}`);
+    await it.settled("line-1");
+    it.type("line-2");
+    await it.sees("11 of 40 choices");
+    it.type(DOWN);
+    await it.sees("❯ line-20");
+    it.resize(60, 9);
+    await sleep(400);
+    await it.sees(/Which line\? line-2\n[\s\S]*❯ line-20[\s\S]*11 of 40 choices/);
+    it.once();
+    it.type("9");
+    await it.sees(/Which line\? line-29\n❯ line-29/);
+    it.type("9");
+    doesNotMatch(await it.sees(/Which line\? line-299\n.*Nothing matches/), /select/);
+    it.type("\x7f");
+    await it.sees("❯ line-29");
+    it.type(KEY.enter);
+    await it.sees("picked line-29");
+    await it.leave();
+  });
+
+  test("Escape leaves it, also while the window changes, and nothing of it stays", async (t) => {
+    const it = await open(t, 15);
+    for (const rows of [15, 10]) {
+      it.type(`/line${KEY.enter}`);
+      await it.sees("❯ line-1");
+      it.resize(40, rows);
+      it.type("\x1b");
+      await it.sees("picked undefined");
+      doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
+      it.type(`/new${KEY.enter}`);
+      await it.sees("A new conversation");
+      it.view.clear();
+    }
+    await it.leave();
+  });
+
+  for (const rows of [4, 7, 9])
+    test(`as many rows as fit are shown from the start, at ${rows} rows`, async (t) => {
+      const it = await open(t, rows);
+      it.type(`/line${KEY.enter}`);
+      await it.sees("❯ line-1");
+      it.type(DOWN.repeat(4));
+      await it.sees("❯ line-5");
+      it.once();
+      it.type(KEY.enter);
+      await it.sees("picked line-5");
+      it.once();
+      await it.leave();
+    });
+
+  test("a question longer than the window is shown once", async (t) => {
+    const it = await open(t, 12);
+    it.type(`/tell${KEY.enter}`);
+    await it.sees("❯ line-1");
+    it.type(DOWN);
+    await it.sees("❯ line-2");
+    it.type(KEY.enter);
+    const shown = await it.sees("picked line-2");
+    for (const name of ["line-1", "line-20", "line-40"])
+      equal(shown.split(new RegExp(`told of ${name}\\b`)).length - 1, 1, shown);
+    await it.leave();
+  });
+
+  test("an empty list says so, and none is taken", async (t) => {
+    const it = await open(t, 15);
+    it.type(`/none${KEY.enter}`);
+    doesNotMatch(await it.sees("picked undefined"), /select/);
+    match(it.screen(), /Which fruit\?\nThere is nothing to choose from\./);
+    await it.leave();
+  });
+});
+
 describe("while a tool has the person choose, type or edit, no live row is drawn", { concurrency: 3 }, () => {
   const TOOLS = `export default (zz) => {
     const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });

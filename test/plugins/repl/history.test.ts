@@ -31,6 +31,31 @@ for (const [what, typed, kept] of [
     deepEqual(file.text.split("\n").filter(Boolean), kept);
   });
 
+test("two zz that keep one history lose nothing, keep nothing twice in a row, and keep the order in which it was typed", () => {
+  const { file, history } = historyOf("");
+  const other = openHistory({ history: file } as never);
+  const [here, there] = [history, other];
+  const typed = [
+    ...[
+      [here, "make"],
+      [there, "make"],
+      [there, "git log"],
+      [here, "make"],
+      [here, "ls"],
+      [there, "git log"],
+    ],
+  ] as const;
+  for (const [history, text] of typed) addEntry(history as typeof here, text as string, zz);
+  deepEqual(openHistory({ history: file } as never).entries, ["git log", "ls", "make", "git log", "make"]);
+  deepEqual(
+    [here.entries, there.entries],
+    [
+      ["ls", "make"],
+      ["git log", "make"],
+    ],
+  );
+});
+
 test("addEntry() keeps nothing where the settings say so", () => {
   const { file, history } = historyOf("");
   addEntry(history, "a", { ...zz, config: { history: false } } as unknown as Zz);

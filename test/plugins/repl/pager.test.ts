@@ -1,5 +1,5 @@
 // Rows of the screen, and pages of them: nothing is left out, and no answer counts before the end was shown.
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, ok } from "node:assert/strict";
 import { test } from "node:test";
 import widthOf from "string-width";
 import { putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
@@ -64,15 +64,17 @@ async function put(text: string, keys: string | undefined, typed: string[], size
 const LONG = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join("\n");
 
 for (const [columns, keys, bar] of [
-  [80, "yn", "── line 5 of 12 · space goes on · n = no · b = back "],
-  [40, "yn", "─ 5/12 · space: more · n: no · b: back "],
-  [40, "q", "─ 5/12 · space: more · Esc: leave "],
-  [30, "yn", "─ 5/12 · space: more · n: no "],
+  [80, "yn", "── line 10 of 12 · space goes on · n = no · b = back "],
+  [41, "yn", "─ 10/12 · space: more · n: no · b: back "],
+  [40, "q", "─ 10/12 · space: more · Esc: leave "],
+  [31, "yn", "─ 10/12 · space: more · n: no "],
   [20, "yn", "space: more "],
 ] as const)
-  test(`At ${columns} columns the bar of a page says '${bar.trim()}'`, async () => {
-    const { pages } = await put(LONG, keys, [], { columns, rows: 6 });
-    equal(pages[0]!.split("\n").at(-1), bar);
+  test(`At ${columns} columns the bar of a page says '${bar.trim()}', and on the first page nothing of going back`, async () => {
+    const { pages } = await put(LONG, keys, [" "], { columns, rows: 6 });
+    const bars = pages.map((page) => page.split("\n").at(-1));
+    equal(bars[1], bar);
+    doesNotMatch(bars[0]!, /back/);
     ok(bar.length < columns);
   });
 

@@ -110,11 +110,14 @@ diskTest("bindfs")("a mode that the disk did not take is named", async (t) => {
 });
 
 diskTest("bindfs")("a read-only disk: nothing is asked for that could not be kept", async (t) => {
-  const { zz } = await onDisk(t, bindfs("-r"), SETUP);
+  const { zz, said } = await onDisk(t, bindfs("-r"), SETUP);
   const { text, failed } = await run(zz, "echo more >> a");
   deepEqual([zz.questions, failed], [[], true]);
   match(text, /changed: a \(not kept: the project lies on a read-only file system\)/);
   match((await run(zz, "cat a")).text, /^one\n/);
+  said.key = "y";
+  const direct = await zz.call("run_command", { command: "sh -c 'cat a; mkdir .zz'", direct: true });
+  match(direct.text, /^one\nmkdir: .*\.zz.*: Read-only file system\n/);
 });
 
 diskTest()("a full disk: nothing is kept, and what was there is still there", async (t) => {

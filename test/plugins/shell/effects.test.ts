@@ -12,6 +12,7 @@ import type { Ask } from "../../../kernel/contract.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import "../../support/lean.ts";
 import { impossible } from "../../support/needs.ts";
+import { INIT } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
@@ -31,7 +32,7 @@ after(() => repository && fs.rmSync(repository, { recursive: true, force: true }
 function modelRepository(): string {
   if (!repository) {
     repository = fs.mkdtempSync(join(os.tmpdir(), "zz-model-"));
-    sh(repository, `${SETUP}; git init -q`);
+    sh(repository, `${SETUP}; ${INIT}`);
   }
   return repository;
 }
@@ -570,7 +571,7 @@ viewTest("what got a no is told as one or as many", async () => {
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async () => {
-    const zz = await freshZz(answers([/and write/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
+    const zz = await freshZz(answers([/", "/, "f"], [/"a"/, "y"], [/"dist"/, "y"]));
     const { text, failed } = await run(
       zz,
       script("echo A > a; echo B > b; echo N > n; echo 1 > dist/1; echo 2 > dist/2"),
@@ -588,7 +589,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual([zz.read("a"), zz.read("dist/1")], ["one\n", undefined]);
   });
   viewTest("a file that stays keeps its folder, and what was to come in its place does not", async () => {
-    const zz = await freshZz(answers([/and write/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
+    const zz = await freshZz(answers([/", "/, "f"], [/"(src\/s|a)"/, "n"], [/./, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("rm -r src; rm a; mkdir a; echo x > a/x; echo x > n"));
     const now = walk(zz.root);
@@ -598,7 +599,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual(walk(zz.root), was);
   });
   viewTest("a folder's own change is kept where a file in it stays as it was", async () => {
-    const zz = await freshZz(answers([/and write/, "f"], [/"src"/, "y"]));
+    const zz = await freshZz(answers([/", "/, "f"], [/"src"/, "y"]));
     const was = walk(zz.root);
     const { text } = await run(zz, script("chmod 700 src; echo x > src/s"));
     const now = walk(zz.root);
@@ -608,7 +609,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual(walk(zz.root), was);
   });
   viewTest("a no to each is a no", async () => {
-    const zz = await freshZz(answers([/and write/, "f"]));
+    const zz = await freshZz(answers([/", "/, "f"]));
     const was = walk(zz.root);
     const { refused, text } = await run(zz, script("echo A > a; echo B > b"));
     equal(refused, true);
@@ -616,7 +617,7 @@ describe("file by file", { concurrency: false }, () => {
     deepEqual(walk(zz.root), was);
   });
   viewTest("always, in the middle, is a yes to the rest", async (t) => {
-    const zz = await project(t, { answer: answers([/and write/, "f"], [/"a"/, "n"], [/"b"/, "A"]) });
+    const zz = await project(t, { answer: answers([/", "/, "f"], [/"a"/, "n"], [/"b"/, "A"]) });
     await run(zz, script("echo A > a; echo B > b; echo N > n"));
     deepEqual([zz.read("a"), zz.read("b"), zz.read("n")], ["one\n", "B\n", "N\n"]);
     equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 3);

@@ -48,7 +48,7 @@ describe("--schema", { concurrency: 2 }, () => {
   test("asks again in the validator's words, without tools, and keeps only what fits", async () => {
     const ran = await asked([say(BAD), say(GOOD)], ["extract"]);
     deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, 2]);
-    match(ran.said[1]!, /^That does not fit: .*due.*; total must be number\. Answer again/);
+    match(ran.said[1]!, /^That does not fit: .*due.*; total must be a number\. Answer again/);
     deepEqual([Boolean(ran.sent[0].tools), ran.sent[1].tools], [true, undefined]);
     equal(ran.sent[1].messages.at(-2).content, BAD);
     const kept = ran.where
@@ -61,7 +61,7 @@ describe("--schema", { concurrency: 2 }, () => {
     [
       "that does not fit",
       say(BAD),
-      /total must be number\. .*The last answer was:\n\{"vendor": "ACME", "total": "a lot"\}\n$/,
+      /total must be a number\. .*The last answer was:\n\{"vendor": "ACME", "total": "a lot"\}\n$/,
     ],
     ["in prose", say("I cannot tell."), /it is not JSON\. .*The last answer was:\nI cannot tell\.\n$/],
     ["that is empty", say(""), /it is empty\. Ask for less, or another model\.\n$/],

@@ -114,11 +114,13 @@ const CHANGES: [what: string, change: (project: Project) => void, how?: "git" | 
   ["a file that it gets", ({ put }) => put("within/j.ts")],
 ];
 
+const LONG = { timeout: 180_000 }; // two dozen changes one after the other
+
 /** What leaves the names as they are. */
 const SAME = /^(?:a link|another time|another branch|a list|which|a new .gitignore)/;
 
 for (const isGit of [true, false])
-  needs("git")(`kept names are those that are there, ${isGit ? "with" : "without"} git`, async () => {
+  needs("git")(`kept names are those that are there, ${isGit ? "with" : "without"} git`, LONG, async () => {
     const made = await project(isGit);
     let canKeep = isLinux;
     let before = await made.listed();

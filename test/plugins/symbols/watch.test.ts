@@ -1,13 +1,25 @@
 // What the watcher of a project's folders sees, and what it leaves alone.
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gitOf } from "../../../kernel/git.ts";
+import { openProject } from "../../../plugins/symbols/project.ts";
 import { openWatch } from "../../../plugins/symbols/watch.ts";
+import { random } from "../../support/bash-lines.ts";
+import { kernel } from "../../support/built.ts";
 import { impossible, needs } from "../../support/needs.ts";
 
 const linuxTest = process.platform === "linux" ? needs("git") : impossible("elsewhere each question looks for itself");
@@ -47,3 +59,49 @@ linuxTest(
     ok(all.includes("src/a.ts") && all.includes("empty/new.ts"), all.join());
   },
 );
+
+const make = (root: string, name: string) =>
+  writeFileSync(join(root, name), `export const made${Math.random()} = 1;\n`);
+const remove = (root: string, name: string) => rmSync(join(root, name), { recursive: true, force: true });
+/** What happens to files, by the name of the deed. */
+const DEEDS: Record<string, (root: string, name: string) => void> = {
+  make,
+  delete: remove,
+  move: (root, name) => existsSync(join(root, name)) && renameSync(join(root, name), join(root, `${name}x.ts`)),
+  ignore: (root, name) => appendFileSync(join(root, ".gitignore"), `/${name}\n`),
+  "ignore no more": (root) => writeFileSync(join(root, ".gitignore"), ""),
+  "make a folder": (root, name) => mkdirSync(join(root, `of-${name}`), { recursive: true }),
+  "make in a folder": (root, name) => existsSync(join(root, `of-${name}`)) && make(root, `of-${name}/${name}`),
+  "make and delete": (root, name) => {
+    make(root, name);
+    remove(root, name);
+  },
+};
+
+linuxTest("whatever happens to files, what is watched is indexed as a look at everything would", async (t) => {
+  const root = project(t);
+  const home = join(root, ".git", "home");
+  for (const name of ["a.ts", "b.ts", "c.ts"]) make(root, name);
+  const ctx = (await kernel.createZz({ root, home, save: false, bare: true })).ctx();
+  const watch = openWatch(root, () => 1);
+  t.after(() => watch.close());
+  const all = async () => ({ scope: "", most: 1_000 });
+  const watched = openProject(root, home, all, () => [], watch);
+  const whole = openProject(root, `${home}2`, all, () => []);
+  const done: string[] = [];
+  const next = random(Number(process.env.ZZ_SEED ?? 1));
+  const below = (count: number) => Math.floor(next() * count);
+  for (let round = 0; round < 30; round++) {
+    for (let i = below(3); i >= 0; i--) {
+      const deed = Object.keys(DEEDS)[below(Object.keys(DEEDS).length)]!;
+      const name = ["a.ts", "b.ts", "d.ts"][below(3)]!;
+      DEEDS[deed]!(root, name);
+      done.push(`${deed} ${name}`);
+    }
+    await sleep(2); // the system tells
+    const index = await watched.fresh(ctx);
+    watch.on(index.names, ctx.git, () => {});
+    done.push("look");
+    deepEqual(index.files, (await whole.fresh(ctx)).files, done.slice(-12).join(", "));
+  }
+});

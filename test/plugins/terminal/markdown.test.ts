@@ -346,7 +346,7 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
     ["emphasis that does not end", "*a ".repeat(20_000), "*a ".repeat(20_000)],
     ["emphasis in emphasis", `${"**a ".repeat(3_000)}${"b** ".repeat(3_000)}`, "a".repeat(3_000) + "b".repeat(3_000), 100],
     ["emphasis of two kinds", `${"*a _b ".repeat(2_000)}${"c_ d* ".repeat(2_000)}`, "ab".repeat(2_000) + "cd".repeat(2_000), 100],
-    ["underscores", "a_".repeat(30_000), "a_".repeat(30_000)],
+    ["underscores", "a_".repeat(10_000), "a_".repeat(10_000)],
     ["images in images", `${"![a ".repeat(5_000)}${"](x)".repeat(5_000)}`, "a".repeat(5_000)],
     ["lists in lists", nested(2_000, "-"), "x".repeat(2_000), 100],
     ["numbered lists in lists", nested(300, "1."), "x".repeat(300)],
@@ -356,7 +356,7 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
     ["a line of code without end", `\`\`\`ini\n${"a".repeat(200_000)}`, "a".repeat(200_000)],
     ["code that is no code", `\`\`\`c\n${"word word\n".repeat(20_000)}`, "word".repeat(40_000)],
     ["many small ones", `\`\`\`ini\n${"a".repeat(900)}\n\`\`\`\n`.repeat(1_000), "a".repeat(900_000)],
-    ["a list of very many items", "- a\n".repeat(200_000), "a".repeat(200_000)],
+    ["a list of very many items", "- a\n".repeat(150_000), "a".repeat(150_000)],
     ["half a character", "a \ud83d b", "a b"],
   ];
   for (const [what, markdown, text, parseTimeout] of ODD)

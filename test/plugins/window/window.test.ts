@@ -526,7 +526,8 @@ describe("at the prompt", () => {
   });
 });
 
-test("50 turns with edits: a prefix cache would reuse more than nine tenths of what is sent", async (t) => {
+const TURNS = Number(process.env.ZZ_RUNS ?? 20); // more of them: test/slow/random.test.ts
+test(`${TURNS} turns with edits: a prefix cache would reuse more than nine tenths of what is sent`, async (t) => {
   const where = talked(0);
   writeFileSync(join(where.home, "zz.config.json"), "{}"); // with the map
   writeFileSync(join(where.cwd, "package.json"), "{}");
@@ -551,7 +552,7 @@ test("50 turns with edits: a prefix cache would reuse more than nine tenths of w
     cols: 120,
   });
   await term.sees(/›$/);
-  for (turn = 1; turn <= 50; turn++) {
+  for (turn = 1; turn <= TURNS; turn++) {
     round = 0;
     appendFileSync(join(where.cwd, `part${(turn + 7) % 40}.ts`), `export const own${turn} = 1;\n`); // the person works, too
     term.type(`turn ${turn}: change it${KEY.enter}`);

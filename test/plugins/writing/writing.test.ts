@@ -10,6 +10,7 @@ import type { Harness, harness } from "../../../sdk/testing.ts";
 import { fakeOpenAI, call as makes, say } from "../../support/fake/openai.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 
+const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
 const tool = (rest: string) => plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
@@ -75,6 +76,10 @@ ${tool("run: () => word.trim()")}`,
 export default async () => { await (await harness()).close(); };
 `,
   ],
+  [
+    "an import of a type alone, whose file Node would not find",
+    `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`,
+  ],
   ["Windows' line ends", LAMP.replaceAll("\n", "\r\n")],
   [
     "a promise that is let go on purpose",
@@ -84,11 +89,13 @@ export default async () => { await (await harness()).close(); };
   ],
 ];
 
+const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
+
 /** Rows are checked together, as files that one plugin imports: that takes no longer than one. */
 async function checkRows(rows: (readonly [string, string, ...unknown[]])[]) {
   const files = Object.fromEntries(rows.map(([, code], i) => [`row${i}.ts`, code]));
   const all = rows.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
-  return check(all, "a.ts", { ...files, "word.ts": 'export const word = "on";' });
+  return check(all, "a.ts", { ...files, ...LIB, "word.ts": 'export const word = "on";' });
 }
 
 let right: ReturnType<typeof check> | undefined;
@@ -161,6 +168,11 @@ const WRONG: [what: string, code: string, message: RegExp][] = [
   ],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
+  [
+    "what is wrong in a file that only an import leads to",
+    "export const word: string = 1;",
+    /^a\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m,
+  ],
 ];
 let wrong: ReturnType<typeof check> | undefined;
 for (const [i, [what, , message]] of WRONG.entries())
@@ -190,17 +202,6 @@ for (const [what, code, message] of [
     deepEqual([ran.stdout, ran.code], ["", 1]);
   });
 
-test("--check-plugin finds what is wrong in a file that the plugin imports, and tells --json", async () => {
-  const ran = await check(`import { word } from "./word.ts";\n${tool("run: () => word")}`, "a.ts", {
-    "word.ts": "export const word: string = 1;",
-  });
-  match(ran.stderr, /^word\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m);
-  const where = atHome();
-  const file = put(where, "a.ts", LAMP);
-  const told = await zz(where, ["--check-plugin", "a.ts", "--json"]);
-  deepEqual(JSON.parse(told.stdout), { file, problems: [] });
-});
-
 for (const [name, reason] of [
   ["gone.ts", "no such file. Check the path."],
   [".", "it is a folder without an index.ts. Name a file."],
@@ -215,10 +216,11 @@ for (const [name, reason] of [
     deepEqual([ran.stderr, ran.code], [`Cannot check '${name}': ${reason}\n`, 2]);
   });
 
-test("--check-plugin checks a folder's index, and one of zz's own from source", async () => {
+test("--check-plugin checks a folder's index, tells --json, and checks one of zz's own from source", async () => {
   const where = atHome();
-  put(where, "lamp/index.ts", LAMP);
-  equal((await zz(where, ["--check-plugin", "lamp"])).stdout, "'lamp' has no type errors, and loads.\n");
+  const file = put(where, "lamp/index.ts", LAMP);
+  const told = await zz(where, ["--check-plugin", "lamp", "--json"]);
+  deepEqual(JSON.parse(told.stdout), { file, problems: [] }); // as text, a folder is in the last table
   equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
 });
 
@@ -284,32 +286,9 @@ const write = (where: Place, name: string, code: string) =>
 const inHome = (where: { home: string }) =>
   existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
 
-test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
-  const where = place();
-  const fake = await fakeOpenAI([
-    makes(["write_plugin", { name: "lamp", code: LAMP }]),
-    makes(["lamp", {}]),
-    say("Done."),
-  ]);
-  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-  const ran = await zz(where, [...model, "--allow-run=plugin lamp", "light"]);
-  await fake.close();
-  deepEqual([ran.stdout, ran.code], ["Done.\n", 0], ran.stderr);
-  const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
-  const file = join(where.home, "plugins", "lamp.ts");
-  equal(told(1), `Wrote ${file}. It is in use, and adds the tool lamp.`);
-  equal(told(2), "on");
-  ok(fake.requests[1]!.body.tools.some((one: any) => one.function.name === "lamp"));
-  deepEqual(inHome(where), ["lamp.ts"]);
-  equal((await zz(where, ["--call", "lamp"])).stdout, "on\n");
-  equal((await zz(where, ["--undo"])).stdout, `Undone: created ${file}.\n`);
-  equal(existsSync(file), false);
-});
-
-/** Of the built zz, whose one checker has read TypeScript's libraries after the first plugin. */
-const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 const torch = LAMP.replace("lamp", "torch");
 let opened: Promise<Harness> | undefined;
+/** Its one checker has read TypeScript's libraries after the first plugin. */
 const shared = () => (opened ??= built({ own: true, answer: "nobody", home: { "plugins/torch.ts": torch } }));
 after(async () => (await opened)?.close());
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
@@ -418,6 +397,29 @@ for (const [what, refused, allow, deny] of [
     rmSync(join(run.home, "plugins", "lamp.ts"), { force: true });
     await run.reload();
   });
+
+// After those that share a zz: its checker is that of this one too.
+test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
+  const where = place();
+  const fake = await fakeOpenAI([
+    makes(["write_plugin", { name: "lamp", code: LAMP }]),
+    makes(["lamp", {}]),
+    say("Done."),
+  ]);
+  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+  const ran = await zz(where, [...model, "--allow-run=plugin lamp", "light"]);
+  await fake.close();
+  deepEqual([ran.stdout, ran.code], ["Done.\n", 0], ran.stderr);
+  const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
+  const file = join(where.home, "plugins", "lamp.ts");
+  equal(told(1), `Wrote ${file}. It is in use, and adds the tool lamp.`);
+  equal(told(2), "on");
+  ok(fake.requests[1]!.body.tools.some((one: any) => one.function.name === "lamp"));
+  deepEqual(inHome(where), ["lamp.ts"]);
+  equal((await zz(where, ["--call", "lamp"])).stdout, "on\n");
+  equal((await zz(where, ["--undo"])).stdout, `Undone: created ${file}.\n`);
+  equal(existsSync(file), false);
+});
 
 for (const [name, reason] of [
   ["git", /one of zz's own plugins has that name/],
@@ -542,14 +544,30 @@ test("--check-plugin runs nothing but what zz loads by itself, that once, and no
   deepEqual([exit, existsSync(join(other.cwd, "loads"))], [0, false]);
 });
 
-const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
 const RED = 'export default (zz) => zz.tool({ name: "red", description: "d", run: () => "" });\n';
+/** Checked together, as files that one plugin imports. */
+const MISNAMED: [what: string, code: string, said: RegExp, file?: string][] = [
+  ["a .js that is a .ts", `import { word } from "./lib/word.js";\n${tool("run: () => word")}`, /^a\.ts:1:22: Node does not find '\.\/lib\/word\.js'\. Write '\.\/lib\/word\.ts'\.$/],
+  ["a name without its ending", `export * from "./lib/word";\n${LAMP}`, /^a\.ts:1:15: .* Write '\.\/lib\/word\.ts'\.$/],
+  ["a folder", `import "./lib";\n${LAMP}`, /^a\.ts:1:8: .* Write '\.\/lib\/index\.ts'\.$/],
+  ["such a name, late", plugin('{ void import("./lib/word"); }'), /^a\.ts:2:\d+: Node does not find '\.\/lib\/word'.*$/],
+  ["such a name in a file that it imports", `import "./b.ts";\n${LAMP}`, /^b\.ts:1:8: Node does not find.*$/, "b.ts"],
+]; // biome-ignore format: a table
+let misnamed: ReturnType<typeof check> | undefined;
+for (const [i, [what, , said, file = `row${i}.ts`]] of MISNAMED.entries())
+  test(`--check-plugin finds what does not load: ${what}`, async () => {
+    const rows = Object.fromEntries(MISNAMED.map(([, code], i) => [`row${i}.ts`, code]));
+    const all = MISNAMED.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
+    misnamed ??= check(all, "a.ts", { ...LIB, ...rows, "b.ts": 'import "./lib/word";' });
+    const ran = await misnamed;
+    const own = ran.stderr.split("\n").filter((line) => line.startsWith(`${file}:`));
+    match(own.join("\n").replace(`row${i}.ts`, "a.ts"), said);
+    // Each once, and nothing else: that it does not load is not told again.
+    match(ran.stderr, new RegExp(`^(\\w+\\.ts:.*\\n){${MISNAMED.length}}${MISNAMED.length} errors in 'a\\.ts'\\.\\n$`));
+    deepEqual([ran.stdout, ran.code], ["", 1]);
+  });
+
 const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?: Record<string, string>][] = [
-  ["a .js that is a .ts", "a.ts", `import { word } from "./lib/word.js";\n${tool("run: () => word")}`, /^a\.ts:1:22: Node does not find '\.\/lib\/word\.js'\. Write '\.\/lib\/word\.ts'\.\n1 error in/],
-  ["a name without its ending", "a.ts", `export * from "./lib/word";\n${LAMP}`, /^a\.ts:1:15: .* Write '\.\/lib\/word\.ts'\.\n1 error in/],
-  ["a folder", "a.ts", `import "./lib";\n${LAMP}`, /^a\.ts:1:8: .* Write '\.\/lib\/index\.ts'\.\n1 error in/],
-  ["such a name, late", "a.ts", plugin('{ void import("./lib/word"); }'), /^a\.ts:2:\d+: Node does not find '\.\/lib\/word'/],
-  ["such a name in a file that it imports", "a.ts", `import "./b.ts";\n${LAMP}`, /^b\.ts:1:8: Node does not find/, { "b.ts": 'import "./lib/word";' }],
   ["JSX without its library", "a.tsx", `${HEAD}export const b = <b>x</b>;\n${LAMP.replace(HEAD, "")}`, /^Cannot load plugin 'a' \(.*'react'.*\n1 error in/],
   ["JavaScript that fails as it is set up", "a.js", RED.replace("tool", "tol"), /^Cannot load plugin 'a' \(.*a\.js:1\): zz\.tol is not a function\nThe types of JavaScript are not checked: a\.js\.\n1 error in/],
   ["a throw, beside a wrong type", "a.ts", `${LAMP}\nthrow new Error("no luck");\nexport const n: number = "x";`, /^a\.ts:\d+:14: Type 'string'.*\n(.*\n)*Cannot load plugin 'a' \(.*a\.ts:\d+\): no luck\n\d errors in/],
@@ -573,7 +591,6 @@ const SAYS: [what: string, name: string, said: string, files: Record<string, str
   ["JavaScript", "a.js", "'a.js' loads.\nThe types of JavaScript are not checked: a.js.\n", { "a.js": RED }],
   ["JavaScript that asks for it", "a.js", "'a.js' has no type errors, and loads.\n", { "a.js": `// @ts-check\n${RED.replace("(zz)", '(/** @type {import("zz").Zz} */ zz)')}` }],
   ["JavaScript that TypeScript imports", "a.ts", "'a.ts' has no type errors, and loads.\nThe types of JavaScript are not checked: b.js.\n", { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
-  ["an import of a type alone", "a.ts", "'a.ts' has no type errors, and loads.\n", { ...LIB, "a.ts": `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}` }],
   ["a folder whose package.json names the file", "red", "'red' has no type errors, and loads.\n", { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
   ["decorators", "a.ts", "'a.ts' has no type errors, and loads.\n", { "a.ts": `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}` }],
   ["TypeScript of CommonJS", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": LAMP }],

@@ -29,7 +29,11 @@ process.on("message", async ({ args, env, cwd }: { args: string[]; env: Record<s
     }) as typeof stream.write;
     return pieces;
   });
+  const isScript = args.includes("--run"); // a script ends when nothing is left to do: no message may come then
+  if (isScript) process.channel!.unref();
   const code = await main(args);
+  if (isScript) process.channel!.ref();
+  process.exitCode = undefined;
   Object.assign(console, itsConsole);
   for (const name of SHARED) process.removeAllListeners(name);
   for (const stream of streams) stream.removeAllListeners("error");

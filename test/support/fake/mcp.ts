@@ -79,3 +79,11 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   else if (id !== undefined) send({ id, error: { code: -32601, message: "no such method" } });
 });
 if (how === "quits") process.exit(1);
+if (how === "throws") {
+  const frames = Array.from(
+    { length: 9 },
+    (_, i) => `    at Module._load (node:internal/modules/cjs/loader:${1000 + i}:19)\n`,
+  );
+  const begin = "node:internal/modules/cjs/loader:1210\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n";
+  process.stderr.write(`${begin}${frames.join("")}\nNode.js v24\n`, () => process.exit(1));
+}

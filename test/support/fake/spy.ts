@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import type { Ctx, Zz } from "zz";
 
 const EVENTS =
-  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked noted answered failed";
+  "started phase requested received replied compacted retried thought planned decided changed reloaded called progressed asked resumed noted answered failed";
 const STEPS = "line request call gate preview render prompt";
 
 export default (zz: Zz<any>) => {

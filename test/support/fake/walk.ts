@@ -3,7 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
 import type { Settings } from "../../../kernel/contract.ts";
-import { type Harness, harness } from "../../../sdk/testing.ts";
+import type { Harness } from "../../../sdk/testing.ts";
+import "../lean.ts";
+import { harness } from "../built.ts";
 
 const [base = "", file = ""] = process.argv.slice(2);
 type Given = { home: Record<string, string>; settings: Settings };

@@ -1,0 +1,161 @@
+// What a zz that runs says after files changed is what a new one would say.
+import { deepEqual, equal } from "node:assert/strict";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { openService } from "../../../plugins/symbols/refs.ts";
+import { scan } from "../../../plugins/symbols/scan.ts";
+import { random } from "../../support/bash-lines.ts";
+import { harness } from "../../support/built.ts";
+
+function folder(): string {
+  const made = mkdtempSync(join(tmpdir(), "zz-changes-"));
+  after(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+function put(root: string, name: string, text: string): void {
+  mkdirSync(dirname(join(root, name)), { recursive: true });
+  writeFileSync(join(root, name), text);
+}
+
+const config = (more: object) =>
+  JSON.stringify({
+    compilerOptions: { module: "esnext", moduleResolution: "bundler", lib: ["es5"], types: [], ...more },
+  });
+/** What each file may say. Nobody lists those in gen/ and node_modules/. */
+const TEXTS: Record<string, string[]> = {
+  "tsconfig.json": [config({}), config({ paths: { "@/*": ["./*"] } }), config({ paths: { "@/*": ["./sub/*"] } }), ""],
+  "a.ts": ["./b", "@/b", "./gen/b", "p", "./sub"].map(
+    (from) => `import { bee } from "${from}";\nexport const a: string = bee;\n`,
+  ),
+  "b.ts": [
+    "export const bee = 1;\n",
+    'export const bee = "";\n',
+    'export { bee } from "./gen/b";\n',
+    'export * from "./sub/b";\n',
+  ],
+  "sub/b.ts": ["export const bee = 2;\n", 'export { a as bee } from "../a";\n', "export const other = 1;\n"],
+  "sub/index.ts": ['export * from "./b";\n', 'export { bee } from "@/b";\n'],
+  "gen/b.ts": ["export const bee = 3;\n", 'export const bee = "";\n'],
+  "node_modules/p/index.d.ts": ["export declare const bee: number;\n", "export declare const bee: string;\n"],
+};
+const NAMES = Object.keys(TEXTS);
+
+test("whatever happens to files, uses and problems of types are those that a new service finds", () => {
+  const root = folder();
+  const listed = () => NAMES.filter((name) => /^(?!gen|node)[^.]+\.ts$/.test(name) && existsSync(join(root, name)));
+  const facts = (name: string) => scan(name, readFileSync(join(root, name), "utf8"));
+  const index = {
+    usersOf: listed,
+    globals: () => [],
+    passing: {
+      of: (name: string) => facts(name).imports,
+      exportsOf: (name: string) => facts(name).exports,
+      taking: listed,
+    },
+  };
+  const saying = (service: ReturnType<typeof openService>) => {
+    service.update(listed());
+    const uses = (name: string) =>
+      facts(name)
+        .symbols.filter(({ name }) => /^(?:a|bee)$/.test(name))
+        .map(({ name: symbol, line }) => service.references({ path: name, line, name: symbol }));
+    return { problems: service.check(listed()), uses: listed().map(uses) };
+  };
+  const running = openService(root, index);
+  after(running.close);
+  const next = random(Number(process.env.ZZ_SEED ?? 5));
+  const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
+  const done: string[] = [];
+  for (let round = 0; round < Number(process.env.ZZ_RUNS ?? 20); round++) {
+    for (let i = round ? one([1, 1, 2, 3]) : 12; i > 0; i--) {
+      const name = one(NAMES);
+      const text = next() < 0.3 ? "" : one(TEXTS[name]!);
+      if (text) put(root, name, text);
+      else rmSync(join(root, name), { force: true });
+      done.push(`${name}: ${text}`);
+    }
+    const fresh = openService(root, index);
+    deepEqual(saying(running), saying(fresh), done.slice(-8).join("\n"));
+    fresh.close();
+    done.push("asked");
+  }
+});
+
+test("what was asked before changes no answer: packages that are not built, files that come where none was indexed", async (t) => {
+  const zz = await harness(
+    {
+      ...{ own: true, live: true, settings: { symbols: { ignore: ["made"] } } },
+      files: {
+        "package.json": '{"workspaces":["packages/*"]}',
+        "tsconfig.json": "{}",
+        "packages/x/package.json": '{"name":"x","main":"dist/index.js"}',
+        "packages/x/src/index.ts": "export const bee = 3;\n",
+        "a.ts": 'import { bee } from "x";\nbee;\n',
+        "b.ts": 'import { made } from "./made/b";\nmade;\n',
+        "go.mod": "module example.com/one\n",
+        "main.go": 'package main\n\nimport "example.com/two/util"\n\nfunc main() { util.Hum() }\n',
+        "util/hum.go": "package util\n\nfunc Hum() {}\n",
+        "hull/hum.go": "package hull\n\nfunc Hum() {}\n",
+      },
+    },
+    t,
+  );
+  const ask = async (tool: string, args: object) => (await zz.call(tool, args)).text.split("\n[Of ")[0]!.split("\n");
+  const [noX, noMade] = [
+    "a.ts:1:21: error TS2307: Cannot find module 'x' or its corresponding type declarations.",
+    "b.ts:1:22: error TS2307: Cannot find module './made/b' or its corresponding type declarations.",
+  ];
+  const check = () => ask("check_types", { paths: ["a.ts", "b.ts"] });
+  for (const _ of [1, 2]) {
+    deepEqual(await check(), [noX, noMade]);
+    deepEqual(await ask("find_references", { symbol: "bee" }), [
+      "packages/x/src/index.ts:1: export const bee = 3;  [definition]",
+      'a.ts:1: import { bee } from "x";  [import]',
+      "a.ts:2: bee;",
+    ]);
+  }
+  zz.write("made/b.ts", "export const made = 1;\n");
+  deepEqual(await check(), [noX]);
+  const map = async () => (await ask("repo_map", { query: "hum" })).filter((row) => /^(?:util|hull)/.test(row));
+  const [util, hull] = ["util/hum.go:3: func Hum()", "hull/hum.go:3: func Hum()"];
+  deepEqual(await map(), [hull, util]);
+  zz.write("go.mod", "module example.com/two\n");
+  deepEqual(await map(), [util, hull], "what is imported goes first");
+});
+
+test("the map in the prompt is that of the conversation which goes on, and the same to the letter where no code changed", async (t) => {
+  const words = ["alpha", "beta", "gamma", "delta", "kappa", "sigma"];
+  const zz = await harness(
+    {
+      ...{ own: true, live: true, settings: { symbols: { tokens: 60, wait: 60_000, waitAgain: 60_000 } } },
+      files: {
+        "package.json": "{}",
+        ...Object.fromEntries(words.map((word) => [`${word}.ts`, `export function ${word}() {\n  return 1;\n}\n`])),
+      },
+    },
+    t,
+  );
+  /** Which function the map in the prompt begins with; and whether a map came with the message, as news. */
+  const told = async (text: string): Promise<string> => {
+    await zz.ask(text);
+    const { system, messages } = zz.requests.at(-1)!;
+    const [, top] = /REPO MAP ---(?:\\n|\n)(\w+)/.exec(JSON.stringify(system)) ?? [];
+    return `${top}${JSON.stringify(messages.at(-1)).includes("REPO MAP") ? ", and news" : ""}`;
+  };
+  equal(await told("what does alpha do in alpha.ts?"), "alpha");
+  const { id } = zz.chat;
+  await zz.command("/new");
+  equal(await told("what does sigma do in sigma.ts?"), "sigma");
+  equal(await told("go on"), "sigma");
+  await zz.command(`/sessions load ${id}`);
+  equal(await told("go on"), "alpha");
+  await zz.command("/clear");
+  equal(await told("what does kappa do in kappa.ts?"), "kappa");
+  await zz.restart();
+  await zz.command("/new");
+  equal(await told("what does gamma do in gamma.ts?"), "gamma");
+  await zz.command(`/sessions load ${id}`);
+  equal(await told("go on"), "kappa");
+});

@@ -1,0 +1,127 @@
+// Files that plugins write: whole or not at all, also on a disk that is full.
+import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import fs, { linkSync, lstatSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { harness } from "zz/test";
+import { makeFolder, writeWhole } from "../../sdk/files.ts";
+
+const real = fs.writeFileSync;
+/** While it runs, the disk takes no more than the first bytes of a file. */
+async function onFullDisk<T>(act: () => T): Promise<Awaited<T>> {
+  fs.writeFileSync = (file, data, options) => {
+    real(file, String(data).slice(0, 3), options);
+    throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
+  };
+  syncBuiltinESMExports();
+  try {
+    return await act();
+  } finally {
+    fs.writeFileSync = real;
+    syncBuiltinESMExports();
+  }
+}
+
+test("writeWhole() leaves the old file, and nothing beside it, where the disk is full", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "zz-whole-"));
+  const file = join(folder, "a");
+  real(file, "old words", { mode: 0o640 });
+  await rejects(
+    onFullDisk(() => writeWhole(file, "new words")),
+    /the disk is full\. Make room/,
+  );
+  equal(readFileSync(file, "utf8"), "old words");
+  await rejects(
+    onFullDisk(() => writeWhole(join(folder, "b"), "new words")),
+    /the disk is full\. Make room/,
+  );
+  deepEqual(readdirSync(folder), ["a"]);
+});
+
+test("writeWhole() keeps modes and links, and writes to devices directly", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zz-whole-"));
+  const at = (name: string) => join(folder, name);
+  real(at("a"), "old", { mode: 0o640 });
+  symlinkSync("a", at("link"));
+  symlinkSync("later", at("dangling"));
+  writeWhole(at("link"), "new");
+  writeWhole(at("dangling"), "new");
+  writeWhole(at("x".repeat(255)), "new", 0o600);
+  deepEqual([lstatSync(at("link")).isSymbolicLink(), readFileSync(at("a"), "utf8")], [true, "new"]);
+  equal(readFileSync(at("later"), "utf8"), "new");
+  deepEqual([statSync(at("a")).mode & 0o777, statSync(at("x".repeat(255))).mode & 0o777], [0o640, 0o600]);
+  linkSync(at("a"), at("second"));
+  writeWhole("/dev/null", "new");
+  ok(lstatSync("/dev/null").isCharacterDevice());
+  throws(() => writeWhole(folder, "new"), /it is a folder/);
+});
+
+test("writeWhole() writes into a file that cannot be replaced", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zz-whole-"));
+  const file = join(folder, "mounted");
+  real(file, "old");
+  const rename = fs.renameSync;
+  fs.renameSync = () => {
+    throw Object.assign(new Error("EBUSY: resource busy or locked, rename"), { code: "EBUSY", syscall: "rename" });
+  };
+  syncBuiltinESMExports();
+  try {
+    writeWhole(file, "new");
+    throws(() => writeWhole(join(folder, "other"), "new"), { code: "EBUSY" });
+  } finally {
+    fs.renameSync = rename;
+    syncBuiltinESMExports();
+  }
+  equal(readFileSync(file, "utf8"), "new");
+  deepEqual(readdirSync(folder), ["mounted"]);
+});
+
+test("On a full disk /save and /sessions export leave the file that they were to overwrite", async (t) => {
+  const zz = await harness({ own: true, script: ["The answer."], answer: async () => "y" }, t);
+  await zz.ask("hi");
+  const file = join(zz.root, "..", "kept.md");
+  real(file, "old words");
+  for (const command of [`/save ${file}`, `/sessions export ${file}`]) {
+    const said = await onFullDisk(() => zz.command(command).catch((error: Error) => [error.message]));
+    match(said.join("\n"), /^Cannot write '.*kept\.md': the disk is full\. Make room\.$/m);
+    equal(readFileSync(file, "utf8"), "old words", command);
+  }
+});
+
+test("On a full disk a plugin to start from leaves no half plugin, and can be made again", async (t) => {
+  const zz = await harness({ own: true }, t);
+  const left = () => readdirSync(zz.home, { recursive: true }).filter((name) => String(name).includes("half"));
+  const said = await onFullDisk(() => zz.command("/plugin new half").catch((error: Error) => [error.message]));
+  match(said.join("\n"), /^Cannot make plugin 'half': the disk is full/m);
+  deepEqual(left(), []);
+  await zz.command("/plugin new half");
+  equal(left().length, 2);
+});
+
+test("A read-only disk is called one, not a missing folder, also where folders are to be made", async (t) => {
+  const zz = await harness({ own: true, files: { "a.ts": "export const one = 1;\n" } }, t);
+  const mkdir = fs.mkdirSync;
+  const readOnly = (file: unknown, how: { recursive?: boolean } = {}) => {
+    const code = how.recursive ? "ENOENT" : "EROFS"; // as Node has it
+    throw Object.assign(new Error(`${code}, mkdir`), { code, syscall: "mkdir", path: file });
+  };
+  fs.mkdirSync = readOnly as typeof mkdir;
+  try {
+    await zz.call("find_definition", { symbol: "one" });
+    const said = await zz.command(`/install ${join(zz.root, "a.ts")}`).catch((error: Error) => [error.message]);
+    const [note, refused] = [zz.notes.find((one) => one.includes("index")), said.join("\n")];
+    match(`${note}`, /^Cannot keep the index of this project: the file system is read-only\. /);
+    match(refused, /^Cannot install '.*a\.ts': '.*plugins' cannot be used: the file system is read-only\. /m);
+  } finally {
+    fs.mkdirSync = mkdir;
+  }
+});
+
+test("makeFolder() gives what it made, and ends in /proc", () => {
+  const folder = mkdtempSync(join(tmpdir(), "zz-folder-"));
+  deepEqual(makeFolder(join(folder, "a", "b")), [join(folder, "a"), join(folder, "a", "b")]);
+  deepEqual(makeFolder(join(folder, "a")), []);
+  if (fs.existsSync("/proc/self")) throws(() => makeFolder("/proc/zz/a"), /ENOENT|EACCES|EPERM/);
+});

@@ -1,0 +1,20 @@
+// What zz must know of its own code, asked of the whole folder or of a part of it.
+import { match, ok } from "node:assert/strict";
+import { join } from "node:path";
+import { countTokens } from "../../plugins/symbols/rank.ts";
+import { ROOT } from "./run.ts";
+
+export async function knowsOwnCode(folders: { home: string; root: string }): Promise<void> {
+  const { embed } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
+  await using own = await embed({ ...folders, model: "offline" }); // one compiler, which is warm for the second question
+  match(
+    await own.ask("who calls collect?"),
+    /^kernel\/request\.ts:\d+: const reply = await until\(signal, collect\(provider\.chat/m,
+  );
+  const { text: used } = await own.call("find_references", { symbol: "runTurn" });
+  match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
+  match(used, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
+  const { text: map } = await own.call("repo_map", { query: "undo after a restart", tokens: 1_000 });
+  match(map, /^plugins\/undo\.ts:\d+: /m);
+  ok(countTokens(map) <= 1_000, `${countTokens(map)}`);
+}

@@ -37,6 +37,7 @@ import {
   start,
   takeForkId,
 } from "./kernel/cli.ts";
+import { clockOf } from "./kernel/clock.ts";
 import { context } from "./kernel/context.ts";
 import {
   type Answer,
@@ -206,7 +207,7 @@ function newTurn(core: Core, chat: LiveChat): Turn {
   const counts = { rounds: 0, calls: [], usage: { input: 0, output: 0 }, ms: 0 };
   const answer: Answer = { text: "", model: chat.model, session: null, finish: "stop", ...counts };
   const ctx = context(core, chat);
-  return { core, chat, ctx, answer, started: performance.now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
+  return { core, chat, ctx, answer, started: clockOf(core.io).now() - (core.waited ?? 0), system: "", limit, repeats: new Map() };
 }
 
 /** One request, or up to three if the output limit cuts the text. */
@@ -217,7 +218,7 @@ async function think(turn: Turn): Promise<Reply> {
   let whole: Reply | undefined;
   answer.rounds++;
   const tools = last ? [] : await around(turn, "offer", offered(core));
-  const started = performance.now();
+  const started = clockOf(core.io).now();
   for (let more = 0; ; more++) {
     const reply = await ask(turn, messages, tools).catch((error: Fault) => {
       const { text = "", thinking = "" } = error.partial ?? {};
@@ -226,7 +227,7 @@ async function think(turn: Turn): Promise<Reply> {
     if (reply.usage) answer.used = chat.used = reply.usage.input + reply.usage.output;
     if (chat.window) answer.window = chat.window;
     during(chat, "thinking", "planning_tools");
-    if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(performance.now() - started) });
+    if (reply.thinking) await emit(core, "thought", { text: reply.thinking, ms: Math.round(clockOf(core.io).now() - started) });
     answer.usage = sumUsage([answer.usage, reply.usage]);
     const before = whole;
     whole = before ? joined(before, reply) : reply;
@@ -349,7 +350,7 @@ async function keepUnfinished(turn: Turn, { text, thinking }: NonNullable<Fault[
 /** After any turn: saves what plugins keep and makes room for the next one. */
 async function endTurn({ core, chat, answer, started }: Turn): Promise<void> {
   rememberTold(core, chat);
-  answer.ms = Math.round(performance.now() - (core.waited ?? 0) - started);
+  answer.ms = Math.round(clockOf(core.io).now() - (core.waited ?? 0) - started);
   keepStates(core, chat);
   await chat.session?.sync();
   enter(core, chat, "idle");
@@ -366,7 +367,7 @@ function messageOf({ core, answer, started }: Turn, { text, thinking, calls, fin
     ...(usage && { usage }),
     ...(extra && { extra }),
   };
-  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(performance.now() - (core.waited ?? 0) - started) };
+  return { role: "assistant", text, ...more, model: answer.model, ms: Math.round(clockOf(core.io).now() - (core.waited ?? 0) - started) };
 }
 
 /** One turn, its answer printed: the exit code. */

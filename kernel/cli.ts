@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
+import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
 import { type Answer, type Command, type Fault, type Image, type Io, KINDS, type Rules } from "./contract.ts";
 import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
@@ -229,21 +230,32 @@ export async function piped({ stdin, env }: Io, heard?: () => void): Promise<str
 /** Reads stdin; the result waits for all of it. A silent pipe is reported after 2 s of waiting, given up after 30 s (ZZ_STDIN_WAIT). */
 export function readStdin(cli: Cli, io: Io): () => Promise<string> {
   if (cli.values.has("no-stdin") || !io.stdin.readable || (io.stdin.isTTY && !cli.words.includes("-"))) return async () => "";
-  const timers: NodeJS.Timeout[] = [];
+  const clock = clockOf(io);
   let isSilent = true;
+  let putOff = () => {};
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const heard = () => (isSilent = !timers.every((timer) => timer.refresh()));
+  const heard = () => {
+    isSilent = false;
+    putOff();
+  };
   piped(io, heard).then(resolve, (error) => (codeOf(error) ? resolve("") : reject(error))); // a folder, for instance, gives nothing
   promise.catch(() => {}); // it may fail before anybody waits for it
   return async () => {
     const { fd } = io.stdin as { fd?: number };
     const stat = fd === undefined ? undefined : fs.fstatSync(fd);
     const wait = Number(io.env.ZZ_STDIN_WAIT ?? 30) * 1000;
-    if (!stat || stat.isFIFO() || stat.isSocket()) {
-      timers.push(setTimeout(() => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."), 2_000));
-      if (wait) timers.push(setTimeout(giveUp, wait, wait / 1000));
-    }
-    return promise.finally(() => timers.forEach(clearTimeout));
+    if (stat && !stat.isFIFO() && !stat.isSocket()) return promise;
+    const cancelNote = clock.timer(2_000, () => isSilent && say(io, "Waiting for stdin; --no-stdin leaves it alone."));
+    let cancel = () => {};
+    putOff = () => {
+      cancel();
+      if (wait) cancel = clock.timer(wait, () => giveUp(wait / 1000));
+    };
+    putOff();
+    return promise.finally(() => {
+      cancelNote();
+      cancel();
+    });
   };
 
   function giveUp(seconds: number): void {

@@ -106,7 +106,7 @@ function about(place: TurnContext): About {
     async complete(command: string, typed: string) {
       const { owner, value } = core.commands.get(command) ?? {};
       const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);
-      const completed = inTime((async () => value?.complete?.(typed, ctx))());
+      const completed = inTime(core, (async () => value?.complete?.(typed, ctx))());
       const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
       return given.map((one) => (typeof one === "string" ? { name: one } : one));
     },

@@ -240,9 +240,17 @@ export interface Io {
   cwd(): string;
   enter(folder: string): void; // changes the current folder
   console?: Console; // what plugins print through it is captured
+  clock?: Clock; // instead of the machine's
+}
+/** Whatever waits or measures uses it, so that a test can hand in one that it moves itself. */
+export interface Clock {
+  now(): number; // ms since some moment: only differences mean something
+  timer(ms: number, act: () => void, how?: { background?: boolean }): () => void; // cancels; background: zz may end before
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  limit(ms: number): AbortSignal; // aborts after that time; zz may end before
 }
 /** The part that plugins get. It holds no environment, so that logging a plugin's handle reveals no key. */
-export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & { variable(name: string): string | undefined };
+export type PluginIo = Pick<Io, "stdin" | "stdout" | "stderr" | "cwd"> & { clock: Clock; variable(name: string): string | undefined };
 /** What a key does while a line is typed. */
 export interface Key {
   name: string; // such as "ctrl+r", "meta+return", "tab" or "f1"; "typing" runs after each change of the line

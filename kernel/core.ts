@@ -1,4 +1,6 @@
 // One instance of zz, and how plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
+
+import { clockOf } from "./clock.ts";
 import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault, usage } from "./faults.ts";
@@ -80,7 +82,7 @@ export interface Core extends Omit<contract.Person, "note"> {
 export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
 export const HOOK_LIMIT = 5_000;
-export const inTime = <T>(promise: Promise<T>): Promise<T> => within(promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
+export const inTime = <T>({ io }: Core, promise: Promise<T>): Promise<T> => within(clockOf(io), promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
 export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function known(what: string, word: string, all: readonly string[]): void {
@@ -98,7 +100,7 @@ export async function emit<K extends keyof Events>(core: Core, event: K, fact: E
   if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
   for (const { owner, value } of core.observers) {
     if (value.event !== event) continue;
-    const limit = deadline(value.limit, () => fault(`${tooLong(value.limit)}. Its own limit can be raised.`));
+    const limit = deadline(clockOf(core.io), value.limit, () => fault(`${tooLong(value.limit)}. Its own limit can be raised.`));
     try {
       const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
       if (seen instanceof Promise) await until(limit.signal, seen);
@@ -124,6 +126,7 @@ export function around<K extends keyof Steps>(
   inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],
 ): Promise<Steps[K][1]> {
   const wraps = core.wraps.filter(({ value }) => value.step === step);
+  const clock = clockOf(core.io);
   return pass(0, input);
 
   async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
@@ -131,11 +134,12 @@ export function around<K extends keyof Steps>(
     if (!wrap) return inner(given);
     const { owner, value } = wrap;
     const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
-    const limit = deadline(value.limit, () => fault(late));
+    const limit = deadline(clock, value.limit, () => fault(late));
     const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
     const ran = until(limit.signal, (async () => value.around(given, next, uncounted(ctx, limit)))()).finally(limit.lift);
-    const out = await until(ctx.signal, ran, () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`)).catch(
-      (error) => Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
+    const left = () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
+    const out = await until(ctx.signal, ran, { clock, left }).catch((error) =>
+      Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
     );
     if (out !== undefined && out !== null) return out;
     throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);

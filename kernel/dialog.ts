@@ -1,8 +1,10 @@
 // What a dialog gets from zz: a conversation that opens in the background, and one way to obey a line.
+
 import fs from "node:fs";
 import path from "node:path";
 import { closeChat, openChat, retractLastMessage } from "./chat.ts";
 import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
+import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note, watch } from "./core.ts";
@@ -48,9 +50,10 @@ const refuseSecret: Ask = async () => Promise.reject(usage("Cannot ask for a sec
 /** Lets nothing else draw, and counts the time until the person answers as theirs. */
 async function announce<T>(core: Core, question: string, ask: (shown: string) => Promise<T>): Promise<T> {
   await emit(core, "asked", { question });
-  const started = performance.now();
+  const clock = clockOf(core.io);
+  const started = clock.now();
   return ask(cleanRendered(veil(question))).finally(() => {
-    const ms = performance.now() - started;
+    const ms = clock.now() - started;
     core.waited = (core.waited ?? 0) + ms;
     return emit(core, "resumed", { ms: Math.round(ms) });
   });

@@ -1,5 +1,6 @@
 // The handle that a plugin gets. What it registers belongs to the plugin and goes away with it.
-import type { Awaitable, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "./contract.ts";
+import { clockOf } from "./clock.ts";
+import type { Awaitable, Clock, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "./contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "./contract.ts";
 import { around, type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
@@ -26,7 +27,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   const stage = openStage(plugin);
   const own: Owner = { core, plugin, stage, names: new Map(), flags: [] };
   const limit = loadLimit(core);
-  const loading = <T>(promise: Promise<T>) => within(promise, limit * 1_000, tooSlow(limit));
+  const loading = <T>(promise: Promise<T>) => within(clockOf(core.io), promise, limit * 1_000, tooSlow(limit));
   plugin.undo = [stage.end, () => own.unload?.abort()];
   try {
     const loaded = imported instanceof Promise ? await loading(imported) : imported;
@@ -42,7 +43,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
-    await teardown(plugin);
+    await teardown(clockOf(core.io), plugin);
     const why = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${await reasonFor(error)}`;
     plugin.failure ??= why; // an endless loop was named already
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
@@ -75,12 +76,12 @@ async function reasonFor(error: unknown): Promise<string> {
 }
 
 /** Takes back all registrations, latest first. One that throws or hangs does not hold up the others. */
-export async function teardown(plugin: Loaded): Promise<string[]> {
+export async function teardown(clock: Clock, plugin: Loaded): Promise<string[]> {
   const failures: string[] = [];
   for (const undo of plugin.undo.splice(0).reverse())
     try {
       const undone = undo();
-      if (undone instanceof Promise) await within(undone, HOOK_LIMIT, "its cleanup took too long");
+      if (undone instanceof Promise) await within(clock, undone, HOOK_LIMIT, "its cleanup took too long");
     } catch (error) {
       failures.push(`Plugin '${plugin.name}' failed while it was taken away: ${reason(error)}`);
     }
@@ -91,7 +92,7 @@ export async function teardown(plugin: Loaded): Promise<string[]> {
 /** Unloads the plugins of an instance when the process goes on without it. Returns what went wrong. */
 export async function closeInstance(core: Core): Promise<string[]> {
   const failures: string[] = [];
-  for (const plugin of core.plugins.splice(0).reverse()) failures.push(...(await teardown(plugin)));
+  for (const plugin of core.plugins.splice(0).reverse()) failures.push(...(await teardown(clockOf(core.io), plugin)));
   return failures;
 }
 
@@ -118,8 +119,9 @@ function openStage(plugin: Loaded): Stage {
 export function ioOf(core: Core): PluginIo {
   const { io, pluginIo } = core;
   const { stdout, stderr, cwd } = io;
+  const clock = clockOf(io);
   const variable = (name: string) => io.env[name];
-  return pluginIo ?? (core.pluginIo = Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, variable }));
+  return pluginIo ?? (core.pluginIo = Object.assign(lazily({ stdin: () => io.stdin }), { stdout, stderr, cwd, clock, variable }));
 }
 
 /** The plugin that registers something. `unload` is created on first use, since few plugins need it. */

@@ -1,22 +1,22 @@
 // Deadlines: how long something may take, and what happens when it takes longer.
-import type { Fault } from "./contract.ts";
+import type { Clock, Fault } from "./contract.ts";
 import { fault } from "./faults.ts";
 
-export function within<T>(promise: Promise<T>, ms: number, late: string): Promise<T> {
-  const limit = deadline(ms, () => fault(late));
+export function within<T>(clock: Clock, promise: Promise<T>, ms: number, late: string): Promise<T> {
+  const limit = deadline(clock, ms, () => fault(late));
   return until(limit.signal, promise).finally(limit.lift);
 }
 
 export type Deadline = { signal: AbortSignal; putOff(): void; lift(): void; wait<T>(promise: Promise<T>): Promise<T> };
 /** A signal that aborts after some time. `putOff` starts it again, `wait` stops its clock while a promise is pending, `lift` ends it. */
-export function deadline(ms: number, late: () => Fault): Deadline {
+export function deadline(clock: Clock, ms: number, late: () => Fault): Deadline {
   const end = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   let holds = 0; // pending waits, and the end
   const putOff = (more = 0) => {
     holds += more;
-    clearTimeout(timer);
-    if (!holds) timer = setTimeout(() => end.abort(late()), Math.min(ms, 2 ** 31 - 1));
+    cancel();
+    if (!holds) cancel = clock.timer(ms, () => end.abort(late()));
   };
   const wait = <T>(promise: Promise<T>): Promise<T> => {
     putOff(1);
@@ -26,19 +26,19 @@ export function deadline(ms: number, late: () => Fault): Deadline {
   return { signal: end.signal, putOff: () => putOff(), lift: () => putOff(1), wait };
 }
 
-/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. With `left`, the code gets a moment to end
- * by itself, and is then left behind with that error. */
-export function until<T>(signal: AbortSignal, promise: Promise<T>, left?: () => Fault): Promise<T> {
+/** The promise, or the signal's reason, whichever comes first: for code that ignores the signal. With `grace`, the code gets a moment to
+ * end by itself, and is then left behind with that error. */
+export function until<T>(signal: AbortSignal, promise: Promise<T>, grace?: { clock: Clock; left(): Fault }): Promise<T> {
   return new Promise((resolve, reject) => {
-    let grace: NodeJS.Timeout | undefined;
+    let cancel = () => {};
     const stop = () => {
-      if (!left) reject(signal.reason);
-      else grace = setTimeout(() => reject(left()), GRACE_MS);
+      if (!grace) reject(signal.reason);
+      else cancel = grace.clock.timer(GRACE_MS, () => reject(grace.left()));
     };
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
     promise.then(resolve, reject).finally(() => {
-      clearTimeout(grace);
+      cancel();
       signal.removeEventListener("abort", stop);
     });
   });

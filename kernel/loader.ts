@@ -1,6 +1,8 @@
 // Finds, loads, reloads and unloads plugins.
+
 import fs from "node:fs";
 import path from "node:path";
+import { clockOf } from "./clock.ts";
 import type { Awaitable, Reloaded } from "./contract.ts";
 import { type Core, emit, isGiven, note } from "./core.ts";
 import { usage } from "./faults.ts";
@@ -39,7 +41,7 @@ export async function loadPlugins(core: Core): Promise<void> {
 
 /** Until all are imported, or those that are not have used up their time. */
 const settled = (core: Core, imports: Iterable<unknown>): Promise<unknown> =>
-  within(Promise.allSettled(imports), loadLimit(core) * 1_000, "").catch(() => {});
+  within(clockOf(core.io), Promise.allSettled(imports), loadLimit(core) * 1_000, "").catch(() => {});
 
 /** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
 async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknown>): Promise<Loaded[]> {
@@ -152,7 +154,7 @@ async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Pr
     plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
     plugin.stamps = stampsOf(plugin);
     plugin.late = true;
-    await teardown(plugin);
+    await teardown(clockOf(core.io), plugin);
     return undefined;
   } finally {
     rest();
@@ -183,7 +185,7 @@ async function refresh(core: Core, again: boolean): Promise<Reloaded[]> {
   for (const plugin of core.plugins.filter((one) => !own.includes(one) && !isFrozen(core, one))) {
     if (present.some(({ file }) => file === plugin.file)) continue;
     core.plugins.splice(core.plugins.indexOf(plugin), 1);
-    if (!plugin.disabled) done.push(await unload(plugin));
+    if (!plugin.disabled) done.push(await unload(core, plugin));
   }
   for (const found of present) {
     const old = core.plugins.find(({ file }) => file === found.file);
@@ -212,15 +214,15 @@ async function switched(core: Core): Promise<Reloaded[]> {
   const done: Reloaded[] = [];
   for (const plugin of [...core.plugins])
     if (!plugin.disabled && disabled.includes(plugin.name)) {
-      done.push(await unload(plugin));
+      done.push(await unload(core, plugin));
       plugin.disabled = true;
       delete plugin.failure;
     } else if (plugin.disabled && !disabled.includes(plugin.name)) done.push(await reloadPlugin(core, plugin, plugin));
   return done;
 }
 
-async function unload(plugin: Loaded): Promise<Reloaded> {
-  await teardown(plugin);
+async function unload(core: Core, plugin: Loaded): Promise<Reloaded> {
+  await teardown(clockOf(core.io), plugin);
   return { name: plugin.name, did: "unloaded", ms: 0 };
 }
 
@@ -242,7 +244,7 @@ async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Re
     else put(next);
     return { name: next.name, did: "failed", ms, why };
   }
-  if (was) await teardown(was);
+  if (was) await teardown(clockOf(core.io), was);
   stage.commit();
   put(next);
   return { name: next.name, did: was ? "reloaded" : "loaded", ms };

@@ -1,4 +1,5 @@
 // Choosing a model, and what is known about it.
+import { clockOf } from "./clock.ts";
 import type { Endpoint, Model, Provider, Saved } from "./contract.ts";
 import { type Core, type LiveChat, NO_ONE, valuesOf } from "./core.ts";
 import { codeOf, usage } from "./faults.ts";
@@ -14,7 +15,7 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
-    const found = await models(AbortSignal.timeout(PATIENCE), endpointOf(core, name)).catch((error) => {
+    const found = await models(clockOf(core.io).limit(PATIENCE), endpointOf(core, name)).catch((error) => {
       if (only) throw error;
       failures.push(`${name}: ${reason(error)}`);
       return [];
@@ -115,7 +116,7 @@ export async function chooseModel(core: Core, earlier?: string): Promise<string 
   if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
   const first = baseUrl && defaultProvider(core);
   if (first) return firstModel(core, first);
-  const signal = AbortSignal.timeout(LOCAL_LIMIT); // until the first byte; after that a server may take its time
+  const signal = clockOf(core.io).limit(LOCAL_LIMIT); // until the first byte; after that a server may take its time
   const offers = [...allProviders(core).values()].map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
   const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
   for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
@@ -135,7 +136,7 @@ export async function fallbackModel(core: Core): Promise<string> {
 
 export async function firstModel(core: Core, name: string): Promise<string> {
   const provider = providerNamed(core, name);
-  const signal = AbortSignal.timeout(PATIENCE);
+  const signal = clockOf(core.io).limit(PATIENCE);
   const endpoint = endpointOf(core, name);
   const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
   if (!model) throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
@@ -163,7 +164,7 @@ export async function modelNamed(core: Core, model: string, quick = false): Prom
   const id = model.slice(provider.name.length + 1);
   if (quick && !provider.model) return undefined;
   const endpoint = endpointOf(core, provider.name);
-  const patience = () => AbortSignal.timeout(PATIENCE);
+  const patience = () => clockOf(core.io).limit(PATIENCE);
   const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
   const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
   const found = all.find((other) => other.id === id) ?? one;

@@ -1,5 +1,7 @@
 // One way to obey a line, wherever it was typed: as a command, or as the next message.
+
 import { keepStates } from "./chat.ts";
+import { clockOf } from "./clock.ts";
 import type { Answer, Command } from "./contract.ts";
 import { around, type Core, commandNamed, type LiveChat, note, type TurnContext } from "./core.ts";
 import { fault } from "./faults.ts";
@@ -37,7 +39,7 @@ async function runCommand({ core, chat, ctx }: TurnContext, command: Command, re
     return fault("Stopped.", { exit: 130 });
   };
   try {
-    await until(ctx.signal, ctx.command(command.name, rest), left);
+    await until(ctx.signal, ctx.command(command.name, rest), { clock: clockOf(core.io), left });
   } finally {
     keepStates(core, chat);
     ctx.progress(""); // its progress line goes away

@@ -127,7 +127,7 @@ async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
     if (typeof text === "string") return fit(text.trim(), room);
     try {
       const made = text(ctx);
-      return fit(((made instanceof Promise ? await inTime(made) : made) ?? "").trim(), room);
+      return fit(((made instanceof Promise ? await inTime(core, made) : made) ?? "").trim(), room);
     } catch (error) {
       note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
       return "";

@@ -1,4 +1,5 @@
 // One request to a model: sent, retried, and received whole.
+import { clockOf } from "./clock.ts";
 import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "./contract.ts";
 import { around, emit, TRIES, type TurnContext } from "./core.ts";
 import { asFault, fault } from "./faults.ts";
@@ -24,6 +25,7 @@ export async function send(place: TurnContext, asked: Omit<ChatRequest, "options
 /** Tries up to twice more if the failure may pass. Nothing has been shown yet. */
 async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
+  const clock = clockOf(core.io);
   const provider = providerNamed(core, model);
   const endpoint = own ?? endpointOf(core, provider.name);
   const request = {
@@ -37,9 +39,9 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   for (let tried = 1; ; tried++) {
     try {
       await emit(core, "requested", told);
-      const started = performance.now();
+      const started = clock.now();
       const reply = { ...(await receive(place, provider, request)), model };
-      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(performance.now() - started) });
+      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(clock.now() - started) });
       return reply;
     } catch (error) {
       const failed = asFault(error);
@@ -50,8 +52,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
       if (!failed.transient || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
       await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
-      const { setTimeout: sleep } = await import("node:timers/promises");
-      await sleep(wait, undefined, { signal: chat.stop.signal }).catch((stopped) => {
+      await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
         throw Object.assign(stopped, partial && { partial });
       });
     }
@@ -60,11 +61,12 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
 
 /** Receives one reply, whole. Silence is limited, not length. */
 async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
-  const started = performance.now();
+  const clock = clockOf(core.io);
+  const started = clock.now();
   const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
-  const silence = deadline(seconds * 1000, () => {
+  const silence = deadline(clock, seconds * 1000, () => {
     const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
     return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network" });
   });
@@ -86,9 +88,9 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   function see(text: string, thinking: string, more: string, size: number): void {
     partial = { text, thinking };
     thought += more;
-    if (size) heard = performance.now();
+    if (size) heard = clock.now();
     if (telling) return;
-    isSigns = performance.now() - heard > seconds * 1000 * (SILENCES_OF_SIGNS - 1);
+    isSigns = clock.now() - heard > seconds * 1000 * (SILENCES_OF_SIGNS - 1);
     if (!isSigns) silence.putOff();
     const { endpoint, task, ...shown } = request;
     if (core.options.dry) throw fault("dry run", { dry: shown });
@@ -100,7 +102,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
     const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
     const told = secret(thought) ? veil(thinking) : thinking;
     [telling, thought] = [undefined, ""];
-    void emit(core, "received", { tokens, ms: Math.round(performance.now() - started), thinking: told });
+    void emit(core, "received", { tokens, ms: Math.round(clock.now() - started), thinking: told });
   }
 }
 

@@ -1,4 +1,5 @@
 // One call of a tool: find it, validate, pass the gate, run it, commit its changes.
+import { clockOf } from "./clock.ts";
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
 import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
@@ -32,7 +33,7 @@ export async function onlyReads({ core, ctx }: TurnContext, call: Call): Promise
 /** Runs a call: through its wrappers, validation and the gate. Whatever goes wrong is a result. */
 export async function runCall(place: TurnContext, call: Call, inner = false): Promise<Result> {
   const { core, ctx } = place;
-  const now = () => performance.now() - (core.waited ?? 0); // without the person's time
+  const now = () => clockOf(core.io).now() - (core.waited ?? 0); // without the person's time
   const started = now();
   const run = async (call: Call) => withoutSecrets(await runTool(place, call));
   const given = await around(place, "call", call, run).catch((error): Result => {
@@ -75,7 +76,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   const reach = { tool: tool.name, granted: granted.read, changes: tool.changes === true };
   const files = openFiles(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
-  const limit = deadline(seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
+  const limit = deadline(clockOf(core.io), seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
   const signal = AbortSignal.any([ctx.signal, limit.signal]);
   const own: Ctx = Object.create(uncounted(ctx, limit), { files: { value: files }, signal: { value: signal } });
   const given = await until(signal, (async () => tool.run(args, own))()).finally(limit.lift);

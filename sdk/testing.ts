@@ -13,6 +13,7 @@ import {
   type Awaitable,
   type Chat,
   type ChatRequest,
+  type Clock,
   type Ctx,
   type Delta,
   EVENTS,
@@ -27,9 +28,12 @@ import {
 import { type Core, emit, type LiveChat, type Options, watch } from "../kernel/core.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance } from "../kernel/handle.ts";
+import { processIo } from "../kernel/io.ts";
 import { obey } from "../kernel/obey.ts";
 import { openSession } from "../kernel/sessions.ts";
 import { createZz, runTurn } from "../zz.ts";
+
+export { type StandingClock, standingClock } from "./clock.ts";
 
 /** What is tested, and in which surroundings. */
 export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "tools" | "rounds" | "system" | "debug"> {
@@ -42,6 +46,7 @@ export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "to
   answer?: "yes" | "no" | "nobody" | Ask; // what the person says to keys, "no" by default; to a line, only a function says something
   own?: boolean; // zz's own plugins too, with their tools and commands: /undo, /help …
   live?: boolean; // as if at a terminal
+  clock?: Clock; // instead of the machine's: standingClock(), which the test moves
 }
 /** A plugin without a file: what its file would export. */
 export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };
@@ -173,10 +178,23 @@ function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: s
 /** As a process does it. */
 async function start(kit: Kit, session?: string): Promise<void> {
   const { setup, root, home, inline, files, requests, notes, events, provider } = kit;
-  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL } = setup;
+  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL, clock } = setup;
   for (const [file, exports] of inline) lend(file, exports);
   const { allow, deny, tools, rounds, system, debug } = setup;
-  const core = await createZz({ settings, allow, deny, tools, rounds, system, debug, root, home, plugins: files, bare: !own });
+  const core = await createZz({
+    settings,
+    allow,
+    deny,
+    tools,
+    rounds,
+    system,
+    debug,
+    root,
+    home,
+    plugins: files,
+    bare: !own,
+    ...(clock && { io: Object.assign(processIo(), { clock }) }),
+  });
   kit.core = core;
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);
   if (failures.length) throw fault(failures.join("\n"));

@@ -5,7 +5,7 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, w
 import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { countTokens } from "../../plugins/symbols/rank.ts";
-import type { Harness, harness } from "../../sdk/testing.ts";
+import { type Harness, harness } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
 import { knowsOwnCode } from "../support/own-code.ts";
@@ -34,9 +34,8 @@ function project(): Place {
   return where;
 }
 /** The built zz in such a project; its compiler is warm after the first question. For tests that leave it unchanged. */
-const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 let opened: Promise<Harness> | undefined;
-const warm = () => (opened ??= built({ own: true, answer: "yes", files: FILES }));
+const warm = () => (opened ??= harness({ own: true, answer: "yes", files: FILES }));
 after(async () => (await opened)?.close());
 
 /** Asks while the project has one more file. */
@@ -141,7 +140,7 @@ const PASSED_ON = {
   "src/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
 };
 let passing: Promise<Harness> | undefined;
-const passedOn = () => (passing ??= built({ own: true, files: { ...FILES, ...PASSED_ON } }));
+const passedOn = () => (passing ??= harness({ own: true, files: { ...FILES, ...PASSED_ON } }));
 after(async () => (await passing)?.close());
 for (const [symbol, row] of [
   ["aliased", "src/made.ts:1: function original(a: number)  [exported as aliased by src/made.ts]"],
@@ -373,7 +372,7 @@ test("/map shows the map, /reindex makes the index anew and counts, at 40 column
 /** Of the plugins and the tests just one each: test/slow/symbols-references.test.ts asks the same of the whole folder. */
 const OWN = [
   ...["package.json", "tsconfig.json", "zz.ts", "kernel", "sdk"],
-  ...["plugins/undo.ts", "test/support/script.ts", "test/support/rounds.ts"],
+  ...["plugins/undo.ts", "test/support/script.ts", "test/support/script.ts"],
 ];
 test("in zz's own code: who calls collect, the references of runTurn, a map of 1,000 tokens", async () => {
   const { home, cwd } = place();

@@ -9,8 +9,8 @@ import { obey } from "../../kernel/obey.ts";
 import { settings } from "../../kernel/settings.ts";
 import { projectExtras } from "../../kernel/trust.ts";
 import { createZz } from "../../zz.ts";
-import { random } from "../support/bash-lines.ts";
 import { place, ROOT } from "../support/run.ts";
+import { random } from "../support/runs.ts";
 
 const NAME = "zz.config.json";
 const PLUGINS = ["permissions", "config", "trust"].map((name) => join(ROOT, "plugins", `${name}.ts`));

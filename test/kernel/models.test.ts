@@ -12,10 +12,10 @@ import { learnWindow } from "../../kernel/models.ts";
 import { readSession } from "../../kernel/sessions.ts";
 import { settings } from "../../kernel/settings.ts";
 import { createZz, openChat, runTurn } from "../../zz.ts";
-import { random } from "../support/bash-lines.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import * as openai from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
+import { random } from "../support/runs.ts";
 
 const fakes = {
   small: await openai.fakeOpenAI([openai.say("ok")], [{ id: "m", context_length: 4_000 }, { id: "n" }]),

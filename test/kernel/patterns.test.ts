@@ -3,7 +3,6 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import fc from "fast-check";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Kind, Verdict } from "../../kernel/contract.ts";
@@ -12,6 +11,7 @@ import { fitsHost, fitsText, fitsWords, pathPattern } from "../../kernel/pattern
 import { firstRules } from "../../kernel/rules.ts";
 import { createZz, embed } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
+import { fc } from "../support/property.ts";
 import { place, zz } from "../support/run.ts";
 
 // ── against what is slow and plainly right ──

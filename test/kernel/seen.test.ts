@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Message } from "../../kernel/contract.ts";
 import { type Asked, harness } from "../../sdk/testing.ts";
-import { random } from "../support/bash-lines.ts";
 import { needs } from "../support/needs.ts";
+import { random } from "../support/runs.ts";
 
 const FILES = ["a.ts", "b.ts"];
 const LEAVING = new Set(["back", "jump", "retry", "clear", "new", "restart"]); // then a mention counts no more

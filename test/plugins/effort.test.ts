@@ -3,9 +3,9 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { harness } from "../support/built.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
+import { harness } from "../support/script.ts";
 
 async function asked(
   args: string[],

@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Options } from "../../kernel/core.ts";
-import { kernel, play } from "../support/built.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl, TAB } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
+import { kernel, play } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 

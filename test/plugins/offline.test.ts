@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
-import { kernel } from "../support/built.ts";
 import { place, ROOT, zz } from "../support/run.ts";
+import { kernel } from "../support/script.ts";
 
 const made = place();
 const FILES: Record<string, string> = {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../kernel/contract.ts";
-import { kernel } from "../support/built.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { kernel } from "../support/script.ts";
 
 const FILES: Record<string, string> = {
   "a.pdf": "%PDF",

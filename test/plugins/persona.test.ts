@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../kernel/core.ts";
-import { kernel, play } from "../support/built.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { kernel, play } from "../support/script.ts";
 
 type Files = Record<string, string>;
 const at = (where: Place, name: string): string =>

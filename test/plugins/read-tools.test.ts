@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
-import { harness, kernel, play as playScript, rowsOf } from "../support/built.ts";
 import { needs } from "../support/needs.ts";
-import type { Got } from "../support/rounds.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import type { Got } from "../support/script.ts";
+import { harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
 import "../support/lean.ts";
 import { type Files, warm } from "../support/warm.ts";
 

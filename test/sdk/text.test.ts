@@ -1,9 +1,9 @@
 // Small functions for plugins, beside what they stand for.
 import { equal } from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { block } from "../../kernel/prompt.ts";
 import { thousands, wordsOf } from "../../sdk/text.ts";
+import { fc } from "../support/property.ts";
 
 test("thousands() is what toLocaleString() gives for an integer", () =>
   fc.assert(

@@ -1,9 +1,9 @@
 // Where lines end: between words, or in a word that is too long for any line.
 import { deepEqual, ok } from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import stringWidth from "string-width";
 import { width, wrap } from "../../sdk/width.ts";
+import { fc } from "../support/property.ts";
 
 for (const [text, columns, lines] of [
   ["one two three", 8, ["one two", "three"]],

@@ -21,10 +21,10 @@ import { describe } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
 import "../support/lean.ts";
-import { kernel } from "../support/built.ts";
 import { needs } from "../support/needs.ts";
 import { configure, fill, INIT, objectOf, PERSON, put, settingLines, shell } from "../support/repository.ts";
 import { place } from "../support/run.ts";
+import { kernel } from "../support/script.ts";
 
 const test = needs("git");
 

@@ -8,12 +8,12 @@ import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
 import "../support/lean.ts";
-import { kernel } from "../support/built.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { needs } from "../support/needs.ts";
 import { configure, fill, INIT, objectOf, shell } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { kernel } from "../support/script.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const GIT = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };

@@ -14,10 +14,10 @@ import { send } from "../../kernel/http.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
 import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
-import { kernel } from "../support/built.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { kernel } from "../support/script.ts";
 
 const zzAgain = mains();
 const hello = (gives: string, head = "") =>

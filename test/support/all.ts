@@ -1,51 +1,101 @@
-// `npm test`: runs all test files but the slow ones, in parallel. They and what they start share a cache of compiled
-// code: stripping types would take a quarter of the time. Runs only the files given, if any.
+// `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says what they cost. Runs only the files given, if
+// any. ZZ_ORDER=SEED shuffles them, which must change nothing.
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { tmpdir, userInfo } from "node:os";
+import { dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { cpuOfChildren } from "./machine.ts";
 import report from "./reporter.ts";
+import { random } from "./runs.ts";
+import { APART, SLICE } from "./suites.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const AT_ONCE = 4; // on two cores: many tests wait more than they work
-const LIMIT_MS = 60_000;
-/**
- * A small young generation, since starting a program copies the page tables of the process that starts it. Grammars are
- * compiled once, quickly: compiling them again, for speed, takes seconds and leaves 45 MB behind.
- */
+const AT_ONCE = 3; // on two cores: some tests wait more than they work
+/** Only what hangs takes so long. */
+const HANGS_MS = 180_000;
+/** Starting a program copies the page tables of the process that starts it, so a small young generation makes that cheaper. */
 const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
-/** Loading zz takes half a second of each process: short files share one. */
-const IN_ONE_PROCESS = 6;
-const UNHOOKED = ["--import", new URL("unhooked.ts", import.meta.url).href];
-/** The longest files are started first: if they began last, they would run alone at the end. */
-const FIRST =
-  `security/git-hostile plugins/install/install plugins/writing/writing plugins/search/search plugins/shell/effects e2e/symbols plugins/git/git
-  security/canary security/planted-files e2e/readme kernel/plugin-lifecycle plugins/shell/sandbox plugins/shell/exec security/compiler-reads
-  security/hangs security/permissions e2e/packages plugins/symbols/indexing security/plugins-and-servers plugins/read-tools kernel/undo
-  e2e/one-shot plugins/shell/ways plugins/window/window`.split(/\s+/);
 
-process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), "zz-test-cache");
-const named = process.argv.slice(2);
+const { values: flags, positionals: named } = parseArgs({
+  options: { all: { type: "boolean" }, slice: { type: "boolean" } },
+  allowPositionals: true,
+});
+if (flags.all || flags.slice) process.env.ZZ_ALL = "1";
+/** The tests and what they start share a cache of compiled code: stripping types would take a quarter of the time. */
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), `zz-test-cache-${userInfo().uid}`);
+
 const folder = mkdtempSync(join(tmpdir(), "zz-tests-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-const long = FIRST.map((name) => join(ROOT, "test", `${name}.test.ts`));
-const all = globSync("test/{kernel,sdk,plugins,security,e2e}/**/*.test.ts", { cwd: ROOT }).sort();
-const short = all.map((file) => join(ROOT, file)).filter((file) => !long.includes(file));
-const files = named.length ? named : [...long, ...together(short)];
-const events = run({ files, concurrency: AT_ONCE, timeout: LIMIT_MS, execArgv: [...LEAN, ...UNHOOKED] });
+const stop = new AbortController();
+let heard = performance.now();
+const started = performance.now();
+const events = run({
+  files: groups(files()).map(moduleOf),
+  concurrency: AT_ONCE,
+  timeout: HANGS_MS,
+  signal: stop.signal,
+  execArgv: LEAN,
+});
+for (const event of ["test:start", "test:pass", "test:stdout", "test:stderr"] as const)
+  events.on(event, () => {
+    heard = performance.now();
+  });
 events.on("test:fail", () => {
   process.exitCode = 1;
 });
-Readable.from(report(events)).pipe(process.stdout);
+const watch = setInterval(endWhatHangs, 5_000);
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+Readable.from(report(events))
+  .on("end", () => {
+    clearInterval(watch);
+    const seconds = (ms: number) => `${(ms / 1_000).toFixed(0)} s`;
+    console.log(`ℹ took ${seconds(performance.now() - started)}, ${seconds(cpuOfChildren())} of CPU`);
+  })
+  .pipe(process.stdout);
 
-/** Modules that each import a few of the files. */
-function together(files: string[]): string[] {
-  return Array.from({ length: Math.ceil(files.length / IN_ONE_PROCESS) }, (_, i) => {
-    const some = files.slice(i * IN_ONE_PROCESS, (i + 1) * IN_ONE_PROCESS);
-    const module = join(folder, `${i}.test.mjs`);
-    writeFileSync(module, some.map((file) => `import ${JSON.stringify(pathToFileURL(file).href)};\n`).join(""));
-    return module;
-  });
+function files(): string[] {
+  if (named.length) return named.map((file) => relative(ROOT, file));
+  if (flags.slice) return SLICE;
+  const folders = flags.all ? "{kernel,sdk,plugins,security,e2e,all}" : "{kernel,sdk,plugins,security,e2e}";
+  return globSync(`test/${folders}/**/*.test.ts`, { cwd: ROOT }).sort();
+}
+
+/** Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too, and in any order. */
+function groups(all: string[]): string[][] {
+  const shared = new Map<string, string[]>();
+  for (const file of all) {
+    const [, place] = /^test\/(.*)\.test\.ts$/.exec(file) ?? [];
+    const [top, inner, deeper] = dirname(place!).split("/");
+    const name = APART.includes(place!) || top === "all" ? place! : [top, inner, deeper].filter(Boolean).join("/");
+    shared.set(name, [...(shared.get(name) ?? []), file]);
+  }
+  const rank = (name: string) => (APART.includes(name) ? APART.indexOf(name) : APART.length);
+  const inOrder = [...shared].sort(([a], [b]) => rank(a) - rank(b)).map(([, together]) => together);
+  if (!process.env.ZZ_ORDER) return inOrder;
+  const next = random(Number(process.env.ZZ_ORDER));
+  const shuffled = <T>(list: T[]): T[] =>
+    list
+      .map((item) => [next(), item] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, item]) => item);
+  return shuffled(inOrder).map(shuffled);
+}
+
+function moduleOf(files: string[], i: number): string {
+  const module = join(folder, `${i}.test.mjs`);
+  const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href);
+  writeFileSync(module, urls.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
+  return module;
+}
+
+/** A process that goes on after its last test, because something in it never ends. */
+function endWhatHangs(): void {
+  if (performance.now() - heard < HANGS_MS + 30_000) return;
+  console.error(
+    "Ended the tests: nothing was heard of them for so long that one hangs, or a process does not end after its last.",
+  );
+  process.exitCode = 1;
+  stop.abort();
 }

@@ -1,15 +1,6 @@
 // Makes command lines by bash's grammar, harmless and harmful ones mixed, to try the judge of commands on.
 
-/** A generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
-export function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { random } from "./runs.ts";
 
 /** Commands that must never run unasked: they run a program of the project, or make, change or remove a file. */
 const PAYLOADS = ["./canary", "canary", ">pwned", "touch pwned", "id >pwned", "rm a.ts", "tee pwned", "cp a.ts pwned"];

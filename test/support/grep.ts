@@ -1,11 +1,9 @@
 // grep as the program calls it that people install, in one process: `node grep.ts ROOT HOME RIPGREP ARGS RUNS` prints what it
 // answered and how long each call took. By itself, so that one way's memory makes no program start more slowly for the other.
-import { join } from "node:path";
-import { ROOT } from "./run.ts";
 
 /** The time is that of the `called` event. */
 export async function grepper(root: string, home: string, ripgrep: string) {
-  const { embed }: typeof import("../../zz.ts") = await import(join(ROOT, "dist", "kernel.js"));
+  const { embed } = await import("../../zz.ts");
   let ms = 0;
   const settings = { search: { ripgrep } };
   const on = { called: (fact: { ms: number }) => void (ms = fact.ms) };

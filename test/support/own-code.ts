@@ -1,11 +1,9 @@
 // What zz must know of its own code, asked of the whole folder or of a part of it.
 import { match, ok } from "node:assert/strict";
-import { join } from "node:path";
 import { countTokens } from "../../plugins/symbols/rank.ts";
-import { ROOT } from "./run.ts";
 
 export async function knowsOwnCode(folders: { home: string; root: string }): Promise<void> {
-  const { embed } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
+  const { embed } = await import("../../zz.ts");
   await using own = await embed({ ...folders, model: "offline" }); // one compiler, which is warm for the second question
   match(
     await own.ask("who calls collect?"),

@@ -80,7 +80,7 @@ export function asksBefore(where: Place): Place {
   return where;
 }
 
-/** Runs the built program in this process, unless the test needs a process of its own. */
+/** Runs the program in this process, from its source, unless the test needs a process of its own. */
 export const zz = (where: Place, args: string[], how: How = {}): Promise<Ran> =>
   needsProcess(args, how) ? zzProcess(where, args, how) : zzHere(where, args, how);
 
@@ -108,7 +108,7 @@ process.on("exit", () => {
 });
 
 async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
-  const { run } = (await import(join(ROOT, "dist", "kernel.js"))) as typeof import("../../zz.ts");
+  const { run } = await import("../../zz.ts");
   const started = performance.now();
   let folder = where.cwd;
   const [stdout, stderr] = [collector(), collector()];

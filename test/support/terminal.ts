@@ -2,14 +2,13 @@
 // a process of its own costs half a second of work.
 import { closeSync, constants, openSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ReadStream, WriteStream } from "node:tty";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Stop } from "../../kernel/process.ts";
-import { type Place, ROOT, WAYS, type Way, ZZS_OWN } from "./run.ts";
+import { type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 
 export interface Terminal {
   /** For its process id and signals; only with { process: true }. */
@@ -152,7 +151,7 @@ let native: Native | undefined;
 const loadNative = (): Native =>
   createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 
-/** Runs the built program in this process. The terminal is real, but it sends this process no signals. */
+/** Runs the program in this process, from its source. The terminal is real, but it sends this process no signals. */
 function here(
   where: Place,
   args: string[],
@@ -170,9 +169,7 @@ function here(
   const stop: Stop = { why: "Stopped.", leave: () => {} };
   let folder = where.cwd;
   const io = { stdin, stdout, stderr, env, cwd: () => folder, enter: (to: string) => void (folder = to) };
-  const exited = import(join(ROOT, "dist", "kernel.js"))
-    .then(({ run }: typeof import("../../zz.ts")) => run(args, io, stop))
-    .finally(close);
+  const exited = import("../../zz.ts").then(({ run }) => run(args, io, stop)).finally(close);
   return {
     exited,
     type: typing((piece) => void master.write(piece)),

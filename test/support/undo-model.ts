@@ -2,12 +2,12 @@
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { LiveChat } from "../../kernel/core.ts";
 import { openSession } from "../../kernel/sessions.ts";
 import { createZz } from "../../zz.ts";
+import { fc } from "./property.ts";
 import { place } from "./run.ts";
 
 type World = Map<string, string>; // by path; bytes as latin1

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 import type { Harness } from "../../sdk/testing.ts";
-import { harness } from "./built.ts";
+import { harness } from "./script.ts";
 import "./lean.ts";
 
 export type Files = Record<string, string | Buffer>;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { after } from "node:test";
 import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
-import { kernel } from "./built.ts";
 import type { Fake } from "./fake/http.ts";
+import { kernel } from "./script.ts";
 
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const base = mkdtempSync(join(tmpdir(), "zz-wires-"));

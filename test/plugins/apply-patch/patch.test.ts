@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { createTwoFilesPatch, structuredPatch } from "diff";
-import fc from "fast-check";
 import { applyChange } from "../../../plugins/apply-patch/apply.ts";
 import { parsePatch } from "../../../plugins/apply-patch/parse.ts";
 import { needs } from "../../support/needs.ts";
+import { fc } from "../../support/property.ts";
 
 const RUNS = Number(process.env.ZZ_RUNS) || 500; // more of them: test/slow/random.test.ts
 

@@ -1,8 +1,8 @@
 // How edit_file finds what it is told to replace: a table over texts, and what must hold for any text.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { applyEdits, type Edit, type How } from "../../../plugins/edit-file/cascade.ts";
+import { fc } from "../../support/property.ts";
 
 const RUNS = Number(process.env.ZZ_RUNS) || 500; // more of them: test/slow/random.test.ts
 

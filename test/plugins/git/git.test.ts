@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Result, Settings } from "../../../kernel/contract.ts";
 import type { Core } from "../../../kernel/core.ts";
 import "../../support/lean.ts";
-import { kernel } from "../../support/built.ts";
 import { mostInUse } from "../../support/memory.ts";
 import { has, needs } from "../../support/needs.ts";
 import { configure, fill, INIT, PERSON, shell, put as write } from "../../support/repository.ts";
 import { type Place, place, ROOT } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 const test = needs("git");
 

@@ -5,10 +5,10 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { today, withIndexed, withNote } from "../../../plugins/memory/notes.ts";
-import { kernel, play } from "../../support/built.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { kernel, play } from "../../support/script.ts";
 import { KEY } from "../../support/terminal.ts";
 
 /** A fresh place; names that begin with ~/ are in the home, a value of `->x` makes a link to x, `|` a FIFO. */

@@ -15,7 +15,6 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, describe, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import fc from "fast-check";
 import { openChat } from "../../../kernel/chat.ts";
 import type { Ctx, Message } from "../../../kernel/contract.ts";
 import type { Core, Options } from "../../../kernel/core.ts";
@@ -24,6 +23,7 @@ import { matcher } from "../../../plugins/search/pattern.ts";
 import { patternFor } from "../../../plugins/search/ripgrep.ts";
 import { createZz, runTurn } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
+import { fc } from "../../support/property.ts";
 import { type Place, place } from "../../support/run.ts";
 import { type Got, play as playScript, rowsOf } from "../../support/script.ts";
 

@@ -5,8 +5,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
-import fc from "fast-check";
 import { type Harness, harness } from "../../../sdk/testing.ts";
+import { fc } from "../../support/property.ts";
 import { viewTest } from "../../support/view.ts";
 import { walk } from "../../support/walk.ts";
 

@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
-import { kernel, play } from "../../support/built.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { kernel, play } from "../../support/script.ts";
 import { KEY } from "../../support/terminal.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>

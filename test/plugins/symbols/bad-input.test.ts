@@ -9,10 +9,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { usesOf } from "../../../plugins/symbols/answers/uses.ts";
 import { NoAnswer } from "../../../plugins/symbols/remote.ts";
 import type { Harness } from "../../../sdk/testing.ts";
-import { caller } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { caller } from "../../support/script.ts";
 import { readersOf } from "../../support/symbols.ts";
 import { warm, warmCall } from "../../support/warm.ts";
 

@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { openService } from "../../../plugins/symbols/refs.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
-import { random } from "../../support/bash-lines.ts";
-import { harness } from "../../support/built.ts";
+import { random } from "../../support/runs.ts";
+import { harness } from "../../support/script.ts";
 
 function folder(): string {
   const made = mkdtempSync(join(tmpdir(), "zz-changes-"));

@@ -4,14 +4,14 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { RepoMap } from "../../../plugins/symbols/rank.ts";
 import { isMade, isMarkedGenerated } from "../../../plugins/symbols/scan/made.ts";
 import { bagOf, hashesIn, keyOf, readBag, wordsOfName } from "../../../plugins/symbols/scan/words.ts";
-import { kernel } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
+import { fc } from "../../support/property.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 function project(files: Record<string, string>): Place {
   const where = place();

@@ -6,9 +6,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { namesIn } from "../../../plugins/symbols/names.ts";
-import { kernel } from "../../support/built.ts";
 import { needs } from "../../support/needs.ts";
 import { type Place, place } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 const isLinux = process.platform === "linux"; // elsewhere nothing is kept
 const git = (cwd: string, ...args: string[]) =>

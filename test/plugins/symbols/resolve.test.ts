@@ -6,12 +6,12 @@ import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import fc from "fast-check";
 import { ts } from "ts-morph";
 import type { Edge, How, Kept } from "../../../plugins/symbols/resolve.ts";
 import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../../../plugins/symbols/resolve.ts";
 import { type Facts, scan } from "../../../plugins/symbols/scan.ts";
 import { needs } from "../../support/needs.ts";
+import { fc } from "../../support/property.ts";
 import { ROOT } from "../../support/run.ts";
 
 const BASE = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-resolve-")));

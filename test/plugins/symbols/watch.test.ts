@@ -18,9 +18,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { gitOf } from "../../../kernel/git.ts";
 import { openProject } from "../../../plugins/symbols/project.ts";
 import { openWatch } from "../../../plugins/symbols/watch.ts";
-import { random } from "../../support/bash-lines.ts";
-import { kernel } from "../../support/built.ts";
 import { impossible, needs } from "../../support/needs.ts";
+import { random } from "../../support/runs.ts";
+import { kernel } from "../../support/script.ts";
 
 const linuxTest = process.platform === "linux" ? needs("git") : impossible("elsewhere each question looks for itself");
 

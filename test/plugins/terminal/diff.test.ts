@@ -3,7 +3,7 @@ import { equal, match } from "node:assert/strict";
 import { test } from "node:test";
 import type { Difference, Zz } from "../../../kernel/contract.ts";
 import { type Paint, renderDiff } from "../../../plugins/terminal/diff.ts";
-import { harness } from "../../support/built.ts";
+import { harness } from "../../support/script.ts";
 
 const same = (text: string): string => text;
 const PLAIN: Paint = { removed: same, added: same, strong: same, dim: same };

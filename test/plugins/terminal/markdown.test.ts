@@ -5,11 +5,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { stripVTControlCharacters as strip } from "node:util";
-import fc from "fast-check";
 import width from "string-width";
 import { codeBlock, renderMarkdown } from "../../../plugins/terminal/markdown.ts";
 import { isPlainLine } from "../../../plugins/terminal/plain-line.ts";
 import { type ThemeName, theme } from "../../../plugins/terminal/theme.ts";
+import { fc } from "../../support/property.ts";
 import { ROOT } from "../../support/run.ts";
 
 const require = createRequire(import.meta.url);

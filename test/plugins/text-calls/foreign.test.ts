@@ -5,7 +5,7 @@ import type { Call, Ctx, Reply } from "../../../kernel/contract.ts";
 import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
 import { rescue } from "../../../plugins/text-calls/rescue.ts";
 import type { Harness } from "../../../sdk/testing.ts";
-import { harness } from "../../support/built.ts";
+import { harness } from "../../support/script.ts";
 import "../../support/lean.ts";
 import { FORMATS } from "../../support/text-calls.ts";
 import { CALLS, FILES } from "./habits/calls.ts";

@@ -7,10 +7,10 @@ import { after, describe, test } from "node:test";
 import type { Answer, Fault } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/core.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
-import { kernel } from "../../support/built.ts";
 import type { Fake, Step } from "../../support/fake/http.ts";
 import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-presets-"));
 after(() => rmSync(base, { recursive: true, force: true }));

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Answer, Fault } from "../../../kernel/contract.ts";
 import type { Options } from "../../../kernel/core.ts";
-import { kernel } from "../../support/built.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { DONE, fakeOpenAI, say as sayAsChat, stream } from "../../support/fake/openai.ts";
 import {
@@ -21,6 +20,7 @@ import {
   wrongInput,
 } from "../../support/fake/responses.ts";
 import { place, zz } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-responses-"));
 after(() => rmSync(base, { recursive: true, force: true }));

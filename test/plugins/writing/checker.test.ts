@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Ctx, Programs } from "../../../kernel/contract.ts";
 import { openChecker } from "../../../plugins/writing/checker.ts";
-import { kernel } from "../../support/built.ts";
 import { place } from "../../support/run.ts";
+import { kernel } from "../../support/script.ts";
 
 test("instances share the process that checks, which ends with the last of them", async () => {
   const { cwd: root, home } = place();

@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import type { Settings } from "../../../kernel/contract.ts";
 import type { Harness } from "../../../sdk/testing.ts";
 import "../lean.ts";
-import { harness } from "../built.ts";
+import { harness } from "../script.ts";
 
 const [base = "", file = ""] = process.argv.slice(2);
 type Given = { home: Record<string, string>; settings: Settings };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
 import type { Asked, Harness, Setup } from "../../../../sdk/testing.ts";
-import { harness } from "../../../support/built.ts";
+import { harness } from "../../../support/script.ts";
 import "../../../support/lean.ts";
 import { call, say } from "../../../support/fake/openai.ts";
 import { needs } from "../../../support/needs.ts";

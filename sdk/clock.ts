@@ -1,0 +1,56 @@
+// A clock for tests that stands still until the test moves it, so that no rule about time depends on how fast the machine is.
+import { sleepWith } from "../kernel/clock.ts";
+import type { Clock } from "../kernel/contract.ts";
+
+export interface StandingClock extends Clock {
+  /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. */
+  pass(ms: number): Promise<void>;
+  /** Waits until something waits for that long: then `pass()` reaches it. */
+  waits(ms: number): Promise<void>;
+}
+
+type Due = { at: number; ms: number; act: () => void };
+
+export function standingClock(): StandingClock {
+  const pending = new Set<Due>();
+  const awaited = new Set<{ ms: number; go: () => void }>();
+  let time = 0;
+  const timer: Clock["timer"] = (ms, act) => {
+    const due = { at: time + ms, ms, act };
+    pending.add(due);
+    for (const one of awaited) if (one.ms === ms) one.go();
+    return () => void pending.delete(due);
+  };
+  return {
+    now: () => time,
+    timer,
+    sleep: (ms, signal) => sleepWith({ timer }, ms, signal),
+    limit(ms) {
+      const end = new AbortController();
+      timer(ms, () => end.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")));
+      return end.signal;
+    },
+    async pass(ms) {
+      const end = time + ms;
+      for (;;) {
+        const next = [...pending].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+        if (!next) break;
+        time = next.at;
+        pending.delete(next);
+        next.act();
+        await settle();
+      }
+      time = end;
+    },
+    async waits(ms) {
+      if ([...pending].some((due) => due.ms === ms)) return;
+      await new Promise<void>((resolve) => {
+        const one = { ms, go: () => [awaited.delete(one), resolve()] };
+        awaited.add(one);
+      });
+    },
+  };
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+const settle = () => new Promise<void>((done) => setImmediate(() => setImmediate(done)));

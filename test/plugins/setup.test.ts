@@ -48,17 +48,6 @@ describe("/setup for another server's address", () => {
       if (key === KEY) deepEqual(JSON.parse(readFileSync(join(home, "keys.json"), "utf8")), { [name]: KEY });
       deepEqual([...new Set(keys)], [key === KEY ? `Bearer ${KEY}` : "Bearer none"]);
     });
-
-  test("a provider whose name is misspelt", async () => {
-    const ran = await run({ opneai: { url: "http://127.0.0.1:49/v1" } });
-    equal(ran.code, 2, ran.stderr);
-    match(ran.stderr, /Cannot use provider 'openai': the settings describe 'opneai', which nobody has\./);
-  });
-
-  test("a wrong one keeps no other from being used", async () => {
-    const ran = await run({ groq: { baseUrl: "http://127.0.0.1:49/v1" } });
-    match(ran.stderr, /Cannot reach '127\.0\.0\.1:49'/);
-  });
 });
 
 describe("What is configured for a provider, but not understood, is not used", () => {

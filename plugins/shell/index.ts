@@ -311,7 +311,7 @@ async function run(
     throw new Error(
       `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
     );
-  const { cleanEnv, runJob } = await import("./exec.ts");
+  const { cleanEnv, neededEnv, runJob } = await import("./exec.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;
   if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
@@ -321,7 +321,9 @@ async function run(
   const given = ownVariables(ctx);
   const mayHave = (variable: string) =>
     Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
-  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...cleanEnv(envOf(given), mayHave) };
+  const isUnasked = strict || argv !== undefined;
+  const variables = (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
+  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {

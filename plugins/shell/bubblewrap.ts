@@ -86,6 +86,8 @@ function plan({
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
+  const covers = (folder: string, at: string) =>
+    isInside(folder, at) && !isInside(folder, root) && !open.some((one) => isInside(folder, one) && isInside(one, at));
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
@@ -97,7 +99,7 @@ function plan({
     ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
     ...locked.map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...hidden
-      .filter((at) => !hidden.some((folder) => folder !== at && isInside(folder, at) && !isInside(folder, root)))
+      .filter((at) => !hidden.some((folder) => folder !== at && covers(folder, at)))
       .map((at) =>
         cover(
           at,

@@ -419,8 +419,9 @@ async function openedForService(
 
 /** What commands on a view, which run unreviewed, cannot see: all but the project, the system and PATH's programs. */
 async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
-  const [{ outsideOf, toolchains }, { secretsInGit }] = await Promise.all([
+  const [{ outsideOf }, { toolchains }, { secretsInGit }] = await Promise.all([
     import("./view.ts"),
+    import("./toolchains.ts"),
     import("./judge/git-history.ts"),
   ]);
   const { index, history } = await secretsInGit(ctx);
@@ -430,7 +431,9 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
     index || history || isDenied || mayHoldPasswords(ctx.root)
       ? [join(ctx.root, ".git"), ...repository(ctx.root).write]
       : [];
-  return { view, hide: [...hide, ...git, ...outsideOf(ctx.root), view.own], show: toolchains(ctx.root, hide) };
+  const outside = outsideOf(ctx.root);
+  const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
+  return { view, hide: [...hide, ...git, ...outside, view.own, ...programs.hide], show: programs.show };
 }
 
 type Net = "none" | "all" | string[];

@@ -76,7 +76,9 @@ function plan({
     (at) => !within(at, locked),
   );
   const writable = [
-    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter((at) => !secret(at)),
+    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter(
+      (at) => !secret(at) || shown.some((one) => isInside(one, at)),
+    ),
     ...git.write,
   ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);

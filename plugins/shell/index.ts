@@ -398,11 +398,23 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   );
   const { closedFiles } = await import("./hidden.ts");
   const closed = await closedFiles(ctx, view !== undefined);
-  const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() } : {};
+  const more = view
+    ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
+    : await hiddenHome(ctx, closed.hide);
   return {
     keep: closed.keep,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
+}
+
+/** What commands that were asked for do not see of the home. */
+async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
+  const { homeBut } = await import("./toolchains.ts");
+  const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
+  );
+  const { hide, show } = homeBut(root, allowed, permissions.secret);
+  return { hide: [...closed, ...hide], show };
 }
 
 /** Opens a sandbox for a program that keeps running. Nothing is restored, since others may change the project, too. */

@@ -61,6 +61,62 @@ const INSTALLATIONS: [mark: string, needs: string][] = [
   ["Homebrew/Library", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
   ["Homebrew", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
 ];
+/** What commands that were asked for need of a home besides programs: who the person is to git, and what was downloaded before. */
+const AT_HOME = [
+  ...[
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".gitignore",
+    ".gitignore_global",
+  ],
+  ...[
+    ".cache",
+    ".npm/_cacache",
+    ".npm/_npx",
+    ".local/share/pnpm/store",
+    ".pnpm-store",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+  ],
+  ...[
+    ".cargo/registry",
+    ".cargo/git",
+    "go/pkg/mod",
+    ".m2/repository",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".ivy2/cache",
+  ],
+  ...[
+    ".nuget/packages",
+    ".local/share/gem",
+    ".gem/ruby",
+    ".bundle/cache",
+    ".composer/cache",
+    ".hex",
+    ".mix",
+    ".pub-cache",
+  ],
+  ...[".stack", ".cabal/packages", ".local/lib", ".local/share/uv", ".platformio", ".terminfo", ".config/ripgrep"],
+];
+
+/** The home, for commands that were asked for: hidden but for what is known to be needed, and for what the person allowed by name. */
+export function homeBut(root: string, allowed: string[], isSecret: (file: string) => boolean): Shown {
+  const hide = real([os.homedir()]).filter((home) => home !== "/" && !isInside(root, home));
+  const needs = hide.flatMap((home) => AT_HOME.map((name) => path.join(home, name)));
+  const programs = toolchains(root, hide, isSecret);
+  const show = real([...needs, ...allowed]).filter(
+    (at) => !isSecret(at) && hide.some((home) => home !== at && isInside(home, at)),
+  );
+  return { show: [...programs.show, ...show], hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)] };
+}
+
+/** Right in these folders: whoever names a folder does not mean its `.env`. */
+const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
+  folders.flatMap((at) => direntsOf(at).map(({ name }) => path.join(at, name))).filter(isSecret);
+
 const PYTHON = /^python3(?:\.\d+)?$/;
 const MAX_LINKS = 2_000;
 
@@ -97,10 +153,7 @@ export function toolchains(root: string, hidden: string[], isSecret: (file: stri
       if (isHidden(target) && ![...shown].some((at) => isInside(at, target)))
         for (const part of partsOf(path.dirname(target), homes) ?? [packagesOf(target) ?? target]) show(part);
   }
-  const secret = [...shown].flatMap((at) =>
-    direntsOf(at).flatMap(({ name }) => (isSecret(path.join(at, name)) ? path.join(at, name) : [])),
-  );
-  return { show: [...shown], hide: [...new Set([...kept, ...secret])] };
+  return { show: [...shown], hide: [...new Set([...kept, ...secretsIn([...shown], isSecret)])] };
 }
 
 /** What the programs of a folder need, if it belongs to something in the tables. */

@@ -89,7 +89,9 @@ function plan({
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
   const covers = (folder: string, at: string) =>
-    isInside(folder, at) && !isInside(folder, root) && !open.some((one) => isInside(folder, one) && isInside(one, at));
+    isInside(folder, at) &&
+    !isInside(folder, root) &&
+    ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },

@@ -61,16 +61,13 @@ function refuseUnknownFields(core: Core, name: string): void {
   const { providers = {} } = core.options.settings;
   const known = [...allProviders(core).keys()];
   const misspelt = Object.keys(providers).find((other) => !known.includes(other) && nearest(other, known) === name);
+  const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
   if (misspelt !== undefined)
-    throw usage(
-      `Cannot use provider '${name}': the settings describe '${short(misspelt)}', which nobody has. Correct its name, or say what it is "like".`,
-    );
+    throw refuse(`the settings describe '${short(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
   const fields = Object.keys(ENDPOINT.properties);
   const strange = Object.keys(providers[name] ?? {}).find((field) => field !== "kept" && !fields.includes(field));
-  if (strange !== undefined)
-    throw usage(
-      `Cannot use provider '${name}': in its settings ${unknown("field", short(strange), fields)} Correct it, so that nothing goes elsewhere.`,
-    );
+  if (strange === undefined) return;
+  throw refuse(`in its settings ${unknown("field", short(strange), fields)} Correct it, so that nothing goes elsewhere.`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {

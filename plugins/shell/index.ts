@@ -311,7 +311,7 @@ async function run(
     throw new Error(
       `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
     );
-  const { cleanEnv, neededEnv, runJob } = await import("./exec.ts");
+  const { runJob } = await import("./exec.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;
   if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
@@ -319,10 +319,7 @@ async function run(
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
   const net = strict ? "none" : netOf(ctx, hosts);
   const given = ownVariables(ctx);
-  const mayHave = (variable: string) =>
-    Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
-  const isUnasked = strict || argv !== undefined;
-  const variables = (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
+  const variables = await variablesFor(strict || argv !== undefined, given, ctx);
   const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
@@ -379,6 +376,13 @@ async function run(
     const others = lack && "hosts" in lack ? lack.hosts.filter((host) => net === "none" || !net.includes(host)) : [];
     return others.length ? offerAgain({ hosts: others }, call, ctx, own.offers, "sandbox") : "";
   }
+}
+
+/** Of the person's variables, those that a command gets. */
+async function variablesFor(isUnasked: boolean, given: Record<string, string>, { permissions }: Ctx) {
+  const { cleanEnv, neededEnv } = await import("./secrets.ts");
+  const mayHave = (name: string) => Object.hasOwn(given, name) || permissions.judge("env", name).verdict === "allow";
+  return (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
 }
 
 type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };

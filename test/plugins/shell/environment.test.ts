@@ -1,7 +1,7 @@
 // The environment of commands that nobody was asked about: what programs need, and nothing that somebody may keep secret.
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
-import { neededEnv } from "../../../plugins/shell/exec.ts";
+import { neededEnv } from "../../../plugins/shell/secrets.ts";
 import { harness } from "../../support/script.ts";
 
 // biome-ignore format: a table

@@ -39,6 +39,19 @@ export function behindDot(file: string): { home: string; name: string } | undefi
   return names.find(({ name }) => /^\.|^Library(\/|$)/i.test(name));
 }
 
+/** Git takes any folder with these in it for a repository, whatever its name, and obeys its settings. */
+const OF_REPOSITORY = ["HEAD", "objects", "refs"];
+const OBEYED = /^(HEAD|objects|refs|config|hooks|commondir)$/;
+/** Whether a path is the settings or a hook of such a folder, or the last thing that it lacks to be one. */
+function makesRepository(file: string): boolean {
+  const parts = file.split("/");
+  const at = parts.findLastIndex((part) => OBEYED.test(part));
+  if (at < 1) return false;
+  const folder = parts.slice(0, at).join("/");
+  const there = tryTo(() => fs.readdirSync(folder)) ?? [];
+  return OF_REPOSITORY.every((name) => name === parts[at] || there.includes(name));
+}
+
 /** What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other agents' programs. */
 const RUN_BY_THEMSELVES = new RegExp(`(^|/)(${runs.anywhere.join("|")})`);
 /** The same in a home, by the name in it. */
@@ -48,6 +61,7 @@ const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
 export function runsByItself(file: string): boolean {
   const plain = folded(file);
+  if (makesRepository(file)) return true;
   if (RUN_BY_THEMSELVES.test(plain) || RUNS_IN_SYSTEM.test(plain)) return true;
   const name = behindDot(file)?.name;
   return name !== undefined && RUNS_AT_HOME.test(folded(name));

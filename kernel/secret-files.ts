@@ -25,10 +25,13 @@ export function holdsSecret(file: string): boolean {
   if (namesSecret(name)) return true;
   // To Windows `x.pem:stream` is a part of x.pem, and to git `HEAD:.env` is a file.
   if (name.includes(":") && name.split(":").some(namesSecret)) return true;
-  if (/(^|\/)\.?secrets\//.test(whole) && !ORDINARY.test(name) && !PUBLIC.test(name)) return true; // a folder of them, but not of code
+  if (IN_SECRETS.test(whole) && !ORDINARY.test(name) && !PUBLIC.test(name)) return true;
   const place = `/${whole}/`.replace(/\/{2,}/g, "/");
   return (/\/\.|\.git\/|\/library\//.test(place) && PLACE.test(place)) || SYSTEM_PLACE.test(place);
 }
+
+/** In a folder of secrets, which is none of code. */
+const IN_SECRETS = /(?<!(^|\/)(src|lib|libs|tests?|app|internal|pkg|cmd|packages|modules|components|docs)\/)(?<=^|\/)\.?secrets\//;
 
 /** A copy is as secret as the original. */
 function namesSecret(name: string): boolean {

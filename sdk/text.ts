@@ -4,6 +4,7 @@ import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
+export { runsByItself } from "../kernel/places.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export {
   byName,

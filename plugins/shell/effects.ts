@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural, repositoryTop } from "zz/text";
+import { plural, repositoryTop, runsByItself } from "zz/text";
 import { visible } from "./names.ts";
 import type { View } from "./view.ts";
 
@@ -101,11 +101,13 @@ async function grouped(ctx: Ctx, changes: Change[]): Promise<{ shown: Change[]; 
   const replaced = new Set(changes.filter(becomesFolder).map(({ name }) => name));
   const groupOf = (one: Change): [group: string, why: string] | undefined => {
     const unread = ignored(one);
-    if (unread) return unread;
+    if (unread && !mayRunLater(one)) return unread; // what may run later is shown whole, wherever it lies
     if (!isUtf8(one.name)) return [utf8(parentsOf(one.name).find((at) => !isUtf8(at)) ?? one.name), NOT_UTF8];
     const large = [...parentsOf(one.name), one.name].find((at) => replaced.has(at));
     return large !== undefined || isLarge(one) ? [utf8(large ?? one.name), LARGE] : undefined;
   };
+  const mayRunLater = ({ name, after }: Change) =>
+    after !== undefined && !after.isDirectory() && !inModules(name) && runsByItself(path.join(ctx.root, utf8(name)));
   const known = new Map(changes.map((one) => [one, groupOf(one)]));
   const needed = new Set<string>(); // folders above what is shown, made or removed with it
   const around = new Set<string>(); // folders above what is shown in one line
@@ -191,6 +193,7 @@ function isSame(root: string, upper: string, name: string, before: fs.Stats | un
   return fs.readFileSync(one).equals(readLocked(two, after.mode));
 }
 
+const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
 /** Compares every entry of the upper folder with the project. */
@@ -238,8 +241,17 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
     const wasFolder = before?.isDirectory() === true;
     if (wasFolder) oldFolders.push(name);
     const isUsual = !before && (after.mode & 0o7777) === (0o777 & ~process.umask());
+    if (isRepository(name, wasFolder)) return void leave("git would obey it as a repository. Run it with direct: true");
     if (!wasFolder || (before!.mode & 0o7777) !== (after.mode & 0o7777)) changes.push({ name, before, after, isUsual });
     walk(name, wasFolder);
+  }
+
+  /** Whether the command made a folder that git takes for a repository: with what stands in the project, it has all that one needs. */
+  function isRepository(name: string, wasFolder: boolean): boolean {
+    const made = namesIn(place(view.upper, name));
+    const there = wasFolder ? namesIn(place(root, name)) : [];
+    const isNew = OF_REPOSITORY.some((one) => made.includes(one) && !there.includes(one));
+    return isNew && OF_REPOSITORY.every((one) => made.includes(one) || there.includes(one));
   }
 
   /** Whether a file is removed. What undo could not restore stays, and so do the folders that it is in. */

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, repositoryTop } from "zz/text";
+import { isInside, repositoryTop, runsByItself } from "zz/text";
 import { direntsOf, isFolder } from "./paths.ts";
 
 /** Files of a project that programs obey as soon as a person opens the folder, changes into it, or starts a tool. */
@@ -163,6 +163,7 @@ export function askGit({ programs, program }: GitProgram, args: string[], input?
 export interface Found {
   folders: string[]; // git folders: each has a configuration
   gitPointers: string[]; // files and links named .git that lead to a git folder
+  startFiles: string[]; // what programs obey or run by themselves, outside of git folders
   hardLinked: string[]; // files that also have a name outside of the project
   endpoints: string[]; // sockets and FIFOs
   isIncomplete: boolean; // there was too much to look at everything
@@ -173,7 +174,14 @@ const MAX_FILES = 20_000; // checked for hard links
 
 /** Searches a project, nearest folders first, without installed packages, in which a person does not work. */
 export function search(root: string, links = true): Found {
-  const found: Found = { folders: [], gitPointers: [], hardLinked: [], endpoints: [], isIncomplete: false };
+  const found: Found = {
+    folders: [],
+    gitPointers: [],
+    startFiles: [],
+    hardLinked: [],
+    endpoints: [],
+    isIncomplete: false,
+  };
   const queue = [root];
   let files = 0;
   const named = new Map<string, { at: string[]; links: number }>();
@@ -191,7 +199,8 @@ export function search(root: string, links = true): Found {
         else found.gitPointers.push(at);
       } else if (entry.isDirectory()) {
         if (entry.name !== "node_modules") queue.push(at);
-      } else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
+      } else if (queue[i] !== root && runsByItself(at)) found.startFiles.push(at);
+      else if (entry.isSocket() || entry.isFIFO()) found.endpoints.push(at);
       else if (links && entry.isFile() && files++ < MAX_FILES) count(at);
     }
   }

@@ -69,6 +69,8 @@ export function watcher(
       const foldersNow = [...known.folders, ...now.folders];
       for (const at of now.gitPointers.filter((one) => !known.gitPointers.includes(one)))
         notes.push(...withAccess(at, () => (pointsInto(at, foldersNow) ? [] : [at].filter(remove).map(removalNote))));
+      for (const at of now.startFiles.filter((one) => !known.startFiles.includes(one)))
+        notes.push(...withAccess(at, () => [at].filter(remove).map(removalNote)));
       const discarded = before.guard.copies.filter(({ at, from }) => !same(snapshot(at), snapshot(from)));
       for (const { from } of before.guard.copies) fs.rmSync(from, { recursive: true, force: true });
       return [
@@ -85,6 +87,7 @@ function searchAll(roots: string[], links = true): Found {
   return {
     folders: [...new Set([...outer, ...all.flatMap((one) => one.folders)])],
     gitPointers: all.flatMap((one) => one.gitPointers),
+    startFiles: all.flatMap((one) => one.startFiles),
     hardLinked: all.flatMap((one) => one.hardLinked),
     endpoints: all.flatMap((one) => one.endpoints),
     isIncomplete: all.some((one) => one.isIncomplete),
@@ -125,7 +128,7 @@ const restoreNote = (at: string): string =>
 
 function pathsToWatch(found: Found, { all, hooks }: Places): string[] {
   const git = found.folders.flatMap((folder) => IN_GIT.map((name) => path.join(folder, name)));
-  return [...new Set([...git, ...found.gitPointers, ...all])].filter((at) => at !== hooks);
+  return [...new Set([...git, ...found.gitPointers, ...found.startFiles, ...all])].filter((at) => at !== hooks);
 }
 
 // ── snapshots ──────────────────────────────────────────────────────────────────────────────────────────

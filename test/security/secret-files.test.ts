@@ -75,7 +75,7 @@ const ORDINARY = [
     "fullchain.pem",
   ],
   ...["debian-archive-keyring.gpg", "docs/release.asc", "server.crt", "tokens.json", "package.json", "config.json"],
-  ...[".git/HEAD", ".git/hooks/pre-commit", ".gitconfig", ".gitignore", ".github/workflows/ci.yml", ".yarnrc.yml"],
+  ...[".git/HEAD", ".git/hooks/pre-commit", ".gitconfig", ".gitignore", ".github/workflows/ci.yml"],
   ...["keyboard.ts", "monkey.js", "lib/rsa", "crypto_rsa.c", "README.md", "Makefile", "history.ts", "cookies.ts"],
   ...[".gemini/settings.json", ".vscode/settings.json", ".bashrc", "docker-compose.yml", "a.envelope", ".environ"],
   ...["", ".", "..", "/", "src/"],

@@ -1,0 +1,118 @@
+// What may run later, by itself: one list for commands on a copy, commands in the project, write tools and --allow-write. Wherever such a file
+// lies, it is shown whole or refused.
+import { equal, match, ok } from "node:assert/strict";
+import fs from "node:fs";
+import { join } from "node:path";
+import { describe } from "node:test";
+import { runsByItself } from "../../kernel/places.ts";
+import { needs } from "../support/needs.ts";
+import { shell } from "../support/repository.ts";
+import { harness } from "../support/script.ts";
+import { viewTest } from "../support/view.ts";
+
+const FILES = [
+  ...[
+    ".husky/pre-commit",
+    ".vscode/tasks.json",
+    ".vscode/settings.json",
+    ".claude/settings.json",
+    ".mcp.json",
+    ".vimrc",
+    ".envrc",
+  ],
+  ...[
+    "pkg/.vscode/tasks.json",
+    "pkg/.claude/settings.json",
+    "pkg/.mcp.json",
+    "pkg/app/.zz/plugins/x.ts",
+    "pkg/.cursor/mcp.json",
+  ],
+  ...[
+    "deep/er/.devcontainer/devcontainer.json",
+    "pkg/.idea/runConfigurations/x.xml",
+    "pkg/mise.toml",
+    "pkg/.envrc",
+    "a/.helix/config.toml",
+  ],
+];
+const test = needs("bwrap", "git");
+const IGNORE = ".husky/\n.vscode/\n.claude/\n.mcp.json\n.vimrc\n.envrc\npkg/\ndeep/\na/\nsub/\n";
+const MARK = "echo planted";
+
+for (const file of [...FILES, "sub.git/config", ".git/hooks/pre-commit"])
+  test(`${file} is on the list`, () => ok(runsByItself(join("/project", file))));
+
+const script = (names: string[]) =>
+  names.map((name) => `mkdir -p "$(dirname ${name})"; echo '${MARK}' > ${name}; chmod 755 ${name}`).join("\n");
+
+describe("git-ignored files that may run later", () => {
+  viewTest("are shown whole when a command made them on a copy", async () => {
+    const zz = await harness({ own: true, answer: "no", files: { ".gitignore": IGNORE, "x.sh": script(FILES) } });
+    await using _ = zz;
+    shell(zz.root, "git init -q; git add -A");
+    await zz.call("run_command", { command: "sh x.sh" });
+    const asked = zz.questions.join("\n");
+    for (const name of FILES) ok(asked.includes(`create ${name} · `), `${name}\n${asked}`);
+    equal(asked.match(new RegExp(`\\+ ${MARK}$`, "gm"))?.length, FILES.length);
+    for (const name of FILES) ok(!fs.existsSync(join(zz.root, name)), name);
+  });
+
+  test("are taken away again when a command in the project made them", async () => {
+    await using zz = await harness({
+      own: true,
+      answer: "nobody",
+      allow: { run: true, write: true },
+      files: { "x.sh": script(FILES) },
+    });
+    shell(zz.root, "git init -q");
+    const { text } = await zz.call("run_command", { command: "sh x.sh 2>/dev/null; true", direct: true });
+    for (const name of FILES) {
+      const at = join(zz.root, name);
+      ok(!fs.existsSync(at) || !fs.readFileSync(at, "utf8").includes(MARK), `${name}\n${text}`);
+    }
+  });
+
+  test("are not written under --allow-write", async () => {
+    await using zz = await harness({ own: true, answer: "nobody", allow: { write: ["."] } });
+    for (const path of FILES) {
+      const { refused } = await zz.call("write_file", { path, content: MARK });
+      equal(refused, true, path);
+    }
+  });
+});
+
+describe("a new repository under any name, whose settings git would obey", () => {
+  const PARTS = {
+    HEAD: "ref: refs/heads/main\n",
+    config: '[core]\n\tfsmonitor = "echo planted"\n',
+    "objects/x": "",
+    "refs/x": "",
+  };
+  const orders = [
+    Object.keys(PARTS),
+    Object.keys(PARTS).toReversed(),
+    ["config", "objects/x", "HEAD", "refs/x"],
+  ] as (keyof typeof PARTS)[][];
+
+  for (const order of orders)
+    test(`is not completed by write_file: ${order.join(", ")}`, async () => {
+      await using zz = await harness({ own: true, answer: "nobody", allow: { write: ["."] } });
+      let refused = 0;
+      for (const name of order)
+        refused += Number((await zz.call("write_file", { path: `sub/${name}`, content: PARTS[name] })).refused ?? 0);
+      ok(refused > 0);
+      const there = ["HEAD", "objects", "refs"].filter((name) => fs.existsSync(join(zz.root, "sub", name)));
+      ok(there.length < 3, there.join());
+    });
+
+  viewTest("is left out of what a command made on a copy", async () => {
+    const make = Object.entries(PARTS).map(
+      ([name, text]) => `mkdir -p "$(dirname sub/${name})"; printf '%s' '${text}' > sub/${name}`,
+    );
+    await using zz = await harness({ own: true, answer: "yes", files: { "x.sh": make.join("\n") } });
+    shell(zz.root, "git init -q");
+    const { text } = await zz.call("run_command", { command: "sh x.sh" });
+    match(text, /'sub' was left out: git would obey it as a repository/);
+    equal(fs.existsSync(join(zz.root, "sub")), false);
+  });
+});

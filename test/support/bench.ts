@@ -1,7 +1,7 @@
 // `npm run bench`: measures, and says how it was when the baseline was taken. It fails nothing. What is measured stands in test/bench/*.ts.
 //
 //   npm run bench                 all figures
-//   npm run bench NAME...         those whose names contain one of these
+//   npm run bench NAME...         the one of that name, or those whose names contain it
 //   npm run bench -- --keep       makes what was measured the baseline
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -62,10 +62,11 @@ async function measureAll(): Promise<void> {
     options: { keep: { type: "boolean" } },
     allowPositionals: true,
   });
-  const figures = (await allFigures()).filter(({ name }) => !names.length || names.some((part) => name.includes(part)));
+  const figures = chosen(await allFigures(), names);
   const baseline = readBaseline();
   const results: Results = { machine: machine(), date: new Date().toISOString().slice(0, 10), figures: {} };
-  if (baseline) console.log(`The baseline is of ${baseline.date}, on ${baseline.machine}.`);
+  if (baseline) console.log(`The baseline is of ${baseline.date}, on ${baseline.machine}.\n`);
+  console.log(columns("figure", "now", "unit", "baseline", "verdict", "what it measures"));
   for (const figure of figures) {
     const samples = await samplesOf(figure.name);
     if (typeof samples === "string") console.log(`${figure.name}: not measured. ${samples}`);
@@ -76,6 +77,13 @@ async function measureAll(): Promise<void> {
   write(LATEST, results);
   if (flags.keep)
     write(BASELINE, { ...results, figures: { ...(names.length && baseline?.figures), ...results.figures } });
+}
+
+/** All; or of each word the one of that name, or those whose names contain it. */
+function chosen(figures: Figure[], words: string[]): Figure[] {
+  const names = figures.map(({ name }) => name);
+  const fits = (name: string, word: string) => (names.includes(word) ? name === word : name.includes(word));
+  return figures.filter(({ name }) => !words.length || words.some((word) => fits(name, word)));
 }
 
 /** In a process of its own, with a folder for temporary files that is removed afterwards. */
@@ -125,8 +133,11 @@ function keptOf(samples: number[]): Kept {
 
 function row({ name, what, unit }: Figure, now: Kept, before: Kept | undefined): string {
   const was = before ? `${before.median} ± ${Math.round(100 * before.tolerance)} %` : "";
-  const figure = `${name.padEnd(40)} ${String(now.median).padStart(8)} ${unit.padEnd(6)} ${was.padEnd(16)}`;
-  return `${figure} ${verdict(unit, now, before).padEnd(10)} ${what}`;
+  return columns(name, String(now.median), unit, was, verdict(unit, now, before), what);
+}
+
+function columns(name: string, now: string, unit: string, was: string, verdict: string, what: string): string {
+  return `${name.padEnd(36)} ${now.padStart(7)} ${unit.padEnd(6)} ${was.padEnd(16)} ${verdict.padEnd(10)} ${what}`;
 }
 
 function verdict(unit: Figure["unit"], now: Kept, before: Kept | undefined): string {
@@ -146,7 +157,10 @@ function readBaseline(): Results | undefined {
   }
 }
 
-const write = (file: string, results: Results) => writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+function write(file: string, results: Results): void {
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+}
 
-const machine = () =>
-  `${cpus()[0]?.model ?? process.arch}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}`;
+function machine(): string {
+  return `${cpus()[0]?.model ?? process.arch}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}`;
+}

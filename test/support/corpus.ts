@@ -10,6 +10,7 @@ export const TYPESCRIPT = ["zod/src", "openai/src"];
 export const JAVASCRIPT = ["@mixmark-io/domino/lib", "pngjs/lib"];
 
 const CODE = /(?<!\.d)\.[cm]?[jt]sx?$/;
+const TESTS = /(^|\/)(tests?|benchmarks)\//;
 
 /** Copies these packages' code below `root`. */
 export function copyCode(packages: string[], root: string): void {
@@ -27,5 +28,5 @@ export function copyProject(packages: string[], root: string): void {
 
 export const codeIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => CODE.test(name))
+    .filter((name) => CODE.test(name) && !TESTS.test(name))
     .sort();

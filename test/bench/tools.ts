@@ -55,8 +55,8 @@ export const figures: Figure[] = [
   },
   {
     name: "command in a large project",
-    what: "What a command takes more in a project of 30,000 files than in one of 100.",
-    unit: "ms",
+    what: "A command on a copy of a project of 30,000 files, beside one of 100.",
+    unit: "times",
     runs: 11,
     async prepare(bench) {
       const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
@@ -64,7 +64,7 @@ export const figures: Figure[] = [
       let count = 0;
       const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
       for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
-      return async () => (await run(large)) - (await run(small));
+      return async () => (await run(large)) / (await run(small));
     },
   },
   {

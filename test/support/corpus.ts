@@ -4,7 +4,7 @@ import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./run.ts";
 
-/** 785 files of TypeScript. */
+/** 579 files of TypeScript. */
 export const TYPESCRIPT = ["zod/src", "openai/src"];
 /** CommonJS, with classes that are made by hand. */
 export const JAVASCRIPT = ["@mixmark-io/domino/lib", "pngjs/lib"];

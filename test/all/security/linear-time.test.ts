@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { ENTRIES } from "../../support/linear-time.ts";
 import { ROOT } from "../../support/run.ts";
 
-const SIZE = "6000"; // characters; what takes their third power hangs
+const SIZE = "4000"; // characters; what takes their third power hangs
 const HANGS_MS = 150_000; // for one text
 const IN_ONE_PROCESS = 10;
 
@@ -29,7 +29,7 @@ async function hung(entries: string[]): Promise<string[]> {
 const names = Object.keys(ENTRIES);
 for (let i = 0; i < names.length; i += IN_ONE_PROCESS) {
   const some = names.slice(i, i + IN_ONE_PROCESS);
-  test(`whatever the text, these come to an end: ${some.join(", ")}`, { timeout: 0 }, async () => {
+  test(`whatever the text, these come to an end: ${some.join(", ")}`, { timeout: 1_800_000 }, async () => {
     deepEqual(await hung(some), []);
   });
 }

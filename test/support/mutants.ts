@@ -62,29 +62,28 @@ function shown({ file, line, kind, was, becomes }: Mutant): string {
 
 async function runAll(): Promise<void> {
   const copies = Array.from({ length: AT_ONCE }, () => copyOf(ROOT));
-  try {
-    const all = await coverage(ROOT, coverageOf, testFiles(), copies);
-    for (const [test, { passes }] of all)
-      if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
-    const before = readResults();
-    const results = new Map<Mutant, Result>();
-    const left = [...mutants];
-    await Promise.all(
-      copies.map(async (copy) => {
-        for (let mutant = left.shift(); mutant; mutant = left.shift()) {
-          const result = await resultOf(mutant, copy, all, before[keyOf(mutant)]?.by);
-          results.set(mutant, result);
-          console.log(`${result.verdict.padEnd(11)} ${shown(mutant)}${result.by ? ` (${result.by})` : ""}`);
-        }
-      }),
-    );
-    mkdirSync(KEPT, { recursive: true });
-    const now = Object.fromEntries([...results].map(([mutant, result]) => [keyOf(mutant), result]));
-    writeFileSync(resultsFile, JSON.stringify({ ...before, ...now }, null, 1));
-    tell(results);
-  } finally {
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+  process.on("exit", () => {
     for (const copy of copies) copy.remove();
-  }
+  });
+  const all = await coverage(ROOT, coverageOf, testFiles(), copies);
+  for (const [test, { passes }] of all) if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
+  const before = readResults();
+  const results = new Map<Mutant, Result>();
+  const left = [...mutants];
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let mutant = left.shift(); mutant; mutant = left.shift()) {
+        const result = await resultOf(mutant, copy, all, before[keyOf(mutant)]?.by);
+        results.set(mutant, result);
+        console.log(`${result.verdict.padEnd(11)} ${shown(mutant)}${result.by ? ` (${result.by})` : ""}`);
+      }
+    }),
+  );
+  mkdirSync(KEPT, { recursive: true });
+  const now = Object.fromEntries([...results].map(([mutant, result]) => [keyOf(mutant), result]));
+  writeFileSync(resultsFile, JSON.stringify({ ...before, ...now }, null, 1));
+  tell(results);
 }
 
 function testFiles(): string[] {
@@ -120,10 +119,12 @@ async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>, l
     let spent = 0;
     for (const [i, { test, ms }] of nearest.entries()) {
       if (spent + ms > 1_000 * Number(flags.within)) return { verdict: "survived", left: nearest.length - i };
-      const run = await copy.run(test, { limitMs: Math.max(HANGS_MS, 3 * ms) });
+      const how = { limitMs: Math.max(HANGS_MS, 3 * ms) };
+      const run = await copy.run(test, how);
       spent += run.ms;
+      // A second time, since a test may fail by chance.
       const fails =
-        run.outcome === "stuck" || (run.outcome === "failed" && (await copy.run(test)).outcome !== "passed");
+        run.outcome === "stuck" || (run.outcome === "failed" && (await copy.run(test, how)).outcome !== "passed");
       if (fails) return { verdict: "killed", by: test };
     }
     return { verdict: "survived" };

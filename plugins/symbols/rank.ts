@@ -22,9 +22,3 @@ export const rank = (sources: Source[], others: Other[], request: MapRequest): s
 
 export const rankFrom = (survey: Survey, request: MapRequest): string[] =>
   orderOf(survey, request).docs.map((doc) => survey.docs[doc]!.path);
-
-/** The map with all files in a given order: the benchmark compares with it. */
-export function mapInOrder(survey: Survey, request: MapRequest, paths: string[]): RepoMap {
-  const places = new Map(survey.docs.map(({ path }, doc) => [path, doc]));
-  return pack(survey, { docs: paths.map((path) => places.get(path)!), why: () => [] }, request);
-}

@@ -1,26 +1,7 @@
-// How slow this machine is just now, so that a limit in ms becomes a ratio: noisy machines differ by a factor of three.
-import { equal } from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+// What programs take: time, CPU, memory. For `npm run bench`; no test looks at it.
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tryTo } from "../../kernel/text.ts";
-
-const QUIET_START_MS = 25; // of `node -e 0`, if nothing else runs
-
-/** How long `node -e 0` takes, in ms. */
-export function nodeStart(): number {
-  const started = performance.now();
-  spawnSync(process.execPath, ["-e", "0"]);
-  return performance.now() - started;
-}
-
-/** The factor, at least 1, for a limit that holds on a quiet machine. starts: taken in turn with what is measured, or just now. */
-export const slowness = (starts: readonly number[] = Array.from({ length: 7 }, nodeStart)): number =>
-  Math.max(1, median(starts) / QUIET_START_MS);
-
-/** The one a quarter from below: other work on the machine only ever adds to a time, so that this one has the least of it. */
-export const undisturbed = (all: readonly number[]): number =>
-  all.toSorted((a, b) => a - b)[Math.floor(all.length / 4)]!;
 
 /** CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other programs add nothing to it. */
 export function cpuOfChildren(): number {
@@ -31,17 +12,50 @@ export function cpuOfChildren(): number {
 /** The one in the middle. */
 export const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!;
 
-/** How long a program takes, and how much memory at most, where that can be read; in MB. */
-export async function runs(cwd: string, env: NodeJS.ProcessEnv, command: string, args: readonly string[]) {
+/** How long it takes, in ms. */
+export async function timed(act: () => unknown): Promise<number> {
   const started = performance.now();
-  const child = spawn(command, args, { cwd, env, stdio: "ignore" });
-  let peak = 0;
-  const watch = setInterval(() => {
-    const status = tryTo(() => readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? "";
-    peak = Math.max(peak, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
-  }, 5);
-  const [code] = await once(child, "exit");
-  clearInterval(watch);
-  equal(code, 0);
-  return { ms: performance.now() - started, peak };
+  await act();
+  return performance.now() - started;
+}
+
+/** How much CPU time of this process it takes, in ms: other programs on the machine do not count. */
+export async function worked(act: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+export interface Took {
+  ms: number;
+  /** The most memory that it had, in MB. */
+  peak: number;
+  stdout: string;
+}
+/** What a program takes. It may not fail. */
+export function took(
+  command: string,
+  args: readonly string[],
+  { cwd, env = process.env }: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<Took> {
+  const started = performance.now();
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr, peak] = ["", "", 0];
+  child.stdout.setEncoding("utf8").on("data", (text) => (stdout += text));
+  child.stderr.setEncoding("utf8").on("data", (text) => (stderr += text));
+  const watch = setInterval(() => (peak = Math.max(peak, peakOf(child.pid!))), 2);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => {
+      clearInterval(watch);
+      if (code === 0) resolve({ ms: performance.now() - started, peak, stdout });
+      else reject(new Error(`'${command}' ended with ${code}. ${stderr.slice(-500)}`));
+    });
+  });
+}
+
+function peakOf(pid: number): number {
+  const status = tryTo(() => readFileSync(`/proc/${pid}/status`, "utf8")) ?? ""; // it may have ended
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }

@@ -71,7 +71,7 @@ function worldAt(root: string): World {
 }
 
 /** Runs that many lives; throws at the first that differs from the model. */
-export async function livesHold(runs: number, seed?: number): Promise<{ undone: number; refused: number }> {
+export async function livesHold(runs: number): Promise<{ undone: number; refused: number }> {
   const { home, cwd } = place();
   const core = await createZz({ home, root: cwd, allow: { write: true, read: true } });
   const root = core.options.root;
@@ -91,7 +91,7 @@ export async function livesHold(runs: number, seed?: number): Promise<{ undone: 
         if (chat.id) fs.rmSync(join(home, "sessions", `${chat.id}.jsonl`));
       }
     }),
-    { numRuns: runs, ...(seed !== undefined && { seed }) },
+    { numRuns: runs },
   );
   return counts;
 

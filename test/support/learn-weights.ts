@@ -1,5 +1,5 @@
 // Learns the weights of plugins/symbols/rank/weights.ts: a conditional logit, by which the files that a commit changed are
-// chosen among all files of code. Not a test:  node test/slow/symbols-learn.ts   Each set is also judged by the weights
+// chosen among all files of code. Not a test:  node test/support/learn-weights.ts   Each set is also judged by the weights
 // that the other sets alone give.
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -14,8 +14,8 @@ import { openProject } from "../../plugins/symbols/project.ts";
 import { signalsOf } from "../../plugins/symbols/rank/signals.ts";
 import { SIGNALS, type Signal, WEIGHTS } from "../../plugins/symbols/rank/weights.ts";
 import { createZz } from "../../zz.ts";
-import { corporaFolder, unpackCorpora } from "../support/corpora.ts";
-import { ROOT } from "../support/run.ts";
+import { corporaFolder, unpackCorpora } from "./corpora.ts";
+import { ROOT } from "./run.ts";
 
 const SMALLEST = 0.001; // how strongly weights are drawn towards nothing
 const STEPS = 200;

@@ -1,11 +1,12 @@
 // What scan() lists of real code, held against what TypeScript's binder knows of it, in both directions.
 import { deepEqual, ok } from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ts } from "ts-morph";
-import { scan } from "../../plugins/symbols/scan.ts";
-import { corpus, TYPESCRIPT } from "../support/corpus.ts";
+import { scan } from "../../../../plugins/symbols/scan.ts";
+import { codeIn, JAVASCRIPT, TYPESCRIPT } from "../../../support/corpus.ts";
+import { ROOT } from "../../../support/run.ts";
 
 const K = ts.SyntaxKind;
 type Bound = ts.Node & { symbol?: ts.Symbol; name?: ts.Node };
@@ -185,25 +186,16 @@ function startOf(node: ts.Node, file: ts.SourceFile): number {
   return decorator.end + between[0].length;
 }
 
-const SHORT = ["rxjs@7.8.2", "zod@4.6.7"];
-const LONG = [...SHORT, "effect@4.1.0", "openai@7.55.0", "viem@2.57.20"];
-const JAVASCRIPT = [".js", ".mjs", ".cjs"];
-
-for (const [name, kinds] of [
-  ...(process.env.ZZ_SHORT ? SHORT : LONG).map((name) => [name, TYPESCRIPT] as const),
-  ...(process.env.ZZ_SHORT ? [] : [["graphql@17.1.0", JAVASCRIPT] as const, ["three@0.187.0", JAVASCRIPT] as const]),
-])
-  test(`scan() lists what the compiler knows of ${name}, ${kinds.join(" ")}`, { timeout: 600_000 }, (t) => {
-    const folder = corpus([name], [...kinds]);
-    let [files, expected, found] = [0, 0, 0];
+for (const name of [...TYPESCRIPT, ...JAVASCRIPT])
+  test(`scan() lists what the compiler knows of ${name}`, () => {
+    const folder = join(ROOT, "node_modules", name);
+    let [expected, found] = [0, 0];
     const [missed, wrong]: [string[], string[]] = [[], []];
-    for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }).sort()) {
-      if (!kinds.some((kind) => file.endsWith(kind))) continue;
+    for (const file of codeIn(folder)) {
       const text = readFileSync(join(folder, file), "utf8");
       const { symbols, unread, parseError = "" } = scan(file, text);
       ok(!/^(?:cannot|nested)/.test(parseError), `${file}: ${parseError}`);
       if (unread) continue;
-      files++;
       const left = Map.groupBy(known(file, text), (row) => row);
       expected += [...left.values()].flat().length;
       for (const row of symbols.map(({ name, kind, line }) => `${name} ${kind} ${line}`))
@@ -211,10 +203,7 @@ for (const [name, kinds] of [
         else wrong.push(`${file}: ${row}`);
       for (const rows of left.values()) for (const row of rows) missed.push(`${file}: ${row}`);
     }
-    t.diagnostic(
-      `${files} files: ${found} of ${expected} found (${((100 * found) / expected).toFixed(2)} %), ${wrong.length} false`,
-    );
     deepEqual(wrong.slice(0, 20), []);
     ok(found >= 0.995 * expected, missed.slice(0, 20).join("\n"));
-    ok(expected > 500);
+    ok(expected > 100, `${expected}`);
   });

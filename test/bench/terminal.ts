@@ -1,0 +1,143 @@
+// What a terminal costs: Markdown, long answers, keys, pastes.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
+import { theme } from "../../plugins/terminal/theme.ts";
+import type { Bench, Figure, Measure } from "../support/bench.ts";
+import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
+import { timed, worked } from "../support/machine.ts";
+import { ESC, repl } from "../support/repl.ts";
+import { place, ROOT } from "../support/run.ts";
+import { KEY, type Terminal } from "../support/terminal.ts";
+import { fiveLines } from "./start.ts";
+
+const DROP_LINE = "\x15"; // Ctrl+U
+const SIZE = 1_000_000;
+const PROSE = `## Heading of a part
+
+Some **bold words** and *emphasis* with \`code\` and a [link](https://a.example/b) in a paragraph of words &amp; more that
+goes on over several lines of the source, as it does here and there, until it ends.
+
+- the first **item** of a list that is long enough to be wrapped at eighty columns, with \`code\` and a last word
+- second
+  - nested _one_
+
+`;
+const TABLE = "| Name | Meaning |\n|---|--:|\n| `a` | words that make it **wide** enough to be wrapped |\n\n";
+const code = () => readFileSync(join(ROOT, "zz.ts"), "utf8");
+const repeated = (piece: string) => piece.repeat(Math.ceil(SIZE / piece.length));
+
+const MARKDOWN: Record<string, () => string> = {
+  prose: () => repeated(PROSE),
+  "one block of code": () => `\`\`\`ts\n${repeated(code())}\n\`\`\``,
+  "tables and code": () => repeated(`${TABLE}\`\`\`ts\n${code().slice(0, 850)}\n\`\`\`\n\nwords\n\n`),
+  "one table": () => `| a | b **c** |\n|---|---|\n${repeated("| some words here | `x` and more words |\n")}`,
+};
+
+export const figures: Figure[] = [
+  ...Object.entries(MARKDOWN).map(
+    ([kind, make]): Figure => ({
+      name: `Markdown: ${kind}`,
+      what: "1 MB of it is rendered.",
+      unit: "ms",
+      async prepare() {
+        const [markdown, dark] = [make(), theme("dark")];
+        return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark }));
+      },
+    }),
+  ),
+  {
+    name: "long answer",
+    what: "From the first byte of an answer of 1 MB to its last word in the terminal.",
+    unit: "ms",
+    prepare: longAnswer,
+  },
+  {
+    name: "key",
+    what: "From a key to its echo, with 10,000 entries of history.",
+    unit: "ms",
+    runs: 40,
+    async prepare(bench) {
+      const where = place();
+      mkdirSync(where.home, { recursive: true });
+      const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
+      writeFileSync(join(where.home, "history"), Array.from({ length: 10_000 }, (_, i) => entry(i)).join(""));
+      const term = await repl(bench as TestContext, { where, process: true });
+      let typed = 0;
+      return () => {
+        const before = term.raw().length;
+        const echoed = when(term, () => term.raw().length > before);
+        return timed(() => {
+          term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
+          return echoed;
+        });
+      };
+    },
+  },
+  {
+    name: "paste",
+    what: "A paste of 10,000 lines is accepted.",
+    unit: "ms",
+    async prepare(bench) {
+      const term = await repl(bench as TestContext, { cols: 200, process: true });
+      const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
+      let pastes = 0;
+      return async () => {
+        const ms = await timed(() => {
+          term.type(`${ESC}[200~${text}${ESC}[201~`);
+          return term.sees(`[paste ${++pastes}: 10000 lines]`);
+        });
+        term.type(DROP_LINE);
+        return ms;
+      };
+    },
+  },
+  {
+    name: "saved plugin",
+    what: "From saving a plugin to the note that it is loaded.",
+    unit: "ms",
+    async prepare(bench) {
+      const where = place();
+      const folder = join(where.home, "plugins");
+      mkdirSync(folder, { recursive: true });
+      const term = await repl(bench as TestContext, { where, cols: 120, rows: 50, process: true });
+      let saved = 0;
+      return async () => {
+        const name = `lamp${saved++}`;
+        const ms = await timed(() => {
+          writeFileSync(join(folder, `${name}.ts`), fiveLines(name));
+          return term.sees(`Plugin '${name}' loaded in`);
+        });
+        rmSync(join(folder, `${name}.ts`));
+        await term.sees(`Plugin '${name}' unloaded.`);
+        return ms;
+      };
+    },
+  },
+];
+
+async function longAnswer(bench: Bench): Promise<Measure> {
+  let [sent, turn] = [0, 0];
+  const end = () => `The end of ${turn}.`;
+  const script = () => {
+    setTimeout(() => (sent = performance.now()));
+    const pieces = `${MARKDOWN["tables and code"]!()}${end()}`.match(/[\s\S]{1,20000}/g)!;
+    return stream(...pieces.map((content) => delta({ content })), delta({}, "stop"), usage(10, 10), DONE);
+  };
+  const term = await repl(bench as TestContext, { script, process: true });
+  term.shut();
+  let tail = "";
+  term.onData((data) => (tail = (tail + data).slice(-10_000)));
+  return async () => {
+    turn++;
+    const ended = when(term, () => tail.includes(end()));
+    term.type(`go${KEY.enter}`);
+    await ended;
+    return performance.now() - sent;
+  };
+}
+
+/** As soon as a piece is written after which it is so. */
+const when = (term: Pick<Terminal, "onData">, isSo: () => boolean) =>
+  new Promise<void>((resolve) => term.onData(() => isSo() && resolve()));

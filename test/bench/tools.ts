@@ -1,0 +1,209 @@
+// What tools cost: searches, commands on a copy of the project, MCP servers, very large answers.
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { type Harness, harness } from "../../sdk/testing.ts";
+import { embed } from "../../zz.ts";
+import type { Bench, Figure, Measure } from "../support/bench.ts";
+import { timed, took } from "../support/machine.ts";
+import { has } from "../support/needs.ts";
+import { environment, place, ROOT, WAYS } from "../support/run.ts";
+import { random } from "../support/runs.ts";
+import "../support/ripgrep.ts";
+
+const [node, zz] = WAYS.dist;
+const MCP = join(ROOT, "test/support/fake/mcp.ts");
+const server = (how: string) => ({ command: node, args: [MCP, how], sandbox: false });
+
+export const figures: Figure[] = [
+  {
+    name: "grep",
+    what: "A text is looked for in 10,000 files of a repository, beside ripgrep alone.",
+    unit: "times",
+    runs: 15,
+    async prepare(bench) {
+      const { root, grep } = await greps(bench, "rg");
+      return async () => {
+        const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
+        return (await grep()) / ms;
+      };
+    },
+  },
+  {
+    name: "grep without ripgrep",
+    what: "The same, where ripgrep is not installed.",
+    unit: "ms",
+    prepare: async (bench) => (await greps(bench, "")).grep,
+  },
+  {
+    name: "command on a copy",
+    what: "What a command takes more than in the sandbox without a copy.",
+    unit: "ms",
+    runs: 11,
+    async prepare(bench) {
+      const own = await repository(bench);
+      if (!own) return undefined;
+      let count = 0;
+      const run = (more: object) =>
+        timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
+      return async () => (await run({})) - (await run({ direct: true }));
+    },
+  },
+  {
+    name: "command in a large project",
+    what: "A command on a copy of a project of 30,000 files, beside one of 100.",
+    unit: "times",
+    runs: 11,
+    async prepare(bench) {
+      const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
+      if (!small || !large) return undefined;
+      let count = 0;
+      const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
+      for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
+      return async () => (await run(large)) / (await run(small));
+    },
+  },
+  {
+    name: "ignored files",
+    what: "2,000 ignored files that a command made are put in place after a yes.",
+    unit: "ms",
+    runs: 3,
+    prepare: ignoredFiles,
+  },
+  {
+    name: "MCP call",
+    what: "A tool of an MCP server, beside the same call by the SDK alone.",
+    unit: "times",
+    runs: 101,
+    async prepare(bench) {
+      const settings = { mcpServers: { it: server("env") } } as never;
+      const own = await harness({ own: true, settings, allow: { run: true } }, bench);
+      await own.call("mcp_tools", { servers: ["it"] });
+      const bare = new Client({ name: "bare", version: "1" });
+      await bare.connect(new StdioClientTransport({ command: node, args: [MCP, "env"] }));
+      bench.after(() => bare.close());
+      return async () => {
+        const plain = await timed(() => bare.callTool({ name: "one", arguments: { text: "x" } }));
+        return (await timed(() => own.call("it__one", { text: "x" }))) / plain;
+      };
+    },
+  },
+  {
+    name: "memory of an MCP result",
+    what: "The most memory that zz has while a server's result of 100 MB is cut.",
+    unit: "MB",
+    runs: 3,
+    async prepare() {
+      const where = place();
+      fs.mkdirSync(where.home);
+      fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { big: server("huge") } }));
+      return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
+    },
+  },
+  ...(
+    [
+      ["a page of 100 MB", false],
+      ["a page that unpacks to 1,000 MB", true],
+    ] as const
+  ).map(
+    ([page, isPacked]): Figure => ({
+      name: `memory of ${page}`,
+      what: "The most memory that zz has while it is fetched and cut.",
+      unit: "MB",
+      runs: 3,
+      async prepare(bench) {
+        const host = await hugePage(bench, isPacked);
+        return () => peakOf(place(), [`--allow-net=${host}`, "--call", "web_fetch", `{"url":"http://${host}/"}`]);
+      },
+    }),
+  ),
+];
+
+const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
+  (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
+
+/** 10,000 files of 4 KB on average, in 600 folders up to seven deep; one in 200 holds what is looked for. */
+async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; grep: () => Promise<number> }> {
+  const { cwd: root, home } = place();
+  const next = random(42);
+  const below = (most: number) => Math.floor(next() * most);
+  const words = "const let function return import export from the value list file path error result await".split(" ");
+  const word = () => words[below(words.length)]!;
+  const folders = ["."];
+  for (let i = 0; i < 600; i++) {
+    const above = folders[below(folders.length)]!;
+    if (above.split("/").length < 8) folders.push(`${above}/${word()}${i}`);
+  }
+  for (const folder of folders) fs.mkdirSync(join(root, folder), { recursive: true });
+  for (let i = 0; i < 10_000; i++) {
+    const size = Math.min(40_000, -Math.log(1 - next()) * 4_096);
+    let text = below(200) ? "" : "here is the needle_in_it\n";
+    while (text.length < size) text += `  ${Array.from({ length: 6 }, word).join(" ")};\n`;
+    fs.writeFileSync(join(root, folders[below(folders.length)]!, `${word()}${i}.ts`), text);
+  }
+  execFileSync("git", ["init", "-q"], { cwd: root });
+  execFileSync("git", ["add", "-A"], { cwd: root });
+  let called = 0;
+  const on = { called: ({ ms }: { ms: number }) => void (called = ms) };
+  const own = await embed({ root, home, save: false, settings: { search: { ripgrep } }, on });
+  bench.after(() => own.close());
+  const grep = async () => {
+    await own.call("grep", { query: "needle_in" });
+    return called;
+  };
+  return { root, grep };
+}
+
+/** A project in git with so many folders of a hundred files; undefined where commands cannot run on a copy. */
+async function repository(bench: Bench, folders = 0): Promise<Harness | undefined> {
+  if (!has("bwrap") || !has("unshare")) return undefined;
+  const own = await harness({ own: true, answer: async (_, keys) => (keys ? "y" : "") }, bench);
+  execFileSync("git", ["init", "-q", own.root]);
+  for (let d = 0; d < folders; d++) {
+    fs.mkdirSync(join(own.root, `d${d}`));
+    for (let f = 0; f < 100; f++) fs.writeFileSync(join(own.root, `d${d}/${f}`), "");
+  }
+  return own;
+}
+
+async function ignoredFiles(bench: Bench): Promise<Measure | undefined> {
+  if (!has("bwrap") || !has("unshare")) return undefined;
+  let asked = 0;
+  const answer = async (_: string, keys?: string) => {
+    if (keys) asked = performance.now();
+    return keys ? "y" : "";
+  };
+  const own = await harness({ own: true, answer }, bench);
+  execFileSync("git", ["init", "-q", own.root]);
+  own.write(".gitignore", "node_modules/\n");
+  let round = 0;
+  return async () => {
+    const folder = `node_modules/${round++}`;
+    const write = `for (let i = 0; i < 100; i++) fs.writeFileSync("${folder}/p" + d + "/" + i, "one " + i)`;
+    const loop = `for (let d = 0; d < 20; d++) { fs.mkdirSync("${folder}/p" + d, { recursive: true }); ${write} }`;
+    await own.call("run_command", { command: `node -e '${loop}'` });
+    return performance.now() - asked;
+  };
+}
+
+async function hugePage(bench: Bench, isPacked: boolean): Promise<string> {
+  const { createGzip } = await import("node:zlib");
+  const piece = Buffer.from("<p>Some <a href='/x'>long</a> text, with commas. <b>bold</b></p>".repeat(12_000));
+  const server = createServer(async (_, response) => {
+    response.writeHead(200, { "content-type": "text/html", ...(isPacked && { "content-encoding": "gzip" }) });
+    const to = isPacked ? createGzip() : response;
+    to.on("error", () => {});
+    if (to !== response) to.pipe(response);
+    for (let left = isPacked ? 1e9 : 1e8; left > 0 && !response.destroyed; left -= piece.length)
+      if (!to.write(piece))
+        await Promise.race(["drain", "close"].map((event) => new Promise((on) => to.once(event, on))));
+    to.end();
+  });
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  bench.after(() => server.close().closeAllConnections());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}

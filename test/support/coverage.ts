@@ -1,0 +1,107 @@
+// Which lines of the product each test file runs, in its own process and in every process that it starts. Each file is run once, alone;
+// what came of it is kept until the file or what it covers is changed.
+import { createHash } from "node:crypto";
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Copy } from "./copy.ts";
+
+export interface Covered {
+  passes: boolean;
+  ms: number;
+  /** Of the test file and of each file that it covers, as they were. */
+  hashes: Record<string, string>;
+  /** By file: which lines ran. */
+  lines: Record<string, number[]>;
+}
+type Range = { startOffset: number; endOffset: number; count: number };
+type Scripts = { result: { url: string; functions: { ranges: Range[] }[] }[] };
+
+const PRODUCT = /^(zz\.ts|(kernel|sdk|plugins)\/.*\.ts)$/;
+
+export const hashOf = (text: string | Buffer) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+/** The coverage of these test files: what is kept in `folder` where nothing changed, measured now where something did. */
+export async function coverage(
+  root: string,
+  folder: string,
+  tests: string[],
+  copies: Copy[],
+): Promise<Map<string, Covered>> {
+  mkdirSync(folder, { recursive: true });
+  const all = new Map<string, Covered>();
+  const left = [...tests];
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let test = left.shift(); test !== undefined; test = left.shift()) {
+        const place = join(folder, `${test.replaceAll("/", "+")}.json`);
+        const kept = keptAt(root, place);
+        const covered = kept ?? (await measure(test, copy));
+        if (!kept) {
+          writeFileSync(place, JSON.stringify(covered));
+          console.error(
+            `${covered.passes ? "covers" : "FAILS "} ${(covered.ms / 1_000).toFixed(1).padStart(6)} s  ${test}`,
+          );
+        }
+        all.set(test, covered);
+      }
+    }),
+  );
+  return all;
+}
+
+function keptAt(root: string, place: string): Covered | undefined {
+  try {
+    const kept: Covered = JSON.parse(readFileSync(place, "utf8"));
+    const isAsItWas = ([file, hash]: [string, string]) => hashOf(readFileSync(join(root, file))) === hash;
+    return Object.entries(kept.hashes).every(isAsItWas) ? kept : undefined;
+  } catch {
+    return undefined; // never measured, or a file is gone
+  }
+}
+
+async function measure(test: string, copy: Copy): Promise<Covered> {
+  const to = join(copy.tmp, "coverage");
+  const { outcome, ms } = await copy.run(test, { env: { NODE_V8_COVERAGE: to }, toTheEnd: true });
+  const ran = new Map<string, Uint8Array>();
+  const texts = new Map<string, string>();
+  for (const name of globSync("*.json", { cwd: to })) addScripts(readFileSync(join(to, name), "utf8"));
+  rmSync(to, { recursive: true, force: true });
+  const lines = Object.fromEntries([...ran].map(([file, marks]) => [file, linesOf(texts.get(file)!, marks)]));
+  const files = [test, ...ran.keys()];
+  const hashes = Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(copy.root, file)))]));
+  return { passes: outcome === "passed", ms, hashes, lines };
+
+  function addScripts(json: string): void {
+    const base = pathToFileURL(`${copy.root}/`).href;
+    for (const { url, functions } of (JSON.parse(json || '{"result":[]}') as Scripts).result) {
+      const file = url.startsWith(base) ? decodeURIComponent(url.slice(base.length)).replace(/\?.*/, "") : "";
+      if (!PRODUCT.test(file)) continue;
+      if (!texts.has(file)) texts.set(file, readFileSync(join(copy.root, file), "utf8"));
+      const marks = ran.get(file) ?? new Uint8Array(texts.get(file)!.length);
+      ran.set(file, marks);
+      addRanges(
+        marks,
+        functions.flatMap(({ ranges }) => ranges),
+      );
+    }
+  }
+}
+
+/** The innermost range counts; types were made spaces, so that places are those of the source. */
+function addRanges(marks: Uint8Array, ranges: Range[]): void {
+  const here = new Uint8Array(marks.length);
+  const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
+  for (const { startOffset, endOffset, count } of outerFirst) here.fill(count ? 1 : 0, startOffset, endOffset);
+  for (const [i, mark] of here.entries()) marks[i]! |= mark;
+}
+
+function linesOf(text: string, marks: Uint8Array): number[] {
+  let start = 0;
+  return text.split("\n").flatMap((line, i) => {
+    const from = start + line.length - line.trimStart().length;
+    const ran = marks.subarray(from, start + line.trimEnd().length).includes(1);
+    start += line.length + 1;
+    return ran ? [i + 1] : [];
+  });
+}

@@ -145,30 +145,6 @@ test("A second turn sees the first turn's calls and results", async (t) => {
   deepEqual(problems(fake.requests[2]!.body), []);
 });
 
-test("A plugin's state is saved with the session and is there when it opens again", async (t) => {
-  const plugin = `export default (zz) => {
-    const seen = zz.state({ count: 0 });
-    zz.tool({ name: "t", description: "Counts.", run: () => String(++seen.count) });
-  };`;
-  const first = await talk(t, [call(["t", {}]), say("ok")], plugin);
-  await runTurn(first.zz, first.chat, "go");
-  const { id } = first.chat;
-  first.chat.session!.close();
-  delete first.chat.session;
-  const again = await createZz({ ...first.zz.options, root: first.where.cwd, plugins: first.zz.options.plugins! });
-  const chat = openChat(
-    again,
-    "openai/m",
-    openSession(first.where.home, id!, () => {}),
-  );
-  t.after(() => chat.session!.close());
-  const fake = await fakeOpenAI([call(["t", {}]), say("ok")]);
-  t.after(fake.close);
-  again.options.baseUrl = fake.url;
-  await runTurn(again, chat, "go on");
-  deepEqual(results(chat), ["1", "2"]);
-});
-
 test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
   const half = { ...stream(delta({ content: "Half an ans" })), ending: "hang" as const };
   const { zz, chat, fake, where } = await talk(t, [half, say("whole")]);

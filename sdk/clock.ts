@@ -57,6 +57,7 @@ export function standingClock(): StandingClock {
         const what = [...pending].map((due) => `${due.ms} ms`).join(", ") || "nothing";
         reject(fault(`Nothing came that waits for ${ms} ms. What waits: ${what}.`));
       }, HANGS_MS);
+      hangs.unref();
       await promise.finally(() => {
         awaited.delete(one);
         clearTimeout(hangs);

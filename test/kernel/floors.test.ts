@@ -124,8 +124,11 @@ function floorsOf(markdown: string): string[][] {
   return found;
 }
 
-function parsed(file: string) {
-  return ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+const sources = new Map<string, ts.SourceFile>();
+function parsed(file: string): ts.SourceFile {
+  const source = sources.get(file) ?? ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+  sources.set(file, source);
+  return source;
 }
 
 const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);

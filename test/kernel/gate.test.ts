@@ -13,6 +13,7 @@ import { harness } from "../../sdk/testing.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { place, ROOT, zz } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
 const where = place();
 const root = fs.realpathSync(where.cwd);
@@ -645,7 +646,7 @@ test("What was allowed while another question stood open needs no question; what
   const zz = await harness({ plugins: [reader], answer }, t);
   const asked = [["/etc/hosts"], ["/etc/hosts", "/etc/fstab"], ["/etc/hosts"]];
   const calls = asked.map((paths) => zz.call("look", { paths }));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await waitFor("the first question", () => questions.length);
   release();
   const failed = (await Promise.all(calls)).map((one) => one.failed === true);
   deepEqual(failed, [false, true, false]);

@@ -24,6 +24,7 @@ import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { isAll } from "../support/runs.ts";
 
 const NAMES = "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
 const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-programs-")));
@@ -243,7 +244,7 @@ const CALLS: [tool: string, args: object, said: RegExp][] = [
 
 const REFUSED = ["git status", "rg needle", "bash -c ls", "timeout 5 git log"];
 
-needs("git", "bwrap")("No planted program runs under npx's PATH, in the sandbox", { timeout: 60_000 }, async () => {
+needs("git", "bwrap")("No planted program runs under npx's PATH, in the sandbox", async () => {
   const where = under(NAMES);
   mkdirSync(where.home, { recursive: true });
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ shell: { effects: "before" } }));
@@ -265,52 +266,46 @@ for (const [tool, args] of ${JSON.stringify(calls)}) console.log(JSON.stringify(
   equal(where.ran(), "", "/status");
 });
 
-needs("git")(
-  "No planted program runs without a sandbox, nor for /status, /copy and open_file",
-  { timeout: 60_000 },
-  async () => {
-    const where = under(NAMES);
-    const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
-    const before = { ...process.env };
-    Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
-    delete process.env.WAYLAND_DISPLAY;
-    try {
-      const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
-      core.ask = async () => "y";
-      const chat = openChat(core, "x/y");
-      chat.messages.push({ role: "user", text: "q" }, {
-        role: "assistant",
-        text: "answer",
-        model: "x/y",
-        ms: 1,
-      } as never);
-      const ctx = context(core, chat);
-      const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
-      await command("status");
-      await Promise.resolve(command("copy")).catch(() => {});
-      await ctx.call("open_file", { path: "a.pdf" });
+needs("git")("No planted program runs without a sandbox, nor for /status, /copy and open_file", async () => {
+  const where = under(NAMES);
+  const tools = plant(join(where.home, "tools"), `${where.home}/own`, ["xclip", "xdg-open", "open"]);
+  const before = { ...process.env };
+  Object.assign(process.env, { PATH: `${where.path}:${tools}`, DISPLAY: ":9", TERM: "dumb" });
+  delete process.env.WAYLAND_DISPLAY;
+  try {
+    const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
+    core.ask = async () => "y";
+    const chat = openChat(core, "x/y");
+    chat.messages.push({ role: "user", text: "q" }, {
+      role: "assistant",
+      text: "answer",
+      model: "x/y",
+      ms: 1,
+    } as never);
+    const ctx = context(core, chat);
+    const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
+    await command("status");
+    await Promise.resolve(command("copy")).catch(() => {});
+    await ctx.call("open_file", { path: "a.pdf" });
 
-      const settings = { shell: { sandbox: "off", effects: "before" } };
-      const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
-      const { call } = context(alone, openChat(alone, "x/y"));
-      for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
-      for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
-    } finally {
-      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-      Object.assign(process.env, before);
-    }
-    equal(where.ran(), "");
-    match(
-      readFileSync(`${where.home}/own`, "utf8"),
-      /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
-    );
-  },
-);
+    const settings = { shell: { sandbox: "off", effects: "before" } };
+    const alone = await createZz({ root: where.cwd, home: where.home, save: false, settings });
+    const { call } = context(alone, openChat(alone, "x/y"));
+    for (const [tool, args, said] of CALLS) match((await call(tool, args)).text, said, tool);
+    for (const command of REFUSED) equal((await call("run_command", { command })).refused, true, command);
+  } finally {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+  equal(where.ran(), "");
+  match(
+    readFileSync(`${where.home}/own`, "utf8"),
+    /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
+  );
+});
 
-needs("git", "bwrap")(
-  "No planted program runs outside of the sandbox under npx itself",
-  { timeout: 60_000 },
-  async () => {
+if (isAll)
+  needs("git", "bwrap")("No planted program runs outside of the sandbox under npx itself", async () => {
     const where = under(NAMES.filter((name) => !["node", "npm", "sh", "bash"].includes(name))); // npx itself starts those
     const bin = join(where.cwd, "node_modules/.bin/zz");
     const run = `'${process.execPath}' '${join(ROOT, "dist/zz.js")}' --call "$1" "$2"`;
@@ -326,5 +321,4 @@ needs("git", "bwrap")(
     equal(gave.length, calls.length + 1, stderr);
     for (const [i, [tool, , said]] of calls.entries()) match(gave[i]!, said, `${tool}: ${stderr}`);
     equal(where.ran(), "", "the mark names the program");
-  },
-);
+  });

@@ -6,7 +6,6 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Entry, Header } from "../../kernel/contract.ts";
 import { startOf } from "../../kernel/disk.ts";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
@@ -14,6 +13,8 @@ import { createZz } from "../../zz.ts";
 import "../support/lean.ts";
 import { fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
+import { isAll, runs } from "../support/runs.ts";
+import { waitFor } from "../support/wait.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
 const head = (id = ID, root = "/p"): Header => ({
@@ -357,7 +358,7 @@ for (const [what, text] of [
   ["that is no lock", () => "what is this"],
   ["full of zeros", () => "\0".repeat(20)],
 ] as const)
-  test(`a lock ${what} is taken over`, { timeout: 20_000 }, () => {
+  test(`a lock ${what} is taken over`, () => {
     const { home } = place();
     put(home, whole);
     fs.writeFileSync(lockOf(home), text());
@@ -382,8 +383,9 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   ]);
   t.after(() => parent.kill("SIGKILL"));
   const pid = Number(await new Promise<string>((told) => parent.stdout.once("data", (data) => told(String(data)))));
-  for (let i = 0; i < 500 && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8")); i++) await sleep(20);
-  match(fs.readFileSync(`/proc/${pid}/stat`, "utf8"), /\) Z /);
+  await waitFor("the process to be dead and not reaped", () =>
+    /\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8")),
+  );
   match(fs.readFileSync(lockOf(home), "utf8"), new RegExp(`^${pid} `));
   openSession(home, ID, silent).close();
 });
@@ -461,14 +463,12 @@ async function contenders(t: TestContext, count: number) {
   return { pids: children.map(({ pid }) => pid!), tell };
 }
 
-const RACES = Number(process.env.ZZ_RACES ?? 30); // test/slow/locks.test.ts does more
-test(`of 5 processes that race for one stale lock exactly one wins, ${RACES} times`, {
-  timeout: 120_000,
-}, async (t) => {
+const CONTENDERS = isAll ? 5 : 3;
+test(`of ${CONTENDERS} processes that race for one stale lock exactly one wins`, async (t) => {
   const { home } = place();
   put(home, whole);
-  const { pids, tell } = await contenders(t, 5);
-  for (let round = 1; round <= RACES; round++) {
+  const { pids, tell } = await contenders(t, CONTENDERS);
+  for (let round = 1; round <= Number(process.env.ZZ_RACES ?? runs(5, 30)); round++) {
     fs.writeFileSync(lockOf(home), `${dead()} 1`);
     const told = await tell({ home, id: ID, at: Date.now() + 5 });
     const winners = told.flatMap((text, i) => (text === "won" ? [pids[i]] : []));

@@ -331,7 +331,7 @@ test("Ctrl-C ends the turn and the script, exit 130", async () => {
   const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
   let child: import("node:child_process").ChildProcess | undefined;
   const script: Script = () => {
-    setTimeout(() => child!.kill("SIGINT"), 50);
+    child!.kill("SIGINT");
     return hang;
   };
   const ran = await running(`${HEAD}await zz.ask("hi"); console.log("never");`, script, {

@@ -255,7 +255,7 @@ for (const [name, kept] of BROKEN)
 
 test("Too much to look at is never loaded, and a sentence says why", async () => {
   const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
-  for (let i = 0; i < 2_001; i++) put(`.zz/plugins/lib/${i}.ts`, "");
+  for (let i = 0; i < 2_001; i++) put(`.zz/plugins/lib/${i}.ts`, ""); // beyond MAX_FILES
   const { code, stderr } = await zz("--trust");
   deepEqual([code, stderr], [2, "Cannot trust this folder: there is too much in .zz/ to look at.\n"]);
   equal((await zz("--call", "hello")).code, 2);

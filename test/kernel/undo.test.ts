@@ -14,7 +14,7 @@ import { viewTest } from "../support/view.ts";
 import { walk } from "../support/walk.ts";
 
 test("Random lives of a project: the disk is what the model says after every step", async () => {
-  const { undone } = await livesHold(runs(50, 300));
+  const { undone } = await livesHold(runs(40, 300));
   ok(undone > 0);
 });
 

@@ -25,6 +25,8 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
     ["a flag's value", (zz) => zz.flag({ name: "a", description: "d", value: true }), bad("flag 'a'", 'value" must be a string')],
     ["what a key does", (zz) => zz.key({ name: "f1", description: "d", press: 1 }), bad("key 'f1'", 'press" must be a function')],
     ["a dialog's talk()", (zz) => zz.dialog({ name: "a", talk: "x" }), bad("dialog 'a'", 'talk" must be a function')],
+    ["a dialog without a name", (zz) => zz.dialog({ talk() {} }), /: a dialog needs 'name'\. Add it\.$/],
+    ["a misspelt field of a dialog", (zz) => zz.dialog({ name: "a", talc() {} }), /there is no dialog field 'talc'\. Did you mean 'talk'\?/],
     ["an observer", (zz) => zz.on("called", "x"), /: on\(\) takes a function after the name\. Write one instead of 'x'\.$/],
     ["an event that is no name", (zz) => zz.on(5, () => {}), /: there is no event '5'/],
     ["a wrapper", (zz) => zz.wrap("line"), /: wrap\(\) takes a function after the name\./],

@@ -1,6 +1,6 @@
 // Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
@@ -477,17 +477,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
       ["thinking", "planning_tools", "executing_tools", "thinking", "responding", "done", "idle"],
     );
     deepEqual([heard[0], heard.at(-1)], ["started", "answered"]);
-  });
-
-  test("on('failed') hears of a turn that failed", async () => {
-    const source = does(
-      `zz.on("failed", ({ message, exit }) => writeFileSync(import.meta.dirname + "/failed.txt", exit + " " + message));`,
-      'import { writeFileSync } from "node:fs";',
-    );
-    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })]);
-    equal(ran.code, 1);
-    const file = join(ran.where.cwd, "failed.txt");
-    match(existsSync(file) ? readFileSync(file, "utf8") : "nothing was heard", /^1 .*no such luck/);
   });
 
   test("wrap() changes what goes in and what comes out, at every step", async () => {

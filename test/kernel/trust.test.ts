@@ -217,11 +217,6 @@ test("A yes that another zz was given counts here from the next look on, for plu
   deepEqual(inForce(one), [{ seed: 1 }, true]);
 });
 
-test("Settings that any project may have need no yes, and nothing is said of them", async () => {
-  const { zz } = project({ ".zz/zz.config.json": '{ "rounds": 3 }' });
-  equal((await zz("--call", "list_dir", "{}")).stderr, "");
-});
-
 test("Where there is nothing to say yes to, a sentence says so", async () => {
   const { where, zz } = project({});
   const { code, stderr } = await zz("--trust");

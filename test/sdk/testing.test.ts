@@ -53,8 +53,6 @@ const writer = (zz: Zz) =>
       return "Done.";
     },
   });
-const caller = (zz: Zz) =>
-  zz.tool({ name: "rings", description: "Rings.", needs: () => ({ net: ["bell.example"] }), run: () => "Rang." });
 const counter = (zz: Zz) => {
   const kept = zz.state({ count: 0 });
   zz.tool({ name: "counts", description: "Counts.", run: () => String(++kept.count) });
@@ -150,19 +148,6 @@ describe("answer", () => {
       equal(zz.questions.length, questions);
       if (questions) match(zz.questions[0]!, /puts requests write access to "a\.txt"/);
     });
-
-  const rules: [setup: Setup, refused: RegExp | undefined][] = [
-    [{ allow: { net: ["bell.example"] } }, undefined],
-    [{ settings: { permissions: { allow: { net: true } } } }, undefined],
-    [{ answer: "yes", deny: { net: ["bell.example"] } }, /is denied by --deny-net=bell\.example/],
-    [{}, /the person said no to net access/],
-  ];
-  for (const [setup, refused] of rules)
-    test(`${JSON.stringify(setup)}: a call is ${refused ? "refused" : "made"}`, async (t) => {
-      const result = await (await having(t, caller, [], setup)).call("rings");
-      if (refused) match(result.text, refused);
-      else equal(result.text, "Rang.");
-    });
 });
 
 describe("a project and a home of its own", () => {
@@ -182,20 +167,6 @@ describe("a project and a home of its own", () => {
     ok(existsSync(join(zz.home, "SOUL.md")) && existsSync(join(zz.root, "c.bin")));
     equal((await zz.call("reads", { path: "../home/SOUL.md" })).text, "Be dry.");
     match(zz.questions.at(-1)!, /reads requests read access to "\.\.\/home\/SOUL\.md"/);
-  });
-
-  test("changes can be undone", async (t) => {
-    const zz = await having(t, writer, [puts, "done"], { answer: "yes", files: { "a.txt": "old\n" } });
-    await zz.ask("write");
-    await zz.ctx.files.undo();
-    equal(zz.read("a.txt"), "old\n");
-  });
-
-  test("two live side by side, and know nothing of each other", async (t) => {
-    const [one, two] = await Promise.all([having(t, counter), having(t, counter)]);
-    await one.call("counts");
-    deepEqual([(await one.call("counts")).text, (await two.call("counts")).text], ["2", "1"]);
-    ok(one.root !== two.root);
   });
 
   test("closed, nothing is left: no folder, timer, listener or lent function, and what was deferred is done", async (t) => {
@@ -266,24 +237,6 @@ describe("what there is to see", () => {
     );
   });
 
-  test("requests: the system prompt, the messages, the tools", async (t) => {
-    const zz = await having(t, counter, [{ call: ["counts"] }, "done"]);
-    await zz.ask("hi");
-    const [first, second] = zz.requests;
-    match(first!.system, /The count is 0\./);
-    deepEqual(first!.tools, [{ name: "counts", description: "Counts.", schema: { type: "object", properties: {} } }]);
-    deepEqual(
-      second!.messages.map(({ role, text }) => [role, text]),
-      [
-        ["user", "hi"],
-        ["assistant", ""],
-        ["tool", "1"],
-      ],
-    );
-    await zz.ask("again");
-    match(zz.requests[2]!.messages.at(-1)!.text, /The count is 1\./);
-  });
-
   test("only the plugin's own tools are offered; with own, zz's as well", async (t) => {
     const names = async (setup: Setup) => {
       const zz = await having(t, echo, [], setup);
@@ -295,18 +248,6 @@ describe("what there is to see", () => {
     ok(all.includes("read_file") && all.includes("echo"), String(all));
   });
 
-  test("notes and events: a hook that throws is told of", async (t) => {
-    const zz = await having(t, function loud(zz: Zz) {
-      zz.on("answered", () => {
-        throw new Error("oh");
-      });
-    });
-    const { notes } = await zz.ask("hi");
-    deepEqual(notes, ["Plugin 'loud' failed on 'answered': oh"]);
-    deepEqual(zz.notes, notes);
-    ok(zz.events.some((event) => event.type === "answered" && event.text === "ok"));
-  });
-
   test("command: with and without its slash, its notes; one that is not there is named", async (t) => {
     const zz = await having(t, counter);
     deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
@@ -315,40 +256,6 @@ describe("what there is to see", () => {
       zz.command("/cuont"),
       /Cannot run '\/cuont': there is no command '\/cuont'\. Did you mean '\/count'\?/,
     );
-  });
-
-  test("a command that sends something begins a turn", async (t) => {
-    const zz = await having(
-      t,
-      (zz) => zz.command({ name: "shout", description: "d", run: (rest, { chat }) => chat.send(rest.toUpperCase()) }),
-      [({ messages }) => `heard ${messages.at(-1)!.text}`],
-    );
-    equal((await zz.ask("/shout hi")).text, "heard HI");
-  });
-
-  test("wrappers see what passes", async (t) => {
-    const zz = await having(t, (zz) => {
-      zz.wrap("line", (line, next) => next(`${line}!`));
-      zz.wrap("render", async (text, next) => `<${await next(text)}>`);
-    });
-    const { text, rendered } = await zz.ask("hi");
-    deepEqual([text, rendered], ["ok", "<ok>"]);
-    equal(zz.requests[0]!.messages[0]!.text, "hi!");
-  });
-
-  test("a model asked beside the conversation is the same one", async (t) => {
-    const zz = await having(
-      t,
-      (zz) =>
-        zz.tool({
-          name: "title",
-          description: "d",
-          run: async (_, { request }) =>
-            (await request({ task: "title", messages: [{ role: "user", text: "?" }] })).text,
-        }),
-      [{ call: ["title"] }, ({ task }) => `for ${task}`, "done"],
-    );
-    equal((await zz.ask("hi")).results[0]!.text, "for title");
   });
 
   test("settings over the defaults of a plugin that is no file", async (t) => {

@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, describe, type TestContext, test } from "node:test";
 import { ts } from "@ts-morph/common";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
@@ -38,6 +38,15 @@ function plant(folder: string, mark: string, names = NAMES): string {
     chmodSync(join(folder, name), 0o755);
   }
   return folder;
+}
+
+function asHome(t: TestContext, folder: string): void {
+  const before = process.env.HOME;
+  process.env.HOME = folder;
+  t.after(() => {
+    if (before === undefined) delete process.env.HOME;
+    else process.env.HOME = before;
+  });
 }
 
 describe("programs are found", () => {
@@ -101,6 +110,7 @@ describe("programs are found", () => {
   for (const [what, folder, found] of ROWS)
     test(`${found ? "" : "not "}in ${what}`, () => {
       const expected = found ? join(folder, "rg") : undefined;
+      const here = process.cwd();
       process.chdir(root);
       equal(findProgram("rg", root, folder), expected);
       equal(
@@ -112,7 +122,7 @@ describe("programs are found", () => {
         safePath(root, `${folder}:${safe}`),
         [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1).join(":"),
       );
-      process.chdir(ROOT);
+      process.chdir(here);
     });
   for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), "", "rg\0", "~/rg"])
     test(`not by the name ${JSON.stringify(name)}`, () =>
@@ -123,18 +133,14 @@ describe("programs are found", () => {
       ok(findProgram("sh", whole, "/usr/local/bin:/usr/bin:/bin")?.startsWith("/"));
       equal(findProgram("rg", whole, `${homedir()}/node_modules/.bin:${whole}`), undefined);
     });
-  test("not in a home that is the project", () => {
-    const own = process.env.HOME;
-    process.env.HOME = root;
+  test("not in a home that is the project", (t) => {
+    asHome(t, root);
     equal(findProgram("rg", root, `${root}/bin:${root}/.venv/bin`), undefined);
     equal(safePath(root, `${root}/bin:/usr/bin`), "/usr/bin");
-    process.env.HOME = own;
   });
-  test("in a home, though it is a repository, for a project in it", () => {
-    const own = process.env.HOME;
-    process.env.HOME = join(outer, "mono");
+  test("in a home, though it is a repository, for a project in it", (t) => {
+    asHome(t, join(outer, "mono"));
     equal(findProgram("rg", root, join(outer, "mono/tools")), join(outer, "mono/tools/rg"));
-    process.env.HOME = own;
   });
   test("and started with a PATH of the same folders", () => {
     const env = { PATH: `${root}/node_modules/.bin:.:${safe}:/usr/bin:/bin` };

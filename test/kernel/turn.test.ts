@@ -6,7 +6,6 @@ import { type TestContext, test } from "node:test";
 import type { Delta, Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
 import { openChat } from "../../kernel/chat.ts";
-import type { Phase } from "../../kernel/contract.ts";
 import type { LiveChat } from "../../kernel/core.ts";
 import { chooseModel } from "../../kernel/models.ts";
 import { createZz, runTurn } from "../../zz.ts";
@@ -132,14 +131,10 @@ test("A call that the output limit cut is never run, its whole sibling is", asyn
 });
 
 test("The phases of a turn with tools, in order", async (t) => {
-  const plugin = `export default (zz) => {
-    zz.tool({ name: "t", description: "A tool.", run: () => "x" });
-    zz.on("phase", ({ to }) => void globalThis.phases.push(to));
-  };`;
-  const phases: Phase[] = [];
-  Object.assign(globalThis, { phases });
-  const { zz, chat } = await talk(t, [call(["t", {}]), say("ok")], plugin);
-  await runTurn(zz, chat, "go");
+  const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", run: () => "x" });
+  const zz = await harness({ plugins: [plugin], script: [{ call: ["t"] }, "ok"] }, t);
+  await zz.ask("go");
+  const phases = zz.events.flatMap((fact) => (fact.type === "phase" ? fact.to : []));
   deepEqual(phases.join(" "), "thinking planning_tools executing_tools thinking responding done idle");
 });
 

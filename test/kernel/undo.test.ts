@@ -14,7 +14,7 @@ import { viewTest } from "../support/view.ts";
 import { walk } from "../support/walk.ts";
 
 test("Random lives of a project: the disk is what the model says after every step", async () => {
-  const { undone } = await livesHold(runs(40, 300));
+  const { undone } = await livesHold(runs(30, 300));
   ok(undone > 0);
 });
 
@@ -203,7 +203,7 @@ const SHUT: [what: string, setup: string, script: string][] = [
     "chmod 755 build/z; echo 2 > build/z/1",
   ],
 ];
-for (const [what, setup, script] of some(SHUT, 3))
+for (const [what, setup, script] of some(SHUT, 5))
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {
     const { where, zz, sh, keep } = ordinary(t);
     const seen = () => walk(where.cwd);

@@ -272,10 +272,11 @@ async function stage(t: TestContext, links: boolean) {
     if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
     return renameSync(from, to);
   });
-  if (!links)
-    t.mock.method(fs, "linkSync", () => {
-      throw Object.assign(new Error("EPERM"), { code: "EPERM" });
-    });
+  const { linkSync } = fs;
+  t.mock.method(fs, "linkSync", (from: string, to: string) => {
+    if (!links || /\/c$/.test(to)) throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+    return linkSync(from, to);
+  });
   t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
     if (isFull && typeof at === "number") throw full();
     return writeFileSync(at, ...rest);

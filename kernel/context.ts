@@ -1,6 +1,8 @@
 // ctx: what a running tool, command or layer can reach.
+
 import path from "node:path";
 import { sessions } from "./chat.ts";
+import { clockOf } from "./clock.ts";
 import type { About, Added, Call, Ctx, Plugins, SideRequest } from "./contract.ts";
 import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "./core.ts";
 import { around, commandNamed, emit, inTime, newId, note, ZZ } from "./core.ts";
@@ -30,7 +32,7 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   const made = lazily({
     signal: () => chat.stop.signal,
     files: () => openFiles(place, { tool: actor }),
-    git: () => gitOf(root),
+    git: () => gitOf(root, clockOf(core.io)),
     plugins: () => pluginsOf(core),
     about: () => about(place),
   });

@@ -517,7 +517,18 @@ export interface Settings {
   disabled?: string[]; // plugins, by name
   timeout?: number; // seconds without a byte from the provider
   options?: Record<string, unknown>;
-  providers?: Record<string, { url?: string; key?: string; kept?: string; key_command?: string; like?: string; [more: string]: unknown }>;
+  providers?: Record<
+    string,
+    {
+      url?: string;
+      key?: string;
+      kept?: string;
+      key_command?: string;
+      key_command_seconds?: number;
+      like?: string;
+      [more: string]: unknown;
+    }
+  >;
   permissions?: { [K in Verdict | "only"]?: Rules };
   [plugin: string]: unknown;
 }

@@ -2,7 +2,8 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { Git, GitDoubt } from "./contract.ts";
+import { CLOCK } from "./clock.ts";
+import type { Clock, Git, GitDoubt } from "./contract.ts";
 import { followLinks } from "./disk.ts";
 import harmless from "./git-settings.json" with { type: "json" };
 import { programs } from "./programs.ts";
@@ -83,14 +84,14 @@ const stopAll = (): void => {
 };
 
 /** Git for a project: ctx.git of tools and commands. */
-export function gitOf(root: string): Git {
+export function gitOf(root: string, clock: Clock = CLOCK): Git {
   const { find, start } = programs(root);
   const quiet = settings(QUIET);
   const asIs = settings(["safe.bareRepository=explicit", "core.fsmonitor=false"]);
   return {
     quiet,
     env: environment,
-    async check(folder, { stop = AbortSignal.timeout(PATIENCE), command } = {}) {
+    async check(folder, { stop = clock.limit(PATIENCE), command } = {}) {
       const moves = command && Object.keys(command).find((name) => MOVES.test(name));
       if (moves) return { why: `${moves} is set, so that git may look elsewhere or run something`, reads: [] };
       if (!find("git")) return { reads: [] };
@@ -101,7 +102,7 @@ export function gitOf(root: string): Git {
       return inspect({ root, folder, command, ask });
     },
     async say(args, folder = root) {
-      const how = { before: quiet, env: environment(), stop: AbortSignal.timeout(3 * PATIENCE) };
+      const how = { before: quiet, env: environment(), stop: clock.limit(3 * PATIENCE) };
       return find("git") && (await answer(args, folder, how).catch(() => undefined))?.out;
     },
   };

@@ -5,7 +5,7 @@ import { EVENTS, SLOTS, STEPS, words } from "./contract.ts";
 import { around, type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
 import { fault } from "./faults.ts";
 import { FLAGS, UNLISTED } from "./flags.ts";
-import { type Loaded, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
+import { type Loaded, noteImported, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
 import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones
@@ -43,6 +43,7 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
+    if (plugin.late) noteImported(plugin);
     await teardown(clockOf(core.io), plugin);
     const why = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${await reasonFor(error)}`;
     plugin.failure ??= why; // an endless loop was named already

@@ -124,10 +124,15 @@ export function startImport(plugin: Loaded, bundled: Record<string, unknown>): A
     .finally(() => {
       plugin.ms += performance.now() - start;
       if (plugin.from === "zz") return;
-      treesOf().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
+      noteImported(plugin);
     });
   imported.catch(() => {}); // loadPlugins() reports it later
   return imported;
+}
+
+/** Also of an import that never ends: once its files have changed, the next one needs a version of its own. */
+export function noteImported(plugin: Loaded): void {
+  treesOf().imported.set(plugin.file, { version: plugin.version, stamps: stampsOf(plugin) });
 }
 
 /** Node caches imports: after a change, another instance in this process needs a version of its own. */

@@ -260,7 +260,7 @@ const SETTLE_MS = 40; // ms without another change: editors save in several step
 export function watchPlugins(core: Core, saved: () => void): { aim(): void; close(): void } {
   const watched = new Map<string, fs.FSWatcher>();
   for (const plugin of core.plugins) if (plugin.from !== "zz" && !plugin.stamps.size) plugin.stamps = stampsOf(plugin);
-  let soon: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   aim();
   return { aim, close };
 
@@ -277,15 +277,15 @@ export function watchPlugins(core: Core, saved: () => void): { aim(): void; clos
     if (watcher) watched.set(folder, watcher);
   }
   function hear(): void {
-    clearTimeout(soon);
-    soon = setTimeout(saved, SETTLE_MS).unref();
+    cancel();
+    cancel = clockOf(core.io).timer(SETTLE_MS, saved, { background: true });
   }
   function stop(folder: string, watcher: fs.FSWatcher): void {
     watcher.close();
     watched.delete(folder);
   }
   function close(): void {
-    clearTimeout(soon);
+    cancel();
     for (const [folder, watcher] of watched) stop(folder, watcher);
   }
 }

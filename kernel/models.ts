@@ -73,32 +73,36 @@ function refuseUnknownFields(core: Core, name: string): void {
 export function endpointOf(core: Core, provider: string): Endpoint {
   const { options } = core;
   const set = options.settings.providers?.[provider];
-  const { url: _, key: __, kept: ___, key_command: command, ...more } = ownSettings(core)[provider] ?? {};
+  const { url: _, key: __, kept: ___, key_command: command, key_command_seconds: seconds, ...more } = ownSettings(core)[provider] ?? {};
   const from = allProviders(core).get(provider);
   const meant = core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
   const isMeant = meant === provider; // else the flags are for another provider
   const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
   const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
-  const key = (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command)) || set?.kept;
+  const key =
+    (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command, seconds)) || set?.kept;
   const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
   const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
   return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
 }
 
-const commandKeys = new Map<string, Secret>(); // by command: it runs once, when its key is first needed
-function commandKey({ options, io }: Core, provider: string, command: string): Secret {
-  const known = commandKeys.get(command) ?? new Secret(() => fetchKey(options.home, io.env, provider, command));
-  commandKeys.set(command, known);
+const commandKeys = new Map<string, Secret>(); // by command and limit: it runs once, when its key is first needed
+function commandKey({ options, io }: Core, provider: string, command: string, seconds = KEY_COMMAND_SECONDS): Secret {
+  const name = `${seconds} ${command}`;
+  const known = commandKeys.get(name) ?? new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
+  commandKeys.set(name, known);
   return known;
 }
+const KEY_COMMAND_SECONDS = 10;
 
-/** Runs the command and returns its first line. Without stdin and terminal it cannot ask; it has ten seconds. */
-function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string): string {
+/** Runs the command and returns its first line. Without stdin and terminal it cannot ask; its time is limited. */
+function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string, seconds: number): string {
   const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
-  const how = { cwd: home, env, timeout: PATIENCE, killSignal: "SIGKILL", detached: true, stdio: ["ignore", "pipe", "ignore"] };
+  const how = { cwd: home, env, timeout: seconds * 1_000, killSignal: "SIGKILL", detached: true, stdio: ["ignore", "pipe", "ignore"] };
   const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
   if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
-  if (codeOf(error) === "ETIMEDOUT") throw refuse("it took longer than 10 s, or waits for somebody to answer");
+  if (codeOf(error) === "ETIMEDOUT")
+    throw refuse(`it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`);
   if (error || status !== 0) throw refuse(error ? reason(error) : `it ended with exit code ${status}`);
   const lines = stdout.toString().trimEnd().split("\n");
   const key = lines[0]!.trim();

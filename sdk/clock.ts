@@ -1,13 +1,18 @@
 // A clock for tests that stands still until the test moves it, so that no rule about time depends on how fast the machine is.
 import { sleepWith } from "../kernel/clock.ts";
 import type { Clock } from "../kernel/contract.ts";
+import { fault } from "../kernel/faults.ts";
 
 export interface StandingClock extends Clock {
-  /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. */
+  /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. Files and servers
+   * take real time: wait for what they do before the clock moves on. */
   pass(ms: number): Promise<void>;
   /** Waits until something waits for that long: then `pass()` reaches it. */
   waits(ms: number): Promise<void>;
 }
+
+/** Real time. Only a test that hangs takes so long. */
+const HANGS_MS = 150_000;
 
 type Due = { at: number; ms: number; act: () => void };
 
@@ -16,7 +21,7 @@ export function standingClock(): StandingClock {
   const awaited = new Set<{ ms: number; go: () => void }>();
   let time = 0;
   const timer: Clock["timer"] = (ms, act) => {
-    const due = { at: time + ms, ms, act };
+    const due = { at: time + (ms > 0 ? ms : 0), ms, act };
     pending.add(due);
     for (const one of awaited) if (one.ms === ms) one.go();
     return () => void pending.delete(due);
@@ -31,6 +36,7 @@ export function standingClock(): StandingClock {
       return end.signal;
     },
     async pass(ms) {
+      if (!(ms >= 0 && ms < Number.POSITIVE_INFINITY)) throw fault(`Cannot pass ${ms} ms. Give a number from 0 up.`);
       const end = time + ms;
       for (;;) {
         const next = [...pending].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
@@ -44,9 +50,17 @@ export function standingClock(): StandingClock {
     },
     async waits(ms) {
       if ([...pending].some((due) => due.ms === ms)) return;
-      await new Promise<void>((resolve) => {
-        const one = { ms, go: () => [awaited.delete(one), resolve()] };
-        awaited.add(one);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const one = { ms, go: resolve };
+      awaited.add(one);
+      const hangs = setTimeout(() => {
+        const what = [...pending].map((due) => `${due.ms} ms`).join(", ") || "nothing";
+        reject(fault(`Nothing came that waits for ${ms} ms. What waits: ${what}.`));
+      }, HANGS_MS);
+      hangs.unref();
+      await promise.finally(() => {
+        awaited.delete(one);
+        clearTimeout(hangs);
       });
     },
   };

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
-import { harness, type Step } from "zz/test";
+import { harness, type Step, standingClock } from "zz/test";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz as run } from "../support/run.ts";
 
@@ -55,12 +55,13 @@ describe("zz.state()", () => {
   test("what a timer changes after the last turn is saved when the conversation ends", async (t) => {
     const late = (zz: Zz) => {
       const kept = zz.state({ ticks: 0 });
-      zz.on("answered", () => void setTimeout(() => kept.ticks++, 10));
+      zz.on("answered", () => void zz.io.clock.timer(10, () => kept.ticks++));
       zz.command({ name: "ticks", description: "how many", run: (_, { note }) => note(String(kept.ticks)) });
     };
-    const zz = await harness({ plugins: [late] }, t);
+    const clock = standingClock();
+    const zz = await harness({ plugins: [late], clock }, t);
     await zz.ask("one");
-    await new Promise((done) => setTimeout(done, 50));
+    await clock.pass(10);
     await zz.restart();
     deepEqual(await zz.command("ticks"), ["1"]);
   });

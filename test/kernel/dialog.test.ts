@@ -83,25 +83,6 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
   });
 });
 
-describe("a dialog that is registered wrongly is refused with a sentence", { concurrency: 3 }, () => {
-  for (const [what, fields, reason] of [
-    ["without a name", "talk() {}", "a dialog needs 'name'. Add it."],
-    ["without talk", 'name: "own"', "a dialog needs 'talk'. Add it."],
-    ["with a misspelt field", 'name: "own", talc() {}', "there is no dialog field 'talc'. Did you mean 'talk'?"],
-    ["with a field that nobody reads", 'name: "own", talk() {}, persons() {}', "Did you mean 'person'?"],
-  ] as const)
-    test(what, async () => {
-      const where = place();
-      const file = join(where.cwd, "own.ts");
-      writeFileSync(file, `export default (zz) => zz.dialog({ ${fields} });`);
-      const ran = await zz(where, ["--plugin", file, "--tools"]);
-      equal(ran.code, 0);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${file}`), ran.stderr);
-      ok(ran.stderr.includes(reason), ran.stderr);
-      match(ran.stderr, /^[^\n]+\n$/);
-    });
-});
-
 for (const command of ["/quit", "/exit"])
   test(`${command} as the only message asks no model and does no harm`, async (t) => {
     const fake = await fakeOpenAI([say("never")]);

@@ -124,8 +124,11 @@ function floorsOf(markdown: string): string[][] {
   return found;
 }
 
-function parsed(file: string) {
-  return ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+const sources = new Map<string, ts.SourceFile>();
+function parsed(file: string): ts.SourceFile {
+  const source = sources.get(file) ?? ts.createSourceFile(file, text(file), ts.ScriptTarget.Latest);
+  sources.set(file, source);
+  return source;
 }
 
 const resolved = (file: string, specifier: string): string => posix.join(dirname(file), specifier);
@@ -134,7 +137,7 @@ const rootOf = (file: string): string => file.split("/").slice(0, 2).join("/");
 
 /** What a file imports or exports from, at its top level; isType: all of it goes away when it is run. */
 function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
-  return parsed(file).statements.flatMap((one) => {
+  return ts.createSourceFile(file, headOf(file), ts.ScriptTarget.Latest).statements.flatMap((one) => {
     if (ts.isImportDeclaration(one)) {
       const { importClause } = one;
       const bindings = importClause?.namedBindings;
@@ -147,6 +150,11 @@ function specifiersOf(file: string): { specifier: string; isType: boolean }[] {
     const onlyTypes = Boolean(named?.length && named.every(({ isTypeOnly }) => isTypeOnly));
     return [{ specifier: textOf(one.moduleSpecifier), isType: one.isTypeOnly || onlyTypes }];
   });
+}
+/** Up to the last line that may import something: parsing all of each plugin takes seconds. */
+function headOf(file: string): string {
+  const last = [...text(file).matchAll(/^(import|export|\}).*( from )?["'].*["'].*$/gm)].at(-1);
+  return text(file).slice(0, last ? last.index + last[0].length : 0);
 }
 const textOf = (node: ts.Node): string => (ts.isStringLiteralLike(node) ? node.text : "");
 
@@ -169,6 +177,7 @@ function dynamicImports(file: string): string[] {
 /** What a plugin registers by `zz.flag({ name: "…" })`. */
 function flagsOf(file: string): string[] {
   const found: string[] = [];
+  if (!text(file).includes(".flag(")) return found;
   visit(parsed(file), (node) => {
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
     const [flag] = node.arguments;

@@ -10,7 +10,7 @@ import { settings } from "../../kernel/settings.ts";
 import { projectExtras } from "../../kernel/trust.ts";
 import { createZz } from "../../zz.ts";
 import { place, ROOT } from "../support/run.ts";
-import { random } from "../support/runs.ts";
+import { random, runs, SEED } from "../support/runs.ts";
 
 const NAME = "zz.config.json";
 const PLUGINS = ["permissions", "config", "trust"].map((name) => join(ROOT, "plugins", `${name}.ts`));
@@ -52,8 +52,7 @@ const plain = (rules: Rule[]): string[] => rules.map((rule) => JSON.stringify(ru
 const isFirst = ({ from }: Rule): boolean => from !== "answer";
 
 test("whatever hands do, a zz that runs goes by what a new one would, apart from what its own session dropped and allowed", async () => {
-  const seed = Number(process.env.ZZ_SEED ?? 11);
-  for (let life = 0; life < Number(process.env.ZZ_RUNS ?? 10); life++) await live(seed + life);
+  for (let life = 0; life < runs(4, 20); life++) await live(SEED + life);
 });
 
 async function live(seed: number): Promise<void> {

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Judged, Needs, Ruling, Tool, Verdict, Zz } from "zz";
-import { harness, type Setup } from "zz/test";
+import { harness, type Setup, standingClock } from "zz/test";
 
 type Wrap = Parameters<Zz["wrap"]>[1];
 const NEEDS: Record<string, Needs> = {
@@ -109,17 +109,16 @@ describe("a stricter word", () => {
     });
 
   test("a wrapper that hangs is cut off, and the call refused", async (t) => {
-    const { zz } = await gated(t, saying({ verdict: "allow" }));
-    await zz.close();
+    const clock = standingClock();
     const plugin = (zz: Zz) => {
       zz.tool({ name: "it", description: "d", run: () => "ran" });
       zz.wrap("gate", () => new Promise<never>(() => {}), { limit: 30 });
     };
-    const other = await harness({ plugins: [{ name: "slow", default: plugin }] }, t);
-    match(
-      (await other.call("it")).text,
-      /^Refused: Plugin 'slow' was cut off in 'gate': it took longer than 0\.03 s\./,
-    );
+    const other = await harness({ plugins: [{ name: "slow", default: plugin }], clock }, t);
+    const called = other.call("it");
+    await clock.waits(30);
+    await clock.pass(30);
+    match((await called).text, /^Refused: Plugin 'slow' was cut off in 'gate': it took longer than 0\.03 s\./);
   });
 
   test("ask puts it to the person each time, whatever is allowed, with the reason and without a lasting yes", async (t) => {

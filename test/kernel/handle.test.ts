@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
-import { harness, type Inline } from "zz/test";
+import { harness, type Inline, standingClock } from "zz/test";
 
 const tool = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "ran" });
 
@@ -25,6 +25,8 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
     ["a flag's value", (zz) => zz.flag({ name: "a", description: "d", value: true }), bad("flag 'a'", 'value" must be a string')],
     ["what a key does", (zz) => zz.key({ name: "f1", description: "d", press: 1 }), bad("key 'f1'", 'press" must be a function')],
     ["a dialog's talk()", (zz) => zz.dialog({ name: "a", talk: "x" }), bad("dialog 'a'", 'talk" must be a function')],
+    ["a dialog without a name", (zz) => zz.dialog({ talk() {} }), /: a dialog needs 'name'\. Add it\.$/],
+    ["a misspelt field of a dialog", (zz) => zz.dialog({ name: "a", talc() {} }), /there is no dialog field 'talc'\. Did you mean 'talk'\?/],
     ["an observer", (zz) => zz.on("called", "x"), /: on\(\) takes a function after the name\. Write one instead of 'x'\.$/],
     ["an event that is no name", (zz) => zz.on(5, () => {}), /: there is no event '5'/],
     ["a wrapper", (zz) => zz.wrap("line"), /: wrap\(\) takes a function after the name\./],
@@ -82,15 +84,6 @@ describe("zz.on()", () => {
     deepEqual(notes, ["heard"]);
   });
 
-  test("what it waits for through ctx does not count", async (t) => {
-    const plugin = (zz: Zz) => {
-      zz.tool({ name: "slow", description: "d", run: () => new Promise((done) => setTimeout(done, 150, "slept")) });
-      zz.on("answered", async (_, { call, note }) => note((await call("slow", {})).text), { limit: 50 });
-    };
-    const zz = await harness({ plugins: [plugin] }, t);
-    deepEqual((await zz.ask("hi")).notes, ["slept"]);
-  });
-
   test("before a conversation is open it has one that nothing is saved of", async (t) => {
     const plugin = (zz: Zz) => {
       zz.on("configured", (_, { chat, note }) => note(`${chat.id} ${chat.messages.length}`));
@@ -109,8 +102,12 @@ describe("plugins that were written for positions load as they are", () => {
   ]; // biome-ignore format: a table
   for (const [what, plugin, told] of OLD)
     test(what, async (t) => {
-      const zz = await harness({ plugins: [{ name: "old", default: plugin }] }, t);
-      const said = await zz.ask("hi").catch(({ message }) => ({ notes: [message] }));
+      const clock = standingClock();
+      const zz = await harness({ plugins: [{ name: "old", default: plugin }], clock }, t);
+      const asked = zz.ask("hi").catch(({ message }) => ({ notes: [message] }));
+      await clock.waits(40);
+      await clock.pass(40);
+      const said = await asked;
       match(said.notes[0]!, told);
     });
 

@@ -1,6 +1,6 @@
 // Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
@@ -70,15 +70,26 @@ async function startWith(way: Way) {
   package_("dep", 'export { mine } from "zod";');
   const both = `import { mine } from "dep"; import { z } from "zod";
     export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`;
+  const says = (name: string, gives: string, head = "") =>
+    `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
   const files = {
     own: plugin(where, "own.ts", NOW),
     zodded: plugin(where, "zodded.ts", dims("dim_zod", ZOD, FROM_ZOD)),
     typed: plugin(where, "typed.ts", dims("dim_typebox", TYPEBOX, FROM_TYPEBOX)),
     both: plugin(where, "other/both.ts", both),
+    enumed: plugin(where, "enumed.ts", says("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
+    common: plugin(where, "common.cjs", says("common", '"common"').replace("export default", "module.exports =")),
   };
   const broken = plugin(where, "../home/plugins/broken.ts", BROKEN);
   const dimmed = (tool: string) => DIM_ARGS.map((args): [string, unknown] => [tool, args]);
-  const calls: [string, unknown][] = [["now", {}], ...dimmed("dim_zod"), ...dimmed("dim_typebox"), ["both", {}]];
+  const calls: [string, unknown][] = [
+    ["now", {}],
+    ...dimmed("dim_zod"),
+    ...dimmed("dim_typebox"),
+    ["both", {}],
+    ["enumed", {}],
+    ["common", {}],
+  ];
   const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
   const ran = await ask(where, script, [...Object.values(files).flatMap((file) => ["--plugin", file]), "hi"], { way });
   const gave = (tool: string) => results(ran.sent.at(-1)).filter((_, i) => calls[i]![0] === tool);
@@ -95,15 +106,6 @@ describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
       match(results(ran.sent[1])[0]!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
       doesNotMatch(ran.sent[0].messages[0].content, /The current time, ISO 8601/, "once is enough");
       deepEqual(problems(ran.sent[1]), []);
-    });
-
-  for (const file of ["own.mjs", "own.js", "with space.ts", "folder/index.ts", "ünï.ts"])
-    test(`as ${file}`, async () => {
-      const where = place();
-      const source = file.endsWith("s") && !file.endsWith(".ts") ? NOW.replace(/^.*\n/, "").replace(": Zz", "") : NOW;
-      const ran = await zz(where, ["--plugin", plugin(where, file, source), "--call", "now"]);
-      deepEqual([ran.stderr, ran.code], ["", 0]);
-      match(ran.stdout, /^\d{4}-/);
     });
 });
 
@@ -258,16 +260,6 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ok(!/half/i.test(JSON.stringify(sent[0])));
   });
 
-  test("of two plugins with one tool the second is named, with the file of the first", async () => {
-    const where = place();
-    const [one, two] = ["one", "two"].map((name) => plugin(where, `../home/plugins/${name}.ts`, NOW));
-    const ran = await zz(where, ["--call", "now"]);
-    equal(ran.code, 0);
-    match(ran.stdout, /^\d{4}-/);
-    ok(ran.stderr.startsWith(`Cannot load plugin 'two' (${two}`), ran.stderr);
-    ok(ran.stderr.includes(`'now' is already there, from 'one' (${one})`), ran.stderr);
-  });
-
   test("--plugins names it and its reason", async () => {
     const where = place();
     const file = plugin(where, "own.ts", "export const x = 1;");
@@ -306,21 +298,6 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       }
       equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
     });
-
-  test("a tool that throws, or returns nothing, is a failed result", async () => {
-    const source = does(
-      `zz.tool({ name: "bad", description: "d", run: () => { throw new Error("Cannot dim: no lamp."); } });
-       zz.tool({ name: "mute", description: "d", run: () => undefined as any });
-       zz.tool({ name: "slow", description: "d", timeout: 50, run: () => new Promise<string>(() => {}) });`,
-    );
-    const ran = await having(source, [call(["bad", {}], ["mute", {}], ["slow", {}]), say("ok")], ["--json"]);
-    const [bad, mute, slow] = results(ran.sent[1]);
-    equal(bad, "Cannot dim: no lamp.");
-    match(mute!, /'mute' gave no result/);
-    match(slow!, /'slow' took longer than 0\.05 s/);
-    deepEqual([JSON.parse(ran.stdout).calls.map((one: any) => one.ok), ran.code], [[false, false, false], 0]);
-    noTrace(ran.stderr + ran.sent[1].messages.map((m: any) => m.content));
-  });
 });
 
 describe("what a plugin adds", { concurrency: 3 }, () => {
@@ -398,13 +375,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     equal((await zz(where, ["--plugin", file, "--models", "-m", "parrot"])).stdout, "parrot/grey\n");
   });
 
-  test("its provider's throw is a sentence, exit 1", async () => {
-    const where = place();
-    const source = `export default (zz: any) => zz.provider({ name: "mute", models: async () => [], async *chat() { throw new Error("The parrot sleeps."); } });`;
-    const ran = await zz(where, ["--plugin", plugin(where, "mute.ts", source), "-m", "mute/x", "hello"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ["", "The parrot sleeps.\n", 1]);
-  });
-
   test("a provider's auto() that fails does not keep another from being chosen", async () => {
     const where = place();
     const source = `export default (zz: any) => { zz.provider({ name: "a", models: async () => [], auto: async () => { throw new Error("down"); }, async *chat() {} });
@@ -462,43 +432,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     match(stderr, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/m);
   });
 
-  test("its settings are its defaults and, over them, the person's", async () => {
-    const source = does(
-      'zz.tool({ name: "got", description: "d", run: () => JSON.stringify(zz.config) });',
-      "export const defaults = { a: 1, b: 2 };",
-    );
-    const where = place();
-    const file = plugin(where, "own.ts", source);
-    mkdirSync(where.home);
-    writeFileSync(join(where.home, "zz.config.json"), '{"own": {"b": 3}}');
-    equal((await zz(where, ["--plugin", file, "--call", "got"])).stdout, '{"a":1,"b":3}\n');
-  });
-
-  test("its state is kept in the session", async () => {
-    const source = does(
-      `const state = zz.state({ count: 0 });
-       zz.tool({ name: "count", description: "d", run: () => String(++state.count) });`,
-    );
-    const where = place();
-    const file = plugin(where, "own.ts", source);
-    const turn = async (...args: string[]) =>
-      results((await ask(where, [call(["count", {}]), say("x")], ["--plugin", file, ...args, "hi"])).sent[1]);
-    deepEqual([await turn(), await turn("-c"), await turn("-c")].at(-1), ["1", "2", "3"]);
-    deepEqual(await turn(), ["1"]);
-  });
-
-  test("its tool reaches others through ctx.call, past the same gate", async () => {
-    const source = does(
-      `zz.tool({ name: "peek", description: "d", params: { path: "string" }, run: async ({ path }: any, ctx) => JSON.stringify(await ctx.call("read_file", { path })) });`,
-    );
-    const where = place();
-    const file = plugin(where, "own.ts", source);
-    writeFileSync(join(where.cwd, "a.txt"), "alpha");
-    const peek = (path: string) => zz(where, ["--plugin", file, "--call", "peek", JSON.stringify({ path })]);
-    match((await peek("a.txt")).stdout, /"text":"1\\talpha"/);
-    match((await peek("../b")).stdout, /"text":"Refused: .*"failed":true,"refused":true/);
-  });
-
   test("a tool that needs what nobody allowed is refused, exit 4; the flag that it names allows it", async () => {
     for (const [kind, target] of [
       ["run", "ls"],
@@ -545,28 +478,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
     );
     deepEqual([heard[0], heard.at(-1)], ["started", "answered"]);
   });
-
-  test("on('failed') hears of a turn that failed", async () => {
-    const source = does(
-      `zz.on("failed", ({ message, exit }) => writeFileSync(import.meta.dirname + "/failed.txt", exit + " " + message));`,
-      'import { writeFileSync } from "node:fs";',
-    );
-    const ran = await having(source, [refuse(400, { error: { message: "no such luck" } })]);
-    equal(ran.code, 1);
-    const file = join(ran.where.cwd, "failed.txt");
-    match(existsSync(file) ? readFileSync(file, "utf8") : "nothing was heard", /^1 .*no such luck/);
-  });
-
-  for (const [kind, body] of [
-    ["throws", 'throw new Error("deaf");'],
-    ["rejects", 'return Promise.reject(new Error("deaf"));'],
-  ] as const)
-    test(`an observer that ${kind} is named, and the turn goes on`, async () => {
-      const source = does(`zz.on("called", () => { ${body} }); zz.on("answered", () => { ${body} });`);
-      const ran = await having(source, [call(["list_dir", {}]), say("done")]);
-      deepEqual([ran.stdout, ran.code, ran.sent.length], ["done\n", 0, 2]);
-      equal(ran.stderr, "Plugin 'own' failed on 'called': deaf\nPlugin 'own' failed on 'answered': deaf\n");
-    });
 
   test("wrap() changes what goes in and what comes out, at every step", async () => {
     const source = does(
@@ -648,20 +559,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
     }
   });
 
-  for (const kind of ["", "async "])
-    test(`an ${kind}wrapper that throws refuses the call: the tool does not run, and the model reads why`, async () => {
-      const source = does(
-        `zz.wrap("call", ${kind}() => { throw new Error("Not on a Sunday."); });
-       zz.tool({ name: "touch", description: "d", run: () => { writeFileSync(import.meta.dirname + "/touched", ""); return "t"; } });`,
-        'import { writeFileSync } from "node:fs";',
-      );
-      const ran = await having(source, [call(["touch", {}]), say("done")], ["--json"]);
-      deepEqual(results(ran.sent[1]), ["Not on a Sunday."]);
-      equal(existsSync(join(ran.where.cwd, "touched")), false);
-      deepEqual([JSON.parse(ran.stdout).calls[0].ok, JSON.parse(ran.stdout).text], [false, "done"]);
-      noTrace(ran.stderr);
-    });
-
   test("a wrapper of 'request' that throws ends the turn with its sentence, exit 1", async () => {
     const ran = await having(does(`zz.wrap("request", () => { throw new Error("The budget is spent."); });`), [
       say("x"),
@@ -717,29 +614,15 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     );
   });
 
-  test("one in the home that fails does not keep the others from loading", async () => {
-    const where = place();
-    plugin(where, "../home/plugins/a.ts", "export default ;");
-    plugin(where, "../home/plugins/b.ts", here("from_b"));
-    const ran = await ask(where, [say("pong")], ["hi"]);
-    deepEqual([ran.stdout, ran.code], ["pong\n", 0]);
-    match(ran.stderr, /^Cannot load plugin 'a' \(.*a\.ts:1\): [^\n]+\n$/);
-    ok(ran.sent[0].tools.some((tool: any) => tool.function.name === "from_b"));
-  });
-
   test("zod is zz's own for the plugin itself, and their own for the packages that it imports", async () => {
     for (const way of ways) deepEqual((await by(way)).gave("both"), ["an older zod and function"], way);
   });
 
-  test("a plugin's own imports are found from where it lies", async () => {
-    const where = place();
-    plugin(where, "deep/words.ts", 'export const words: string = "from beside";');
-    const file = plugin(
-      where,
-      "deep/own.ts",
-      does(`zz.tool({ name: "said", description: "d", run: () => words });`, 'import { words } from "./words.ts";'),
-    );
-    equal((await zz(where, ["--plugin", file, "--call", "said"])).stdout, "from beside\n");
+  test("an enum, which has to be compiled, and CommonJS run in each way to start zz", async () => {
+    for (const way of ways) {
+      const { gave } = await by(way);
+      deepEqual([gave("enumed"), gave("common")], [["blue"], ["common"]], way);
+    }
   });
 
   test("the project's own folder is not loaded unasked", async () => {

@@ -4,7 +4,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { DialogHost } from "../../kernel/contract.ts";
 
 import { converse } from "../../kernel/dialog.ts";
@@ -15,7 +14,8 @@ import { createZz, openChat, runTurn } from "../../zz.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import * as openai from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
-import { random } from "../support/runs.ts";
+import { random, runs, SEED } from "../support/runs.ts";
+import { waitFor } from "../support/wait.ts";
 
 const fakes = {
   small: await openai.fakeOpenAI([openai.say("ok")], [{ id: "m", context_length: 4_000 }, { id: "n" }]),
@@ -74,7 +74,8 @@ async function conversation(given: object) {
     const fresh = await open();
     const twin = openChat(fresh, chat.model, chat.session && readSession(home, chat.id!));
     await learnWindow(fresh, twin);
-    for (let i = 0; i < 100 && chat.window !== twin.window; i++) await sleep(20); // it is asked for beside
+    const windows = () => `${told}\n${chat.window} here, ${twin.window} in a new one`;
+    await waitFor("the window, which is asked for beside", () => chat.window === twin.window, windows);
     asked();
     await runTurn(fresh, twin, words);
     const theirs = asked();
@@ -85,8 +86,7 @@ async function conversation(given: object) {
 }
 
 test("whatever is changed in a conversation (models, servers, keys, settings), it asks as a new zz would", async () => {
-  const seed = Number(process.env.ZZ_SEED ?? 3);
-  for (let life = 0; life < Number(process.env.ZZ_RUNS ?? 3); life++) await live(seed + life);
+  for (let life = 0; life < runs(2, 5); life++) await live(SEED + life);
 });
 
 async function live(seed: number): Promise<void> {

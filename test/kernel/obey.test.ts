@@ -4,11 +4,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
-import { harness } from "zz/test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { harness, standingClock } from "zz/test";
+import { say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place, zz as run } from "../support/run.ts";
+import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 const never = () => new Promise<never>(() => {});
 const command = (run: () => unknown, more = {}) => ({
@@ -47,27 +48,39 @@ describe("what a command changes", () => {
 
 describe("a command", () => {
   test("that never settles is left behind when it is stopped, and named", async (t) => {
-    const zz = await harness({ plugins: [command(never)] }, t);
+    const clock = standingClock();
+    let isRunning = false;
+    const run = () => {
+      isRunning = true;
+      return never();
+    };
+    const zz = await harness({ plugins: [command(run)], clock }, t);
     const obeyed = zz.command("it");
-    setTimeout(zz.stop, 20);
+    await waitFor("the command to run", () => isRunning);
+    zz.stop();
+    void clock.waits(2_000).then(() => clock.pass(2_000));
     await rejects(obeyed, { message: "Stopped.", exit: 130 } as object);
     deepEqual(zz.notes, ["'/it' of plugin 'odd' did not stop, and was left behind."]);
     equal((await zz.ask("hi")).text, "ok");
   });
 
   test("that heeds the signal has a moment to end in its own way", async (t) => {
+    const clock = standingClock();
     const plugin = (zz: Zz) =>
       zz.command({
         name: "it",
         description: "d",
         run: (_, { signal, note }) =>
           new Promise<void>((done) =>
-            signal.addEventListener("abort", () => setTimeout(() => done(note("Tidied up.")), 30)),
+            signal.addEventListener("abort", () => clock.timer(1_999, () => done(note("Tidied up.")))),
           ),
       });
-    const zz = await harness({ plugins: [plugin] }, t);
+    const zz = await harness({ plugins: [plugin], clock }, t);
     const obeyed = zz.command("it");
-    setTimeout(zz.stop, 20);
+    await new Promise((soon) => setImmediate(soon));
+    zz.stop();
+    await clock.waits(1_999);
+    await clock.pass(1_999);
     deepEqual(await obeyed, ["Tidied up."]);
   });
 
@@ -103,28 +116,31 @@ describe("a completion", () => {
     ["that never settles", never, "Cannot complete '/it' of plugin 'odd': it took longer than 5 s"],
   ] as const)
     test(`${what} is named`, async (t) => {
-      const zz = await harness({ plugins: [command(() => {}, { complete })] }, t);
-      await rejects(zz.ctx.about.complete("it", ""), { message: why });
+      const clock = standingClock();
+      const zz = await harness({ plugins: [command(() => {}, { complete })], clock }, t);
+      const completed = zz.ctx.about.complete("it", "");
+      const passed = complete === never ? clock.waits(5_000).then(() => clock.pass(5_000)) : undefined;
+      await Promise.all([rejects(completed, { message: why }), passed]);
     });
 });
 
 describe("an answer whose wrapper of 'render'", () => {
-  const WRAPPERS: [what: string, body: string, told: RegExp][] = [
-    ["throws", `throw new TypeError("no colours")`, /^The answer is shown as it came: Plugin 'odd' failed \(.*odd\.ts:1\): no colours$/m],
-    ["throws undefined", "throw undefined", /^The answer is shown as it came: Plugin 'odd' threw in 'render', and did not say what\.$/m],
-    ["is late", "return new Promise(() => {})", /^The answer is shown as it came: Plugin 'odd' was cut off in 'render': it took longer than 0\.1 s\./m],
+  const WRAPPERS: [what: string, wrap: () => Promise<never>, told: RegExp][] = [
+    ["throws", async () => { throw new TypeError("no colours"); }, /^The answer is shown as it came: no colours$/],
+    ["throws undefined", async () => { throw undefined; }, /^The answer is shown as it came: Plugin 'odd' threw in 'render', and did not say what\.$/],
+    ["is late", never, /^The answer is shown as it came: Plugin 'odd' was cut off in 'render': it took longer than 0\.1 s\./],
   ]; // biome-ignore format: a table
-  for (const [what, body, told] of WRAPPERS)
+  for (const [what, wrap, told] of WRAPPERS)
     test(`${what} is shown as it came`, async (t) => {
-      const fake = await fakeOpenAI([say("The answer.")]);
-      t.after(fake.close);
-      const where = place();
-      const file = join(where.cwd, "odd.ts");
-      writeFileSync(file, `export default (zz) => zz.wrap("render", async () => { ${body}; }, "first", 100);`);
-      const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "--plugin", file, "hi"];
-      const { stdout, stderr, code } = await run(where, args);
-      deepEqual([stdout, code], ["The answer.\n", 0]);
-      match(stderr, told);
+      const clock = standingClock();
+      const plugin = (zz: Zz) => zz.wrap("render", wrap, { limit: 100 });
+      const zz = await harness({ plugins: [{ name: "odd", default: plugin }], script: ["The answer."], clock }, t);
+      const asked = zz.ask("hi");
+      if (what === "is late") await clock.waits(100);
+      await clock.pass(100);
+      const { text, notes } = await asked;
+      equal(text, "The answer.");
+      match(notes.join("\n"), told);
     });
 });
 
@@ -155,15 +171,21 @@ describe("a provider's stream", () => {
 describe("a tool whose needs() or preview()", () => {
   for (const part of ["needs", "preview"])
     test(`never settles: ${part}() is stopped like a tool`, async (t) => {
+      let isHanging = false;
+      const hangs = () => {
+        isHanging = true;
+        return never();
+      };
       const plugin = (zz: Zz) =>
         zz.tool({
           ...{ name: "it", description: "d", run: () => "ran" },
-          needs: part === "needs" ? never : () => ({ net: ["x.example"] }),
-          preview: never,
+          needs: part === "needs" ? hangs : () => ({ net: ["x.example"] }),
+          preview: hangs,
         });
       const zz = await harness({ plugins: [plugin], script: [{ call: ["it"] }, "done"], answer: "yes" }, t);
       const asked = zz.ask("hi");
-      setTimeout(zz.stop, 30);
+      await waitFor(`${part}()`, () => isHanging);
+      zz.stop();
       await rejects(asked, { message: "Stopped." });
       doesNotMatch(zz.events.map(({ type }) => type).join(" "), /answered/);
     });

@@ -2,16 +2,19 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import type { Zz } from "zz";
+import { harness, standingClock } from "zz/test";
 import type { Ctx } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
 import { loadLimit } from "../../kernel/handle.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
 import { createZz } from "../../zz.ts";
 import { serve } from "../support/fake/http.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { place, type Way, zz, zzProcess } from "../support/run.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz, zzProcess } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
 const tool = (name: string, gives = '"on"', head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
@@ -29,110 +32,83 @@ function home(files: Record<string, string>) {
   return { where, put, run, gives: async (name: string) => (await run("--call", name)).stdout.trimEnd() };
 }
 
-/** As endless as `for (;;);`, which the first of them is, but it leaves the processor to others. */
+/** As endless as `for (;;);`, but it leaves the processor to others. */
 const LOOP = "for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);";
 test("An endless loop at load is cut off, named, and the others load", async () => {
-  const LOOPS: [name: string, source: string][] = [
-    ["at_the_top", "for (;;);\nexport default () => {};"],
-    ["at_set_up", `export default () => { ${LOOP} };`],
-    ["after_an_await", `await 1;\n${LOOP}\nexport default () => {};`],
-    ["in_an_import", 'import "./lib/endless.ts";\nexport default () => {};'],
-  ];
-  const { where } = home({ "lib/endless.ts": LOOP });
-  const all = [
-    ["a", tool("before")],
-    ...LOOPS.flatMap(([name, source]) => [
-      [name, source],
-      [`${name}_next`, tool(`after_${name}`)],
-    ]),
-  ];
-  const files = all.map(([name, source], i) => {
-    const file = join(where.home, "plugins", `${i}_${name}.ts`);
-    writeFileSync(file, source!);
-    return file;
+  const { where } = home({
+    "a.ts": tool("before"),
+    "b_top.ts": `${LOOP}\nexport default () => {};`,
+    "c.ts": tool("between"),
+    "d_set_up.ts": `export default () => { ${LOOP} };`,
+    "e.ts": tool("after"),
   });
   // Ending the loop ends all that its thread is at: a process of its own.
-  const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
+  const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "4" } });
   equal(code, 0);
-  const said = stderr.split("\n");
-  for (const [name] of LOOPS) {
-    match(stdout, new RegExp(`^after_${name} `, "m"));
-    const file = files.find((one) => one.endsWith(`_${name}.ts`))!;
-    const why = "it ran for 1 s without an end. Fix its loop.";
-    ok(said.includes(`Cannot load plugin '${basename(file, ".ts")}' (${file}): ${why}`), `${name}: ${stderr}`);
-  }
-  match(stdout, /^before /m);
-  equal(said.length, LOOPS.length + 1, stderr);
+  for (const name of ["before", "between", "after"]) match(stdout, new RegExp(`^${name} `, "m"));
+  const said = ["b_top", "d_set_up"].map((name) => {
+    const file = join(where.home, "plugins", `${name}.ts`);
+    return `Cannot load plugin '${name}' (${file}): it ran for 4 s without an end. Fix its loop.\n`;
+  });
+  equal(stderr, said.join(""));
 });
 
 test("A plugin may load for 10 s, if nothing else is said", () => equal(loadLimit({ io: { env: {} } } as Core), 10));
 
-test("One that only waits at load is given up, too", async () => {
-  const { where } = home({
-    "slow.ts": "await new Promise((soon) => setTimeout(soon, 60_000).unref());\nexport default () => {};",
-    "z.ts": tool("after"),
-  });
-  const { stdout, stderr } = await zz(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "1" } });
-  match(stdout, /^after /m);
-  match(
-    stderr,
-    /^Cannot load plugin 'slow' \(.*slow\.ts\): loading took longer than 1 s\. Move slow work into a tool\.$/m,
-  );
-});
-
-/** Plugins that never finish loading: the file with the fault, and its text. Each notes that it was tried. */
+/** Plugins that never finish loading: the file with the fault, and its text. In the order in which they are loaded. */
+const NEVER = "await new Promise(() => {});";
 const STUCK: [name: string, file: string, text: string][] = [
-  ["waits", "waits.ts", "await new Promise(() => {});\nexport default () => {};"],
-  ["sets_up", "sets_up.ts", "export default () => new Promise(() => {});"],
-  ["loops", "loops.ts", `${LOOP}\nexport default () => {};`],
-  ["imports", "lib/part.ts", "await new Promise(() => {});"],
-  ["known", "known.ts", `if (process.env.STUCK) await new Promise(() => {});\n${tool("known")}`], // it loaded before
+  ["at_set_up", "at_set_up.ts", ""],
+  ["imports", "lib/part.ts", NEVER],
+  ["waits", "waits.ts", `${NEVER}\nexport default () => {};`],
 ];
 test("What used up its time to load is not waited for again, until a file of it changes, or /reload", async () => {
   const { where, put } = home({
     "z.ts": tool("after"),
     "imports.ts": 'import "./lib/part.ts";\nexport default () => {};',
   });
-  const tries = () => STUCK.map(([name]) => readFileSync(join(where.home, `${name}.txt`), "utf8").length);
-  const counts = (name: string) =>
-    `import { appendFileSync } from "node:fs";\nappendFileSync(${JSON.stringify(join(where.home, `${name}.txt`))}, "x");\n`;
-  const start = (seconds: string, env = {}, args = ["--call", "after"]) =>
-    zzProcess(where, args, { env: { ZZ_LOAD_LIMIT: seconds, ...env } });
-  const startHere = () => zz(where, ["--call", "after"], { env: { ZZ_LOAD_LIMIT: "1" } }); // nothing is stuck in it
-  const lines = (stderr: string, name: string) =>
-    stderr
-      .split("\n")
-      .filter((line) => new RegExp(`^(Cannot (re)?load p|P)lugin '${name}'`).test(line))
-      .join("\n");
-
-  put("lib/part.ts", "export {};");
-  put("known.ts", counts("known") + STUCK.at(-1)![2]);
-  equal((await startHere()).stderr, "");
-  for (const [name, file, text] of STUCK.slice(0, -1)) put(file, counts(name) + text);
-  const first = await start("1", { STUCK: "1" });
-  for (const [name] of STUCK) match(lines(first.stderr, name), /longer than 1 s\.|ran for 1 s/, name);
-  deepEqual(tries(), [1, 1, 1, 1, 2]);
-
-  const again = await startHere();
-  deepEqual([again.stdout, again.code, tries()], ["on\n", 0, [1, 1, 1, 1, 2]]);
-  const why = "its files are those with which loading took longer than 1 s before. Fix it, or try it again: /reload";
-  for (const [name] of STUCK) {
-    const file = join(where.home, "plugins", `${name}.ts`);
-    equal(lines(again.stderr, name), `Cannot load plugin '${name}' (${file}): ${why}`);
+  const noteOf = (name: string) => join(where.home, `${name}.txt`);
+  const tries = () => STUCK.map(([name]) => (existsSync(noteOf(name)) ? readFileSync(noteOf(name), "utf8").length : 0));
+  for (const [name, file, text] of STUCK) {
+    const notes = `appendFileSync(${JSON.stringify(noteOf(name))}, "x");`;
+    const more =
+      name === "at_set_up" ? `export default () => { ${notes} return new Promise(() => {}); };` : notes + text;
+    put(file, `import { appendFileSync } from "node:fs";\n${more}`);
   }
+  /** Lets the time of each pass once it was tried, or at once where it is not imported again. */
+  const start = async (seconds: number, tried: number, args = ["--call", "after"], stuck = STUCK) => {
+    const clock = standingClock();
+    const running = zz(where, args, { clock, env: { ZZ_LOAD_LIMIT: `${seconds}` } });
+    for (const [i, [name]] of tried ? stuck.entries() : []) {
+      await waitFor(`${name} to be tried`, () => tries()[i] === tried);
+      await clock.waits(seconds * 1_000);
+      await clock.pass(seconds * 1_000);
+    }
+    return running;
+  };
+  const lines = ({ stderr }: { stderr: string }, name: string) =>
+    stderr.split("\n").filter((line) => line.startsWith(`Cannot load plugin '${name}' `)).join("\n"); // biome-ignore format: one line
 
-  const reloaded = await start("1", {}, ["-m", "offline", "/reload"]);
-  for (const [name] of STUCK) {
-    const now = name === "known" ? /Plugin 'known' reloaded/ : /(loading took longer than 1 s|ran for 1 s)/;
-    match(lines(reloaded.stderr, name), new RegExp(`longer than 1 s before[\\s\\S]*${now.source}`), name);
-  }
-  deepEqual(tries(), [2, 2, 2, 2, 3]);
-  await start("2"); // more time than they had
-  deepEqual(tries(), [3, 3, 3, 3, 4]);
+  const first = await start(7, 1);
+  for (const [name] of STUCK)
+    match(lines(first, name), /: loading took longer than 7 s\. Move slow work into a tool\.$/);
+  equal(first.stdout, "on\n");
 
-  for (const [name, file] of STUCK) put(file, file.includes("/") ? "export {};" : tool(name));
-  equal((await startHere()).stderr, "");
-  equal((await startHere()).stderr, "");
+  const again = await start(7, 0);
+  deepEqual([again.stdout, again.code, tries()], ["on\n", 0, [1, 1, 1]]);
+  const why = "its files are those with which loading took longer than 7 s before. Fix it, or try it again: /reload";
+  for (const [name] of STUCK)
+    equal(lines(again, name), `Cannot load plugin '${name}' (${join(where.home, "plugins", `${name}.ts`)}): ${why}`);
+
+  const reloaded = await start(7, 2, ["-m", "offline", "/reload"]);
+  for (const [name] of STUCK) match(lines(reloaded, name), /longer than 7 s before[\s\S]*loading took longer than 7 s/);
+
+  for (const [, file] of STUCK.slice(1)) put(file, file.includes("/") ? "export {};" : tool("waits"));
+  const longer = await start(9, 3, ["--call", "after"], STUCK.slice(0, 1)); // more time than it had
+  match(lines(longer, "at_set_up"), /: loading took longer than 9 s/);
+  put("at_set_up.ts", tool("at_set_up"));
+  equal((await start(7, 0)).stderr, "");
+  equal((await start(7, 0)).stderr, "");
 });
 
 test("What was seen to load needs no watchdog: known-plugins.json holds it, until the file changes", async () => {
@@ -169,9 +145,6 @@ const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["Windows line ends and a BOM", "it.ts", `\ufeff${tool("it").replaceAll("\n", "\r\n")}`, "on"],
   ["files that import one another", "it.ts", tool("it", "a() + b()", 'import { a } from "./lib/a.ts"; import { b } from "./lib/b.ts";'), "ab"],
 ]; // biome-ignore format: a table
-/** The build runs all of them in this process; the other ways to start zz run some. */
-const waysOf = (name: string): (Way | undefined)[] =>
-  name === "an enum" || name === "CommonJS" ? [undefined, "node", "tsx"] : [undefined];
 describe("a plugin may be written in", { concurrency: 2 }, () => {
   const lib = {
     "lib/a.ts": 'import { b } from "./b.ts";\nexport const a = () => "a"; export const c = () => b();',
@@ -180,29 +153,12 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
     "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
-  /** Those that run as a program too, in one process for each way, by a tool that calls theirs. */
-  const apart = WRITTEN.filter(([name]) => waysOf(name).length > 1);
-  const all = `export default (zz) => zz.tool({ name: "all", description: "d", run: async (_, ctx) =>
-    JSON.stringify(await Promise.all([${apart.map((_, i) => `"it_${i}"`)}].map(async (name) => (await ctx.call(name, {})).text))) });`;
-  const started = new Map<Way, ReturnType<typeof zz>>();
-  const by = (way: Way) => {
-    const files = apart.map(([, file, source], i) => [`it_${i}${file.slice(2)}`, source.replace('name: "it"', `name: "it_${i}"`)]); // biome-ignore format: one line
-    const { where } = home({ ...Object.fromEntries(files), "all.ts": all });
-    return started.get(way) ?? started.set(way, zz(where, ["--call", "all"], { way })).get(way)!;
-  };
   for (const [name, file, source, given] of WRITTEN)
-    for (const way of waysOf(name))
-      test(`${name}, by ${way ?? "run()"}`, async () => {
-        if (way) {
-          const { stdout, stderr, code } = await by(way);
-          deepEqual([stderr, code], ["", 0]);
-          equal(JSON.parse(stdout)[apart.findIndex(([one]) => one === name)], given);
-          return;
-        }
-        const { where } = home({ ...lib, [file]: source });
-        const ran = await zz(where, ["--call", "it"]);
-        deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
-      });
+    test(name, async () => {
+      const { where } = home({ ...lib, [file]: source });
+      const ran = await zz(where, ["--call", "it"]);
+      deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
+    });
 
   test("an enum in a file that it imports", async () => {
     const { gives } = home({ ...lib, "it.ts": tool("it", "Color.Blue", 'import { Color } from "./lib/color.ts";') });
@@ -229,27 +185,6 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
     match((await run("--tools")).stderr, /^Cannot load plugin 'it' \(.*it\.tsx:\d\): .*(JSX|expected|closing)/m);
   });
 });
-
-test("Another zod than zz's, which the plugin has itself, is passed by: it gets zz's own", async () => {
-  const { where, run } = home({
-    "it.ts": `import { z } from "zod";\nexport default (zz) => zz.tool({ name: "it", description: "d", params: z.object({ n: z.number() }), run: ({ n }) => String(n + 1) });`,
-    "node_modules/zod/package.json": '{ "name": "zod", "version": "3.0.0", "main": "index.js" }',
-    "node_modules/zod/index.js": "throw new Error('the wrong zod');",
-  });
-  equal((await zz(where, ["--call", "it", '{"n":1}'])).stdout, "2\n");
-  equal((await run("--call", "it", '{"n":"x"}')).code, 2);
-});
-
-const RESERVED: [kind: string, source: string, named: RegExp][] = [
-  ["command quit", 'zz.command({ name: "quit", description: "d", run: () => {} })', /command 'quit' is already there, from 'repl'/],
-  ["command help", 'zz.command({ name: "help", description: "d", run: () => {} })', /command 'help' is already there, from 'lists'/],
-  ["flag once", 'zz.flag({ name: "once", description: "d" })', /flag 'once' is already there, from 'zz'/],
-]; // biome-ignore format: a table
-for (const [kind, source, named] of RESERVED)
-  test(`The reserved ${kind} is refused by name`, async () => {
-    const { run } = home({ "it.ts": `export default (zz) => ${source};` });
-    match((await run("--tools")).stderr, named);
-  });
 
 test("A plugin is switched off and on by /plugins, and stays so", async () => {
   const { where, run } = home({
@@ -293,29 +228,42 @@ test("zz's own plugins can be switched off too: their tools are gone, the rest w
   match(stdout, /^list_dir /m);
 });
 
-const HOOKS: [name: string, hook: string, stderr: RegExp, result: RegExp][] = [
-  ["on() that throws", `zz.on("called", () => { throw new Error("no eyes"); });`, /^Plugin 'hook' failed on 'called': no eyes$/m, /^on$/],
-  ["on() that hangs", `zz.on("called", () => new Promise(() => {}), 50);`, /^Plugin 'hook' failed on 'called': it took longer than 0\.05 s\. Its own limit can be raised\.$/m, /^on$/],
-  ["a wrapper of calls that throws", `zz.wrap("call", () => { throw new Error("Not today."); });`, /^$/, /^Not today\.$/],
-  ["a wrapper of calls that hangs", `zz.wrap("call", () => new Promise(() => {}), "last", 50);`, /^$/, /^Plugin 'hook' was cut off in 'call': it took longer than 0\.05 s\. Its own limit can be raised\.$/],
-  ["a wrapper of calls that hangs after the call", `zz.wrap("call", async (call, next) => { await next(call); return new Promise(() => {}); }, "last", 50);`, /^$/, /^Plugin 'hook' was cut off in 'call'/],
-  ["a wrapper that gives nothing back", `zz.wrap("call", async (call, next) => { await next(call); });`, /^$/, /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
-  ["a layer that throws", `zz.layer({ name: "l", slot: "rules", text: () => { throw new Error("no words"); } });`, /^Layer 'l' of 'hook' was left out: no words$/m, /^on$/],
-  ["a layer that hangs", `zz.layer({ name: "l", slot: "rules", text: () => new Promise(() => {}) });`, /^Layer 'l' of 'hook' was left out: it took longer than 5 s$/m, /^on$/],
+let hangs = false;
+const never = () => {
+  hangs = true;
+  return new Promise<never>(() => {});
+};
+const throws = (words: string) => () => Promise.reject(new Error(words));
+const CUT = /^Plugin 'hook' was cut off in 'call': it took longer than 300 s\. Its own limit can be raised\.$/;
+const HOOKS: [name: string, hook: (zz: Zz<any>) => void, notes: string[], result: RegExp, limit?: number][] = [
+  ["on() that throws", (zz) => zz.on("called", () => { throw new Error("no eyes"); }), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
+  ["on() that rejects", (zz) => zz.on("called", throws("no eyes")), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
+  ["on() that hangs", (zz) => zz.on("called", never), ["Plugin 'hook' failed on 'called': it took longer than 5 s. Its own limit can be raised."], /^on$/, 5_000],
+  ["on() that hangs beyond a limit of its own", (zz) => zz.on("called", never, { limit: 70 }), ["Plugin 'hook' failed on 'called': it took longer than 0.07 s. Its own limit can be raised."], /^on$/, 70],
+  ["a wrapper of calls that throws", (zz) => zz.wrap("call", () => { throw new Error("Not today."); }), [], /^Not today\.$/],
+  ["a wrapper of calls that rejects", (zz) => zz.wrap("call", throws("Not today.")), [], /^Not today\.$/],
+  ["a wrapper of calls that hangs", (zz) => zz.wrap("call", never, { limit: 300_000 }), [], CUT, 300_000],
+  ["a wrapper of calls that hangs after the call", (zz) => zz.wrap("call", async (call, next) => { await next(call); return never(); }, { limit: 300_000 }), [], CUT, 300_000],
+  ["a wrapper that gives nothing back", (zz) => zz.wrap("call", (async (call: any, next: any) => void (await next(call))) as never), [], /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
+  ["a layer that throws", (zz) => zz.layer({ name: "l", slot: "rules", text: throws("no words") }), ["Layer 'l' of 'hook' was left out: no words"], /^on$/],
+  ["a layer that hangs", (zz) => zz.layer({ name: "l", slot: "rules", text: never }), ["Layer 'l' of 'hook' was left out: it took longer than 5 s"], /^on$/, 5_000],
 ]; // biome-ignore format: a table
-describe("a hook that fails does not stop the turn", { concurrency: 4 }, () => {
-  for (const [name, hook, stderr, result] of HOOKS)
-    test(name, async () => {
-      const fake = await fakeOpenAI([call(["lamp", {}]), say("Done.")]);
-      try {
-        const { run } = home({ "lamp.ts": tool("lamp"), "hook.ts": `export default (zz) => { ${hook} };` });
-        const ran = await run("--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "hi");
-        deepEqual([ran.stdout, ran.code], ["Done.\n", 0]);
-        match(ran.stderr, stderr);
-        match(fake.requests[1]!.body.messages.at(-1).content, result);
-      } finally {
-        await fake.close();
-      }
+describe("a hook that fails does not stop the turn:", () => {
+  for (const [name, hook, notes, result, limit] of HOOKS)
+    test(name, async (t) => {
+      const clock = standingClock();
+      let lit = 0;
+      const lamp = (zz: Zz) => zz.tool({ name: "lamp", description: "d", run: () => (++lit ? "on" : "") });
+      const plugins = [lamp, { name: "hook", default: hook }];
+      const zz = await harness({ plugins, clock, script: [{ call: ["lamp"] }, "Done."] }, t);
+      const asked = zz.ask("hi");
+      if (limit) await waitFor("the hook to hang", () => hangs);
+      if (limit) await clock.pass(limit);
+      hangs = false;
+      const said = await asked;
+      deepEqual([said.text, said.notes], ["Done.", notes]);
+      match(said.results[0]!.text, result);
+      equal(lit, /^Not today/.test(said.results[0]!.text) || name === "a wrapper of calls that hangs" ? 0 : 1);
     });
 });
 
@@ -442,7 +390,7 @@ for (const [what, content] of [
   ["a name with a NUL", (file: string) => JSON.stringify({ [file]: { "a\0b": "x" } })],
   ["no file, but a FIFO", undefined],
 ] as const)
-  test(`What zz remembers of its plugins may be damaged: ${what}`, { timeout: 30_000 }, async () => {
+  test(`What zz remembers of its plugins may be damaged: ${what}`, async () => {
     const where = place();
     const file = join(where.home, "plugins", "lamp.ts");
     mkdirSync(dirname(file), { recursive: true });

@@ -31,7 +31,9 @@ async function asks(
   const log = join(where.home, LOG);
   return { ...ran, fake, runs: existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0 };
 }
-const work = (more: object) => ({ providers: { work: { like: "openai", url: "FAKE", ...more } } });
+const work = (more: object) => ({
+  providers: { work: { like: "openai", url: "FAKE", key_command_seconds: 150, ...more } },
+});
 const counted = (command: string) => `echo x >> HERE/${LOG}; ${command}`;
 const once = ["--once", "-m", "work/m", "hi"];
 
@@ -128,20 +130,19 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
 });
 
 // biome-ignore format: one case a row.
-const WRONG: [what: string, command: string, words: RegExp][] = [
+const WRONG: [what: string, command: string, words: RegExp, seconds?: number][] = [
   ["that prints nothing", "true", /its first line is empty/],
   ["that fails", "exit 3", /it ended with exit code 3/],
-  ["that does not exist", "no-such-program-of-mine", /it ended with exit code 127/],
   ["that prints a file", "seq 1000 2000", /what it printed is not a key, which is one word in one line/],
   ["that prints words", "echo no key here", /what it printed is not a key/],
   ["that asks", "read key; echo key-$key-0000; test -n \"$key\"", /exit code 1/],
   ["that asks at the terminal", "read key < /dev/tty && echo $key", /exit code [12]/],
-  ["that hangs", "sleep 60", /it took longer than 10 s, or waits for somebody to answer/],
+  ["that hangs", "sleep 300", /it took longer than 0\.2 s \(key_command_seconds\), or waits for somebody to answer/, 0.2],
 ];
 describe("a key_command", { concurrency: 4 }, () => {
-  for (const [what, command, words] of WRONG)
+  for (const [what, command, words, key_command_seconds = 100] of WRONG)
     test(`${what} is told of in a sentence`, async () => {
-      const { stderr, stdout, code, fake } = await asks(work({ key_command: command }), once);
+      const { stderr, stdout, code, fake } = await asks(work({ key_command: command, key_command_seconds }), once);
       match(stderr, /Cannot get the key of 'work' by its key_command: /);
       match(stderr, words);
       match(stderr, /Run it yourself, and fix it\./);
@@ -149,4 +150,9 @@ describe("a key_command", { concurrency: 4 }, () => {
       equal(code, 2);
       equal(fake.requests.length, 0);
     });
+
+  test("gets no other time than one from just above 0 up, and the settings say so", async () => {
+    const { stderr } = await asks(work({ key_command: `echo ${KEY}`, key_command_seconds: 0 }), once);
+    match(stderr, /"providers\.work\.key_command_seconds" must be a positive number up to 3600\./);
+  });
 });

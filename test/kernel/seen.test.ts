@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { Message } from "../../kernel/contract.ts";
 import { type Asked, harness } from "../../sdk/testing.ts";
 import { needs } from "../support/needs.ts";
-import { random } from "../support/runs.ts";
+import { random, runs, SEED } from "../support/runs.ts";
 
 const FILES = ["a.ts", "b.ts"];
 const LEAVING = new Set(["back", "jump", "retry", "clear", "new", "restart"]); // then a mention counts no more
@@ -34,7 +34,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
     shown.get(file)!.push({ message, text: it.read(file)! });
     lost.delete(file);
   };
-  const next = random(Number(process.env.ZZ_SEED ?? 1));
+  const next = random(SEED);
   const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   const done: string[] = [];
   let version = 0;
@@ -73,7 +73,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
     restart: () => it.restart(),
   };
   const often = ["read", "read", "read", "edit", "edit", "edit", "edit", "write", "undo", "back", "jump"];
-  for (let round = 0; round < Number(process.env.ZZ_RUNS ?? 100); round++) {
+  for (let round = 0; round < runs(60, 1_000); round++) {
     const [deed, file] = [one([...often, ...Object.keys(DEEDS)]), one(FILES)];
     done.push(`${deed} ${file}`);
     await DEEDS[deed]!(file);

@@ -3,15 +3,16 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import type { Delta, Zz } from "zz";
+import { harness, type Step, standingClock } from "zz/test";
 import { openChat } from "../../kernel/chat.ts";
-import type { Phase } from "../../kernel/contract.ts";
 import type { LiveChat } from "../../kernel/core.ts";
 import { chooseModel } from "../../kernel/models.ts";
-import { openSession } from "../../kernel/sessions.ts";
 import { createZz, runTurn } from "../../zz.ts";
 import type { Script } from "../support/fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, problems, say, stream, usage } from "../support/fake/openai.ts";
+import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
 /** A conversation with a scripted model, in a fresh project, with the tools of a plugin written on the spot. */
 async function talk(t: TestContext, script: Script, plugin = "", options: object = {}) {
@@ -39,65 +40,71 @@ async function talk(t: TestContext, script: Script, plugin = "", options: object
 }
 const results = (chat: LiveChat) => chat.messages.flatMap((one) => (one.role === "tool" ? [one.text] : []));
 
-const NAP = `
-let running = 0;
-const nap = (name, needs) => ({
-  name, description: "Sleeps.", params: { id: "string", ms: "integer" }, ...needs && { needs },
-  async run({ id, ms }) {
-    const beside = ++running;
-    await new Promise((wake) => setTimeout(wake, ms));
-    running--;
-    return id + " beside " + beside;
-  },
-});
-export default (zz) => { zz.tool(nap("look")); zz.tool(nap("change", () => ({ write: ["x"] }))); };
-`;
-
-test("Calls that only read run side by side, at most four, and their results stand in call order", async (t) => {
-  const naps = [100, 80, 60, 40, 20].map((ms, i): [string, unknown] => ["look", { id: `n${i}`, ms }]);
-  const { zz, chat } = await talk(t, [call(...naps), say("ok")], NAP);
-  await runTurn(zz, chat, "go");
-  deepEqual(results(chat), ["n0 beside 1", "n1 beside 2", "n2 beside 3", "n3 beside 4", "n4 beside 1"]);
-});
-
-test("Calls that change something run one at a time", async (t) => {
-  const naps = [30, 20, 10].map((ms, i): [string, unknown] => ["change", { id: `n${i}`, ms }]);
-  const { zz, chat } = await talk(t, [call(...naps), say("ok")], NAP, { allow: { write: true } });
-  await runTurn(zz, chat, "go");
-  deepEqual(results(chat), ["n0 beside 1", "n1 beside 1", "n2 beside 1"]);
-});
-
-test("A call that changes something waits for the reads before it and holds up those after it", async (t) => {
-  const calls: [string, unknown][] = [
-    ["look", { id: "a", ms: 30 }],
-    ["look", { id: "b", ms: 30 }],
-    ["change", { id: "c", ms: 30 }],
-    ["look", { id: "d", ms: 5 }],
-  ];
-  const { zz, chat } = await talk(t, [call(...calls), say("ok")], NAP, { allow: { write: true } });
-  await runTurn(zz, chat, "go");
-  deepEqual(results(chat), ["a beside 1", "b beside 2", "c beside 1", "d beside 1"]);
-});
+/** Tools whose calls end when the test says so, and how many ran at once when each of them began. */
+function naps() {
+  const running = new Map<string, () => void>();
+  const beside: string[] = [];
+  const nap = (name: string, more: object) => ({
+    ...{ name, description: "Sleeps.", params: { id: "string" }, ...more },
+    run: ({ id }: any) =>
+      new Promise<string>((done) => {
+        running.set(id, () => void (running.delete(id) && done(id)));
+        beside.push(`${id} ${running.size}`);
+      }),
+  });
+  const plugin = (zz: Zz) => {
+    zz.tool(nap("look", {}));
+    zz.tool(nap("change", { needs: () => ({ write: ["x"] }) }));
+  };
+  /** Waits until just these run, and ends them, the last first. */
+  const end = async (...ids: string[]) => {
+    await waitFor(`${ids} to run`, () => [...running.keys()].join() === ids.join(), () => [...running.keys()]); // biome-ignore format: one line
+    for (const wake of [...running.values()].reverse()) wake();
+  };
+  return { plugin, beside, end };
+}
+const ORDERS: [what: string, calls: string, ...together: string[]][] = [
+  ["Calls that only read run side by side, at most four", "look a,look b,look c,look d,look e", "a b c d", "e"],
+  ["Calls that change something run one at a time", "change a,change b,change c", "a", "b", "c"],
+  ["A call that changes something waits for the reads before it and holds up those after it", "look a,look b,change c,look d", "a b", "c", "d"],
+]; // biome-ignore format: a table
+for (const [what, calls, ...together] of ORDERS)
+  test(`${what}; their results stand in call order`, async (t) => {
+    const { plugin, beside, end } = naps();
+    const asked = calls.split(",").map((call) => call.split(" ") as [string, string]);
+    const script: Step[] = [{ calls: asked.map(([name, id]) => [name, { id }]) }, "ok"];
+    const zz = await harness({ plugins: [plugin], script, answer: "yes" }, t);
+    const answered = zz.ask("go");
+    for (const ids of together) await end(...ids.split(" "));
+    const { results } = await answered;
+    deepEqual(results.map(({ text }) => text), asked.map(([, id]) => id)); // biome-ignore format: short
+    deepEqual(beside, together.flatMap((ids) => ids.split(" ").map((id, i) => `${id} ${i + 1}`))); // biome-ignore format: short
+  });
 
 const tool = (body: string, more = "") =>
   `export default (zz) => zz.tool({ name: "t", description: "A tool.", ${more} run: ${body} });`;
 
-for (const [what, plugin, text, failed] of [
-  ["returns a string", tool('() => "fine"'), /^fine$/, undefined],
-  ["throws", tool('() => { throw new Error("no ink. Buy some.") }'), /^no ink\. Buy some\.$/, true],
-  ["throws a string", tool('() => { throw "no ink" }'), /^no ink$/, true],
-  ["rejects", tool('async () => { throw new Error("later") }'), /^later$/, true],
-  ["returns nothing", tool("() => {}"), /^'t' gave no result\. Its run\(\) must return text or \{ text \}\.$/, true],
-  ["takes too long", tool("() => new Promise(() => {})", "timeout: 50,"), /^'t' took longer than 0\.05 s/, true],
-  ["fails by itself", tool('() => ({ text: "half", failed: true })'), /^half$/, true],
-] as const)
+const RUNS: [what: string, run: () => unknown, text: RegExp, failed: true | undefined][] = [
+  ["returns a string", () => "fine", /^fine$/, undefined],
+  ["throws", () => { throw new Error("no ink. Buy some."); }, /^no ink\. Buy some\.$/, true],
+  ["throws a string", () => { throw "no ink"; }, /^no ink$/, true],
+  ["rejects", async () => { throw new Error("later"); }, /^later$/, true],
+  ["returns nothing", () => {}, /^'t' gave no result\. Its run\(\) must return text or \{ text \}\.$/, true],
+  ["takes too long", () => new Promise(() => {}), /^'t' took longer than 0\.07 s/, true],
+  ["fails by itself", () => ({ text: "half", failed: true }), /^half$/, true],
+]; // biome-ignore format: a table
+for (const [what, run, text, failed] of RUNS)
   test(`A tool that ${what} becomes a result that the model reads`, async (t) => {
-    const { zz, chat, fake } = await talk(t, [call(["t", {}]), say("ok")], plugin);
-    equal((await runTurn(zz, chat, "go")).text, "ok");
-    const result = chat.messages.find((one) => one.role === "tool")!;
-    match(result.text, text);
-    equal(result.failed, failed);
-    equal(fake.requests[1]!.body.messages.at(-1).content, result.text);
+    const clock = standingClock();
+    const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", timeout: 70, run: run as () => string });
+    const zz = await harness({ plugins: [plugin], script: [{ call: ["t"] }, "ok"], clock }, t);
+    const asked = zz.ask("go");
+    if (what === "takes too long") await clock.waits(70);
+    await clock.pass(what === "takes too long" ? 70 : 0);
+    const said = await asked;
+    match(said.results[0]!.text, text);
+    deepEqual([said.text, said.results[0]!.failed], ["ok", failed]);
+    equal(zz.requests[1]!.messages.at(-1)!.text, said.results[0]!.text);
   });
 
 test("What the person was asked about is what runs: a tool cannot change its arguments", async (t) => {
@@ -124,14 +131,10 @@ test("A call that the output limit cut is never run, its whole sibling is", asyn
 });
 
 test("The phases of a turn with tools, in order", async (t) => {
-  const plugin = `export default (zz) => {
-    zz.tool({ name: "t", description: "A tool.", run: () => "x" });
-    zz.on("phase", ({ to }) => void globalThis.phases.push(to));
-  };`;
-  const phases: Phase[] = [];
-  Object.assign(globalThis, { phases });
-  const { zz, chat } = await talk(t, [call(["t", {}]), say("ok")], plugin);
-  await runTurn(zz, chat, "go");
+  const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", run: () => "x" });
+  const zz = await harness({ plugins: [plugin], script: [{ call: ["t"] }, "ok"] }, t);
+  await zz.ask("go");
+  const phases = zz.events.flatMap((fact) => (fact.type === "phase" ? fact.to : []));
   deepEqual(phases.join(" "), "thinking planning_tools executing_tools thinking responding done idle");
 });
 
@@ -145,36 +148,13 @@ test("A second turn sees the first turn's calls and results", async (t) => {
   deepEqual(problems(fake.requests[2]!.body), []);
 });
 
-test("A plugin's state is saved with the session and is there when it opens again", async (t) => {
-  const plugin = `export default (zz) => {
-    const seen = zz.state({ count: 0 });
-    zz.tool({ name: "t", description: "Counts.", run: () => String(++seen.count) });
-  };`;
-  const first = await talk(t, [call(["t", {}]), say("ok")], plugin);
-  await runTurn(first.zz, first.chat, "go");
-  const { id } = first.chat;
-  first.chat.session!.close();
-  delete first.chat.session;
-  const again = await createZz({ ...first.zz.options, root: first.where.cwd, plugins: first.zz.options.plugins! });
-  const chat = openChat(
-    again,
-    "openai/m",
-    openSession(first.where.home, id!, () => {}),
-  );
-  t.after(() => chat.session!.close());
-  const fake = await fakeOpenAI([call(["t", {}]), say("ok")]);
-  t.after(fake.close);
-  again.options.baseUrl = fake.url;
-  await runTurn(again, chat, "go on");
-  deepEqual(results(chat), ["1", "2"]);
-});
-
 test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
   const half = { ...stream(delta({ content: "Half an ans" })), ending: "hang" as const };
   const { zz, chat, fake, where } = await talk(t, [half, say("whole")]);
+  let isHere = false;
+  zz.observers.push({ owner: "", value: { event: "received", limit: 5_000, see: () => void (isHere = true) } });
   const turn = runTurn(zz, chat, "go");
-  while (!fake.requests.length) await new Promise((soon) => setTimeout(soon, 5));
-  await new Promise((soon) => setTimeout(soon, 50));
+  await waitFor("the half", () => isHere);
   chat.stop.abort();
   await rejects(turn, { message: "Stopped.", exit: 130 });
   await fake.requests[0]!.aborted;
@@ -187,24 +167,53 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   );
 });
 
+/** A provider that may be silent for half a second, and yields one of these each 100 ms; without a finish it is silent then. */
+async function slow(t: TestContext, ...answers: Delta[][]) {
+  const clock = standingClock();
+  let [asked, stopped]: [number, number | undefined] = [0, undefined];
+  const plugin = (zz: Zz) =>
+    zz.provider({
+      name: "slow",
+      models: async () => [],
+      async *chat(_, signal) {
+        asked++;
+        signal.addEventListener("abort", () => (stopped = clock.now()));
+        for (const delta of answers.shift() ?? []) {
+          await clock.sleep(100, signal);
+          yield delta;
+          if ("finish" in delta) return;
+        }
+        await clock.sleep(100_000, signal);
+      },
+    });
+  const zz = await harness({ plugins: [plugin], model: "slow/m", settings: { timeout: 0.5 }, clock }, t);
+  /** What was said, and after how long it was stopped. */
+  const ask = async (words: string) => {
+    const [from, before] = [clock.now(), asked];
+    const said = zz.ask(words).then(({ text }) => text, ({ message }) => message as string); // biome-ignore format: one line
+    await waitFor("the provider to be asked", () => asked > before);
+    await clock.pass(10_000);
+    const result = [await said, stopped && stopped - from];
+    stopped = undefined;
+    return result;
+  };
+  return { ask };
+}
+const [sign, word, stop]: Delta[] = [{ text: "" }, { text: "a" }, { finish: "stop" }];
+const signs = (count: number): Delta[] => Array.from({ length: count }, () => sign!);
+
 test("A provider that says nothing for too long is given up, and not waited for again", async (t) => {
-  const silent = { ...stream(), ending: "hang" as const };
-  const { zz, chat, fake } = await talk(t, [silent, say("here")], "", { settings: { timeout: 0.2 } });
-  await rejects(runTurn(zz, chat, "go"), { message: /^'openai' sent nothing for 0\.2 s\. Try again/ });
-  await fake.requests[0]!.aborted;
-  equal(fake.requests.length, 1);
-  equal((await runTurn(zz, chat, "again")).text, "here");
+  const { ask } = await slow(t, [], [word!, stop!]);
+  deepEqual(await ask("go"), [`'slow' sent nothing for 0.5 s. Try again, or raise "timeout" in the settings.`, 500]);
+  deepEqual(await ask("again"), ["a", undefined]);
 });
 
 test("Signs of life alone put silence off no longer than four times the limit; with words between them they do", async (t) => {
-  const comments = (words: (string | number)[] = []) =>
-    Array.from({ length: 12 }, () => [": wait\n\n", 100, ...words]).flat();
-  const slow = [...comments([delta({ content: "a" })]), ...comments([delta({ content: "a" })])];
-  const said = stream(...slow, delta({}, "stop"), usage(1, 1), DONE);
-  const endless = { ...stream(...comments(), ...comments(), ...comments()), ending: "hang" as const };
-  const { zz, chat } = await talk(t, [said, endless], "", { settings: { timeout: 0.5 } });
-  equal((await runTurn(zz, chat, "go")).text, "a".repeat(24));
-  await rejects(runTurn(zz, chat, "go"), { message: /^'openai' sent nothing but signs of life for 2 s\. Try again/ });
+  const { ask } = await slow(t, [...signs(14), word!, ...signs(14), word!, stop!], signs(60));
+  deepEqual(await ask("go"), ["aa", undefined]);
+  const [said, after] = await ask("again");
+  match(String(said), /^'slow' sent nothing but signs of life for 2 s\. Try again/);
+  equal(after, 2_000);
 });
 
 test("Two instances live side by side, each with its own tools", async (t) => {

@@ -8,14 +8,14 @@ import { harness } from "../../sdk/testing.ts";
 import "../support/lean.ts";
 import { mains } from "../support/mains.ts";
 import { environment, place } from "../support/run.ts";
+import { runs, some } from "../support/runs.ts";
 import { livesHold } from "../support/undo-model.ts";
 import { viewTest } from "../support/view.ts";
 import { walk } from "../support/walk.ts";
 
-test("200 random lives of a project: the disk is what the model says after every step", async (t) => {
-  const { undone, refused } = await livesHold(200);
-  t.diagnostic(`${undone} undos and redos were exact, ${refused} were refused with nothing touched`);
-  ok(undone > 100 && refused > 0); // refusals are rare by luck: between 6 and 30 in 200 lives
+test("Random lives of a project: the disk is what the model says after every step", async () => {
+  const { undone } = await livesHold(runs(30, 300));
+  ok(undone > 0);
 });
 
 test("A change is kept to the byte, secrets too, so that it can be undone after a restart; what was said is veiled", async (t) => {
@@ -203,7 +203,7 @@ const SHUT: [what: string, setup: string, script: string][] = [
     "chmod 755 build/z; echo 2 > build/z/1",
   ],
 ];
-for (const [what, setup, script] of SHUT)
+for (const [what, setup, script] of some(SHUT, 5))
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {
     const { where, zz, sh, keep } = ordinary(t);
     const seen = () => walk(where.cwd);
@@ -272,10 +272,11 @@ async function stage(t: TestContext, links: boolean) {
     if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
     return renameSync(from, to);
   });
-  if (!links)
-    t.mock.method(fs, "linkSync", () => {
-      throw Object.assign(new Error("EPERM"), { code: "EPERM" });
-    });
+  const { linkSync } = fs;
+  t.mock.method(fs, "linkSync", (from: string, to: string) => {
+    if (!links || /\/c$/.test(to)) throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+    return linkSync(from, to);
+  });
   t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
     if (isFull && typeof at === "number") throw full();
     return writeFileSync(at, ...rest);

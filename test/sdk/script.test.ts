@@ -1,13 +1,14 @@
 // Scripts: zz --run, and programs that import zz.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type How, place, ROOT, WAYS, type Way, zz } from "../support/run.ts";
+import { isAll } from "../support/runs.ts";
 
 const HEAD = `import { zz } from "zz";\n`;
 
@@ -39,7 +40,7 @@ async function running(
 }
 
 describe("zz.ask", { concurrency: 2 }, () => {
-  for (const way of Object.keys(WAYS) as Way[])
+  for (const way of isAll ? (Object.keys(WAYS) as Way[]) : (["dist"] as const))
     test(`gives the answer's text, by ${way}`, async () => {
       const ran = await running(`${HEAD}console.log("<" + (await zz.ask("hi")) + ">");`, [say("Hello.")], { way });
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.said], ["<Hello.>\n", "", 0, ["hi"]]);
@@ -112,17 +113,6 @@ for (const [text, act] of [\n${each}\n]) console.log(JSON.stringify([text, await
     });
   }
 
-  const WRAPPED: [name: string, text: string][] = [
-    ["a fence", 'Here it is:\n\n```json\n{"n": 41}\n```\nDone.'],
-    ["a bare fence", '```\n{"n": 41}\n```'],
-    ["words", 'Sure! {"n": 41} is it.'],
-  ];
-  for (const [name, answer] of WRAPPED) {
-    const text = `count in ${name}`;
-    const it = part(text, `(await zz.ask("${text}", { schema: { n: "number" } })).n`, say(answer));
-    test(`finds the data in ${name}`, async () => equal((await it()).gave, 41));
-  }
-
   const count = (text: string) => `(await zz.ask("${text}", { schema: { n: "number" } })).n`;
   const mended = part("count once more", count("count once more"), say('{"n": "x"}'), say("no"), say('{"n": 3}'));
   test("says what does not fit, and asks again, at most twice", async () => {
@@ -190,12 +180,6 @@ console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, 
     ["one", "1", "two"],
   );
   equal(ran.where.sessions().length, 1);
-});
-
-test("-n saves nothing", async () => {
-  const ran = await running(`${HEAD}await zz.ask("hi");`, [say("Yes.")], { flags: ["-n"], again: true });
-  equal(ran.code, 0);
-  ok(!existsSync(join(ran.where.home, "sessions")) || readdirSync(join(ran.where.home, "sessions")).length === 0);
 });
 
 test("zz.stdin of more than ZZ_STDIN_LIMIT megabytes throws", async () => {
@@ -286,18 +270,6 @@ test("A script is a program by its first line", { skip: process.platform === "wi
   deepEqual([stdout, stderr], ["hello you\n", ""]);
 });
 
-test("A plugin's tool is there for a script; what the plugin prints is not on stdout", async () => {
-  const where = place();
-  mkdirSync(join(where.home, "plugins"), { recursive: true });
-  writeFileSync(
-    join(where.home, "plugins", "lamp.ts"),
-    `export default (zz) => zz.tool({ name: "lamp", description: "d", run: () => { console.log("click"); return "on"; } });`,
-  );
-  writeFileSync(join(where.cwd, "it.ts"), `${HEAD}console.log((await zz.call("lamp")).text);`);
-  const ran = await zzAgain(where, ["--run", "it.ts"]);
-  deepEqual([ran.stdout, ran.stderr, ran.code], ["on\n", "lamp: click\n", 0]);
-});
-
 test("A program of one's own imports zz, with the home's settings, and is asked nothing", async () => {
   const where = place();
   const fake = await fakeOpenAI([say("From afar.")]);
@@ -331,7 +303,7 @@ test("Ctrl-C ends the turn and the script, exit 130", async () => {
   const hang = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" as const };
   let child: import("node:child_process").ChildProcess | undefined;
   const script: Script = () => {
-    setTimeout(() => child!.kill("SIGINT"), 50);
+    child!.kill("SIGINT");
     return hang;
   };
   const ran = await running(`${HEAD}await zz.ask("hi"); console.log("never");`, script, {

@@ -1,17 +1,30 @@
 // The test kit as a plugin's author uses it: `zz/test`, from the built package.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
 import { ROOT } from "../support/run.ts";
+import { waitFor } from "../support/wait.ts";
 
-// A folder of this file's own for what is temporary: what is left in it can be counted.
-process.env.TMPDIR = mkdtempSync(join(tmpdir(), "kit-"));
-after(() => rmSync(process.env.TMPDIR!, { recursive: true, force: true }));
+const tapes = mkdtempSync(join(tmpdir(), "kit-"));
+after(() => rmSync(tapes, { recursive: true, force: true }));
+
+/** A folder of the test's own for what is temporary: what is left in it can be counted. */
+function temporary(t: TestContext): () => string[] {
+  const before = process.env.TMPDIR;
+  const folder = mkdtempSync(join(tmpdir(), "kit-"));
+  process.env.TMPDIR = folder;
+  t.after(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return () => readdirSync(folder);
+}
 
 /** Plugins that do one thing each. */
 const echo = (zz: Zz) =>
@@ -40,8 +53,6 @@ const writer = (zz: Zz) =>
       return "Done.";
     },
   });
-const caller = (zz: Zz) =>
-  zz.tool({ name: "rings", description: "Rings.", needs: () => ({ net: ["bell.example"] }), run: () => "Rang." });
 const counter = (zz: Zz) => {
   const kept = zz.state({ count: 0 });
   zz.tool({ name: "counts", description: "Counts.", run: () => String(++kept.count) });
@@ -107,7 +118,8 @@ describe("script", () => {
     let stuck = true;
     const zz = await having(t, echo, [() => (stuck ? new Promise<string>(() => {}) : "Hello.")]);
     const asked = zz.ask("hi");
-    setTimeout(zz.stop, 20);
+    await waitFor("the model to be asked", () => zz.requests.length);
+    zz.stop();
     await rejects(asked, { message: "Stopped." });
     stuck = false;
     equal((await zz.ask("hi")).text, "Hello.");
@@ -136,19 +148,6 @@ describe("answer", () => {
       equal(zz.questions.length, questions);
       if (questions) match(zz.questions[0]!, /puts requests write access to "a\.txt"/);
     });
-
-  const rules: [setup: Setup, refused: RegExp | undefined][] = [
-    [{ allow: { net: ["bell.example"] } }, undefined],
-    [{ settings: { permissions: { allow: { net: true } } } }, undefined],
-    [{ answer: "yes", deny: { net: ["bell.example"] } }, /is denied by --deny-net=bell\.example/],
-    [{}, /the person said no to net access/],
-  ];
-  for (const [setup, refused] of rules)
-    test(`${JSON.stringify(setup)}: a call is ${refused ? "refused" : "made"}`, async (t) => {
-      const result = await (await having(t, caller, [], setup)).call("rings");
-      if (refused) match(result.text, refused);
-      else equal(result.text, "Rang.");
-    });
 });
 
 describe("a project and a home of its own", () => {
@@ -170,22 +169,8 @@ describe("a project and a home of its own", () => {
     match(zz.questions.at(-1)!, /reads requests read access to "\.\.\/home\/SOUL\.md"/);
   });
 
-  test("changes can be undone", async (t) => {
-    const zz = await having(t, writer, [puts, "done"], { answer: "yes", files: { "a.txt": "old\n" } });
-    await zz.ask("write");
-    await zz.ctx.files.undo();
-    equal(zz.read("a.txt"), "old\n");
-  });
-
-  test("two live side by side, and know nothing of each other", async (t) => {
-    const [one, two] = await Promise.all([having(t, counter), having(t, counter)]);
-    await one.call("counts");
-    deepEqual([(await one.call("counts")).text, (await two.call("counts")).text], ["2", "1"]);
-    ok(one.root !== two.root);
-  });
-
-  test("closed, nothing is left: no folder, timer, listener or lent function, and what was deferred is done", async () => {
-    const before = readdirSync(tmpdir());
+  test("closed, nothing is left: no folder, timer, listener or lent function, and what was deferred is done", async (t) => {
+    const left = temporary(t);
     const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name)]);
     const [heard, timers] = [listeners(), process.getActiveResourcesInfo().length];
     let done = 0;
@@ -196,7 +181,7 @@ describe("a project and a home of its own", () => {
       await zz.close();
     }
     equal(done, 20);
-    deepEqual(readdirSync(tmpdir()).filter((name) => name.startsWith("zz-test-") && !before.includes(name)).length, 0);
+    deepEqual(left(), []);
     deepEqual(listeners(), heard);
     ok(process.getActiveResourcesInfo().length <= timers, String(process.getActiveResourcesInfo()));
     equal((globalThis as any)[Symbol.for("zz.inline")].size, 0);
@@ -252,24 +237,6 @@ describe("what there is to see", () => {
     );
   });
 
-  test("requests: the system prompt, the messages, the tools", async (t) => {
-    const zz = await having(t, counter, [{ call: ["counts"] }, "done"]);
-    await zz.ask("hi");
-    const [first, second] = zz.requests;
-    match(first!.system, /The count is 0\./);
-    deepEqual(first!.tools, [{ name: "counts", description: "Counts.", schema: { type: "object", properties: {} } }]);
-    deepEqual(
-      second!.messages.map(({ role, text }) => [role, text]),
-      [
-        ["user", "hi"],
-        ["assistant", ""],
-        ["tool", "1"],
-      ],
-    );
-    await zz.ask("again");
-    match(zz.requests[2]!.messages.at(-1)!.text, /The count is 1\./);
-  });
-
   test("only the plugin's own tools are offered; with own, zz's as well", async (t) => {
     const names = async (setup: Setup) => {
       const zz = await having(t, echo, [], setup);
@@ -281,18 +248,6 @@ describe("what there is to see", () => {
     ok(all.includes("read_file") && all.includes("echo"), String(all));
   });
 
-  test("notes and events: a hook that throws is told of", async (t) => {
-    const zz = await having(t, function loud(zz: Zz) {
-      zz.on("answered", () => {
-        throw new Error("oh");
-      });
-    });
-    const { notes } = await zz.ask("hi");
-    deepEqual(notes, ["Plugin 'loud' failed on 'answered': oh"]);
-    deepEqual(zz.notes, notes);
-    ok(zz.events.some((event) => event.type === "answered" && event.text === "ok"));
-  });
-
   test("command: with and without its slash, its notes; one that is not there is named", async (t) => {
     const zz = await having(t, counter);
     deepEqual(await zz.command("/count so far:"), ["so far: 1"]);
@@ -301,40 +256,6 @@ describe("what there is to see", () => {
       zz.command("/cuont"),
       /Cannot run '\/cuont': there is no command '\/cuont'\. Did you mean '\/count'\?/,
     );
-  });
-
-  test("a command that sends something begins a turn", async (t) => {
-    const zz = await having(
-      t,
-      (zz) => zz.command({ name: "shout", description: "d", run: (rest, { chat }) => chat.send(rest.toUpperCase()) }),
-      [({ messages }) => `heard ${messages.at(-1)!.text}`],
-    );
-    equal((await zz.ask("/shout hi")).text, "heard HI");
-  });
-
-  test("wrappers see what passes", async (t) => {
-    const zz = await having(t, (zz) => {
-      zz.wrap("line", (line, next) => next(`${line}!`));
-      zz.wrap("render", async (text, next) => `<${await next(text)}>`);
-    });
-    const { text, rendered } = await zz.ask("hi");
-    deepEqual([text, rendered], ["ok", "<ok>"]);
-    equal(zz.requests[0]!.messages[0]!.text, "hi!");
-  });
-
-  test("a model asked beside the conversation is the same one", async (t) => {
-    const zz = await having(
-      t,
-      (zz) =>
-        zz.tool({
-          name: "title",
-          description: "d",
-          run: async (_, { request }) =>
-            (await request({ task: "title", messages: [{ role: "user", text: "?" }] })).text,
-        }),
-      [{ call: ["title"] }, ({ task }) => `for ${task}`, "done"],
-    );
-    equal((await zz.ask("hi")).results[0]!.text, "for title");
   });
 
   test("settings over the defaults of a plugin that is no file", async (t) => {
@@ -377,13 +298,12 @@ describe("files of plugins", () => {
   for (const [what, text, why] of broken)
     test(`${what} makes harness() throw its sentence, and nothing is left`, async (t) => {
       const at = folder(t, { "lamp.ts": text });
-      const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith("zz-test-")).length;
-      const before = left();
+      const left = temporary(t);
       await rejects(harness({ plugins: [at("lamp.ts")] }), (error: Error) => {
         match(error.message, why);
         return true;
       });
-      equal(left(), before);
+      deepEqual(left(), []);
     });
 
   test("a file that is not there is named", () =>
@@ -454,17 +374,6 @@ test("the lamp is on", async (t) => {
     const ran = spawnSync(process.execPath, ["--test", "lamp.test.ts"], { cwd: at("."), env, encoding: "utf8" });
     equal(ran.status, 1, ran.stdout);
   });
-
-  test("what `npm pack` puts into a package is all that it takes", (t) => {
-    const pack = ["pack", "--dry-run", "--json", "--ignore-scripts", "--loglevel=error"];
-    const told = JSON.parse(execFileSync("npm", pack, { cwd: ROOT, encoding: "utf8" }));
-    const packed: string[] = Object.values<any>(told)[0].files.map(({ path }: { path: string }) => path);
-    for (const file of ["dist/test.js", "dist/types/sdk/testing.d.ts"]) ok(packed.includes(file), file);
-    const at = folder(t, { ...files, "node_modules/.keep": "" });
-    for (const file of packed) cpSync(join(ROOT, file), at(`node_modules/zz/${file}`));
-    for (const name of ["zod", "typebox"]) symlinkSync(join(ROOT, "node_modules", name), at(`node_modules/${name}`));
-    runs(at("."));
-  });
 });
 
 describe("a cassette", () => {
@@ -490,7 +399,7 @@ describe("a cassette", () => {
     },
     { asked: { method: "GET", url: "https://example.com/weather" }, status: 200, pieces: ["Rain."] },
   ];
-  const file = join(process.env.TMPDIR!, "a.tape");
+  const file = join(tapes, "a.tape");
   const kept = () => writeFileSync(file, lines.map((one) => `${JSON.stringify(one)}\n`).join(""));
 
   test("is replayed: the model's words, and the calls of the plugin really run", async (t) => {

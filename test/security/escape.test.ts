@@ -4,6 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { CLOCK } from "../../kernel/clock.ts";
 import { programs } from "../../kernel/programs.ts";
 import type { Job, Outcome } from "../../plugins/shell/exec.ts";
 import { runJob } from "../../plugins/shell/exec.ts";
@@ -29,6 +30,7 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   const keepIn = join(base, "kept");
   return runJob({
     programs: programs(root),
+    clock: CLOCK,
     command,
     cwd: root,
     env: process.env,

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
+import { CLOCK } from "../../kernel/clock.ts";
 import { programs } from "../../kernel/programs.ts";
 import type { Outcome } from "../../plugins/shell/exec.ts";
 import { runJob } from "../../plugins/shell/exec.ts";
@@ -88,6 +89,7 @@ async function run(root: string, command: string, limits: Partial<Limits> = {}):
   try {
     return await runJob({
       programs: programs(root),
+      clock: CLOCK,
       command,
       cwd: root,
       env,

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import net from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { CLOCK } from "../../../kernel/clock.ts";
 import { programs } from "../../../kernel/programs.ts";
 import { credentials } from "../../../kernel/secret-files.ts";
 import type { Outcome } from "../../../plugins/shell/exec.ts";
@@ -93,6 +94,7 @@ async function run(
   const signal = new AbortController().signal;
   return runJob({
     programs: programs(root),
+    clock: CLOCK,
     command,
     cwd,
     env: process.env,
@@ -303,7 +305,16 @@ sandboxTest("the same commands do read it without a sandbox", async () => {
   ];
   const { signal } = new AbortController();
   const command = commands.map((one, i) => `${one}; echo; echo == ${i}`).join("\n");
-  const job = { programs: programs(root), command, cwd: root, env: process.env, timeoutMs: 20_000, signal, keepIn };
+  const job = {
+    programs: programs(root),
+    clock: CLOCK,
+    command,
+    cwd: root,
+    env: process.env,
+    timeoutMs: 20_000,
+    signal,
+    keepIn,
+  };
   const parts = (await runJob(job)).stdout.split(/== \d\n/);
   for (const [i, one] of commands.entries()) ok(parts[i]!.includes(SECRET), one);
 });
@@ -487,7 +498,7 @@ for (const [what, at, list] of [
     await new Promise<void>((resolve) => server.listen(at, resolve));
     const code = `require("net").connect(${JSON.stringify(at)}).on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))`;
     const signal = new AbortController().signal;
-    const how = { programs: programs(root), cwd: root, env: process.env };
+    const how = { programs: programs(root), clock: CLOCK, cwd: root, env: process.env };
     const job = { ...how, command: `${node} -e '${code}'`, timeoutMs: 5_000, signal, keepIn };
     const [free, boxed] = [await runJob(job), await runJob({ ...job, sandbox: await box({ net: list }) })];
     await new Promise((resolve) => server.close(resolve));

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import type { Harness, harness as Harnesses } from "../../sdk/testing.ts";
 import { place, ROOT, zz as run } from "../support/run.ts";
+import { isAll } from "../support/runs.ts";
 
 /** Of the built zz: TypeScript is loaded from a cache of compiled code there. */
 const { harness } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof Harnesses };
@@ -227,7 +228,8 @@ test("what was not read is said, and what is said shows nothing of it", async ()
   deepEqual(canariesIn(text), []);
 });
 
-test("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
+const allTest = isAll ? test : () => {};
+allTest("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
   const zz = await project(["outside"], {}, t);
   const shows = async () => canariesIn((await zz.call("check_types", { paths: ["b.ts"] })).text).length > 0;
   const rules = [{ name: "../outside" }, {}].map(
@@ -246,7 +248,7 @@ test("an answer to read holds for the compiler from then on, in every way, and n
   deepEqual(await shows(), false);
 });
 
-test("what was indexed before it was denied is no longer in the index", async (t) => {
+allTest("what was indexed before it was denied is no longer in the index", async (t) => {
   const files = { "private/a.ts": "export const CANARY_outside_0 = 1;\n", "b.ts": "export const b = 1;\n" };
   const zz = await harness({ own: true, files }, t);
   await zz.call("find_definition", { symbol: "b" });
@@ -256,7 +258,7 @@ test("what was indexed before it was denied is no longer in the index", async (t
   deepEqual(canariesIn(await everything(zz)), []);
 });
 
-test("types of packages above the project, and links between a workspace's own packages, are read", async (t) => {
+allTest("types of packages above the project, and links between a workspace's own packages, are read", async (t) => {
   const use = (name: string) => `import { token } from "${name}";\n${uses("token")}`;
   const files = {
     "tsconfig.json": CONFIG,
@@ -361,7 +363,7 @@ export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run
   match(said, /is not assignable to type 'number'/);
 });
 
-test("--check-plugin and /plugin check do not read what is outside or denied", async () => {
+allTest("--check-plugin and /plugin check do not read what is outside or denied", async () => {
   const where = place();
   putCanaries(where.cwd);
   const code = plugin(places(".").map((at) => (at.startsWith(".") ? at : `./${at}`)));

@@ -4,12 +4,9 @@ import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
-import type { Harness, harness as Harnesses } from "../../sdk/testing.ts";
-import { place, ROOT, zz as run } from "../support/run.ts";
+import { type Harness, harness } from "../../sdk/testing.ts";
+import { place, zz as run } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
-
-/** Of the built zz: TypeScript is loaded from a cache of compiled code there. */
-const { harness } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof Harnesses };
 
 /** `at` is where the canary lies, as seen from the project; its other half is what leads there. */
 interface Way {

@@ -82,15 +82,15 @@ const ORDINARY = [
 ];
 
 describe("holdsSecret()", () => {
-  for (const name of SECRET) test(`${JSON.stringify(name)} may hold secrets`, () => ok(holdsSecret(name)));
-  for (const name of ORDINARY) test(`${JSON.stringify(name)} does not`, () => ok(!holdsSecret(name)));
+  test("knows files by name, in any place, letters, copy and spelling", () =>
+    deepEqual([...SECRET, ...ORDINARY].filter(holdsSecret), SECRET));
 
   test("holds for every place of the person's own credentials, and what lies there", () => {
     for (const at of credentials("/home/me").filter((one) => !/\.zz$|yarnrc|\.gemini$/.test(one)))
       ok(holdsSecret(at) || holdsSecret(`${at}/x`), at);
   });
 
-  test("long names are told at once", () => {
+  test("long names do not hang it", () => {
     for (const name of ["a", ".", ".env", "~", "#", "-", "_secret", ".bak", "x/", "\u200c"])
       holdsSecret(name.repeat(200_000 / name.length));
   });

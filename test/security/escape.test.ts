@@ -255,32 +255,11 @@ const WORKS: [what: string, command: string, says: RegExp][] = [
     /^7\n/,
   ],
   [
-    "fork node with a channel",
-    `echo 'process.send ? process.send("hi") : require("child_process").fork(__filename).on("message", (m) => console.log(m))' > f.js; ${node} f.js`,
-    /^hi\n/,
-  ],
-  [
-    "share memory between processes of Python's",
-    `python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'`,
-    /^\[1, 2\]\n/,
-  ],
-  [
     "look for leaks, which traces",
     "echo 'int main(){return 0;}' > l.c && gcc -fsanitize=address l.c -o l && ASAN_OPTIONS=detect_leaks=1 ./l && echo fine",
     /^fine\n/,
   ],
   ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/],
-  [
-    "make threads in C",
-    "echo '#include <pthread.h>\n#include <stdio.h>\nvoid *f(void *x){puts(\"in\");return 0;}int main(){pthread_t t;pthread_create(&t,0,f,0);pthread_join(t,0);}' > t.c && gcc t.c -pthread -o t && ./t",
-    /^in\n/,
-  ],
-  ["use no random addresses", "setarch -R true && echo fine", /^fine\n/],
-  [
-    "build with make",
-    "printf '.PHONY: a b\\nall: a b\\na:\\n\\t@echo a\\nb:\\n\\t@echo b\\n' > Makefile; make -s -j2 | sort",
-    /^a\nb\n/,
-  ],
 ];
 const neededBy = (command: string): Needed[] =>
   (["gcc", "python3", "strace", "make"] as const).filter((name) => new RegExp(`\\b${name} `).test(command));

@@ -258,6 +258,10 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["trap 'rm -rf d' EXIT", "trap rm", "deny"],
   ],
   "what is read is for the gate": [
+    ["cat .env", "cat", "gate"],
+    ["cat /etc/passwd", "cat", "gate"],
+    ["git show HEAD:.env", "git", "gate"],
+    ["git show :0:.env", "git", "gate"],
     ["cat 3< .env <&3", "cat", "gate"],
     ["cat ~/.ssh/id_rsa", "cat", "gate"],
     ["cat outside/../etc/passwd", "cat", "gate"],

@@ -319,7 +319,7 @@ const saidSince = (zz: Harness, { questions, notes }: ReturnType<typeof heard>) 
   zz.notes.slice(notes),
 ];
 
-test("write_plugin does not read what is outside or denied before it asks", async () => {
+allTest("write_plugin does not read what is outside or denied before it asks", async () => {
   const zz = await withCanaries();
   const code = plugin(places(zz.root));
   const broken = `${code}const wrong: number = "a";\n`;
@@ -336,7 +336,7 @@ test("write_plugin does not read what is outside or denied before it asks", asyn
   }
 });
 
-test("write_plugin does not read files of zz's home or through other plugins", async (t) => {
+allTest("write_plugin does not read files of zz's home or through other plugins", async (t) => {
   const zz = await withCanaries();
   t.after(() => rmSync(join(zz.home, "plugins"), { recursive: true }));
   const put = (name: string, text: string) => {

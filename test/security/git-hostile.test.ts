@@ -356,7 +356,7 @@ const COMMIT: Look = ["git_commit", { message: "x", files: ["a.txt"] }];
 const OTHERS = [COMMIT, SINCE, STATUS, DIFF, LOG, ...LISTS];
 
 describe("a repository's own programs do not run unasked", () => {
-  for (const [row, [what, lay, byGit, told, tools]] of some([...ROWS.entries()], 4))
+  for (const [row, [what, lay, byGit, told, tools]] of some([...ROWS.entries()], 6))
     test(what, async () => {
       const ran = planted(lay);
       const { call, asked, say } = await session(shared);
@@ -390,7 +390,7 @@ describe("a repository's own programs do not run unasked", () => {
       ok(ran(), `'${byGit}' was to run it, or this test proves nothing`);
     });
   test("settings that are not known to be harmless are asked about, by their names", async () => {
-    for (const setting of some(NAMED, 3)) {
+    for (const setting of some(NAMED, 5)) {
       const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(setting)!;
       const ran = planted(({ program, set }) => set(settingLines(key, value.replace("PROGRAM", program))));
       const { call, asked } = await session(shared);
@@ -569,7 +569,7 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
       },
     ],
   ];
-  for (const [row, [what, lay]] of some([...NEAR.entries()], 2))
+  for (const [row, [what, lay]] of some([...NEAR.entries()], 3))
     test(`${what} goes unasked`, async () => {
       const root = lay(pair());
       const { call, asked } = await session(root === cwd ? shared : openZz(root, home));

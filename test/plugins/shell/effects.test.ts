@@ -159,7 +159,7 @@ const CHANGES = [
   'echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash',
   "echo built > dist/new; rm dist/old",
 ];
-const PARTS = isAll ? 2 : 4; // of which npm test looks at the first
+const PARTS = isAll ? 2 : 6; // of which npm test looks at the first
 for (let part = 0; part < (isAll ? PARTS : 1); part++)
   viewTest(`a change × what stands there, part ${part + 1} of ${PARTS}`, () =>
     prove(

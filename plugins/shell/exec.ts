@@ -5,7 +5,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import type { Programs } from "zz";
+import type { Clock, Programs } from "zz";
 import { plural } from "zz/text";
 import { type Keeper, keeper, MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
 import { pipes } from "./pipes.ts";
@@ -16,6 +16,7 @@ export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
 
 export interface Job {
   programs: Programs;
+  clock: Clock;
   command: string;
   cwd: string;
   env: NodeJS.ProcessEnv;
@@ -64,25 +65,26 @@ export async function runJob(job: Job): Promise<Outcome> {
 const NOT_STARTED = /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory)\n?$/;
 
 async function runOnce(job: Job): Promise<Outcome> {
-  const startedAt = performance.now();
-  const elapsed = () => performance.now() - startedAt;
+  const { clock } = job;
+  const startedAt = clock.now();
+  const elapsed = () => clock.now() - startedAt;
   if (job.signal.aborted)
     return { exit: null, aborted: true, stdout: "", stderr: "", text: "[interrupted]", bytes: 0, ms: elapsed() };
 
   const file = keeper(job.keepIn);
   const [all, out, err] = [capture(), capture(), capture()];
-  const tail = live(all, job.onTail);
+  const tail = live(clock, all, job.onTail);
   const mark = newMark(!job.sandbox);
   const { child, stdout, stderr } = await start(job, mark);
   const pid = child.pid!;
   let stopReason: Stop | undefined;
-  let last: NodeJS.Timeout | undefined;
+  let cancelKill = () => {};
   const stop = (reason: Stop) => {
     if (stopReason) return;
     stopReason = reason;
     if (typeof reason === "object") return sendSignal(job.programs, pid, "SIGKILL"); // the command must end at once
     sendSignal(job.programs, pid, "SIGTERM", !!job.sandbox);
-    last = setTimeout(sendSignal, GRACE_MS, job.programs, pid, "SIGKILL");
+    cancelKill = clock.timer(GRACE_MS, () => sendSignal(job.programs, pid, "SIGKILL"));
   };
   const unwatch = watch(pid, { ...job.caps }, job.sandbox ?? {}, job.cwd, (exceeded) => stop({ exceeded }));
   const closed = Promise.all([
@@ -94,14 +96,14 @@ async function runOnce(job: Job): Promise<Outcome> {
   job.signal.addEventListener("abort", abort, { once: true });
   if (job.signal.aborted) abort(); // aborted while it started
   const timed = job.timeoutMs > 0 && Number.isFinite(job.timeoutMs);
-  const clock = timed ? setTimeout(stop, Math.min(job.timeoutMs, 2 ** 31 - 1), "timeout") : undefined;
+  const cancelLimit = timed ? clock.timer(job.timeoutMs, () => stop("timeout")) : () => {};
   const { code, signal } = await ended(child);
   unwatch();
-  clearTimeout(clock);
+  cancelLimit();
   job.signal.removeEventListener("abort", abort);
 
   const left = await settle(job.programs, pid, closed, mark);
-  clearTimeout(last);
+  cancelKill();
   tail.stop();
   for (const stream of [stdout, stderr]) stream.destroy();
   const kept = file.close();
@@ -327,12 +329,12 @@ function lastState(line: string): string {
 }
 
 /** Reports the last non-empty lines, now and then. */
-function live(all: Captured, show?: (lines: string) => void): { onOutput(): void; stop(): void } {
-  let timer: NodeJS.Timeout | undefined;
-  let lastShown = -LIVE_INTERVAL_MS;
-  const now = () => {
-    timer = undefined;
-    lastShown = performance.now();
+function live(clock: Clock, all: Captured, show?: (lines: string) => void): { onOutput(): void; stop(): void } {
+  let cancel: (() => void) | undefined; // while a report is due
+  let lastShown = -Infinity;
+  const report = () => {
+    cancel = undefined;
+    lastShown = clock.now();
     const end = (all.back || all.front).slice(-4_000);
     const lines = asShown(end)
       .split("\n")
@@ -341,12 +343,12 @@ function live(all: Captured, show?: (lines: string) => void): { onOutput(): void
   };
   return {
     onOutput() {
-      if (show && !timer) timer = setTimeout(now, Math.max(0, lastShown + LIVE_INTERVAL_MS - performance.now()));
+      if (show && !cancel) cancel = clock.timer(Math.max(0, lastShown + LIVE_INTERVAL_MS - clock.now()), report);
     },
     stop() {
-      if (!timer) return;
-      clearTimeout(timer);
-      now();
+      if (!cancel) return;
+      cancel();
+      report();
     },
   };
 }

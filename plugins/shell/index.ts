@@ -151,8 +151,8 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
 }
 
 /** The repository as a git that the command starts would find it. */
-function repositoryOf({ git, root, signal }: Ctx, command: NodeJS.ProcessEnv): Promise<GitDoubt> {
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(GIT_TIMEOUT_MS)]);
+function repositoryOf({ git, io, root, signal }: Ctx, command: NodeJS.ProcessEnv): Promise<GitDoubt> {
+  const stop = AbortSignal.any([signal, io.clock.limit(GIT_TIMEOUT_MS)]);
   const silent = { why: "git gives no answer", reads: [] };
   return git.check(root, { stop, command }).catch(() => silent);
 }
@@ -327,6 +327,7 @@ async function run(
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
+      clock: ctx.io.clock,
       command,
       cwd: ctx.root,
       env: strict ? ctx.git.env(env) : env,

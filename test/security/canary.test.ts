@@ -11,6 +11,7 @@ import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
+import { isAll, some } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
@@ -158,7 +159,7 @@ function clean({ stdout, stderr, code }: Ran, canaries: Canaries, what: string):
   ok(code !== null, what);
 }
 
-describe("the endpoint of the `requested` event in --json-lines", { concurrency: 2 }, () => {
+describe("the endpoint of the `requested` event in --json-lines", () => {
   const rows: [from: string, args: string[], files: Record<string, unknown>, env: Record<string, string>][] = [
     ["--key", ["--key", "canary-f1ag"], {}, {}],
     ["the settings", [], { "zz.config.json": { providers: { openai: { key: "canary-s3ttings" } } } }, {}],
@@ -215,7 +216,7 @@ test("every command and every tool shows no key, long or short, to people and to
   };
   const args = [join(ROOT, "test", "support", "fake", "walk.ts"), base, file];
   const ran = await promisify(execFile)(process.execPath, args, { env, cwd: base, maxBuffer: 1 << 30 });
-  equal(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150, true);
+  ok(JSON.parse(readFileSync(join(base, "commands.json"), "utf8")).length > 150);
   deepEqual(
     [LONG, SHORT].filter(({ settings }) =>
       fake.requests.every(({ headers }) => headers.authorization !== `Bearer ${settings}`),
@@ -227,7 +228,7 @@ test("every command and every tool shows no key, long or short, to people and to
     deepEqual(leaks(ran.stdout + ran.stderr, canaries), []);
     deepEqual(written(base, canaries), []);
   }
-  ok(statSync(join(base, "spy.log")).size > 100_000, "the spy saw nothing");
+  ok(statSync(join(base, "spy.log")).size > 100_000, "the spy saw something");
 });
 
 // ── the program itself ──
@@ -250,10 +251,10 @@ for (const [size, given] of [
   ["long", LONG],
   ["short", SHORT],
 ] as const)
-  describe(`whatever a server does with a ${size} key`, { concurrency: 3 }, () => {
+  describe(`whatever a server does with a ${size} key`, () => {
     for (const [i, model] of MODELS.split(" ").entries()) {
       if (size === "short" && IN_ANSWERS.test(model)) continue;
-      const formats = model === "refused" || model === "answer" ? FORMATS : [FORMATS[i % 3]!];
+      const formats = isAll && /^(refused|answer)$/.test(model) ? FORMATS : [FORMATS[i % 3]!];
       for (const flags of formats)
         test(`${model} ${flags.join(" ")}: it is in no output and no file`, async (t) => {
           const server = await echoing(t);
@@ -274,20 +275,16 @@ for (const [size, given] of [
 
 /** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is in $P and $Q. */
 const ADDRESSES = [
-  "http://me:$P@127.0.0.1:9/v1",
   "http://me:$P@127.0.0.1:9/v1?key=$Q",
   "http://127.0.0.1:9/v1?token=$Q&x=1",
-  "http://127.0.0.1:9/v1?x=1&sig=$Q",
   "http://$P@127.0.0.1:9/v1",
   "http://me:$P@no host/v1?api_key=$Q",
   "http://me:$P/with/slashes@127.0.0.1:9/v1",
   "me:$P@127.0.0.1:9",
-  "ftp://me:$P@127.0.0.1/v1?secret=$Q",
-  "http://me:$P@127.0.0.1:99999/v1?password=$Q",
   "https://:$P@[::1/v1?access_token=$Q",
   "wss://me:$P@127.0.0.1:9#auth=$Q",
 ];
-describe("a key in an address that leads nowhere", { concurrency: 3 }, () => {
+describe("a key in an address that leads nowhere", () => {
   const ways: [from: string, args: string[], variable?: string][] = [
     ["--base-url", ["-m", "openai/m"]],
     ["OPENAI_BASE_URL", ["-m", "openai/m"], "OPENAI_BASE_URL"],
@@ -307,7 +304,7 @@ describe("a key in an address that leads nowhere", { concurrency: 3 }, () => {
       });
 });
 
-describe("a key goes to nobody but its own provider", { concurrency: 2 }, () => {
+describe("a key goes to nobody but its own provider", () => {
   const rows: [
     what: string,
     args: string[],
@@ -370,7 +367,7 @@ test("every flag shows no key", async (t) => {
   const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
-  const lines = names
+  const lines = some(names, 3)
     .filter((name) => !LEFT_OUT.test(name))
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];
@@ -401,7 +398,7 @@ test("every flag shows no key", async (t) => {
     [],
   );
   const got = server.requests.filter(({ headers }) => headers.authorization === `Bearer ${LONG.flag}`);
-  ok(got.length > 30, String(got.length));
+  ok(got.length > 8, String(got.length));
 });
 
 for (const flag of ["--acp", "--mcp"])
@@ -418,8 +415,8 @@ for (const flag of ["--acp", "--mcp"])
     clean(ran, LONG, flag);
   });
 
-describe("what fails outside of any turn", { concurrency: 2 }, () => {
-  for (const flags of [[], ["--debug"], ["--json"], ["--json-lines", "--debug"]])
+describe("what fails outside of any turn", () => {
+  for (const flags of some([["--json-lines", "--debug"], [], ["--debug"], ["--json"]], 4))
     test(`a crash with ${flags.join(" ") || "no flags"} shows no key`, async () => {
       const { where, base } = filled(LONG);
       const env = { ...envOf(LONG, base), SPY: base };

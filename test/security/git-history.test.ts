@@ -9,10 +9,10 @@ import { programs } from "../../kernel/programs.ts";
 import { holdsSecret } from "../../kernel/secret-files.ts";
 import { secretsInGit } from "../../plugins/shell/judge/git-history.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
-import "../support/lean.ts";
 import { has, needs } from "../support/needs.ts";
 import { configure, INIT, put, shell } from "../support/repository.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
+import { some } from "../support/runs.ts";
 
 const test = needs("git");
 const TOKEN = "open-sesame";
@@ -97,7 +97,7 @@ test("and the tools of git leave it out", async () => {
 });
 
 describe("A history that asks", () => {
-  for (const [what, make] of [
+  for (const [what, make] of some([
     ["amended away", () => repository(A, ENV, ["rm", "-q", ".env"], ["commit", "-q", "--amend", "-m", "x", "--allow-empty"])],
     ["on another branch", () => repository(A, ["checkout", "-qb", "b"], ENV, ["checkout", "-q", "main"])],
     ["on a branch that is gone", () => repository(A, ["checkout", "-qb", "b"], ENV, ["checkout", "-q", "main"], ["branch", "-qD", "b"])],
@@ -116,7 +116,7 @@ describe("A history that asks", () => {
       git(made, "stash", "-q", "-u");
       return made;
     }],
-  ] as [string, () => Place][]) // biome-ignore format: a table
+  ] as [string, () => Place][], 3)) // biome-ignore format: a table
     test(what, async () => {
       const { index, history } = await secretsOf(make());
       deepEqual({ index, history }, { index: false, history: true });
@@ -223,12 +223,15 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
     ["http.https://example.com/.extraHeader", "Authorization: basic b3Blbi1zZXNhbWU4"],
   ];
   if (has("git")) configure(where.cwd, settings);
-  for (const command of [
-    ...["git remote -v", "git remote get-url a", "git remote get-url --all b", "git remote get-url --push d"],
-    ...["git remote get-url f", "git remote show -n a", "git config -l", "git config --get-regexp http"],
-    ...["git for-each-ref --format='%(push:remotename) %(upstream:remotename)'", "git ls-remote --get-url e"],
-    ...["git branch -vv", "git status -sb", "git remote -v | grep -n e", "cat .git/config"],
-  ])
+  for (const command of some(
+    [
+      ...["git remote -v", "git remote get-url a", "git remote get-url --all b", "git remote get-url --push d"],
+      ...["git remote get-url f", "git remote show -n a", "git config -l", "git config --get-regexp http"],
+      ...["git for-each-ref --format='%(push:remotename) %(upstream:remotename)'", "git ls-remote --get-url e"],
+      ...["git branch -vv", "git status -sb", "git remote -v | grep -n e", "cat .git/config"],
+    ],
+    3,
+  ))
     test(command, async () => {
       const { stdout, stderr } = await zz(where, ["--no-prompt", "--call", "run_command", JSON.stringify({ command })]);
       ok(!/sesame\d|b3Blbi1z/.test(stdout + stderr), stdout);

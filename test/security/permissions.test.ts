@@ -2,16 +2,13 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "node:test";
 import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
-import { findTool } from "../../kernel/tools.ts";
-import "../support/lean.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { needs } from "../support/needs.ts";
-import { configure, fill, INIT, objectOf, shell } from "../support/repository.ts";
+import { fill, INIT, shell } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
 import { KEY, terminal } from "../support/terminal.ts";
@@ -40,15 +37,14 @@ function repo(files: Record<string, string>): Place {
 const zzAgain = mains(); // for a PATH of its own
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
   (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
-const ran = (where: Place) => fs.existsSync(join(where.cwd, "..", "ran"));
 const trap = (where: Place, more = "") =>
   `#!/bin/sh\ntouch '${join(where.cwd, "..", "ran")}' '${where.cwd}/ran'\n${more}`;
-const trapped = (where: Place) => ran(where) || fs.existsSync(join(where.cwd, "ran"));
+const trapped = (where: Place) => ["../ran", "ran"].some((name) => fs.existsSync(join(where.cwd, name)));
 
-/** In this process, with answers given ahead; what was asked is kept. */
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
 
+/** In this process, with answers given ahead; what was asked is kept. */
 async function held(where: Place, answers: string[] = [], more: Options = {}) {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...more });
   const asked: string[] = [];
@@ -62,96 +58,16 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
   return { core, asked, call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args) };
 }
 
-// ── nothing of the project's runs because somebody looks ──
+// ── what PATH leads to ──
 
-for (const [name, args] of [
-  ["list_dir", {}],
-  ["grep", { query: "x" }],
-  ["find_definition", { symbol: "x" }],
-  ["git_status", {}],
-  ["git_diff", {}],
-] as const)
-  needs("git")(`${name} fetches no missing object: the remote's configuration names a program for that`, async () => {
-    const where = place();
-    fill(where.cwd, "a missing object", (cwd) => {
-      put({ ...where, cwd }, { "sub/.gitignore": "x\n", "sub/f": "a\n" });
-      shell(
-        cwd,
-        `${INIT}; git add -A -f; git ${WHO.join(" ")} commit -qm x; git update-index --skip-worktree sub/.gitignore`,
-      );
-      fs.rmSync(join(cwd, "sub", ".gitignore"));
-      fs.rmSync(join(cwd, ".git", "objects", objectOf("x\n")));
-    });
-    put(where, { "sub/untracked": "x\n" });
-    configure(where.cwd, [
-      ["core.repositoryformatversion", "1"],
-      ["extensions.partialclone", "o"],
-      ["remote.o.promisor", "true"],
-      ["remote.o.url", join(where.cwd, "none")],
-      ["remote.o.uploadpack", `touch '${join(where.cwd, "..", "ran")}'; false`],
-    ]);
-    await tool(where, name, args);
-    ok(!ran(where), "the program that the repository names ran");
-  });
-
-for (const [name, args] of [
-  ["list_dir", {}],
-  ["git_status", {}],
-] as const)
-  needs("git")(`${name} runs the machine's git, not one that the project brings to PATH`, async () => {
-    const where = repo({ a: "a\n" });
-    put(where, { "node_modules/.bin/git": trap(where, 'exec /usr/bin/git "$@"\n') });
-    await tool(where, name, args, [], { PATH: `${where.cwd}/node_modules/.bin:${process.env.PATH}` });
-    ok(!trapped(where), "the project's git ran");
-  });
-
-for (const [what, line, set] of [
-  ["core.fsmonitor", "git status --short", (where) => configure(where.cwd, [["core.fsmonitor", "./t.sh"]])],
-  ["diff.external", "git diff", (where) => configure(where.cwd, [["diff.external", "./t.sh"]])],
-  ["a filter", "git diff", (where) => configure(where.cwd, [["filter.f.clean", "./t.sh; cat"]])],
-  ["a text conversion", "git show HEAD", (where) => configure(where.cwd, [["diff.f.textconv", "./t.sh; cat"]])],
-  [
-    "an included file",
-    "git status",
-    (where) => {
-      put(where, { more: "[core]\n\tfsmonitor = ./t.sh\n" });
-      configure(where.cwd, [["include.path", "../more"]]);
-    },
-  ],
-  ["the hook post-index-change", "git status", (where) => put(where, { ".git/hooks/post-index-change": trap(where) })],
-] as [string, string, (where: Place) => unknown][])
-  needs("git")(`'${line}' asks where the repository has ${what} of its own`, async () => {
-    const where = repo({ a: "a\n", ".gitattributes": "a filter=f diff=f\n" });
-    put(where, { "t.sh": trap(where), a: "b\n" });
-    equal((await tool(where, "run_command", { command: line })).code, 0, "without it, it goes unasked");
-    set(where);
-    const { code, stderr } = await tool(where, "run_command", { command: line });
-    equal(code, 4, stderr);
-    ok(!trapped(where), "the repository's own program ran");
-  });
-
-needs("git")("'git status' asks where the project itself is a bare repository with settings of its own", async () => {
-  const where = place();
-  put(where, { "t.sh": trap(where) });
-  shell(
-    where.cwd,
-    `git init -q --bare .; git config --file config core.bare false
-     git config --file config core.worktree .; git config --file config core.fsmonitor ./t.sh`,
-  );
-  equal((await tool(where, "run_command", { command: "git status" })).code, 4);
-  ok(!trapped(where));
+needs("git")("What goes unasked asks where PATH leads to the project's own program of that name", async () => {
+  const where = repo({ a: "a\n" });
+  for (const name of ["ls", "git", "bash"]) put(where, { [`bin/${name}`]: trap(where) });
+  const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
+  const commands = ["ls", "timeout 5 ls", "git status", "bash -c pwd"];
+  for (const command of commands) equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
+  ok(!trapped(where), "the project's program ran");
 });
-
-for (const command of ["ls", "cat a", "find . -name a", "timeout 5 ls", "git status", "bash -c ls", "sh -c pwd"])
-  needs("git")(`'${command}' asks where PATH leads to the project's own program of that name`, async () => {
-    const where = repo({ a: "a\n" });
-    const name = command.split(" ")[0]!;
-    put(where, { [`bin/${name}`]: trap(where) });
-    const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
-    const { code } = await tool(where, "run_command", { command }, [], env);
-    equal(code, 4);
-    ok(!trapped(where), "the project's program ran");
-  });
 
 // ── secrets ──
 
@@ -163,27 +79,7 @@ for (const flag of ["--deny-read=.env", "--no-prompt"])
     deepEqual([code, fs.existsSync(join(where.cwd, "e.txt"))], [4, false]);
   });
 
-for (const line of [
-  "git show HEAD",
-  "git log -p",
-  "git diff HEAD~1",
-  "git show HEAD --stat -p",
-  "git cat-file -p HASH",
-])
-  needs("git")(`'${line}' asks where what it shows may hold a secret`, async () => {
-    const where = place();
-    fill(where.cwd, "a secret", (cwd) => {
-      put({ ...where, cwd }, { a: "a\n" });
-      const commit = `git ${WHO.join(" ")} commit -qm`;
-      shell(cwd, `${INIT}; git add a; ${commit} x; echo K=secret > .env; git add -f .env; ${commit} y`);
-    });
-    const command = line.replace("HASH", objectOf("K=secret\n").replace("/", ""));
-    const { code, stdout } = await tool(where, "run_command", { command });
-    doesNotMatch(stdout, /secret/);
-    equal(code, 4);
-  });
-
-for (const command of ["git show HEAD", "rg secret", "rg secret ."])
+for (const command of ["git show HEAD", "rg secret"])
   needs("git")(`'${command}' shows nothing of a file that is denied, sandbox or not`, async () => {
     const where = repo({ "private/k": "secret\n" });
     const config = join(where.cwd, "..", "c.json");
@@ -194,30 +90,9 @@ for (const command of ["git show HEAD", "rg secret", "rg secret ."])
     }
   });
 
-for (const name of [".ENV", ".Env.local", "ID_RSA", "key.PEM"])
-  test(`Reading '${name}' asks: there are disks on which it is the same file`, async () => {
-    const { call, asked } = await held(place());
-    await call("read_file", { path: name });
-    equal(asked.length > 0, true);
-  });
-
-test("Writing '.GIT/hooks/x' is not in a list: there are disks on which it is .git", async () => {
-  const where = place();
-  const { code } = await tool(where, "create_file", { path: ".GIT/hooks/x", content: "x\n" }, ["--allow-write=."]);
-  equal(code, 4);
-});
-
 // ── rules ──
 
 const SKILL = "---\nname: x\ndescription: x\n---\nx\n";
-
-for (const command of ["/usr/bin/touch x", "env touch x", "touch -- x"])
-  test(`--deny-run=touch denies '${command}' though all else is allowed`, async () => {
-    const where = place();
-    const { code, stderr } = await tool(where, "run_command", { command }, ["--allow-run", "--deny-run=touch"]);
-    equal(code, 4, stderr);
-    ok(!fs.existsSync(join(where.cwd, "x")));
-  });
 
 test("--allow-write=src does not follow src out of the project", async () => {
   const where = place();
@@ -268,28 +143,25 @@ test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
   equal(asked.filter((question) => question.includes("Allow?")).length, 3);
 });
 
-for (const [one, other] of [
-  ["X='touch one'; $X", "X='touch two'; $X"],
-  ["echo 'touch one' | sh", "echo 'touch two' | sh"],
-] as const)
-  test(`A for ${one} does not allow ${other}`, async () => {
-    const where = place();
-    const { call } = await held(where, ["A"], BEFORE);
-    await call("run_command", { command: one });
-    ok(fs.existsSync(join(where.cwd, "one")), "the first was allowed");
-    await call("run_command", { command: other });
-    ok(!fs.existsSync(join(where.cwd, "two")), "the other ran unasked");
-  });
+test("A for what cannot be known before it runs allows nothing else", async () => {
+  const where = place();
+  const { call } = await held(where, ["A"], BEFORE);
+  await call("run_command", { command: "X='touch one'; $X" });
+  ok(fs.existsSync(join(where.cwd, "one")), "the first was allowed");
+  await call("run_command", { command: "X='touch two'; $X" });
+  ok(!fs.existsSync(join(where.cwd, "two")), "the other ran unasked");
+});
 
 // ── what is shown is what is done ──
 
-for (const command of ["echo 'touch evil' | sh", "X='touch evil'; $X", "sh <<E\ntouch evil\nE", "touch a < evil"])
-  test(`The question shows all of ${JSON.stringify(command)}`, async () => {
-    const { call, asked } = await held(place(), [], BEFORE);
+test("The question shows all of a command", async () => {
+  const { call, asked } = await held(place(), [], BEFORE);
+  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil"]) {
     await call("run_command", { command });
-    match(asked[0]!, /evil/);
-    for (const line of command.split("\n")) ok(asked[0]!.includes(line), `'${line}' is missing in:\n${asked[0]}`);
-  });
+    for (const line of command.split("\n"))
+      ok(asked.at(-1)!.includes(line), `'${line}' is missing in:\n${asked.at(-1)}`);
+  }
+});
 
 test("The question names the file that a link leads to", async () => {
   const where = place();
@@ -299,41 +171,15 @@ test("The question names the file that a link leads to", async () => {
   match(asked[0]!, /\/etc\/hosts/);
 });
 
-test("The question shows that only line ends change", async () => {
+test("The question shows that a moved file is a link, or can run", async () => {
   const where = place();
-  put(where, { "a.txt": "x\r\ny\r\n" });
-  const { call, asked } = await held(where);
-  await call("apply_patch", { patch: "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-x\r\n-y\r\n+x\n+y\n" });
-  match(asked[0]!, /line ends|CRLF|␍/);
-});
-
-test("The question shows that a moved file is a link", async () => {
-  const where = place();
-  put(where, { a: "x\n" });
+  put(where, { a: "x\n", "a.sh": "#!/bin/sh\n" });
   fs.symlinkSync("a", join(where.cwd, "l"));
   const { call, asked } = await held(where);
   await call("move_file", { from: "l", to: "m" });
   match(asked[0]!, /link/);
-});
-
-test("The question shows that a moved file can run", async () => {
-  const where = place();
-  put(where, { "a.sh": "#!/bin/sh\n" });
-  const { call, asked } = await held(where);
   await call("move_file", { from: "a.sh", to: "b.sh" });
-  match(asked[0]!, /mode|runs|executable/);
-});
-
-test("A name with a line break cannot write lines of its own into the question", async () => {
-  const { call, asked } = await held(place());
-  await call("create_file", { path: "a\nedit b · lines 1 · +0 −0", content: "x\n" });
-  doesNotMatch(asked[0]!, /^┃ edit b/m);
-});
-
-test("The question shows characters that nobody sees", async () => {
-  const { call, asked } = await held(place());
-  await call("create_file", { path: "a", content: "a\u200bb\u{e0041}c\u2028d\ufeffe\n" });
-  doesNotMatch(asked[0]!, /[\u200b\u{e0041}\u2028\ufeff]/u);
+  match(asked.at(-1)!, /mode|runs|executable/);
 });
 
 // ── the person at the question ──
@@ -354,37 +200,6 @@ test("A reason for a no is no answer to the next question", async (t) => {
   }
   term.type(KEY.enter);
   doesNotMatch(await term.sees(/Allow\?[\s\S]*Allow\?/), /root:x:0/);
-  await sleep(500); // what is typed at once is not for this question
-  term.type("n");
-  await term.sees(/Why not\?[\s\S]*Why not\?/);
-  term.type(KEY.enter);
-  await term.sees("End."); // and nothing waits for ever
-});
-
-/** What a held-down key made of three questions; undefined: the machine was so busy that it was let go for a while. */
-async function heldDown(t: TestContext): Promise<string[] | undefined> {
-  const three = call(...["a", "b", "c"].map((path) => ["create_file", { path, content: path }] as [string, unknown]));
-  const fake = await fakeOpenAI([three, say("End.")]);
-  t.after(fake.close);
-  const where = place();
-  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 40 });
-  await term.sees("›");
-  term.type(`go${KEY.enter}`);
-  await term.sees("Allow?");
-  let last = performance.now();
-  for (let i = 0; i < 15; i++) {
-    term.type("y");
-    await sleep(30);
-    if (performance.now() - last > 100) return undefined;
-    last = performance.now();
-  }
-  return fs.readdirSync(where.cwd);
-}
-
-test("A key that is held down answers one question", async (t) => {
-  let made: string[] | undefined;
-  for (let tries = 0; tries < 10 && !made; tries++) made = await heldDown(t);
-  deepEqual(made, ["a"]);
 });
 
 // ── the e key ──
@@ -433,25 +248,11 @@ test("A question for 50,000 other lines is refused, since nobody reads that befo
   );
 });
 
-test("A file that is nested too deep does not keep find_definition from the others", async () => {
-  const where = place();
-  put(where, { "bomb.ts": "(".repeat(20_000), "a.ts": "export function found() {}\n" });
-  const { call } = await held(where);
-  match((await call("find_definition", { symbol: "found" })).text, /a\.ts:1/);
-});
-
 test("A folder that is called like a file of zz's own does not stop writing", async () => {
   const where = place();
   fs.mkdirSync(join(where.cwd, ".zz-99999999-a.tmp"));
   const { code, stderr } = await tool(where, "create_file", { path: "a", content: "a\n" }, ["--allow-write=."]);
   equal(code, 0, stderr);
-});
-
-test("A tool's own name goes before another's alias", async () => {
-  const { core } = await held(place());
-  const value = { name: "search", description: "", run: () => "" };
-  core.tools.set("search", { owner: "test", value });
-  equal(findTool(core, "search"), value);
 });
 
 // ── a denied file stays denied ──
@@ -468,8 +269,6 @@ needs("bwrap")("A command cannot move a denied file to another name by its folde
 for (const [command, flags] of [
   ["touch src/b", ["--deny-write=src"]],
   ["touch src/gen/b", ["--deny-write=src", "--allow-write=src/gen"]],
-  ["touch src/gen/b", ["--deny-write=src", "--deny-read=src/gen/deep/k"]],
-  ["touch src/b", ["--deny-write"]],
   ["touch .git/b", ["--deny-write"]],
 ] as const)
   needs("git", "bwrap")(`'${command}' in the sandbox makes nothing with ${flags.join(" ")}`, async () => {

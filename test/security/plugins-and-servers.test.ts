@@ -1,22 +1,22 @@
 // What hostile folders, plugins, scripts and servers must not get: each row went through once.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
-import { createServer as createHttp } from "node:http";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Options } from "../../kernel/core.ts";
 import { send } from "../../kernel/http.ts";
+import { processIo } from "../../kernel/io.ts";
 import { refreshPlugins } from "../../kernel/loader.ts";
+import { standingClock } from "../../sdk/clock.ts";
 import { createZz } from "../../zz.ts";
-import "../support/lean.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { isAll, some } from "../support/runs.ts";
 import { kernel } from "../support/script.ts";
 
 const zzAgain = mains();
@@ -125,11 +125,12 @@ for (const name of ["b\x1b[2K.ts", "b\n  harmless.ts", "b\u202est.ts"])
     equal((await zz(where, ["--call", "hello"])).code, 2);
   });
 
-for (const [name, spec] of [
+const PROGRAMS = [
   ["npm", "nosuch"],
   ["git", "git+https://127.0.0.1:1/x.git"],
   ["node", "nosuch"],
-] as const)
+] as const;
+for (const [name, spec] of isAll ? PROGRAMS : []) // npm takes long; which program is found: kernel/programs.test.ts
   test(`--install does not run the ${name} that the folder brings`, async () => {
     const where = project({ ".npmrc": "registry=http://127.0.0.1:1/\n" });
     const bin = join(where.cwd, "node_modules/.bin");
@@ -204,12 +205,13 @@ test("write_plugin does not write through a link that was made while the questio
 
 test("What a plugin adds after it was taken away is not added", async () => {
   const late = 'zz.tool({ name: "late", description: "d", run: () => "" }); zz.on("answered", () => {});';
-  const where = plugins({ "a.ts": `export default (zz) => void setTimeout(() => { ${late} }, 300);` });
-  const { core, refresh } = await live(where);
+  const where = plugins({ "a.ts": `export default (zz) => void zz.io.clock.timer(300, () => { ${late} });` });
+  const clock = standingClock();
+  const { core, refresh } = await live(where, { io: Object.assign(processIo(), { clock }) });
   const observers = core.observers.length;
   fs.rmSync(join(where.home, "plugins/a.ts"));
   equal((await refresh())[0]?.did, "unloaded");
-  await sleep(400);
+  await clock.pass(300);
   deepEqual([core.tools.has("late"), core.observers.length], [false, observers]);
 });
 
@@ -323,7 +325,7 @@ const SCRIPTS: [name: string, source: string, code: number, stderr: RegExp][] = 
     /Refused/,
   ],
 ];
-for (const [name, source, code, stderr] of SCRIPTS)
+for (const [name, source, code, stderr] of some(SCRIPTS, 4))
   test(`A script that ${name} ends with ${code}`, async () => {
     const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
     const ran = await zz(where, ["-m", "offline", "--run", "it.ts"]);
@@ -344,45 +346,34 @@ test("Two turns of one conversation at once go one after the other", async (t) =
   equal(fake.requests[1]!.body.messages.length, 4);
 });
 
-for (const tool of ['{ nme: "a", run: () => "" }', '{ name: "a b", description: "d", run: () => "" }', '{ name: "a" }'])
-  test(`A script's tool ${tool} is refused before anything is asked`, async () => {
-    const source = `await zz.ask("hi", { tools: [${tool} as any] });`;
-    const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
-    const { stderr, code } = await zz(where, ["-m", "offline", "--run", "it.ts"]);
-    deepEqual([code, /^Cannot offer '.*': a tool has a 'name'/.test(stderr)], [2, true], stderr);
-  });
+test("A script's tool that is none is refused before anything is asked", async () => {
+  const tools = '{ nme: "a", run: () => "" }, { name: "a b", description: "d", run: () => "" }, { name: "a" }';
+  const source = `for (const tool of [${tools}] as any[])
+    await zz.ask("hi", { tools: [tool] }).catch(({ message }) => console.log(message));`;
+  const where = project({ "it.ts": `import { zz } from "zz";\n${source}` });
+  const { stdout } = await zz(where, ["-m", "offline", "--run", "it.ts"]);
+  match(stdout, /^(Cannot offer '.*': a tool has a 'name'.*\n){3}$/);
+});
 
-for (const [name, source, signal, code, stdout] of [
-  ["waits by itself", "", "SIGINT", 130, "go\n"],
-  ["has a conversation open", "await zz.chat();", "SIGTERM", 143, "go\n"],
+for (const [name, source, signal, code, stdout] of some(
   [
-    "listens itself",
-    'process.on("SIGINT", () => { console.log("mine"); process.exit(3); });',
-    "SIGINT",
-    3,
-    "go\nmine\n",
-  ],
-] as const)
-  test(`${signal} ends a script that ${name}`, { timeout: 10_000 }, async () => {
-    const rest = 'console.log("go"); await new Promise((r) => setTimeout(r, 20_000));';
+    ["waits by itself", "", "SIGINT", 130, "go\n"],
+    ["has a conversation open", "await zz.chat();", "SIGTERM", 143, "go\n"],
+    [
+      "listens itself",
+      'process.on("SIGINT", () => { console.log("mine"); process.exit(3); });',
+      "SIGINT",
+      3,
+      "go\nmine\n",
+    ],
+  ] as const,
+  3,
+))
+  test(`${signal} ends a script that ${name}`, async () => {
+    const rest = 'console.log("go"); await new Promise((r) => setTimeout(r, 600_000));';
     const where = project({ "it.ts": `import { zz } from "zz";\n${source}\n${rest}` });
     const ran = await zz(where, ["-m", "offline", "--run", "it.ts"], {
       started: (child) => child.stdout!.once("data", () => child.kill(signal)),
     });
     deepEqual([ran.code, ran.stdout], [code, stdout], ran.stderr);
   });
-
-test("A line without end is given up", async (t) => {
-  const bomb = Buffer.concat([gzipSync("data: "), bombOf(20, "x")]);
-  const server = createHttp((request, response) => {
-    if (request.url!.endsWith("/models")) return response.end('{"data":[{"id":"m"}]}');
-    response.writeHead(200, { "content-type": "text/event-stream", "content-encoding": "gzip" }).end(bomb);
-  });
-  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
-  t.after(() => server.closeAllConnections());
-  t.after(() => server.close());
-  const { port } = server.address() as { port: number };
-  const model = ["-m", "openai/m", "--base-url", `http://127.0.0.1:${port}/v1`, "--key", "x"];
-  const { stderr } = await zz(place(), [...model, "--once", "hi"]);
-  match(stderr, /sent a line of more than 8 MB, and was given up/);
-});

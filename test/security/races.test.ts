@@ -1,122 +1,166 @@
-// Between a look at a path and its use somebody swaps a link in: what is read is what was judged, or nothing.
+// Between a look at a path and its use somebody swaps a link in: what is read is what was judged, or nothing. Each read is made
+// again and again, and the swap comes before its first look at the disk, before its second, and so on: there is nothing between.
 import { equal, ok } from "node:assert/strict";
-import { fork } from "node:child_process";
-import { once } from "node:events";
+import child from "node:child_process";
 import fs from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { syncBuiltinESMExports } from "node:module";
+import { basename, join } from "node:path";
+import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Ctx } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
-import "../support/lean.ts";
-import { place, ROOT } from "../support/run.ts";
+import { png } from "../support/media.ts";
+import { place } from "../support/run.ts";
+import { isAll, some } from "../support/runs.ts";
 
 const CANARY = "the-canary-of-another-folder";
-const PNG = Buffer.from("iVBORw0KGgo=", "base64");
 
+/** What is swapped: a file for a link to one, a link for another one, a folder for a link to one. */
 type How = "file" | "link" | "folder";
-/** What is swapped, what it is, how often it is read, and by what. */
-type Row = [what: string, how: How, at: string, times: number, read: (ctx: Ctx) => Promise<unknown>];
+type Row = [what: string, how: How, at: string, read: (ctx: Ctx) => Promise<unknown>];
 
 const called = async (ctx: Ctx, tool: string, args: object) => {
   const { text, data, images } = await ctx.call(tool, args);
   return { text, data, images };
 };
-
-const ROWS: Row[] = [
-  ["read_file", "file", "f.ts", 600, (ctx) => called(ctx, "read_file", { path: "f.ts" })],
-  ["read_file", "link", "at", 600, (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
-  ["read_file", "folder", "at", 600, (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
-  ["ctx.files.read", "file", "f.ts", 600, (ctx) => ctx.files.read("f.ts").then(({ text }) => text)],
-  ["ctx.files.read", "link", "at", 600, (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
-  ["ctx.files.read", "folder", "at", 600, (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
-  ["grep in one file", "file", "f.ts", 300, (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" })],
-  ["grep", "folder", "at", 20, (ctx) => called(ctx, "grep", { query: "zeta" })],
-  ["grep", "file", "f.ts", 20, (ctx) => called(ctx, "grep", { query: "zeta" })],
-  ["find_definition", "file", "f.ts", 20, (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
-  ["find_definition", "folder", "at", 20, (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
-  [
-    "edit_file",
-    "file",
-    "f.ts",
-    200,
-    (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" }),
-  ],
-  ["the prompt's rules", "file", "AGENTS.md", 100, (ctx) => ctx.about.prompt()],
-  ["the prompt's memory", "file", ".zz/MEMORY.md", 100, (ctx) => ctx.about.prompt()],
-  ["the prompt's skills", "file", ".zz/skills/kept/SKILL.md", 100, (ctx) => ctx.about.prompt()],
-  ["the prompt's skills", "folder", ".zz/skills", 100, (ctx) => ctx.about.prompt()],
-  ["read_skill", "folder", ".zz/skills/kept", 200, (ctx) => called(ctx, "read_skill", { name: "kept" })],
-  ["read_file of a picture", "file", "a.png", 200, (ctx) => called(ctx, "read_file", { path: "a.png" })],
-];
-
-/** One process for all rows. It answers once it swaps, or has stopped. */
-const swapper = fork(join(ROOT, "test/support/fake/swapper.ts"));
-swapper.unref();
-after(async () => {
-  swapper.ref();
-  swapper.kill("SIGKILL");
-  await once(swapper, "close");
-});
-const swap = (...job: string[]): Promise<void> => {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  swapper.once("message", () => resolve());
-  swapper.once("exit", () => reject(new Error("the swapper ended")));
-  swapper.send(job);
-  return promise.finally(() => swapper.removeAllListeners());
+const prompt = (ctx: Ctx) => {
+  Object.assign(ctx.chat, { prompt: undefined });
+  return ctx.about.prompt();
 };
 
-for (const [what, how, name, times, read] of ROWS)
+const ROWS: Row[] = [
+  ["read_file", "file", "f.ts", (ctx) => called(ctx, "read_file", { path: "f.ts" })],
+  ["read_file", "link", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
+  ["read_file", "folder", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
+  ["ctx.files.read", "file", "f.ts", (ctx) => ctx.files.read("f.ts").then(({ text }) => text)],
+  ["ctx.files.read", "link", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
+  ["ctx.files.read", "folder", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
+  ["grep in one file", "file", "f.ts", (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" })],
+  ["grep", "folder", "at", (ctx) => called(ctx, "grep", { query: "zeta" })],
+  ["grep", "file", "f.ts", (ctx) => called(ctx, "grep", { query: "zeta" })],
+  ["find_definition", "file", "f.ts", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
+  ["find_definition", "folder", "at", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
+  ["edit_file", "file", "f.ts", (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" })],
+  ["the prompt's rules", "file", "AGENTS.md", prompt],
+  ["the prompt's memory", "file", ".zz/MEMORY.md", prompt],
+  ["the prompt's skills", "file", ".zz/skills/kept/SKILL.md", prompt],
+  ["the prompt's skills", "folder", ".zz/skills", prompt],
+  ["read_skill", "folder", ".zz/skills/kept", (ctx) => called(ctx, "read_skill", { name: "kept" })],
+  ["read_file of a picture", "file", "a.png", (ctx) => called(ctx, "read_file", { path: "a.png" })],
+];
+
+const LOOKS =
+  `access existsSync lstat lstatSync open openSync opendir readFile readFileSync readdir readdirSync readlink
+  readlinkSync realpath realpathSync stat statSync`.split(/\s+/);
+/** Runs something, and `before` ahead of each of its looks at the disk and each start of a program. Returns how many there were. */
+async function looking(act: () => Promise<unknown>, before: (look: number) => void): Promise<number> {
+  let looks = 0;
+  const undo: (() => void)[] = [];
+  const patch = (owner: any, name: string) => {
+    const own = owner[name];
+    if (typeof own !== "function") return;
+    const patched = (...args: unknown[]) => {
+      before(looks++);
+      return own.apply(owner, args);
+    };
+    owner[name] = Object.assign(patched, own, own.native && { native: patched });
+    undo.push(() => (owner[name] = own));
+  };
+  for (const name of LOOKS) for (const owner of [fs, fs.promises]) patch(owner, name);
+  for (const name of ["spawn", "spawnSync", "execFileSync"]) patch(child, name);
+  syncBuiltinESMExports();
+  try {
+    await act();
+  } finally {
+    for (const one of undo) one();
+    syncBuiltinESMExports();
+  }
+  return looks;
+}
+
+const { lstatSync, renameSync, symlinkSync, unlinkSync, copyFileSync } = fs;
+/** Puts a link to what lies outside in its place, or what was there. */
+function swapper(how: How, at: string, inside: string, outside: string): (isOut: boolean) => void {
+  const aside = `${at}.aside`;
+  const link = (to: string) => {
+    symlinkSync(to, aside);
+    renameSync(aside, at);
+  };
+  const isOut = () => lstatSync(at).isSymbolicLink();
+  if (how === "link") return (out) => link(out ? outside : inside);
+  if (how === "file")
+    return (out) => {
+      if (out) return link(outside);
+      copyFileSync(inside, aside);
+      renameSync(aside, at);
+    };
+  return (out) => {
+    if (out === isOut()) return;
+    if (out) renameSync(at, aside);
+    if (out) return symlinkSync(outside, at);
+    unlinkSync(at);
+    renameSync(aside, at);
+  };
+}
+
+/** How many of the moments of a read, evenly; those of a search start programs and threads. */
+const most = (what: string): number => (isAll ? 400 : /^(grep|find)/.test(what) ? 8 : 60);
+for (const [what, how, name, read] of some(ROWS, 2))
   test(`${what} reads nothing beside the project while ${name} is swapped for a link (${how})`, async () => {
     const where = place();
     const root = fs.realpathSync(where.cwd);
     const outside = `${root}-outside`;
     const at = join(root, name);
-    for (const [folder, text] of [
-      ...[root, join(root, "kept"), join(root, ".zz"), join(root, ".zz/skills/kept")].map((one) => [one, "harmless"]),
-      ...(how === "folder" ? [[at, "harmless"]] : []),
-      ...[outside, join(outside, "kept")].map((one) => [one, CANARY]),
-    ] as const)
-      fill(folder!, text!);
+    const harmless = [root, join(root, "kept"), join(root, ".zz"), join(root, ".zz/skills/kept")];
+    for (const folder of [...harmless, ...(how === "folder" ? [at] : [])]) fill(folder, "harmless");
+    for (const folder of [outside, join(outside, "kept")]) fill(folder, CANARY);
     const inside = how === "file" ? join(root, "kept", basename(name)) : join(root, "kept");
-    const other = how === "file" ? join(outside, basename(name)) : outside;
-    const ctx = await opened(root, where.home);
-    await swap(how, at, inside, other);
-    const told: string[] = [];
-    try {
-      const wasRead = () => times <= 500 || told.some((text) => text.includes("harmless"));
-      for (let i = 0; i < times || (i < 20 * times && !wasRead()); i++) {
-        if (what.startsWith("the prompt")) Object.assign(ctx.chat, { prompt: undefined });
-        const given = await read(ctx).catch((error) => String(error));
-        told.push(JSON.stringify(given) ?? "");
+    const swap = swapper(how, at, inside, how === "file" ? join(outside, basename(name)) : outside);
+    swap(false);
+    const core = await createZz({ root, home: where.home, save: false });
+    const ctx = context(core, openChat(core, "x/y"));
+    let told = "";
+    const reading = async () => void (told = JSON.stringify(await read(ctx).catch(String)) ?? "");
+    await looking(reading, () => {});
+    const isKept = (text: string) => !text.includes(CANARY) && !text.includes(inBase64(CANARY));
+    ok(what === "edit_file" || told.includes("harmless") || told.includes(inBase64("harmless")), `it is read: ${told}`);
+    let looks = await looking(reading, () => {}); // not the first time, when much more is looked at
+    const step = Math.ceil(looks / most(what));
+    for (let moment = 0; moment < looks; moment += step)
+      for (const back of [1, Number.POSITIVE_INFINITY]) {
+        const many = await looking(reading, (look) => {
+          if (look === moment) swap(true);
+          if (look === moment + back) swap(false);
+        });
+        swap(false);
+        ok(isKept(told), `swapped before look ${moment} of ${many}: ${told.slice(0, 300)}`);
+        looks = Math.max(looks, Math.min(many, 2 * looks));
       }
-    } finally {
-      await swap();
-    }
-    const leaked = told.filter((text) => text.includes(CANARY) || text.includes(inBase64(CANARY)));
-    equal(leaked.length, 0, `${leaked.length} of ${times}: ${leaked[0]?.slice(0, 300)}`);
-    if (times > 500)
-      ok(
-        told.some((text) => text.includes("harmless")),
-        `nothing was read: ${told[0]}`,
-      );
+    equal(fs.readFileSync(join(outside, "f.ts"), "utf8").includes(CANARY), true, "and nothing is written there");
   });
 
-const inBase64 = (text: string): string =>
-  Buffer.concat([PNG, Buffer.from(text)])
-    .toString("base64")
-    .slice(12, 30);
+/** A picture with a comment, which begins where its base64 has a new group of letters. */
+function picture(text: string): Buffer {
+  const whole = png();
+  const end = whole.length - 12; // before its last chunk
+  const comment = Buffer.from(`${" ".repeat((3 - ((end + 8) % 3)) % 3)}${text.padEnd(36)}`);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(comment.length);
+  return Buffer.concat([
+    whole.subarray(0, end),
+    length,
+    Buffer.from("tEXt"),
+    comment,
+    Buffer.alloc(4),
+    whole.subarray(end),
+  ]);
+}
+const inBase64 = (text: string): string => Buffer.from(text.padEnd(36)).toString("base64").slice(0, 40);
 
 function fill(folder: string, text: string): void {
   fs.mkdirSync(folder, { recursive: true });
   const all = `---\nname: kept\ndescription: ${text}\n---\nexport const zeta = "${text}"; // ${text}\n`;
   for (const name of ["f.ts", "AGENTS.md", "MEMORY.md", "SKILL.md"]) fs.writeFileSync(join(folder, name), all);
-  fs.writeFileSync(join(folder, "a.png"), Buffer.concat([PNG, Buffer.from(text)]));
-  ok(fs.existsSync(dirname(folder)));
-}
-
-async function opened(root: string, home: string): Promise<Ctx> {
-  const core = await createZz({ root, home, save: false });
-  return context(core, openChat(core, "x/y"));
+  fs.writeFileSync(join(folder, "a.png"), picture(text));
 }

@@ -9,10 +9,10 @@ import { programs } from "../../kernel/programs.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { plainCommand, plainWords } from "../../plugins/shell/plain.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
-import { fc } from "../support/property.ts";
-import "../support/lean.ts";
 import { has, needs } from "../support/needs.ts";
+import { fc } from "../support/property.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { runs, some } from "../support/runs.ts";
 
 const sandboxTest = needs("bwrap");
 before(async () => void (has("bwrap") && equal(await findSandbox(programs(ROOT)), "bubblewrap")));
@@ -78,7 +78,6 @@ sandboxTest("readonly: nothing is writable but its own /tmp", async () => {
     net: "none",
     readonly: true,
   });
-  const { execFileSync } = await import("node:child_process");
   const { argv } = box.wrap([
     "bash",
     "-c",
@@ -238,7 +237,7 @@ describe("where there is no sandbox", () => {
         if (argv) ok(!/[$*;|\\~{}#]/.test(line) || /'[^']*'|"/.test(line), line);
         if (argv) deepEqual(plainWords(line)!.slice(1), argv.slice(1));
       }),
-      { numRuns: 500, seed: 3 },
+      { numRuns: runs(200, 1_000) },
     );
   });
 });
@@ -267,7 +266,7 @@ describe("every line needs something that a denial bites on", () => {
       "FOO=1 ",
     ];
     const lines = fc
-      .sample(fc.array(fc.constantFrom(...pieces), { maxLength: 7 }), { numRuns: 300, seed: 5 })
+      .sample(fc.array(fc.constantFrom(...pieces), { maxLength: 7 }), { numRuns: runs(50, 300) })
       .map((all) => all.join(""));
     const answers = await told(
       where,
@@ -291,20 +290,23 @@ describe("every line needs something that a denial bites on", () => {
 });
 
 describe("a refusal names the command that it means", () => {
-  for (const [line, what] of [
-    ["sudo ls", "sudo ls"],
-    ["ls && sudo -u bob cat a.ts", "sudo -u bob cat a.ts"],
-    ["bash -c 'ls; doas ls'", "doas ls"],
-    ["timeout 5 rm -rf x", "rm -rf x"],
-    ["npx npm publish", "npm publish"],
-    ["echo $(chmod 777 x)", "chmod 777 x"],
-    ["su -c 'ls; pwd'", "su -c 'ls; pwd'"],
-    ["find . -exec rm -rf {} +", "rm -rf {}"],
-    ["git status; git push -f", "git push -f"],
-    ["x=1; trap 'sudo ls' EXIT", "sudo ls"],
-  ])
-    test(line!, async () => {
-      const { stderr } = await call(place(), line!, ["-A"]);
+  for (const [line, what] of some(
+    [
+      ["sudo ls", "sudo ls"],
+      ["ls && sudo -u bob cat a.ts", "sudo -u bob cat a.ts"],
+      ["bash -c 'ls; doas ls'", "doas ls"],
+      ["timeout 5 rm -rf x", "rm -rf x"],
+      ["npx npm publish", "npm publish"],
+      ["echo $(chmod 777 x)", "chmod 777 x"],
+      ["su -c 'ls; pwd'", "su -c 'ls; pwd'"],
+      ["find . -exec rm -rf {} +", "rm -rf {}"],
+      ["git status; git push -f", "git push -f"],
+      ["x=1; trap 'sudo ls' EXIT", "sudo ls"],
+    ] as const,
+    2,
+  ))
+    test(line, async () => {
+      const { stderr } = await call(place(), line, ["-A"]);
       ok(stderr.includes(`run access to "${what}" is denied: `), stderr);
     });
   test("what -A does not allow either says what cannot be known", async () => {
@@ -327,7 +329,7 @@ describe("what shows many files is denied where all reading is", () => {
     ])
       git(...args);
   fs.appendFileSync(join(all.cwd, "a.txt"), "more\n");
-  for (const flag of ["--deny-read", "--deny-read=.", "--deny-read=**"])
+  for (const flag of some(["--deny-read", "--deny-read=.", "--deny-read=**"], 3))
     for (const command of [
       ...["rg sesame", "rg -l sesame | xargs", "grep -r sesame", "cat a.txt", "cat < a.txt", "cd . && rg sesame"],
       ...["git diff", "git show", "git log -p", "git grep sesame", "git blame a.txt", "git show HEAD:a.txt"],

@@ -5,43 +5,15 @@ import { random } from "./runs.ts";
 /** Commands that must never run unasked: they run a program of the project, or make, change or remove a file. */
 const PAYLOADS = ["./canary", "canary", ">pwned", "touch pwned", "id >pwned", "rm a.ts", "tee pwned", "cp a.ts pwned"];
 
-const NAMES =
-  "x y i a f RANDOM SECONDS SRANDOM OPTIND LINENO PATH IFS HOME BASH_ENV ENV PS4 LD_PRELOAD CI LANG REPLY".split(" ");
-NAMES.push(
-  ..."BASH_CMDS PIPESTATUS DIRSTACK HISTCMD EPOCHSECONDS COMP_CWORD histchars FUNCNEST TMOUT GIT_PAGER GREP_OPTIONS".split(
-    " ",
-  ),
-);
-const FILES = [
-  "a.ts",
-  "b.ts",
-  "'c d'",
-  "src",
-  "src/x.ts",
-  "*.ts",
-  "{a,b}.ts",
-  "app/[slug]/page.tsx",
-  "./a.ts",
-  "$PWD/a.ts",
-];
-FILES.push(
-  '"$PWD"',
-  "~",
-  "$HOME",
-  "?.ts",
-  "[ab].ts",
-  "src/*",
-  "nothing",
-  "-",
-  "/dev/null",
-  "''",
-  "-n",
-  "--",
-  "1",
-  "x=1",
-  "{",
-  "}",
-);
+/** Words that are told apart by two spaces, since some hold one. */
+const words = (text: string): string[] => text.trim().split(/ {2,}|\n */);
+
+const NAMES = words(`
+  x  y  i  a  f  RANDOM  SECONDS  SRANDOM  OPTIND  LINENO  PATH  IFS  HOME  BASH_ENV  ENV  PS4  LD_PRELOAD  CI  LANG  REPLY
+  BASH_CMDS  PIPESTATUS  DIRSTACK  HISTCMD  EPOCHSECONDS  COMP_CWORD  histchars  FUNCNEST  TMOUT  GIT_PAGER  GREP_OPTIONS`);
+const FILES = words(`
+  a.ts  b.ts  'c d'  src  src/x.ts  *.ts  {a,b}.ts  app/[slug]/page.tsx  ./a.ts  $PWD/a.ts  "$PWD"  ~  $HOME  ?.ts  [ab].ts
+  src/*  nothing  -  /dev/null  ''  -n  --  1  x=1  {  }`);
 const OPERATORS = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&&"];
 
 /** Options and operands that a command is tried with; the first ones are harmless, most others are not. */
@@ -210,111 +182,40 @@ const HARMLESS =
     " ",
   );
 
-const REDIRECTIONS = [
-  "2>/dev/null",
-  ">/dev/null",
-  "2>&1",
-  "<a.ts",
-  "&>/dev/null",
-  ">&2",
-  "3<a.ts",
-  "<&-",
-  ">pwned",
-  ">>a.ts",
-  "<>pwned",
-];
-REDIRECTIONS.push(
-  ">|pwned",
-  "&>pwned",
-  "&>>pwned",
-  ">&pwned",
-  "{x}>pwned",
-  "{x}<a.ts",
-  "{PATH}>/dev/null",
-  "2>pwned",
-  "<<<x",
-  "1<>pwned",
-);
-REDIRECTIONS.push(
-  "> /dev/null",
-  "<&3",
-  ">&-",
-  "3>&1",
-  "<<< 'a[$(>pwned)]'",
-  "> $x",
-  "< <(ls)",
-  "> >(tee pwned)",
-  ">/dev/./null",
-  "<'a.ts'",
-);
-REDIRECTIONS.push("{a[$(touch pwned)]}<a.ts", ">/dev/null/../../$PWD/pwned", ">&1pwned", "2>&1>pwned", "</dev/null");
+/** The first seven are harmless. */
+const REDIRECTIONS = words(`
+  2>/dev/null  >/dev/null  2>&1  <a.ts  &>/dev/null  >&2  3<a.ts  <&-  >pwned  >>a.ts  <>pwned  >|pwned  &>pwned  &>>pwned
+  >&pwned  {x}>pwned  {x}<a.ts  {PATH}>/dev/null  2>pwned  <<<x  1<>pwned  > /dev/null  <&3  >&-  3>&1  <<< 'a[$(>pwned)]'
+  > $x  < <(ls)  > >(tee pwned)  >/dev/./null  <'a.ts'  {a[$(touch pwned)]}<a.ts  >/dev/null/../../$PWD/pwned  >&1pwned
+  2>&1>pwned  </dev/null`);
 
 /** Pieces that are put anywhere into a line, so that its two readings may differ. */
 const PIECES = [
-  "'",
-  '"',
-  "\\",
-  "\\\n",
-  "\n",
-  ";",
-  "&",
-  "|",
-  "(",
-  ")",
-  "{",
-  "}",
-  "#",
-  " #",
-  "$",
-  "`",
-  "!",
-  "~",
-  "*",
-  "[",
-  "]",
-  "<",
-  ">",
+  ...words(
+    "' \" \\ ; & | ( ) { } # $ ` ! ~ * [ ] < > = $( ${ $(( (( << $' '' \"\" && || ;; fi esac 1 - é $x $'\\n'".replaceAll(
+      " ",
+      "  ",
+    ),
+  ),
+  ...[
+    "\\\n",
+    "\n",
+    " #",
+    " ",
+    "\t",
+    "[[ ",
+    " ]]",
+    "<<E\n",
+    "\nE\n",
+    "if ",
+    "; do ",
+    "; done",
+    "; then ",
+    "case ",
+    " in ",
+  ],
+  ...["time ", "coproc ", "function ", "{ ", "; }", "x=1 "],
 ];
-PIECES.push(
-  " ",
-  "\t",
-  "=",
-  "$(",
-  "${",
-  "$((",
-  "((",
-  "[[ ",
-  " ]]",
-  "<<E\n",
-  "\nE\n",
-  "$'",
-  "''",
-  '""',
-  "&&",
-  "||",
-  ";;",
-  "if ",
-  "fi",
-  "; do ",
-);
-PIECES.push(
-  "; done",
-  "; then ",
-  "case ",
-  " in ",
-  "esac",
-  "time ",
-  "coproc ",
-  "function ",
-  "{ ",
-  "; }",
-  "x=1 ",
-  "1",
-  "-",
-  "é",
-  "$x",
-  "$'\\n'",
-);
 
 export interface Lines {
   line(): string;

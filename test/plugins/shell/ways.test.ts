@@ -3,13 +3,12 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { lackOf } from "../../../plugins/shell/again.ts";
 import { whyBeyond } from "../../../plugins/shell/beyond.ts";
 import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
-import "../../support/lean.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
@@ -22,153 +21,84 @@ async function project(t: TestContext, setup: Setup = {}): Promise<Harness> {
 }
 const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
 
-describe("what a copy cannot hold is asked for beforehand, and nothing else", () => {
+const lines = (text: string): string[] => text.trim().split("\n");
+const BEFOREHAND = lines(`
+npm i -D x
+yarn
+npx npm install
+python3 -m pip install x
+/usr/bin/curl x.org
+curl -s $URL
+curl -s http://127.0.0.1/x && ls
+npm run dev
+npm start
+npx vite
+python3 -m http.server
+tail -f x.log
+tsc --watch
+git add -A && git status
+npm test; git push
+git checkout -b x
+git config user.name x
+git -C sub commit -m x
+npm test && curl example.com
+node s.js & curl -d @a https://example.com
+node s.js & curl localhost:1 x.org
+`);
+const ON_COPY = lines(`
+npm test
+npm run build
+npm ls
+npx tsc --noEmit
+pip --version
+python3 -m pytest
+vite build
+npx vite build
+git log | sort
+cd src && git status
+git config user.name
+git stash list
+git branch --contains x
+git remote -v
+git apply x
+git diff > /tmp/x
+git st
+curl --version
+timeout 5 npm start
+npm run dev & sleep 1; curl -s localhost:3000; kill %1
+(node s.js &); curl http://127.0.0.1:1/x
+tail -n 5 a
+tsc
+x=curl; echo $x
+`);
+test("what a copy cannot hold is asked for beforehand, and nothing else", async () => {
   const fileFacts = { git: { index: false, history: false, knows: () => true } };
   const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
-  for (const [beyond, lines] of [
-    [
-      true,
-      [
-        ...["npm install left-pad", "npm ci", "npm i -D x", "yarn", "pnpm add x", "npm outdated", "npx npm install"],
-        ...["pip install x", "python3 -m pip install x", "cargo add x", "go get x", "gem install x"],
-        ...[
-          "curl https://example.com",
-          "/usr/bin/curl x.org",
-          "curl -s $URL",
-          "wget x.org",
-          "ssh host",
-          "gh pr list",
-          "docker ps",
-        ],
-        ...["curl localhost:3000", "curl -s http://127.0.0.1/x && ls", "psql -c x", "systemctl status x"],
-        ...[
-          "npm run dev",
-          "npm start",
-          "make serve",
-          "vite",
-          "npx vite",
-          "python3 -m http.server",
-          "tail -f x.log",
-          "tsc --watch",
-        ],
-        ...[
-          "git commit -m x",
-          "git add -A && git status",
-          "npm test; git push",
-          "git checkout -b x",
-          "git stash",
-          "git branch x",
-        ],
-        ...[
-          "git tag v1",
-          "git config user.name x",
-          "git remote add o x",
-          "git worktree add x",
-          "git -C sub commit -m x",
-          "git fetch",
-        ],
-        ...[
-          "npm test && curl example.com",
-          "node s.js & curl -d @a https://example.com",
-          "node s.js & curl localhost:1 x.org",
-        ],
-      ],
-    ],
-    [
-      false,
-      [
-        ...[
-          "npm test",
-          "npm run build",
-          "npm ls",
-          "npx tsc --noEmit",
-          "npm --version",
-          "npm init -y",
-          "pip list",
-          "pip --version",
-        ],
-        ...[
-          "sed -i s/a/b/ x",
-          "python3 x.py",
-          "python3 -m pytest",
-          "cargo build",
-          "go test ./...",
-          "make",
-          "vite build",
-          "npx vite build",
-        ],
-        ...[
-          "git log | sort",
-          "cd src && git status",
-          "git -C . log",
-          "git config --get x",
-          "git config user.name",
-          "git grep x",
-        ],
-        ...[
-          "git stash list",
-          "git branch --contains x",
-          "git tag -l x",
-          "git remote -v",
-          "git worktree list",
-          "git apply x",
-          "git clean -fd",
-        ],
-        ...["git check-ignore x", "git diff > /tmp/x", "git st", "git --version", "curl --version", "docker --version"],
-        ...[
-          "timeout 5 npm start",
-          "npm run dev & sleep 1; curl -s localhost:3000; kill %1",
-          "(node s.js &); curl http://127.0.0.1:1/x",
-        ],
-        ...[
-          "kill 1",
-          "pkill -f node",
-          "ps aux",
-          "lsof -i :1",
-          "less a",
-          "tail -n 5 a",
-          "tail -5 a",
-          "tsc",
-          "x=curl; echo $x",
-        ],
-      ],
-    ],
-  ] as const)
-    for (const line of lines)
-      test(`${line}: ${beyond ? "beforehand" : "on a copy"}`, async () =>
-        equal(whyBeyond((await judgeLine(line, ROOT, lists)).simple) !== undefined, beyond));
+  const asked: string[] = [];
+  for (const line of [...BEFOREHAND, ...ON_COPY])
+    if (whyBeyond((await judgeLine(line, ROOT, lists)).simple) !== undefined) asked.push(line);
+  deepEqual(asked, BEFOREHAND);
 });
 
-describe("what a failed command was refused", () => {
-  const cases: [output: string, command: string, lack: object | undefined][] = [
-    ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
-    [
-      "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org",
-      "x",
-      { hosts: ["registry.npmjs.org"] },
-    ],
-    ["wget: unable to resolve host address 'a.example.com'", "x", { hosts: ["a.example.com"] }],
-    [
-      "HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org' ([Errno -3])",
-      "x",
-      { hosts: ["pypi.org"] },
-    ],
-    ["go: dial tcp: lookup proxy.golang.org on 10.0.0.1:53: x", "x", { hosts: ["proxy.golang.org"] }],
-    ["Error: connect ENETUNREACH 1.1.1.1:53", "x", { hosts: ["1.1.1.1:53"] }],
-    [
-      "<urlopen error [Errno -3] Temporary failure in name resolution>",
-      "python3 -c \"urlopen('http://example.com/a')\"",
-      { hosts: ["example.com"] },
-    ],
-    ["<urlopen error [Errno -3] Temporary failure in name resolution>", "python3 x.py", undefined],
-    ["it says https://example.com", "x", undefined],
-    ["fatal: Unable to create '/p/.git/index.lock': Read-only file system", "x", { direct: true }],
-    ["error: could not lock config file .git/config: Read-only file system", "x", { direct: true }],
-    ["Error: EROFS: read-only file system, open '/p/.git/hooks/x'", "x", { direct: true }],
-    ["touch: cannot touch '/usr/x': Read-only file system", "x", undefined],
-    ["1 test failed", "x", undefined],
-  ];
-  for (const [output, command, lack] of cases) test(output, () => deepEqual(lackOf(command, output, "/nowhere"), lack));
+const FAILED: [output: string, command: string, lack: object | undefined, lookups?: string[]][] = [
+  ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
+  ["npm error request to https://r.org/x failed, reason: getaddrinfo EAI_AGAIN r.org", "x", { hosts: ["r.org"] }],
+  ["wget: unable to resolve host address 'a.example.com'", "x", { hosts: ["a.example.com"] }],
+  ["HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org'", "x", { hosts: ["pypi.org"] }],
+  ["go: dial tcp: lookup proxy.golang.org on 10.0.0.1:53: x", "x", { hosts: ["proxy.golang.org"] }],
+  ["Error: connect ENETUNREACH 1.1.1.1:53", "x", { hosts: ["1.1.1.1:53"] }],
+  ["Temporary failure in name resolution", "x 'http://example.com/a'", { hosts: ["example.com"] }],
+  ["Temporary failure in name resolution", "python3 x.py", undefined],
+  ["Error: fetch failed", "x", { hosts: ["a.example"] }, ["a.example"]],
+  ["3 of 4 failed", "x", undefined, ["a.example"]],
+  ["it says https://example.com", "x", undefined],
+  ["fatal: Unable to create '/p/.git/index.lock': Read-only file system", "x", { direct: true }],
+  ["Error: EROFS: read-only file system, open '/p/.git/hooks/x'", "x", { direct: true }],
+  ["touch: cannot touch '/usr/x': Read-only file system", "x", undefined],
+];
+test("what a failed command was refused is read in its output", () => {
+  for (const [output, command, lack, lookups] of FAILED)
+    deepEqual(lackOf(command, output, "/nowhere", lookups), lack, output);
 });
 
 /** So that the words do not tell. */
@@ -232,17 +162,6 @@ viewTest(
 /** Whoever looks a host up is heard where the C library asks a cache of names first. */
 const lookUp = (host: string, says: string) =>
   `node -e "require('dns').lookup(process.argv[1], () => { require('fs').writeFileSync('half', 'x'); console.log(process.argv[2]); process.exit(7) })" ${host} '${says}'`;
-
-viewTest(
-  "a command that says only that a connection failed is offered again with the hosts that it looked up",
-  async (t) => {
-    const zz = await project(t);
-    const { text } = await run(zz, lookUp("silent-nowhere.example", "Error: fetch failed"));
-    match(zz.questions[0]!, /net access to "silent-nowhere\.example"/);
-    match(zz.questions[0]!, /on a copy of the project, where it tried to reach 'silent-nowhere\.example'/);
-    match(text, /It tried to reach 'silent-nowhere\.example'\. The person was asked/);
-  },
-);
 
 viewTest(
   "of one that says nothing of it the model is told what it looked up, and nobody is asked for it",
@@ -317,42 +236,34 @@ viewTest(
 
 viewTest("commands on copies share a /tmp that nobody else sees", async (t) => {
   const zz = await project(t);
-  const name = `zz-ways-${process.pid}`;
-  await run(zz, `echo kept > /tmp/${name}`);
-  match((await run(zz, `cat /tmp/${name}`)).text, /^kept\n/);
-  equal(zz.questions.length, 0, zz.questions.join("\n"));
-  ok(!fs.existsSync(join("/tmp", name)));
-  const { text } = await run(zz, "env -i sh -c 'echo $XDG_CACHE_HOME'; echo $XDG_CACHE_HOME");
-  match(text, /^\n?\/tmp\/\.cache/);
-});
-
-viewTest("a server that the line itself starts is reached by it", async (t) => {
-  const zz = await project(t);
-  const server = `node -e 'require("http").createServer((q, r) => r.end("served")).listen(8123)'`;
-  const { text } = await run(
-    zz,
-    `${server} & for i in 1 2 3 4 5 6 7 8 9; do curl -s localhost:8123 && break; sleep 0.5; done; kill %1`,
+  const name = `/tmp/zz-ways-${process.pid}`;
+  await run(zz, `echo kept > ${name}`);
+  match(
+    (await run(zz, `cat ${name}; env -i sh -c 'echo $XDG_CACHE_HOME'; echo $XDG_CACHE_HOME`)).text,
+    /^kept\n\n\/tmp\/\.cache/,
   );
-  match(text, /served/);
-  equal(zz.questions.length, 0, zz.questions.join("\n"));
+  deepEqual([zz.questions, fs.existsSync(name)], [[], false]);
 });
 
 viewTest("--judge says which way a command goes", async () => {
   const where = place();
   execFileSync("git", ["init", "-q", where.cwd]);
-  for (const [command, said, way] of [
-    ["ls", /^allow: runs without a question: only reads\nruns: ls$/, "unasked"],
-    ["npm test", /^allow: runs at once on a copy: /, "copy"],
-    ["grep -r x .", /^allow: runs at once on a copy: /, "copy"],
-    ["rm -rf dist", /^allow: runs at once on a copy: /, "copy"],
-    ["npm install x", /^ask: asked for before it runs: /, "beforehand"],
-    ["sudo ls", /^deny: never runs: sudo is on the deny list/, "never"],
-  ] as const) {
-    const { stdout } = await zz(where, ["--judge", command]);
-    match(stdout.trim(), said);
-    const rows = await zz(where, ["--judge", "-"], { input: JSON.stringify(command) });
-    equal(rows.stdout === "" ? way : JSON.parse(rows.stdout).way, way);
-  }
+  const rows = [
+    ["ls", "unasked"],
+    ["npm test", "copy"],
+    ["rm -rf dist", "copy"],
+    ["npm install x", "beforehand"],
+    ["sudo ls", "never"],
+  ];
+  const input = rows.map(([command]) => JSON.stringify(command)).join("\n");
+  const { stdout } = await zz(where, ["--judge", "-"], { input });
+  const said = stdout.trim().split("\n");
+  deepEqual(
+    said.map((row, i) => [rows[i]![0], JSON.parse(row).way]),
+    rows,
+  );
+  match((await zz(where, ["--judge", "ls"])).stdout, /^allow: runs without a question: only reads\nruns: ls$/m);
+  match((await zz(where, ["--judge", "sudo ls"])).stdout, /^deny: never runs: sudo is on the deny list/);
 });
 
 viewTest(

@@ -56,6 +56,8 @@ function look(ctx: Ctx): void {
   for (const { endpoint } of providers) console.log("spy", endpoint, `${endpoint.key}`, endpoint.url);
 }
 
+/** What may hold a provider with its key; all else are plain facts. */
+const HOLDERS = /^(zz|argv|ctx|started|phase|requested|request|line|prompt)$/;
 /** Writes a value as text, as JSON, as a log would, with hidden fields and getters, and each text in it on its own. */
 function tell(what: string, value: unknown): void {
   const own = { showHidden: true, depth: Number.POSITIVE_INFINITY, getters: true, maxStringLength: null } as const;
@@ -67,7 +69,7 @@ function tell(what: string, value: unknown): void {
     () => all(value).join("\n"),
     () => JSON.stringify(structuredClone(value)),
   ];
-  for (const way of ways)
+  for (const way of HOLDERS.test(what) ? ways : ways.slice(0, 2))
     try {
       fs.appendFileSync(path.join(process.env.SPY ?? ".", "spy.log"), `${what} ${way()}\n`);
     } catch {} // not every value can be written in every way

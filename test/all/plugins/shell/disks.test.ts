@@ -1,16 +1,16 @@
 // Projects on other disks: FUSE, disks without modes, hard links or capital letters of their own, read-only, full, and gone.
 // Each has a command run on its copy of the project there, refused, kept and undone, or says why it asks beforehand.
-import { deepEqual, doesNotMatch, equal, match, notEqual, ok, rejects } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { type Harness, harness } from "../../../sdk/testing.ts";
-import "../../support/lean.ts";
-import { impossible, type Needed, type Test } from "../../support/needs.ts";
-import { needsView } from "../../support/view.ts";
-import { walk } from "../../support/walk.ts";
+import { type Harness, harness } from "../../../../sdk/testing.ts";
+import { impossible, type Needed, type Test } from "../../../support/needs.ts";
+import { needsView } from "../../../support/view.ts";
+import { waitFor } from "../../../support/wait.ts";
+import { walk } from "../../../support/walk.ts";
 
 const sh = (cwd: string, script: string) => spawnSync("bash", ["-c", script], { cwd, encoding: "utf8" });
 const noMounts = (() => {
@@ -53,8 +53,7 @@ async function onDisk(t: TestContext, argv: (back: string, at: string) => string
     await zz.close();
     fs.rmSync(back, { recursive: true, force: true });
   });
-  for (let i = 0; i < 500 && fs.statSync(zz.root).dev === dev; i++) await new Promise((done) => setTimeout(done, 10));
-  notEqual(fs.statSync(zz.root).dev, dev, `${program} did not mount`);
+  await waitFor(`${program} to mount`, () => fs.statSync(zz.root).dev !== dev);
   return { zz, said, stop };
 }
 const bindfs =
@@ -189,9 +188,8 @@ diskTest()("another program fills the disk in the middle: what was done by then 
 
 diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
   const { zz, stop } = await onDisk(t, bindfs(), SETUP);
-  const running = run(zz, "echo go; sleep 1; echo more >> a");
-  while (!zz.events.some((event) => event.type === "progressed" && event.text.includes("go")))
-    await new Promise((done) => setTimeout(done, 20));
+  const running = run(zz, "echo go; while [ -e a ]; do sleep 0.05; done; echo more >> a");
+  await waitFor("it to run", () => zz.events.some((event) => event.type === "progressed" && event.text.includes("go")));
   await stop();
   const { text, failed } = await running;
   ok(failed, text);

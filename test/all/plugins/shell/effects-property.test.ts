@@ -5,12 +5,13 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import { join } from "node:path";
-import { type Harness, harness } from "../../../sdk/testing.ts";
-import { fc } from "../../support/property.ts";
-import { viewTest } from "../../support/view.ts";
-import { walk } from "../../support/walk.ts";
+import { type Harness, harness } from "../../../../sdk/testing.ts";
+import { fc } from "../../../support/property.ts";
+import { runs } from "../../../support/runs.ts";
+import { viewTest } from "../../../support/view.ts";
+import { walk } from "../../../support/walk.ts";
 
-const RUNS = Number(process.env.ZZ_RUNS) || 3;
+const RUNS = runs(20, 20);
 
 /** Files, folders, links and what git ignores; a repository in it; names that are no text. */
 const SETUP = `mkdir -p src/deep empty ro dist node_modules/m sub; echo one > a; echo two > b; echo deep > src/deep/x; echo s > src/s
@@ -106,7 +107,7 @@ async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: 
   deepEqual(walk(zz.root), was, `after undo of ${script}: ${zz.notes.at(-1)}`);
 }
 
-viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 60_000 + RUNS * 10_000 }, async (t) => {
+viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 180_000 + RUNS * 10_000 }, async (t) => {
   const said: Stage["said"] = { now: "n" };
   const [plain, tree] = ["zz-plain-", "zz-tree-"].map((name) => fs.mkdtempSync(join(os.tmpdir(), name))) as [
     string,
@@ -128,7 +129,7 @@ viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 60_000 + R
     clear([plain, tree, ...(fs.existsSync(stage.zz.root) ? [stage.zz.root] : [])]);
     for (const folder of [plain, tree]) fs.rmSync(folder, { recursive: true, force: true });
   });
-  let runs = 0;
+  let ran = 0;
   await fc.assert(
     fc.asyncProperty(
       fc.array(
@@ -136,13 +137,13 @@ viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 60_000 + R
         { minLength: 1, maxLength: 8 },
       ),
       async (ops) => {
-        if (++runs % 300 === 0) {
+        if (++ran % 300 === 0) {
           clear([stage.zz.root]);
           stage = await make(); // a session of thousands of changes is another test
         }
-        await prove(stage, command(ops), runs % 4 === 1);
+        await prove(stage, command(ops), ran % 4 === 1);
       },
     ),
-    { numRuns: RUNS, ...(process.env.ZZ_SEED && { seed: Number(process.env.ZZ_SEED) }) },
+    { numRuns: RUNS },
   );
 });

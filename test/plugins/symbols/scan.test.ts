@@ -3,6 +3,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type Facts, listed, type Sym, scan } from "../../../plugins/symbols/scan.ts";
+import { random, runs, SEED } from "../../support/runs.ts";
 import { parserOnly, usesOf } from "../../support/symbols.ts";
 
 let inDist: typeof scan; // the same code over the parser alone
@@ -41,17 +42,12 @@ const JS = "a.js";
 table<string[]>(
   "scan() lists",
   [
-    ["a function", "function f() {\n}", ["1-2 function f"]],
     ["an exported function", "export function f() {}", ["1 function f exported"]],
-    ["an async function", "export async function f() {}", ["1 function f exported async"]],
-    ["a generator", "function* f() { yield 1; }", ["1 function f"]],
-    ["an async generator", "async function* f() {}", ["1 function f async"]],
     [
       "each overload, and the one with the body",
       "function f(a: 1): 1;\nfunction f(a: 2): 2;\nfunction f(a: any) { return a; }",
       ["1 function f", "2 function f", "3 function f"],
     ],
-    ["a declared function", "declare function f(): void;", ["1 function f"]],
     ["an arrow in a variable as a function", "const f = async () => 1;", ["1 function f async"]],
     ["a function expression in a variable, by the variable's name", "const f = function g() {};", ["1 function f"]],
     [
@@ -65,7 +61,6 @@ table<string[]>(
       ["1 function f", "1 function f > g local"],
     ],
     ["a constant", "export const a = 1;", ["1 const a exported"]],
-    ["a variable", "let a: string;\nvar b = 2;", ["1 variable a", "2 variable b"]],
     [
       "several variables of one statement, each by itself",
       "export const a = 1,\n  b = () => 2;",
@@ -77,7 +72,6 @@ table<string[]>(
       ["2 const a exported", "3 const c exported", "3 const d exported", "4 const f exported"],
     ],
     ["a resource as a constant", "using a = b();\nawait using c = d();", ["1 const a", "2 const c"]],
-    ["a declared constant", "declare const a: { b: string };", ["1 const a"]],
     [
       "a call of tool() as a constant, with its functions",
       "export const t = tool({\n  name: 'x',\n  run() {},\n  judge: async () => 1,\n});",
@@ -118,12 +112,6 @@ table<string[]>(
       ],
     ],
     [
-      "accessors as methods",
-      "class A { get a() { return 1; } set a(b) {} }",
-      ["1 class A", "1 method A > a", "1 method A > a"],
-    ],
-    ["a field with accessors as a property", "class A { accessor a = 1; }", ["1 class A", "1 property A > a"]],
-    [
       "a constructor and the properties among its parameters",
       "class A {\n  constructor(\n    private a: string,\n    readonly b = 1,\n    c: string,\n    protected override d?: 1,\n  ) {}\n}",
       [
@@ -140,26 +128,11 @@ table<string[]>(
       ["1 class A", "1 method A > a async", "1 method A > b"],
     ],
     [
-      "functions of an object in a field",
-      "class A { a = { b() {} } }",
-      ["1 class A", "1 property A > a", "1 method A.a > b"],
-    ],
-    [
       "an abstract class",
       "export abstract class A { abstract m(): void; abstract p: string }",
       ["1 class A exported", "1 method A > m", "1 property A > p"],
     ],
-    [
-      "what a static block declares as local",
-      "class A { static { function f() {} } }",
-      ["1 class A", "1 function A > f local"],
-    ],
     ["a class in a variable", "export const A = class { m() {} };", ["1 class A exported", "1 method A > m"]],
-    [
-      "a class in a variable by the variable's name",
-      "const A = class B extends C { m() {} };",
-      ["1 class A", "1 method A > m"],
-    ],
     ["a class of its own name within an expression", "use(class B { m() {} });", ["1 class B", "1 method B > m"]],
     [
       "the members of a class that a function returns",
@@ -182,12 +155,6 @@ table<string[]>(
       ["1 interface A", "1 property A > a"],
     ],
     [
-      "an interface within a function with its members",
-      "function f() { interface A { a: 1 } }",
-      ["1 function f", "1 interface f > A local", "1 property f.A > a local"],
-    ],
-    ["a type", "export type A = string | number;", ["1 type A exported"]],
-    [
       "the members of a type's own literals",
       "type A = B & {\n  a: string } & ({ m(): void } | { c: { d: 1 } });",
       ["1-2 type A", "2 property A > a", "2 method A > m", "2 property A > c"],
@@ -202,7 +169,6 @@ table<string[]>(
       "export enum A {\n  B,\n  C = 'c',\n  'D-E' = 1 << 2,\n}",
       ["1-5 enum A exported", "2 member A > B", "3 member A > C", "4 member A > D-E"],
     ],
-    ["a constant enum", "declare const enum A { B = 1 }", ["1 enum A", "1 member A > B"]],
     [
       "a namespace with what it holds",
       "export namespace A {\n  export const a = 1;\n  let b = 2;\n  export function f() {}\n}",
@@ -236,8 +202,6 @@ table<string[]>(
       "export default class { m() {} }",
       ["1 class default exported", "1 method default > m"],
     ],
-    ["a default class with a name", "export default class A {}", ["1 class A exported"]],
-    ["a default interface", "export default interface A {}", ["1 interface A exported"]],
     [
       "a default arrow, and what is in it",
       "export default (zz: Zz) => {\n  const f = () => {};\n};",
@@ -254,7 +218,6 @@ table<string[]>(
       "export default {\n  a() {},\n  b: 1,\n} satisfies C;",
       ["1-4 const default exported", "2 method default > a"],
     ],
-    ["a default call", "export default tool({ run() {} });", ["1 const default exported", "1 method default > run"]],
     ["a default name where it is declared", "const a = 1;\nexport default a;", ["1 const a exported"]],
     ["`export =` of a value", "export = { a() {} };", ["1 const default exported", "1 method default > a"]],
     ["`export =` of a name where it is declared", "class A {}\nexport = A;", ["1 class A exported"]],
@@ -329,7 +292,6 @@ table<string[]>(
         "3 method __proto__ > hasOwnProperty",
       ],
     ],
-    ["names that begin with underscores as they are", "const __a = 1, ___b = 2;", ["1 const __a", "1 const ___b"]],
     [
       "a component and what is in it",
       "export const App = () => {\n  const go = () => 1;\n  return <div onClick={() => { function f() {} }}>{a}</div>;\n};",
@@ -337,7 +299,6 @@ table<string[]>(
       "a.tsx",
     ],
     ["JSX in a .js file", "export function App() { return <a b='c' />; }", ["1 function App exported"], JS],
-    ["a type assertion in angle brackets", "const f = <F>(() => 1);", ["1 function f"]],
     ["a declaration after a comment, a BOM and a `#!` line", "\ufeff// a\n/* b\n */ function f() {}", ["3 function f"]],
     ["a declaration after a `#!` line", "#!/usr/bin/env node\nfunction f() {}", ["2 function f"]],
     ["lines that end in CR LF", "// a\r\nfunction f() {\r\n}\r\nconst b = 1;\r\n", ["2-3 function f", "4 const b"]],
@@ -352,7 +313,6 @@ table<string[]>(
       ["1 function f exported async", "2 function g exported"],
       JS,
     ],
-    ["exports.name = class", "exports.A = class B { m() {} };", ["1 class A exported", "1 method A > m"], JS],
     [
       "exports.name = a value",
       "exports.a = { b() {} };\nexports.c = exports.d = 5;",
@@ -367,12 +327,6 @@ table<string[]>(
     ],
     ["module.exports = function, by its name", "module.exports = function f() {};", ["1 function f exported"], JS],
     [
-      "module.exports = class",
-      "module.exports = class { m() {} };",
-      ["1 class default exported", "1 method default > m"],
-      JS,
-    ],
-    [
       "module.exports = an object: its parts are exported",
       "function a() {}\nconst b = 1, c = 2;\nmodule.exports = { a, d: b, e() {}, f: () => 1 };",
       ["1 function a exported", "2 const b exported", "2 const c", "3 method e exported", "3 method f exported"],
@@ -383,12 +337,6 @@ table<string[]>(
       "Class.prototype.method = function",
       "function A() {}\nA.prototype.m = async function () { function g() {} };\nn.A.prototype.o = () => 1;\nA.prototype.p = 1;",
       ["1 function A", "2 method A > m async", "2 function A.m > g local", "3 method A > o"],
-      JS,
-    ],
-    [
-      "Class.prototype = an object",
-      "A.prototype = { m() {}, n: function () {} };",
-      ["1 method A > m", "1 method A > n"],
       JS,
     ],
     [
@@ -408,20 +356,12 @@ table<string[]>(
       ["2 const c"],
       JS,
     ],
-    ["nothing of an empty file", "", []],
-    ["nothing of a file of comments", "// function f() {}\n/* class A {} */", []],
     ["nothing of texts", "`function f() {}`; 'class A {}'; /function f() {}/;", []],
     [
       "what stands before and after a syntax error",
       "function a() {}\nconst = 5;\nfunction () {}\nclass {}\nfunction b() {}",
       ["1 function a", "5 function b"],
     ],
-    [
-      "what stands before a text without an end",
-      "function a() {}\nconst b = `x\nfunction c() {}",
-      ["1 function a", "2-3 const b"],
-    ],
-    ["what a broken class has", "class A {\n  m() {\n  n() {}\n", ["1-3 class A", "2-3 method A > m"]],
   ],
   ({ symbols }) => symbols.map(show),
 );
@@ -438,11 +378,6 @@ table<string[]>(
       "one line, without comments",
       "function f(\n  a: string, // the a\n  /* the\n b */ b: 'x // y',\n): void {}",
       ["function f(a: string, b: 'x // y'): void"],
-    ],
-    [
-      "an arrow up to its body",
-      "export const f = async (a: number) => { return a; };",
-      ["export const f = async (a: number) =>"],
     ],
     [
       "a class up to its body",
@@ -468,17 +403,13 @@ table<string[]>(
       "const a: Record<string, number> = {};\nlet b: string;",
       ["const a: Record<string, number> = {…}", "let b: string"],
     ],
-    ["a type with what it is", "type A =\n  | 'a'\n  | 'b';", ["type A = | 'a' | 'b'"]],
     ["120 characters at most", `type A = "${"x".repeat(200)}";`, [`type A = "${"x".repeat(110)}`]],
     [
       "members as they stand",
       "interface A { a?: string; m(b: 1): void }\nenum E { X = 1 }",
       ["interface A", "a?: string", "m(b: 1): void", "enum E", "X = 1"],
     ],
-    ["a nested namespace in full", "declare namespace A.B { }", ["declare namespace A", "namespace A.B"]],
-    ["a default export's value in short", "export default tool({ a: 1 });", ["export default tool({…})"]],
     ["a pattern's statement for each name", "const { a, b } = f();", ["const { a, b } = f()", "const { a, b } = f()"]],
-    ["a template of several lines as one", "const a = `x\n  y`;", ["const a = `x y`"]],
     ["JavaScript's exports", "exports.a = function (b) {};\nmodule.exports = { c };", ["exports.a = function (b)"]],
   ].map(
     ([what, text, expected]) => [what, text, expected, what === "JavaScript's exports" ? JS : "a.ts"] as Row<string[]>,
@@ -490,16 +421,11 @@ table<(string | undefined)[]>(
   "scan() takes as the comment",
   [
     ["the first line of a block", "/**\n * Does it.\n * Well.\n */\nfunction f() {}", ["Does it."]],
-    ["a block of one line", "/** Does it. */ function f() {}", ["Does it."]],
-    ["the first of several lines", "// Does it.\n// Well.\nfunction f() {}", ["Does it."]],
     ["none that stands a line apart", "// A banner.\n\nfunction f() {}", [undefined]],
-    ["the last of several", "// A banner.\n\n/** Does it. */\nfunction f() {}", ["Does it."]],
     ["none that ends the line before", "f(); // no\nfunction f() {}", [undefined]],
-    ["one before decorators", "/** Does it. */\n@a\n@b\nclass A {}", ["Does it."]],
     ["a member's", "class A {\n  a; // no\n  /** It does. */\n  m() {}\n}", [undefined, undefined, "It does."]],
     ["the statement's for its variable", "/** It is. */\nexport const a = 1;", ["It is."]],
     ["in lines that end in CR LF", "/**\r\n * Does it.\r\n */\r\nfunction f() {}", ["Does it."]],
-    ["after a BOM", "\ufeff/** Does it. */\nfunction f() {}", ["Does it."]],
   ],
   ({ symbols }) => symbols.map(({ doc }) => doc),
 );
@@ -508,11 +434,8 @@ table<string[]>(
   "scan() notes the import",
   [
     ["of names", "import a, { b, c as d } from 'x';", ["1 import x: default as a, b, c as d"]],
-    ["of all", "import * as a from 'x';", ["1 import x: * as a"]],
-    ["of nothing", "import 'x';", ["1 import x: "]],
     ["of types", "import type { A } from 'x';\nimport { type B } from 'y';", ["1 type x: A", "2 import y: B"]],
     ["of a name in quotes", "import { 'a b' as c } from 'x';", ["1 import x: a b as c"]],
-    ["of JSON", "import a from './a.json' with { type: 'json' };", ["1 import ./a.json: default as a"]],
     ["by require", "import a = require('x');\nimport b = A.B;", ["1 require x: * as a"]],
     [
       "that an export is",
@@ -532,7 +455,6 @@ table<string[]>(
       JS,
     ],
     ["of a type in place", "let a: import('x').B.C, b: typeof import('y');", ["1 type x: B", "1 type y: *"]],
-    ["within a function", "async function f() {\n  await import('x');\n}", ["2 dynamic x: *"]],
   ],
   ({ imports }) => imports.map(({ from, line, how, names }) => `${line} ${how} ${from}: ${names.join(", ")}`),
 );
@@ -566,10 +488,8 @@ table<object[]>(
     ],
     ["by default, of a declaration", "export default function f() {}", [{ name: "default", local: "f" }]],
     ["by default, of a name", "export default a as B;", [{ name: "default", local: "a" }]],
-    ["by default, of a value", "export default {};", [{ name: "default" }]],
     ["of the whole", "export = a;", [{ name: "export=", local: "a" }]],
     ["of an alias", "export import a = B.C;", [{ name: "a" }]],
-    ["of a name in quotes", "export { a as 'b c' };", [{ name: "b c", local: "a" }]],
     [
       "and not that of a namespace",
       "declare namespace A { export { a }; export const b: 1; }\ndeclare module 'x' { export default c; export = d; }",
@@ -613,8 +533,6 @@ table<Record<string, number>>(
       "__a; ___b; _c; a['__d'];",
       { __a: 1, ___b: 1, _c: 1, a: 1, __d: 0 },
     ],
-    ["private names", "class A { #a = 1; m() { return this.#a; } }", { A: 1, "#a": 2, m: 1 }],
-    ["what is within a function with a type once", "const f = ((a) => a) as F;", { f: 1, a: 2, F: 1 }],
     ["no name that is missing", "const = ;", {}],
   ],
   usesOf,
@@ -623,7 +541,6 @@ table<Record<string, number>>(
 table<string[]>(
   "scan() finds the to-do",
   [
-    ["of a line", "a(); // TODO: mend it", ["1 TODO: mend it"]],
     ["of a block, up to its end", "/* FIXME mend it */ a();\n/**\n * HACK\n */", ["1 FIXME mend it", "3 HACK"]],
     [
       "of comments within code",
@@ -641,9 +558,7 @@ table<string[]>(
       ["1 TODO d */} <TODO /></a>;".slice(0, 8)],
       "a.tsx",
     ],
-    ["behind a text on the same line", "const a = 'TODO no'; // TODO yes", ["1 TODO yes"]],
     ["once a line", "// TODO FIXME both", ["1 TODO FIXME both"]],
-    ["and none of longer words", "// TODOS and xTODO and todo and TODO_LIST", []],
     ["in 120 characters", `// TODO ${"x".repeat(200)}`, [`1 TODO ${"x".repeat(115)}`]],
     ["in lines that end in CR LF", "// TODO a\r\nb();", ["1 TODO a"]],
     ["in JSON with comments", '{\n  // TODO a\n  "TODO": 1 }', ["2 TODO a"], "a.json"],
@@ -654,20 +569,16 @@ table<string[]>(
 table<[loc: number, nesting: number, decisions: number]>(
   "scan() measures",
   [
-    ["nothing of nothing", "", [0, 0, 0]],
     [
       "lines without blank ones and comments",
       "a();\n\n// b\n/* c\n d */\ne(); // f\n/* g */ h();\n/* i */ /* j */ // k\n \t\n",
       [3, 0, 0],
     ],
-    ["a comment that has no end", "a();\n/* b\nc", [1, 0, 0]],
     ["lines of a template that look like comments", "a = `\n// b\n/* c\n\n${d}\n// e\n`;\nf();", [7, 0, 0]],
-    ["a template after a comment", "a =\n  // b\n  `c\n// d`;", [3, 0, 0]],
     ["lines that end in CR LF", "a();\r\n\r\n// b\r\nc();\r\n", [2, 0, 0]],
     ["a function as one level", "function f() { return () => 1; }", [1, 2, 0]],
     ["an else-if as no deeper than its if", "if (a) {} else if (b) {} else if (c) {} else { d(); }", [1, 1, 3]],
     ["blocks within one another", "for (;;) { while (a) { if (b) { try {} catch {} } } }", [1, 4, 4]],
-    ["a block of its own", "{ a(); }", [1, 1, 0]],
     [
       "each way to branch",
       "a ? b : c; d && e || f ?? g; h ||= i; do {} while (j); for (k of l); for (m in n); switch (o) { case 1: case 2: default: }",
@@ -685,7 +596,6 @@ table<(number | undefined)[]>(
       "function f() { if (a) b && c; function g() { if (d) {} } }",
       [2, 1],
     ],
-    ["with those of nameless ones within", "const f = () => a.map((b) => (b ? 1 : 2));", [1]],
     [
       "and nothing of what has no body",
       "declare function f(): void;\nabstract class A { abstract m(): void; n() {} }",
@@ -699,13 +609,10 @@ table<[global: true | undefined]>(
   "scan() says whether others see it unasked",
   [
     ["a script: they do", "var a = 1;", [true]],
-    ["a module: they do not", "export {};", [undefined]],
     ["what a module declares for all", "export {};\ndeclare global { var a: 1; }", [true]],
     ["a declared module", "export {};\ndeclare module 'x' {}", [true]],
     ["CommonJS: they do not", "exports.a = 1;", [undefined], JS],
-    ["CommonJS that only requires", "require('a');", [undefined], JS],
     ["a file that is a module by its name", "var a = 1;", [undefined], "a.mts"],
-    ["import.meta makes a module", "import.meta.url;", [undefined]],
   ],
   ({ global }) => [global],
 );
@@ -715,8 +622,6 @@ table<string | undefined>(
   [
     ["where there is none", "const a = 1;", undefined],
     ["at its line", "const a = 1;\nconst = 5;", "line 2: Variable declaration expected."],
-    ["of a text that has no end", "const a = `b", "line 1: Unterminated template literal."],
-    ["of a comment that has no end", "/* a", "line 1: '*/' expected."],
     ["of JSX in TypeScript", "const a = <b>c</b>;\n", "line 1: Unterminated regular expression literal."],
     ["not for types in JavaScript, which others judge", "const a: string = 1;", undefined, JS],
     ["of broken JSON", '{\n  "a": 1,\n  "b" 2\n}', "line 3: ':' expected."],
@@ -740,8 +645,6 @@ table<string[]>(
       "tsconfig.json",
     ],
     ["broken JSON, as far as it goes", '{\n  "a": 1,\n  "b": \n  "c": 2', ["2 key a", "3-4 key b"], "a.json"],
-    ["JSON that is a list or nothing: none", '[1, { "a": 1 }]', [], "a.json"],
-    ["empty JSON: none", "", [], "a.json"],
     [
       "JSON that every object has",
       '{ "__proto__": 1, "constructor": 2, "": 3 }',
@@ -760,7 +663,6 @@ table<string[]>(
       ["4 key b", "6 key url"],
       "a.yaml",
     ],
-    ["YAML with lines that end in CR LF", "a: 1\r\nb:\r\n  c: 2\r\n", ["1 key a", "2-3 key b"], "a.yaml"],
   ],
   ({ symbols }) => symbols.map(show),
 );
@@ -769,9 +671,6 @@ describe("scan() of what nobody wrote by hand", () => {
   const N = 100_000;
   const deep: [what: string, text: string, expected: RegExp | undefined, path?: string][] = [
     ["lists", `function a() {}\nconst b = ${"[\n".repeat(N)}${"]\n".repeat(N)};`, /^nested too deep$/],
-    ["parentheses", `const a = ${"(\n".repeat(N)}1${")\n".repeat(N)};`, /^nested too deep$/],
-    ["lists without an end", "[\n".repeat(N), /^nested too deep$/],
-    ["blocks", "{\n".repeat(N), /^nested too deep$/],
     ["arrow functions", `(x);\n${"(a =\n".repeat(N)}`, /^nested too deep$/],
     ["JSON", `{"a":${"[\n".repeat(N)}${"]\n".repeat(N)}}`, /^nested too deep$/, "a.json"],
     ["a sum, which is not deep at all", `const a = ${"1 +\n".repeat(N)} b;\nfunction f() {}`, undefined],
@@ -812,41 +711,17 @@ describe("scan() of what nobody wrote by hand", () => {
     equal(facts(`a${" ".repeat(N)}b`, "a.yaml").symbols.length, 0);
   });
 
-  const RUNS = Number(process.env.ZZ_RUNS ?? 300); // `npm run fuzz` has more
   test("no text makes it throw: real code with bits missing, doubled and mixed up", () => {
     const whole =
       scan.toString() + show.toString() + "class A<T> { #a = `x${y}`; @d get b(): C { return <D>{}; } } enum E { F }";
-    let seed = 42;
-    const random = (below: number): number => {
-      seed = (seed * 1_664_525 + 1_013_904_223) >>> 0;
-      return Math.floor((seed / 2 ** 32) * below);
-    };
-    const bits = [
-      "{",
-      "}",
-      "(",
-      ")",
-      "`",
-      "'",
-      "/*",
-      "\n",
-      "${",
-      "<",
-      "=>",
-      "export ",
-      "class ",
-      "import ",
-      "\0",
-      "\ud800",
-      "@",
-      "#",
-      "enum ",
-    ];
-    for (let i = 0; i < RUNS; i++) {
+    const next = random(SEED);
+    const below = (count: number): number => Math.floor(next() * count);
+    const bits = [..."{}()`'\n<\0\ud800@#", "/*", "${", "=>", "export ", "class ", "import ", "enum "];
+    for (let i = runs(60, 600); i > 0; i--) {
       let text = whole;
-      for (let n = random(6); n >= 0; n--) {
-        const at = random(text.length);
-        text = text.slice(0, at) + bits[random(bits.length)] + text.slice(at + random(20));
+      for (let n = below(6); n >= 0; n--) {
+        const at = below(text.length);
+        text = text.slice(0, at) + bits[below(bits.length)] + text.slice(at + below(20));
       }
       for (const path of ["a.tsx", "a.js", "a.json", "a.yaml"]) {
         const { symbols, parseError = "" } = scan(path, text);

@@ -8,6 +8,7 @@ import type { Step } from "../../support/fake/http.ts";
 import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
+import { waitFor } from "../../support/wait.ts";
 
 // What is a claim
 
@@ -25,30 +26,19 @@ const claimed = ({ kind, name, line, end, about, symbol, path, sure, weak, soft 
 const FENCE = "```";
 const CLAIMS: [about: string, answer: string, claims: string[]][] = [
   ["a path in backticks", "See `src/a.ts`.", ["path src/a.ts"]],
-  ["a path in plain words, at the end of a sentence", "It is in src/a.ts.", ["path src/a.ts"]],
   ["a path in a link", "See [the table](src/a.ts#L12-L20).", ["path src/a.ts:12-20"]],
   ["a link to elsewhere", "See [this](https://example.com/a.ts) and [that](#part).", []],
   ["an address in plain words", "Look at https://example.com/src/a.ts:12 or nodejs.org/api/fs.html.", []],
-  ["a file without a folder", "Look at `table.ts` and package.json.", ["path table.ts", "path package.json"]],
   ["a folder", "All of it is in `src/ui/`.", ["path src/ui/ weak"]],
   ["a file that has no extension", "The `Makefile` and `.gitignore`.", ["path Makefile", "path .gitignore"]],
-  ["two things and a slash", "Choose `and/or`, read/write, 1/2.", ["path and/or weak"]],
   ["a library, an object, a placeholder", "Node.js, `vue.js`, `res.json`, `path/to/a.ts`, `foo.ts`, `<name>.ts`.", []],
   ["a command, a flag, a package, a branch", "Say `/eval`, `--once`, `@scope/pkg`, `node:fs`.", []],
-  ["path:line", "See `src/a.ts:12` and src/b.ts:3-9.", ["path src/a.ts:12", "path src/b.ts:3-9"]],
   ["a column is no end", "See `src/a.ts:12:5`.", ["path src/a.ts:12"]],
   ["a line before the path", "On line 42 of `src/a.ts`.", ["path src/a.ts:42"]],
-  [
-    "a line after the path",
-    "In src/a.ts, lines 10–20, and `src/b.ts` (line 7).",
-    ["path src/a.ts:10-20", "path src/b.ts:7"],
-  ],
   ["roughly a line", "In `src/a.ts` around line 40.", ["path src/a.ts:40 about"]],
   ["what is at a line", "`draw()` is defined at `src/a.ts:42`.", ["symbol draw", "path src/a.ts:42 with draw"]],
-  ["what is at a line, behind it", "- src/a.ts:42: `draw()`", ["path src/a.ts:42 with draw", "symbol draw"]],
   ["what is in a file", "The function `draw` in `src/a.ts` does.", ["symbol draw", "path src/a.ts with draw"]],
   ["what is not in a file", "`draw()` is not in `src/a.ts`.", ["symbol draw", "path src/a.ts"]],
-  ["a list of both", "Touch `src/a.ts`, `draw()`.", ["path src/a.ts", "symbol draw"]],
   [
     "a call",
     "Call `draw()`, `rows.draw(1, 2)` or plainly draw2().",
@@ -64,18 +54,11 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "`RowTable`, `rowTable`, `row_table`, `MAX_ROWS`.",
     ["symbol RowTable", "symbol rowTable", "symbol row_table", "symbol MAX_ROWS"],
   ],
-  ["a plain word in backticks", "`rows` is a `string`, and `true`.", []],
-  [
-    "a plain word that is said to be a function",
-    "The function `rows`, the `cols` method.",
-    ["symbol rows", "symbol cols"],
-  ],
   [
     "a function in plain words",
     "the function rowTable and the function rows, the function call",
     ["symbol rowTable", "symbol rows weak"],
   ],
-  ["a declaration", "`class RowTable` and `const rows`", ["symbol RowTable", "symbol rows"]],
   ["code of several tokens", "`const x = rows(1)` is there.", ["quote const x = rows(1)"]],
   [
     "code that a file is said to hold",
@@ -83,11 +66,6 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     ["path src/a.ts", "quote const x = rows(1) of src/a.ts sure"],
   ],
   ["a shell command", "Run `git commit -m (x)` and `ls -l (y);`.", []],
-  [
-    "scripts",
-    "Run `npm run build`, npm run lint:all, or `yarn test`.",
-    ["command build", "command lint:all", "command test"],
-  ],
   ["a script of another package", "`npm run build -w other`", ["command build elsewhere"]],
   ["scripts in a shell block", `${FENCE}sh\nnpm ci && npm run build\n${FENCE}`, ["command build"]],
   [
@@ -111,13 +89,11 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "You could create these:\n\n- `src/x.ts`\n- `src/y.ts`",
     ["path src/x.ts proposed", "path src/y.ts proposed"],
   ],
-  ["what would be", "`drawAll()` would live in `src/x.ts`.", ["symbol drawAll proposed", "path src/x.ts proposed"]],
   [
     "what is said to be missing",
     "There is no `src/x.ts`, and `drawAll()` does not exist.",
     ["path src/x.ts denied", "symbol drawAll denied"],
   ],
-  ["what does something not", "`drawAll()` does not check its rows.", ["symbol drawAll"]],
   ["a question", "Do you have a `src/x.ts`?", ["path src/x.ts asked"]],
   ["what is said for certain once", "Is it `src/x.ts`? It is `src/x.ts`.", ["path src/x.ts"]],
   [
@@ -135,20 +111,12 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     `${FENCE}ts\n// src/a.ts\nconst a = 1;\n${FENCE}`,
     ["path src/a.ts", "quote const a = 1; of src/a.ts"],
   ],
-  [
-    "a block that is to come into a file",
-    `Change \`src/a.ts\` to:\n\n${FENCE}ts\nconst a = 2;\n${FENCE}`,
-    ["path src/a.ts"],
-  ],
   ["a block of no file", `${FENCE}ts\nmadeUp(1);\n${FENCE}`, []],
-  ["a diff", `In \`src/a.ts\`:\n\n${FENCE}diff\n-a()\n+b()\n${FENCE}`, ["path src/a.ts"]],
   [
     "a table, a heading, a quotation",
     "## `drawOne()`\n| `drawTwo()` |\n> `drawThree()`",
     ["symbol drawOne", "symbol drawTwo", "symbol drawThree"],
   ],
-  ["an unclosed fence and a lone backtick", `a \` b\n${FENCE}ts\n\`c`, []],
-  ["nothing", "", []],
 ];
 
 describe("claimsIn() finds", () => {
@@ -164,15 +132,9 @@ describe("claimsIn() finds", () => {
   test("what the answer's own code defines", () =>
     ok(claimsIn(`${FENCE}ts\nfunction drawAll() {}\n${FENCE}`).defines.has("drawAll")));
 
-  for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
-    test(`nothing in 200 kB of ${JSON.stringify(piece)}`, () =>
-      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0));
-
-  test("its way through a paragraph of 200 kB", () => {
-    const { claims } = claimsIn(
-      Array.from({ length: 12_000 }, (_, i) => `\`name_${i}()\` in src/f${i}.ts:3`).join(" "),
-    );
-    ok(claims.length);
+  test("nothing in 200 kB of the pieces that claims are made of", () => {
+    for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
+      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0, piece);
   });
 });
 
@@ -281,7 +243,7 @@ const SAID: [sentence: string, row: string | undefined, why?: string][] = [
   ["Run `npm run test:units`.", "✗ npm run test:units: no package.json has that script; nearest: test:unit"],
 ];
 
-describe("/eval", { concurrency: 2 }, () => {
+describe("/eval", () => {
   test("tells of each statement of an answer whether it holds", async (t) => {
     const { ran } = await evaluated(t, [SAID.map(([sentence]) => sentence).join("\n\n")], "/eval fast");
     equal(ran.code, 0, ran.stderr);
@@ -347,15 +309,6 @@ describe("/eval", { concurrency: 2 }, () => {
     equal(readFileSync(join(where.cwd, "src/table.ts"), "utf8"), PROJECT["src/table.ts"]);
   });
 
-  test("asks the model that the settings name for it", async (t) => {
-    const where = project();
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ models: { eval: "openai/n" } }));
-    const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", { where });
-    match(ran.stderr, /openai\/n says:\nNothing else\./);
-    equal(fake.requests[1]!.body.model, "n");
-  });
-
   test("checks the Nth last answer", async (t) => {
     const { ran, fake } = await evaluated(t, ["`firstName()` is one.", "`secondName()` is two."], "/eval 2");
     match(ran.stderr, /✗ `firstName`/);
@@ -391,24 +344,17 @@ describe("/eval", { concurrency: 2 }, () => {
     equal(ran.code, 1);
   });
 
-  test("says that a model had nothing to say", async (t) => {
-    const { ran } = await evaluated(t, [MADE_UP], "/eval", { model: say(" ") });
-    match(ran.stderr, /The model had nothing to say about it\.|could not be asked about it: .*empty/);
-  });
-
-  test("of 200 kB with 5,000 names says how many it left out", async (t) => {
-    const names = Array.from({ length: 5_000 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
+  test("with 500 names says how many it left out", async (t) => {
+    const names = Array.from({ length: 500 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
     const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
-    match(ran.stderr, /The answer names 300 things: 300 do not hold\. 9700 more were not looked up\./);
+    match(ran.stderr, /The answer names 300 things: 300 do not hold\. 700 more were not looked up\./);
     match(ran.stderr, /\n✗ and 240 more\n/);
   });
 
   test("searches what it has not read, before it says that a name is nowhere", async (t) => {
-    const long = `${"word ".repeat(190_000)}\n`;
-    const files = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`a${i}.conf`, long]));
-    const where = project({ ...files, "zz.conf": "lateName = 1\n" });
+    const where = project({ "zz.conf": `${"word ".repeat(210_000)}\nlateName = 1\n` }); // too large to be read
     const { ran } = await evaluated(t, ["`lateName()` is there, `noName()` is not so."], "/eval fast", { where });
-    match(ran.stderr, /^✓ `lateName`: zz\.conf:1$/m);
+    match(ran.stderr, /^✓ `lateName`: zz\.conf:2$/m);
     match(ran.stderr, /^✗ `noName`: nowhere in the project$/m);
   });
 
@@ -424,17 +370,17 @@ describe("/eval", { concurrency: 2 }, () => {
 // At a terminal
 
 /** A conversation of one answer, and its /eval. */
-async function talk(t: TestContext, then: Step, how: { cols?: number; env?: Record<string, string> } = {}) {
+async function talk(t: TestContext, then: Step) {
   const fake = await fakeOpenAI([say(MADE_UP), then]);
   t.after(fake.close);
-  const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50, ...how });
+  const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50 });
   await term.sees("›");
   term.type(`how is it drawn?${KEY.enter}`);
   await term.sees(/0 calls[\s\S]*›/);
   return { term, fake };
 }
 
-describe("/eval at a terminal", { concurrency: 2 }, () => {
+describe("/eval at a terminal", () => {
   test("catches a made-up function, a wrong line and a missing file, then asks the model", async (t) => {
     const { term, fake } = await talk(t, say("The page is made up."));
     term.type(`/eval${KEY.enter}`);
@@ -448,27 +394,10 @@ describe("/eval at a terminal", { concurrency: 2 }, () => {
     equal(await term.exited, 0);
   });
 
-  test("cuts its rows where the window ends", async (t) => {
-    const { term } = await talk(t, say("Seen."), { cols: 44 });
-    term.type(`/eval${KEY.enter}`);
-    const shown = await term.sees("Seen.");
-    match(shown, /\n✗ `renderPage`: nowhere in the project; ne…\n✗ src\/pages\.ts/);
-    term.type(KEY.ctrlD);
-    await term.exited;
-  });
-
-  test("says words where signs are not wanted", async (t) => {
-    const { term } = await talk(t, say("Seen."), { env: { TERM: "dumb" } });
-    term.type(`/eval fast${KEY.enter}`);
-    match(await term.sees("holds:"), /\nwrong: `renderPage`/);
-    term.type(KEY.ctrlD);
-    await term.exited;
-  });
-
   test("stops at Ctrl+C, and the prompt is there again", async (t) => {
     const { term, fake } = await talk(t, { ...stream(), ending: "hang" });
     term.type(`/eval${KEY.enter}`);
-    while (fake.requests.length < 2) await new Promise((soon) => setTimeout(soon, 10));
+    await waitFor("the question to the model", () => fake.requests.length > 1);
     term.type(KEY.ctrlC);
     await fake.requests[1]!.aborted;
     await term.sees(/✗ `renderPage`[\s\S]*Stopped\./);

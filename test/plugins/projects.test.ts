@@ -84,6 +84,7 @@ for (const [what, kind, name, verdict, rules = {}, named = others] of [
   ["writing where it is allowed", "write", "lib:src/a.ts", "allow", { allow: { write: ["lib:src"] } }],
   ["git's own files there", "write", "lib:.git/config", "ask", { allow: { write: ["lib:"] } }],
   ["writing out by a link", "write", "lib:out/x", "ask", { allow: { write: ["lib:"] } }],
+  ["a new file under a link that leaves", "write", "lib:new", "ask", { allow: { write: ["lib:"] } }],
   ["a rule for a link that leads here", "write", "own/x", "ask", { allow: { write: ["lib:back"] } }],
   ["writing here, where there is allowed", "write", "own/a.ts", "ask", { allow: { write: ["lib:"] } }],
   ["writing what is to be read", "write", "ro:a.ts", "deny"],

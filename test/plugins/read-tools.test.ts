@@ -3,7 +3,6 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import type { Ask, Needs } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
 import { needs } from "../support/needs.ts";
@@ -29,25 +28,10 @@ function project(files: Record<string, string | Buffer>): Place {
 
 const git = (cwd: string, ...args: string[]): string => execFileSync("git", args, { cwd, encoding: "utf8" });
 
-interface Given {
-  options?: Options;
-  ask?: Ask;
-  setup?: (core: Core) => void;
-}
-
-/** One round of these calls through the turn loop, as a model would make them; what comes back to it. */
-async function play(
-  where: Place,
-  calls: [tool: string, args: object][],
-  { options, ask, setup }: Given = {},
-): Promise<Got[]> {
+async function call(where: Place, tool: string, args: object, options?: Options): Promise<Got> {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  if (ask) core.ask = ask;
-  setup?.(core);
-  return playScript(core, calls);
+  return (await playScript(core, [[tool, args]]))[0]!;
 }
-const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
-  (await play(where, [[tool, args]], given))[0]!;
 
 /** A project, or just its files: then it is that of the one zz whose compiler is warm. */
 type Where = Place | Files;
@@ -110,20 +94,12 @@ const texts = project({
   "exact.txt": `${"x".repeat(2_000)}\n`,
   "latin1.txt": Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]),
   "binary.bin": Buffer.from([1, 2, 0, 3]),
-  "src/[...slug].ts": "slug\n",
-  "with space.txt": "space\n",
   "änderung-日本-💡.txt": "unicode\n",
-  "-rf.txt": "dash\n",
-  "--help": "help\n",
-  "*.txt": "star\n",
+  "src/a.ts": "",
   pipe: "|",
-  "to-pipe": "->pipe",
   "to-three": "->three.txt",
-  "to-src": "->src",
   loop: "->loop",
-  dangling: "->nothing-there",
   leaving: `->${join(outside.cwd, "secret.txt")}`,
-  "leaving-folder": `->${outside.cwd}`,
 });
 
 rows("read_file", texts, [
@@ -131,18 +107,15 @@ rows("read_file", texts, [
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
   ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
-  ["a negative end", { path: "three.txt", end: -1 }, /from line 1 to -1: lines count from 1\./, "fails"],
   [
     "a start past the last line",
     { path: "three.txt", start: 4 },
     /from line 4: it has 3 lines\. Start earlier\./,
     "fails",
   ],
-  ["an end before the start", { path: "three.txt", start: 3, end: 2 }, /^Cannot read 'three\.txt'/, "fails"],
   ["half a line number", { path: "three.txt", start: 1.5 }, /^Cannot call 'read_file': start/, "fails"],
   ["an empty path", { path: "" }, /^Cannot read '': it is a folder/, "fails"],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
-  ["no final newline", { path: "open.txt" }, "1\ta\n2\tb"],
   ["empty lines at the end count", { path: "blank.txt" }, "1\ta\n2\t\n3\t"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
   ["a lone newline", { path: "newline.txt" }, "1\t"],
@@ -150,11 +123,6 @@ rows("read_file", texts, [
     "at most 2000 lines, and how to go on",
     { path: "long.txt" },
     /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more line; read on from 2001\]$/,
-  ],
-  [
-    "a range that is asked for says nothing of the rest",
-    { path: "long.txt", start: 1, end: 2 },
-    "1\tline 1\n2\tline 2",
   ],
   [
     "a wide line is cut at 2000 characters",
@@ -182,7 +150,6 @@ rows("read_file", texts, [
     /^Cannot read 'three\.txt\/a': a part of the path is not a folder/,
     "fails",
   ],
-  ["a link to itself", { path: "loop" }, /^Cannot read 'loop': /, "fails"],
   [
     "a NUL in the path",
     { path: "three.txt\0.png" },
@@ -205,7 +172,6 @@ const tree = project({
   "src/one.ts": "",
   "src/deep/two.ts": "",
   "src/deep/three.ts": "",
-  "with space/x": "",
   "hollow/": "",
   "node_modules/x/index.js": "",
   "src/node_modules/y/index.js": "",
@@ -219,11 +185,10 @@ rows("list_dir", tree, [
   [
     "the project: files, and folders with how many files are in them",
     {},
-    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)\nwith space/ (1 file)",
+    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
   ],
   ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
   ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
-  ["a folder with a slash at its end", { path: "src/" }, "deep/ (2 files)\none.ts"],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
   ["an empty folder", { path: "hollow" }, "'hollow' holds no files."],
   ["a folder that is missing", { path: "gone" }, /^Cannot list 'gone': no such/, "fails"],
@@ -259,37 +224,18 @@ const IGNORING = {
   "whole/.gitignore": "!*\n",
   "whole/f.txt": "",
 };
-const KEPT = [
-  ".gitignore",
-  "a.txt",
-  "kept.log",
-  "other/c.tmp",
-  "other/local/d.txt",
-  "sub/.gitignore",
-  "sub/b.log",
-  "sub/deeper/.gitignore",
-  "sub/deeper/e.tmp",
-  "sub/top-only",
-];
-/** A tool that shows the lister as it is. */
-const lister = (core: Core) =>
-  core.tools.set("lister", {
-    owner: "test",
-    value: {
-      name: "lister",
-      description: "x",
-      params: { path: "string?" },
-      run: async ({ path }: { path?: string }, { files }) => (await files.list(path)).join("\n"),
-    },
-  });
-const list = async (where: Place, path?: string): Promise<string[]> =>
-  (await call(where, "lister", path ? { path } : {}, { setup: lister })).text.split("\n");
+const KEPT =
+  ".gitignore a.txt kept.log other/c.tmp other/local/d.txt sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(
+    " ",
+  );
+async function list({ cwd: root, home }: Place, path?: string): Promise<string[]> {
+  return (await kernel.createZz({ root, home, save: false })).ctx().files.list(path);
+}
 
 for (const way of ["with git", "without git"])
   for (const [under, kept] of [
     [undefined, KEPT],
     ["sub", KEPT.filter((name) => name.startsWith("sub/"))],
-    ["other", KEPT.filter((name) => name.startsWith("other/"))],
   ] as const)
     (way === "with git" ? needs("git") : test)(
       `the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`,
@@ -305,7 +251,7 @@ needs("git")("the lister, with git, knows files that are new, deleted, and oddly
   git(where.cwd, "init", "-q");
   git(where.cwd, "add", "gone.txt", "kept.txt");
   execFileSync("rm", [join(where.cwd, "gone.txt")]);
-  deepEqual((await list(where)).sort(), ["kept.txt", "line", "new", 'quote".txt', "ü.txt"].sort());
+  deepEqual(await list(where), ["kept.txt", "new\nline", 'quote".txt', "ü.txt"]);
 });
 
 // ── grep ──
@@ -563,17 +509,12 @@ const UNSEEN: Told[] = [
   ["get_todos", { path: "tool.scala" }, /^Cannot look at 'tool\.scala': only JavaScript, /],
   ["get_todos", { path: "docs" }, /^Cannot look at 'docs': it holds no such code\. Only JavaScript, /],
   ["get_structure", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_structure", {}, /\[Not looked at: 1 file in other languages \(\.scala\)/],
-  ["get_complexity", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_complexity", {}, /\[Not looked at: 1 file in other languages/],
   ["find_symbols", { query: "here", path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
   ["get_function", { name: "here", path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\./],
   ["check_types", { paths: ["a.ts", "gone.ts"] }, /^Cannot look at 'gone\.ts': no such file or folder\./],
   ["get_dependencies", { path: "gone.ts" }, /^Cannot list what 'gone\.ts' imports: no such file or folder\./],
-  ["get_dependencies", { path: "ignored/c.ts" }, /the project ignores it/],
   ["get_dependents", { path: "gone.ts" }, /^Cannot list what imports 'gone\.ts': no such file or folder\./],
   ["find_references", { symbol: "here", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file or folder\./],
-  ["find_references", { symbol: "here", path: "tool.scala" }, /^Cannot look for 'here' in 'tool\.scala': only JavaScript, /],
   ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
   ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
@@ -589,9 +530,7 @@ const PART =
   "\n[Of 3 code files only the first 2 are indexed, so this is about a part of the code. grep searches all of it.]";
 for (const [tool, args] of [
   ["find_definition", { symbol: "first" }],
-  ["find_definition", { symbol: "late" }],
   ["find_references", { symbol: "first" }],
-  ["find_references", { symbol: "nowhere" }],
   ["find_symbols", { query: "first" }],
   ["get_structure", {}],
   ["get_function", { name: "late" }],
@@ -616,7 +555,7 @@ for (const [tool, args] of [
 
 test("the symbol tools say which folder alone is indexed", async () => {
   const where = project({ "lib/a.ts": "export const a = 1;\n", "b.ts": "export const b = 1;\n" });
-  const { text } = await call(where, "get_todos", {}, { options: { settings: { symbols: { folder: "lib" } } } });
+  const { text } = await call(where, "get_todos", {}, { settings: { symbols: { folder: "lib" } } });
   match(text, /^No TODO.*\n\[Of 2 code files only the 1 in 'lib' are indexed, /);
 });
 
@@ -741,25 +680,6 @@ test("the symbol tools see a file as it is now, not as it was", async () => {
   equal((await call(where, "find_definition", { symbol: "before" })).failed, undefined);
   writeFileSync(join(where.cwd, "a.ts"), "\nexport const later = 1;\n");
   equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1");
-});
-
-test("gate: a link to a place that is not there yet is judged by that place", async () => {
-  const where = project({ out: `->${join(outside.cwd, "new.txt")}` });
-  const needs = ({ path }: { path: string }): Needs => ({ write: [path] });
-  const setup = (core: Core) =>
-    core.tools.set("touch", {
-      owner: "test",
-      value: {
-        name: "touch",
-        description: "x",
-        params: { path: "string" },
-        needs,
-        run: (({ path }: any, { files }: any) => files.path(path)) as any,
-      },
-    });
-  const { text, failed } = await call(where, "touch", { path: "out" }, { setup, options: { allow: { write: ["."] } } });
-  match(text, /^(Refused|Cannot use)/);
-  equal(failed, true);
 });
 
 test("zz --call --json carries the data: numbers, hash", async () => {

@@ -520,13 +520,13 @@ describe("as git apply and patch have it", () => {
     deepEqual(apply(after, git("diff", "-M", "-R", "HEAD~1")), before, "backwards");
   });
 
-  test("10,000 hunks in 100,000 lines, and 2,000 lines that are alike are applied", () => {
-    const a = Array.from({ length: 100_000 }, (_, i) => `line ${i}`);
+  test("2,000 hunks in 20,000 lines, and 2,000 lines that are alike are applied", () => {
+    const a = Array.from({ length: 20_000 }, (_, i) => `line ${i}`);
     const b = a.map((line, i) => (i % 10 === 5 ? `${line}!` : line));
     const hunks = b.flatMap((line, i) => (i % 10 === 5 ? ["@@", ` ${a[i - 1]}`, `-${a[i]}`, `+${line}`] : []));
     equal(applyTo(lines(...a), udiff(...hunks)), lines(...b));
     const alike = udiff("@@", ...Array(2_000).fill(" x"), "-y", "+z");
-    match(String(outcome(() => applyTo("x\n".repeat(200_000), alike))), /does not hold its 2001 lines/);
+    match(String(outcome(() => applyTo("x\n".repeat(50_000), alike))), /does not hold its 2001 lines/);
     match(
       String(outcome(() => parsePatch(udiff(`@@ a${" ".repeat(1e6)}b`, `-${" ".repeat(1e6)}x`, "c")))),
       /the line 'c'/,

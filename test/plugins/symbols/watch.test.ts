@@ -92,7 +92,7 @@ linuxTest("whatever happens to files, what is watched is indexed as a look at ev
   const done: string[] = [];
   const next = random(SEED);
   const below = (count: number) => Math.floor(next() * count);
-  for (let round = 0; round < runs(20, 100); round++) {
+  for (let round = 0; round < runs(8, 100); round++) {
     for (let i = below(3); i >= 0; i--) {
       const deed = Object.keys(DEEDS)[below(Object.keys(DEEDS).length)]!;
       const name = ["a.ts", "b.ts", "d.ts"][below(3)]!;

@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import { before, test } from "node:test";
 import type { Ctx } from "../../../kernel/contract.ts";
 import type { Core, Options } from "../../../kernel/core.ts";
+import { processIo } from "../../../kernel/io.ts";
 import { matcher } from "../../../plugins/search/pattern.ts";
 import { patternFor } from "../../../plugins/search/ripgrep.ts";
 import { standingClock } from "../../../sdk/testing.ts";
@@ -57,27 +58,30 @@ const git = (cwd: string, ...args: string[]): string =>
 
 const using = (ripgrep: string): Options => ({ settings: { search: { ripgrep } } });
 
+/** Its clock stands: no search takes too long. */
+function opened({ cwd: root, home }: Place, options: Options = {}): Promise<Core> {
+  return createZz({ root, home, save: false, io: Object.assign(processIo(), { clock: standingClock() }), ...options });
+}
+
 /** These calls as a model would make them, and what comes back. */
 async function play(where: Place, calls: [string, object][], options: Options = {}): Promise<Got[]> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  return playScript(core, calls);
+  return playScript(await opened(where, options), calls);
 }
 const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
   (await play(where, [[tool, args]], options))[0]!;
 
 /** By one instance for all questions about a project that stays as it is. */
 function together(where: Place, tool: string, table: object[], options: Options = {}): (row: number) => Promise<Got> {
-  let opened: Promise<Core> | undefined;
-  const open = () => (opened ??= createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+  let core: Promise<Core> | undefined;
   return rowsOf(
-    open,
+    () => (core ??= opened(where, options)),
     table.map((args) => [tool, args]),
   );
 }
 
 /** A context such as tools get, to call them by hand. */
 async function context(where: Place, options?: Options): Promise<{ core: Core; ctx: Ctx }> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
+  const core = await opened(where, options);
   return { core, ctx: core.ctx() };
 }
 
@@ -536,28 +540,25 @@ const list = async (where: Place, path?: string): Promise<string[]> => (await co
 /** What starts dozens of programs runs in `npm run test:all`. */
 const testAll = isAll ? needs("git") : () => {};
 
-testAll(
-  "the lister: a repository in a repository, a submodule, and one where there is no git around it",
-  async () => {
-    const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
-    git(inner.cwd, "init", "-q");
-    git(inner.cwd, "add", ".");
-    git(inner.cwd, "commit", "-qm", "x");
-    for (const outer of [true, false]) {
-      const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
-      git(join(where.cwd, "own"), "init", "-q");
-      if (outer) git(where.cwd, "init", "-q");
-      git(where.cwd, "clone", "-q", inner.cwd, "cloned");
-      if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
-      writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
-      writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
-      const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
-      const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
-      deepEqual(await list(where), all.sort());
-      deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
-    }
-  },
-);
+testAll("the lister: a repository in a repository, a submodule, and one where there is no git around it", async () => {
+  const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
+  git(inner.cwd, "init", "-q");
+  git(inner.cwd, "add", ".");
+  git(inner.cwd, "commit", "-qm", "x");
+  for (const outer of [true, false]) {
+    const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
+    git(join(where.cwd, "own"), "init", "-q");
+    if (outer) git(where.cwd, "init", "-q");
+    git(where.cwd, "clone", "-q", inner.cwd, "cloned");
+    if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
+    writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
+    writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
+    const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
+    const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
+    deepEqual(await list(where), all.sort());
+    deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
+  }
+});
 
 needs("git")("the lister: a project that lies in what another repository ignores is listed all the same", async () => {
   const where = project({
@@ -619,28 +620,10 @@ needs("git")("the lister: runs no program that the repository names", async () =
 
 // ── glob ──
 
-const named_ = project({
-  "a.ts": "",
-  "b.tsx": "",
-  "c.js": "",
-  ".eslintrc": "",
-  "src/a.ts": "",
-  "src/deep/b.ts": "",
-  "src/deep/.hidden/c.ts": "",
-  "app/[slug]/page.tsx": "",
-  "app/s/page.tsx": "",
-  "app/(group)/page.tsx": "",
-  "app/[...rest]/page.tsx": "",
-  "{a,b}.txt": "",
-  "a.txt": "",
-  "*.md": "",
-  "x.md": "",
-  "ü💡.txt": "",
-  "dist/out.ts": "",
-  "node_modules/x/i.ts": "",
-  "log/a.log": "",
-  ".gitignore": "*.log\n",
-});
+const NAMED =
+  "a.ts b.tsx c.js .eslintrc src/a.ts src/deep/b.ts src/deep/.hidden/c.ts app/[slug]/page.tsx app/s/page.tsx " +
+  "app/(group)/page.tsx app/[...rest]/page.tsx {a,b}.txt a.txt *.md x.md ü💡.txt dist/out.ts node_modules/x/i.ts log/a.log";
+const named_ = project({ ...Object.fromEntries(NAMED.split(" ").map((name) => [name, ""])), ".gitignore": "*.log\n" });
 const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
   ["* stays within a folder", { pattern: "*.ts" }, "a.ts"],
   ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],

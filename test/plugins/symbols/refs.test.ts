@@ -444,20 +444,18 @@ for (const [i, { title, files, links }] of REFERENCES.entries())
     deepEqual(found(service, at), marked);
   });
 
-const KINDS: [source: string, name: string, kinds: string][] = [
-  ["export let foo = 1;\nfoo = 2;\nfoo;", "foo", "definition write read"],
-  ["export interface Foo {}\nexport let x: Foo;\nexport class C implements Foo {}", "Foo", "definition type type"],
-  ["const foo = 1;\nexport { foo };", "foo", "definition export"],
-  ["const foo = 1;\nexport default foo;", "foo", "definition export"],
-  ["/** {@link foo} */\nexport const foo = 1;", "foo", "comment definition"],
-  ["export class A {}\nexport class B extends A {}", "A", "definition read"],
+const KINDS: [source: string, kinds: string][] = [
+  ["export let ⟦!foo⟧ = 1;\nfoo = 2;\nfoo;", "definition write read"],
+  ["export interface ⟦!Foo⟧ {}\nexport let x: Foo;\nexport class C implements Foo {}", "definition type type"],
+  ["const ⟦!foo⟧ = 1;\nexport { foo };", "definition export"],
+  ["const ⟦!foo⟧ = 1;\nexport default foo;", "definition export"],
+  ["/** {@link foo} */\nexport const ⟦!foo⟧ = 1;", "comment definition"],
+  ["export class ⟦!A⟧ {}\nexport class B extends A {}", "definition read"],
 ];
-for (const [source, name, kinds] of KINDS)
+for (const [source, kinds] of KINDS)
   test(`references() says what each is: ${kinds} in ${JSON.stringify(source)}`, () => {
-    const { service } = project({ "a.ts": source });
-    const line =
-      source.split("\n").findIndex((text) => /^(export )?(default )?(let|const|interface|class) /.test(text)) + 1;
-    const places = placesOf(service, { path: "a.ts", line, name }).sort((a, b) => a.start - b.start);
+    const { service, at } = project({ "a.ts": source });
+    const places = placesOf(service, at).sort((a, b) => a.start - b.start);
     equal(places.map(({ kind }) => kind).join(" "), kinds);
   });
 

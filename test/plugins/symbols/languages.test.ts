@@ -565,10 +565,6 @@ for (const [file, text, expected] of [
   ],
   ["a.sql", "CREATE OR REPLACE PROCEDURE p AS\nBEGIN\n NULL;\nEND;\n/\nCREATE VIEW v AS SELECT 4\n/ 2;", "p() v"],
   ["a.rb", "class A\n  alias_method :nu, :old\n  alias nn old\nend", "A A.nu() A.nn()"],
-  ["src/main/java/com/example/Cart.java", "import java.util.List;", "builtin"],
-  ["src/main/kotlin/com/example/Shop.kt", "import com.example.Cart", "src/main/java/com/example/Cart.java"],
-  ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
-  ["app/Models/Item.php", "<?php require __DIR__ . '/../helpers.php';", "app/helpers.php"],
   ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
 ] as const)
   test(`${file}: every name that is defined is found: ${text}`, () => {
@@ -692,6 +688,10 @@ for (const [file, text, expected] of [
     "import com.example.prices.*;",
     "src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
   ],
+  ["src/main/java/com/example/Cart.java", "import java.util.List;", "builtin"],
+  ["src/main/kotlin/com/example/Shop.kt", "import com.example.Cart", "src/main/java/com/example/Cart.java"],
+  ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
+  ["app/Models/Item.php", "<?php require __DIR__ . '/../helpers.php';", "app/helpers.php"],
   ["app/helpers.php", "<?php use Psr\\Log\\Logger;", "external"],
   ["src/engine.cpp", '#include "engine.h"', "src/engine.h"],
   ["src/engine.cpp", "#include <engine/unit.h>", "include/engine/unit.h"],

@@ -77,7 +77,9 @@ const ROWS: Record<string, Row> = {
   "edits no file that is not UTF-8": { before: { "a.txt": Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xe9]) }, patch: edit("a.txt"), says: /Cannot patch 'a\.txt': it is not UTF-8\. Nothing was changed\./, code: 1 },
   "does not move over a file": { before: { "a.txt": AB, "b.txt": "b" }, patch: lines("*** Update File: a.txt", "*** Move to: b.txt"), says: /Cannot move 'a\.txt' to 'b\.txt': it exists already\. Nothing was changed\./, code: 1 },
   "names the file that was meant": { before: { "src/deep/a.txt": AB }, patch: edit("a.txt"), says: /Cannot update 'a\.txt': there is no such file\. Nothing was changed\. Did you mean 'src\/deep\/a\.txt'\?/, code: 1 },
+  "deletes no file that is not there": { before: { "a.txt": AB }, patch: lines("*** Delete File: b.txt"), says: /Cannot delete 'b\.txt': there is no such file\. Nothing was changed\. Check the path\./, code: 1 },
   "writes nothing if it may write only one of two": { before: { "a.txt": AB, "b.txt": AB }, patch: edit("a.txt") + edit("b.txt"), flags: ["--allow-write=a.txt"], says: /write access to "b\.txt"/, code: 4 },
+  "does not leave the project": { before: { "a.txt": AB }, patch: lines("*** Add File: ../home/x.txt", "+x"), says: /\.\.\/home\/x\.txt/, code: 1 },
 };
 
 describe("apply_patch", () => {

@@ -72,6 +72,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["two mails in one", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -2 +2 @@", "-b", "+B", "-- ", "2.39.5", "", "From 0123456789 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] c", "", "- and c", "---", " x | 2 +-", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -3 +3 @@", "-c", "+C", "-- ", "2.39.5"), lines("a", "B", "C")],
   ["a removed '- ' is no signature", lines("- ", "b"), udiff("@@ -7 +7 @@", "-- ", " b"), lines("b")],
   ["svn's diff in git's form", ABC, lines("Index: x", "===================================================================", "diff --git a/x b/x", "--- a/x\t(revision 1)", "+++ b/x\t(working copy)", "@@ -2 +2 @@", "-b", "+B"), ABCx],
+  ["that mail with wrong counts", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
   ["words after it", ABC, `${udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")}\nThat is all.\n`, ABCx],
   ["two hunks", FIVE, udiff("@@ -1,2 +1,2 @@", "-1", "+one", " 2", "@@ -4,2 +4,2 @@", " 4", "-5", "+five"), lines("one", "2", "3", "4", "five")],
   ["hunks out of order that meet", ABC, udiff("@@", "+new", " c", "@@", " a", "-b", "+B"), lines("a", "B", "new", "c")],
@@ -101,6 +102,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["an @@ line after the only place", TWICE, begin("@@ two {", " one {", "-  x = 1"), /its lines are at line 1, but not after 'two {'/],
   ["an @@ line and only added lines", TWICE, begin("@@ two {", "+  y = 1"), TWICE.replace("two {\n", "two {\n  y = 1\n")],
   ["only added lines and no place", ABC, begin("@@", "+d"), /it names no line of the file, so that its place is not known\. Nothing was changed\./],
+  ["only added lines under a line that is there twice", TWICE, begin("@@ }", "+y"), /its @@ line is there 2 times/],
 
   // leniency: wrapping
   ["a fence among words", ABC, `I do this:\n\`\`\`patch\n${begin("@@", "-b", "+B")}\`\`\`\n- and no more\n`, ABCx],
@@ -165,6 +167,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
 
   // refusals
   ["nothing like a patch", ABC, "please change b", /^Cannot use the patch: it changes no file\. Nothing was changed\. Send a unified diff/],
+  ["nothing at all", ABC, "", /it changes no file/],
   ["a hunk without a file", ABC, lines("@@ -2 +2 @@", "-b", "+B"), /it does not name the file\. Nothing was changed\. Put --- a\/FILE/],
   ["a Begin Patch without a file", ABC, lines("*** Begin Patch", "@@", "-b", "+B", "*** Update File: x", "-a"), /'@@' stands where no such line can/],
   ["a part that there is not", ABC, begin("-b", "+B", "*** Rename File: y"), /'\*\*\* Rename File: y' stands where no such line can/],
@@ -226,6 +229,7 @@ const FILES: [string, Texts, string, Texts][] = [
   ["a rename said by one line", { x: ABC }, lines("rename to y", "--- a/x", "+++ b/y", "@@", "-b", "+B"), { y: ABCx }],
   ["a name with spaces", { "my file": ABC }, lines("diff --git a/my file b/my file", "--- a/my file\t", "+++ b/my file\t", "@@ -2 +2 @@", "-b", "+B"), { "my file": ABCx }],
   ["a name in git's quotes", { "ä\t.txt": ABC }, lines('diff --git "a/\\303\\244\\t.txt" "b/\\303\\244\\t.txt"', '--- "a/\\303\\244\\t.txt"', '+++ "b/\\303\\244\\t.txt"', "@@ -2 +2 @@", "-b", "+B"), { "ä\t.txt": ABCx }],
+  ["a name in backticks", { x: ABC }, lines("*** Update File: `x`", "-b", "+B"), { x: ABCx }],
   ["many files in a diff", { x: ABC, y: FIVE, z: "z\n" }, udiff("@@ -2 +2 @@", "-b", "+B") + lines("--- a/y", "+++ b/y", "@@ -1,9 +1,9 @@", "-1", "+one", "--- a/z", "+++ /dev/null", "@@ -1 +0,0 @@", "-z", "--- /dev/null", "+++ b/n", "@@ -0,0 +1 @@", "+n"), { x: ABCx, y: FIVE.replace("1", "one"), n: "n\n" }],
   ["many files in a Begin Patch", { x: ABC, y: FIVE, z: "z\n" }, lines("*** Begin Patch", "*** Update File: x", "@@", "-b", "+B", "*** Delete File: z", "*** Add File: n", "+n", "*** Update File: y", "*** Move to: w", "@@", "-1", "+one", "*** End Patch"), { x: ABCx, n: "n\n", w: FIVE.replace("1", "one") }],
   ["two Begin Patches", { x: ABC, y: ABC }, begin("-b", "+B") + begin("-b", "+B").replace("x", "y"), { x: ABCx, y: ABCx }],

@@ -17,6 +17,7 @@ import {
 import { bagOf, readBag } from "../../../plugins/symbols/scan/words.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
 import { ROOT } from "../../support/run.ts";
+import { isAll } from "../../support/runs.ts";
 
 const source = (path: string, text: string, imports: string[] = []): Source => ({
   path,
@@ -38,7 +39,12 @@ const mapOf = (sources: Source[], others: Other[], wish: MapRequest) => mapFrom(
 const rank = (sources: Source[], others: Other[], wish: MapRequest) => rankFrom(surveyed(sources, others), wish);
 
 /** Some of this repository: a real project, large enough to leave much out. */
-const OWN = globSync(["zz.ts", "plugins/*.ts", "plugins/{shell,search}/*.ts"], { cwd: ROOT })
+const OWN = globSync(
+  isAll
+    ? ["zz.ts", "plugins/**/*.ts", "test/{kernel,support}/*.ts"]
+    : ["zz.ts", "plugins/*.ts", "plugins/{shell,search}/*.ts"],
+  { cwd: ROOT },
+)
   .sort()
   .map((path) => source(path, readFileSync(join(ROOT, path), "utf8"), path === "zz.ts" ? [] : ["zz.ts"]));
 const OTHERS = ["CHANGELOG.md", "README.md", "prompts/base.md"];

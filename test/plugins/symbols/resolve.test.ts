@@ -71,6 +71,7 @@ const ROWS: Row[] = [
   ["a package.json's main, which stands for its source", "a.ts b/lib/m.ts", "./b", "b/lib/m.ts", { with: { "b/package.json": { main: "./lib/m.js" } } }],
   ["a package.json whose main is not there: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": { main: "no.js" } } }],
   ["a package.json whose types are not there: index, not main", "a.ts b/m.js b/index.js", "./b", "b/index.js", { with: { "b/package.json": { types: "no.d.ts", main: "m.js" } } }],
+  ["a broken package.json: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": '{ "main": 5' } }],
   ["a package.json that is a list: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": "[1]" } }],
   ["a package.json's typesVersions", "a.ts b/new/index.d.ts b/index.d.ts", "./b", "b/new/index.d.ts", { with: { "b/package.json": { types: "index.d.ts", typesVersions: { ">=4": { "*": ["new/*"] } } } } }],
   // beyond TypeScript: what a bundler takes
@@ -82,6 +83,7 @@ const ROWS: Row[] = [
   ["Node's own, without it", "a.ts", "fs/promises", "node:", { beyond: true }],
   ["what only node: has is a package without it", "a.ts", "test", undefined],
   ["an installed package", "a.ts", "p", "", { with: { "node_modules/p/package.json": { types: "i.d.ts" }, "node_modules/p/i.d.ts": "" } }],
+  ["an installed package without types", "a.ts", "p", "", { with: { "node_modules/p/index.js": "" } }],
   ["what a package does not export", "a.ts", "p/inner", undefined, { with: { "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   ["a package that is declared and not installed", "src/a.ts", "@s/p/x", "", { from: "src/a.ts", beyond: true, with: { "package.json": { devDependencies: { "@s/p": "1" } } } }],
   ["a package that nobody declares", "a.ts", "p", undefined, { with: { "package.json": { dependencies: {} } } }],
@@ -106,6 +108,7 @@ const ROWS: Row[] = [
   ["jsconfig.json counts as well", "a.js src/b.js", "@/b", "src/b.js", { from: "a.js", with: { "jsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
   ["tsconfig.json goes before jsconfig.json", "a.ts s/b.ts t/b.ts", "@/b", "t/b.ts", { with: { "jsconfig.json": config({ paths: { "@/*": ["./s/*"] } }), "tsconfig.json": config({ paths: { "@/*": ["./t/*"] } }) } }],
   ["a broken tsconfig.json: what can be read of it", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ "compilerOptions": { "paths": { "@/*": ["./src/*"] } ' } }],
+  ["an empty tsconfig.json", "a.ts b.ts", "./b", "b.ts", { with: { "tsconfig.json": "" } }],
   [
     "a tsconfig.json that only names others",
     "src/a.ts src/b.ts",
@@ -119,8 +122,10 @@ const ROWS: Row[] = [
   ["bundler: a script goes before a folder", "a.ts b.js b/index.ts", "./b", "b.js"],
   ["node10 knows no exports", "a.ts", "p/inner", "", { with: { ...NODE10, "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   // package.json of one's own
+  ["imports", "a.ts src/b.ts", "#b", "src/b.ts", { with: { "package.json": { imports: { "#b": "./src/b.ts" } } } }],
   ["imports with a star", "a.ts src/b.ts", "#b.js", "src/b.ts", { with: { "package.json": { imports: { "#*.js": "./src/*.ts" } } } }],
   ["imports that are not there", "a.ts", "#b", undefined, { with: { "package.json": { imports: {} } } }],
+  ["imports of what is built, by outDir", "code/a.ts code/b.ts", "#b", "code/b.ts", { from: "code/a.ts", with: { "package.json": { imports: { "#b": "./made/b.js" } }, "tsconfig.json": config({ outDir: "made", rootDir: "code" }) } }],
   ["imports of what is built, by outDir, and is there", "code/a.ts code/b.ts made/b.js", "#b", "code/b.ts", { from: "code/a.ts", with: { "package.json": { imports: { "#b": "./made/b.js" } }, "tsconfig.json": config({ outDir: "made", rootDir: "code" }) } }],
   ["imports in a circle", "a.ts", "#b", undefined, { beyond: true, with: { "package.json": { imports: { "#b": "#c", "#c": "#b" } } } }],
   ["oneself, by exports", "a.ts src/b.ts", "me/b", "src/b.ts", { with: { "package.json": { name: "me", exports: { "./b": "./src/b.ts" } } } }],
@@ -133,6 +138,7 @@ const ROWS: Row[] = [
   ["a linked package that is built leads to its source", "a.ts packages/b/src/index.ts packages/b/dist/index.d.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, ignored: /dist/, with: inWorkspaces({ types: "dist/index.d.ts" }) }],
   ["a linked package that is not built leads to its source", "a.ts packages/b/src/index.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, with: inWorkspaces({ types: "dist/index.d.ts", main: "dist/index.js" }) }],
   ["a package that is not linked", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { beyond: true, with: inWorkspaces({ main: "index.ts" }) }],
+  ["a package that is not linked, by its exports", "a.ts packages/b/src/x/y.ts", "@all/b/y", "packages/b/src/x/y.ts", { beyond: true, with: inWorkspaces({ exports: { "./*": { types: "./dist/x/*.d.ts", default: "./dist/x/*.js" } } }) }],
   ["a package that is not linked, and what it does not export", "a.ts packages/b/src/y.ts", "@all/b/y", undefined, { with: inWorkspaces({ exports: { ".": "./src/y.ts" } }) }],
   ["a package that is not linked, built into two folders", "a.ts packages/b/src/y.tsx", "@all/b", "packages/b/src/y.tsx", { beyond: true, with: inWorkspaces({ module: "dist/esm/y.js", main: "dist/cjs/y.js" }) }],
   ["a package of pnpm", "a.ts libs/b/index.ts", "b", "libs/b/index.ts", { beyond: true, with: { "pnpm-workspace.yaml": "packages:\n  - libs/*\n", "libs/b/package.json": { name: "b" } } }],
@@ -315,9 +321,11 @@ const CHANGES: [about: string, spec: string, before: string | undefined, after: 
   ["what it extends comes, outside of the project", "@/b", undefined, "src/b.ts", (root) => write(BASE, "outer.json", config({ paths: { "@/*": [`${root}/src/*`] } })), { with: { "tsconfig.json": { extends: "../outer" }, "src/b.ts": "" } }],
   ["a package.json changes", "#b", "b.ts", "c.ts", (root) => write(root, "package.json", { imports: { "#b": "./c.ts" } }), { with: { "package.json": { imports: { "#b": "./b.ts" } }, "b.ts": "", "c.ts": "" } }],
   ["the first package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", "")],
+  ["another package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", ""), { with: { "node_modules/q/index.d.ts": "" } }],
   ["another package of a scope is installed", "@s/p", undefined, "", (root) => write(root, "node_modules/@s/p/index.d.ts", ""), { with: { "node_modules/@s/q/index.d.ts": "" } }],
   ["a package is removed", "p", "", undefined, (root) => fs.rmSync(join(root, "node_modules/p"), { recursive: true }), { with: { "node_modules/p/index.d.ts": "" } }],
   ["a package exports more, and its times stay", "p/x", undefined, "", (root) => unpack(root, "node_modules/p/package.json", { exports: { "./x": "./x.js" } }), { with: { "node_modules/p/package.json": { exports: { "./y": "./x.js" } }, "node_modules/p/x.js": "" } }],
+  ["a package gets one more file", "p/x", undefined, "", (root) => write(root, "node_modules/p/x.js", ""), { with: { "node_modules/p/package.json": {} } }],
   ["a workspace gets another name", "b", "b/index.ts", undefined, (root) => write(root, "b/package.json", { name: "c" }), { with: { "b/package.json": { name: "b" }, "b/index.ts": "" } }],
   ["a tsconfig.json comes nearer", "@/b", "src/b.ts", undefined, (root, names) => names.push(write(root, "src/tsconfig.json", {})), { from: "src/a.ts", with: { ...NEEDS, "src/b.ts": "" } }],
 ];
@@ -519,6 +527,7 @@ test("a place to begin is what package.json names, an index at the top, and what
 // biome-ignore format: one case a row.
 const CYCLES: [about: string, files: Record<string, string>, cycles: [files: string, round: string][]][] = [
   ["two files", { "a.ts": 'import "./b.js";', "b.ts": 'import "./a.js";' }, [["a.ts b.ts", "a.ts b.ts a.ts"]]],
+  ["none: a diamond", { "a.ts": 'import "./b.js"; import "./c.js";', "b.ts": 'import "./d.js";', "c.ts": 'import "./d.js";', "d.ts": "" }, []],
   ["none: types alone", { "a.ts": 'import "./b.js";', "b.ts": 'import type { A } from "./a.js";' }, []],
   [
     "two rounds apart",

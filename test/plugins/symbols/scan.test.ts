@@ -290,6 +290,12 @@ table<string>(
       JS,
     ],
     [
+      "Class.prototype = an object",
+      "A.prototype = { m() {}, n: function () {} };",
+      "1 method A > m; 1 method A > n",
+      JS,
+    ],
+    [
       "what a class sets on itself, in JavaScript",
       "class A {\n  b = 1;\n  constructor() {\n    super();\n    this.a = 1;\n    this.b = 2;\n    this.a = 3;\n    this.m = this.m.bind(this);\n    x.c = 4;\n  }\n  m() {}\n}",
       "1-12 class A; 5 property A > a; 2 property A > b; 3-10 method A > constructor; 11 method A > m",
@@ -374,6 +380,8 @@ table<string>(
   "scan() notes the import",
   [
     ["of names", "import a, { b, c as d } from 'x';", "1 import x: default as a, b, c as d"],
+    ["that names no text: none", "import a from b;", ""],
+    ["of all", "import * as a from 'x';", "1 import x: * as a"],
     ["of types", "import type { A } from 'x';\nimport { type B } from 'y';", "1 type x: A; 2 import y: B"],
     ["of a name in quotes", "import { 'a b' as c } from 'x';", "1 import x: a b as c"],
     ["by require", "import a = require('x');\nimport b = A.B;", "1 require x: * as a"],
@@ -496,6 +504,7 @@ table<[loc: number, nesting: number, decisions: number]>(
       "a();\n\n// b\n/* c\n d */\ne(); // f\n/* g */ h();\n/* i */ /* j */ // k\n \t\n",
       [3, 0, 0],
     ],
+    ["a comment that has no end", "a();\n/* b\nc", [1, 0, 0]],
     ["lines of a template that look like comments", "a = `\n// b\n/* c\n\n${d}\n// e\n`;\nf();", [7, 0, 0]],
     ["lines that end in CR LF", "a();\r\n\r\n// b\r\nc();\r\n", [2, 0, 0]],
     ["a function as one level", "function f() { return () => 1; }", [1, 2, 0]],

@@ -35,10 +35,17 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
   ["a command, a flag, a package, a branch", "Say `/eval`, `--once`, `@scope/pkg`, `node:fs`.", []],
   ["a column is no end", "See `src/a.ts:12:5`.", ["path src/a.ts:12"]],
   ["a line before the path", "On line 42 of `src/a.ts`.", ["path src/a.ts:42"]],
+  [
+    "a line after the path",
+    "In src/a.ts, lines 10–20, and `src/b.ts` (line 7).",
+    ["path src/a.ts:10-20", "path src/b.ts:7"],
+  ],
   ["roughly a line", "In `src/a.ts` around line 40.", ["path src/a.ts:40 about"]],
   ["what is at a line", "`draw()` is defined at `src/a.ts:42`.", ["symbol draw", "path src/a.ts:42 with draw"]],
+  ["what is at a line, behind it", "- src/a.ts:42: `draw()`", ["path src/a.ts:42 with draw", "symbol draw"]],
   ["what is in a file", "The function `draw` in `src/a.ts` does.", ["symbol draw", "path src/a.ts with draw"]],
   ["what is not in a file", "`draw()` is not in `src/a.ts`.", ["symbol draw", "path src/a.ts"]],
+  ["a list of both", "Touch `src/a.ts`, `draw()`.", ["path src/a.ts", "symbol draw"]],
   [
     "a call",
     "Call `draw()`, `rows.draw(1, 2)` or plainly draw2().",
@@ -59,6 +66,7 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "the function rowTable and the function rows, the function call",
     ["symbol rowTable", "symbol rows weak"],
   ],
+  ["a declaration", "`class RowTable` and `const rows`", ["symbol RowTable", "symbol rows"]],
   ["code of several tokens", "`const x = rows(1)` is there.", ["quote const x = rows(1)"]],
   [
     "code that a file is said to hold",
@@ -66,6 +74,11 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     ["path src/a.ts", "quote const x = rows(1) of src/a.ts sure"],
   ],
   ["a shell command", "Run `git commit -m (x)` and `ls -l (y);`.", []],
+  [
+    "scripts",
+    "Run `npm run build`, npm run lint:all, or `yarn test`.",
+    ["command build", "command lint:all", "command test"],
+  ],
   ["a script of another package", "`npm run build -w other`", ["command build elsewhere"]],
   ["scripts in a shell block", `${FENCE}sh\nnpm ci && npm run build\n${FENCE}`, ["command build"]],
   [
@@ -89,6 +102,7 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "You could create these:\n\n- `src/x.ts`\n- `src/y.ts`",
     ["path src/x.ts proposed", "path src/y.ts proposed"],
   ],
+  ["what would be", "`drawAll()` would live in `src/x.ts`.", ["symbol drawAll proposed", "path src/x.ts proposed"]],
   [
     "what is said to be missing",
     "There is no `src/x.ts`, and `drawAll()` does not exist.",
@@ -344,6 +358,11 @@ describe("/eval", () => {
     equal(ran.code, 1);
   });
 
+  test("says that a model had nothing to say", async (t) => {
+    const { ran } = await evaluated(t, [MADE_UP], "/eval", { model: say(" ") });
+    match(ran.stderr, /The model had nothing to say about it\.|could not be asked about it: .*empty/);
+  });
+
   test("with 500 names says how many it left out", async (t) => {
     const names = Array.from({ length: 500 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
     const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
@@ -370,10 +389,10 @@ describe("/eval", () => {
 // At a terminal
 
 /** A conversation of one answer, and its /eval. */
-async function talk(t: TestContext, then: Step) {
+async function talk(t: TestContext, then: Step, how: { env?: Record<string, string> } = {}) {
   const fake = await fakeOpenAI([say(MADE_UP), then]);
   t.after(fake.close);
-  const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50 });
+  const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50, ...how });
   await term.sees("›");
   term.type(`how is it drawn?${KEY.enter}`);
   await term.sees(/0 calls[\s\S]*›/);
@@ -392,6 +411,14 @@ describe("/eval at a terminal", () => {
     equal(fake.requests.length, 2);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
+  });
+
+  test("says words where signs are not wanted", async (t) => {
+    const { term } = await talk(t, say("Seen."), { env: { TERM: "dumb" } });
+    term.type(`/eval fast${KEY.enter}`);
+    match(await term.sees("holds:"), /\nwrong: `renderPage`/);
+    term.type(KEY.ctrlD);
+    await term.exited;
   });
 
   test("stops at Ctrl+C, and the prompt is there again", async (t) => {

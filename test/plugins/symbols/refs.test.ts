@@ -678,6 +678,8 @@ const UNKNOWN: [title: string, at: At, error: RegExp][] = [
     { path: "a.ts", line: 1, name: "bar" },
     /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
   ],
+  ["a line that is not there", { path: "a.ts", line: 99, name: "foo" }, /^Cannot find 'foo' at a\.ts:99: /],
+  ["a later declaration of that name", { path: "a.ts", line: 2, name: "later" }, /^Cannot find 'later' at a\.ts:2: /],
   [
     "a file that is not there",
     { path: "b.ts", line: 1, name: "foo" },
@@ -772,6 +774,11 @@ a function and its uses → bar
   b.ts: import { foo } from "./a";\nfoo();
   a.ts becomes export function bar() {}
   b.ts becomes import { bar } from "./a";\nbar();
+a function before which its uses stand, in another file and its own → bar
+  b.ts: foo();\nexport function ⟦!foo⟧() {}
+  a.ts: import { foo } from "./b";\nfoo();
+  b.ts becomes bar();\nexport function bar() {}
+  a.ts becomes import { bar } from "./b";\nbar();
 a constant in a shorthand property → bar
   a.ts: const ⟦!foo⟧ = 1;\nexport const it = { foo };\nit.foo;
   a.ts becomes const bar = 1;\nexport const it = { foo: bar };\nit.foo;

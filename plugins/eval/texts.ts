@@ -45,20 +45,22 @@ export async function readTexts(ctx: Ctx, first: (names: string[]) => string[]):
   const readable = names.filter((name) => !BINARY.test(name)).map((name) => ({ name, rank: rank(name) }));
   const order = readable.sort((a, b) => a.rank - b.rank).map(({ name }) => name);
   const byName = new Map<string, string>();
-  const until = performance.now() + MAX_READ_MS;
-  let [bytes, at] = [0, 0];
-  for (; at < order.length && at < MAX_FILES && bytes < MAX_BYTES && performance.now() < until; at += FILES_AT_ONCE) {
+  const { clock } = ctx.io;
+  const until = clock.now() + MAX_READ_MS;
+  let [bytes, at, isLeftOut] = [0, 0, false];
+  for (; at < order.length && at < MAX_FILES && bytes < MAX_BYTES && clock.now() < until; at += FILES_AT_ONCE) {
     ctx.signal.throwIfAborted();
     await Promise.all(order.slice(at, at + FILES_AT_ONCE).map(addText));
   }
   const sources = [...byName.keys()].sort((a, b) => Number(TEST.test(a)) - Number(TEST.test(b)));
   const code = sources.filter((name) => !PROSE.test(name));
-  return { names, isWhole: at >= order.length, byName, sources, inCode: wordsOf(byName, code) };
+  return { names, isWhole: at >= order.length && !isLeftOut, byName, sources, inCode: wordsOf(byName, code) };
 
   async function addText(name: string): Promise<void> {
     if (ctx.permissions.judge("read", name).verdict !== "allow") return;
     const read = await ctx.files.read(name).catch(() => undefined);
-    if (!read || read.bytes.length > MAX_FILE_BYTES || read.bytes.subarray(0, 8_192).includes(0)) return;
+    if (!read || read.bytes.subarray(0, 8_192).includes(0)) return;
+    if (read.bytes.length > MAX_FILE_BYTES) return void (isLeftOut = true);
     bytes += read.bytes.length;
     byName.set(name, read.text);
   }

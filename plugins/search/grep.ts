@@ -84,7 +84,7 @@ async function searchFor(args: Args, ctx: Ctx, ripgrep: string, once: Once) {
   const matches = checkedArgs(args);
   const asked = { query, regex, ignoreCase };
   const search: Search = {
-    ...{ ctx, once, finder: finder(asked, ctx.signal), isFolder: false, hits: [], stuck: [], found: [] },
+    ...{ ctx, once, finder: finder(asked, ctx.signal, ctx.io.clock), isFolder: false, hits: [], stuck: [], found: [] },
     ...{ most: Math.min(args.limit ?? MAX_HITS, MAX_HITS), around: [args.before ?? 0, args.after ?? 0], near: 0 },
     ...{ more: 0, moreFiles: 0, batch: [], batchChars: 0, lost: [] },
   };

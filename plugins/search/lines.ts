@@ -2,15 +2,14 @@
 import { closeSync, fstatSync, readFileSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import vm from "node:vm";
-import type { Ctx } from "zz";
+import type { Clock, Ctx } from "zz";
 
 const MAX_FILE_BYTES = 50 * 1024 * 1024;
 const BUFFER_BYTES = 1 << 17; // most files are smaller
 const BINARY_CHECK_BYTES = 8_192;
 const SLICE_MS = 30; // at a stretch, then everything else may run: Ctrl+C, the live line
 const LINE_MS = 100; // for one line, in this thread
-/** Tests lower it. */
-export const patience = { lineApartMs: 2_000 }; // for one line, in a separate thread
+const LINE_APART_MS = 2_000; // for one line, in a separate thread
 const LINES_APART_MS = 10_000; // for all such lines
 const LONG_LINE_CHARS = 10_000;
 export const MAX_HITS = 100;
@@ -70,7 +69,7 @@ export interface Finder {
   find(texts: string[]): Promise<Found[]>;
 }
 
-export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal): Finder {
+export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal, clock: Clock): Finder {
   const pattern = toRegExp(regex ? query : query.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&"), ignoreCase);
   const isExact = !regex && !ignoreCase && isPlain(query);
   const bytes = Buffer.from(query);
@@ -108,9 +107,10 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
   }
 
   async function searchSlowLine(line: string): Promise<number> {
-    const started = performance.now();
-    const at = await searchApart(pattern, line, Math.min(left, patience.lineApartMs), signal);
-    left = Math.max(0, left - (performance.now() - started));
+    const started = clock.now();
+    const limit = { clock, ms: Math.min(left, LINE_APART_MS) };
+    const at = await searchApart(pattern, line, limit, signal);
+    left = Math.max(0, left - (clock.now() - started));
     if (at === -2 && line.length <= LONG_LINE_CHARS)
       throw new Error(`Cannot search for '${query}': the regular expression takes too long. Make it simpler.`);
     return at;
@@ -118,7 +118,12 @@ export function finder({ query, regex, ignoreCase }: Query, signal: AbortSignal)
 }
 
 /** Searches in a thread that can be stopped at any time. Returns -2 if it was stopped. */
-async function searchApart(pattern: RegExp, line: string, ms: number, signal: AbortSignal): Promise<number> {
+async function searchApart(
+  pattern: RegExp,
+  line: string,
+  { clock, ms }: { clock: Clock; ms: number },
+  signal: AbortSignal,
+): Promise<number> {
   const { Worker } = await import("node:worker_threads");
   const code = `const { parentPort, workerData: { line, pattern } } = require("node:worker_threads");
     parentPort.postMessage(line.search(pattern));`;
@@ -127,11 +132,11 @@ async function searchApart(pattern: RegExp, line: string, ms: number, signal: Ab
   const stop = () => resolve(-2);
   worker.once("message", resolve).once("error", stop);
   signal.addEventListener("abort", stop);
-  const timer = setTimeout(stop, ms);
+  const cancel = clock.timer(ms, stop);
   try {
     return await promise;
   } finally {
-    clearTimeout(timer);
+    cancel();
     signal.removeEventListener("abort", stop);
     await worker.terminate();
     signal.throwIfAborted();

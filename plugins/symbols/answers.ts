@@ -18,12 +18,12 @@ import { openWatch } from "./watch.ts";
 export type Answers = ReturnType<typeof openAnswers>;
 
 export function openAnswers(
-  { root, about: { home } }: Ctx,
+  { root, about: { home }, io: { clock } }: Ctx,
   config: Config,
   isOngoing: () => boolean,
   toldMap: ToldMap,
 ) {
-  const watch = openWatch(root, () => config.debounce);
+  const watch = openWatch(root, () => config.debounce, clock);
   const project = openProject(
     root,
     home,
@@ -40,6 +40,8 @@ export function openAnswers(
     watch,
     toldMap,
     arrived: new Set(),
+    clock,
+    cancelMap() {},
     noticeChange: (ctx) => noticeChange(state, ctx),
   };
   const told = (ctx: Ctx, answer: Promise<Result | string>, about?: About) => tell(state, ctx, answer, about);
@@ -68,7 +70,7 @@ export function openAnswers(
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
     close(): void {
-      clearTimeout(state.mapTimer);
+      state.cancelMap();
       state.watch.close();
       state.remote.close();
     },

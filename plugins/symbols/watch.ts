@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
-import type { Git } from "zz";
+import type { Clock, Git } from "zz";
 import { tryTo } from "zz/text";
 
 const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
@@ -37,17 +37,18 @@ interface Watching {
   isLost: boolean; // whether something happened that nobody knows
   isWhole: boolean; // whether every folder is watched
   run: number;
-  timer?: NodeJS.Timeout;
+  clock: Clock;
+  cancel(): void; // of what is to be told
   onChange(): void;
   seen: number;
   known?: readonly string[] | undefined;
 }
 
 /** `debounce`: ms without a further change, before it tells of one. */
-export function openWatch(root: string, debounce: () => number): Watch {
+export function openWatch(root: string, debounce: () => number, clock: Clock): Watch {
   const w: Watching = {
-    ...{ root, debounce, watchers: new Map(), unlisted: new Set(), touched: new Set(), onChange() {} },
-    ...{ generation: 0, events: 0, isLost: false, isWhole: false, run: 0, seen: 0 },
+    ...{ root, debounce, clock, watchers: new Map(), unlisted: new Set(), touched: new Set() },
+    ...{ generation: 0, events: 0, isLost: false, isWhole: false, run: 0, seen: 0, onChange() {}, cancel() {} },
   };
   return {
     on: (names, git, onChange) => on(w, names, git, onChange),
@@ -137,8 +138,8 @@ function notice(w: Watching, name: string | undefined): void {
 }
 function scheduleUpdate(w: Watching): void {
   w.seen++;
-  clearTimeout(w.timer);
-  w.timer = setTimeout(w.onChange, w.debounce()).unref();
+  w.cancel();
+  w.cancel = w.clock.timer(w.debounce(), w.onChange, { background: true });
 }
 
 async function take(w: Watching): Promise<ReadonlySet<string> | undefined> {
@@ -168,7 +169,7 @@ function forget(w: Watching, folder: string): void {
   w.generation++;
 }
 function close(w: Watching): void {
-  clearTimeout(w.timer);
+  w.cancel();
   w.run++;
   for (const folder of [...w.watchers.keys()]) forget(w, folder);
   w.isWhole = false;

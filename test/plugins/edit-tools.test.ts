@@ -3,11 +3,9 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
-import type { Message } from "../../kernel/contract.ts";
 import { type Asked, type Harness, harness } from "../../sdk/testing.ts";
-import { createZz, runTurn } from "../../zz.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { isAll } from "../support/runs.ts";
 
 type Files = Record<string, string | Buffer | null>; // null: not there
 
@@ -53,16 +51,11 @@ const ROWS: Row[] = [
   ["edits as one object", "edit_file", { path: "a.ts", edits: { oldText: "one()", newText: "1()" } }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["edits, and the rest filled in with nothing", "edit_file", { path: "a.ts", old_string: "", new_string: "", edits: [{ search: "one()", replace: "1()" }] }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["other names for it all", "str_replace", { file_path: "a.ts", old_str: "one()", new_str: "1()" }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
-  ["all places", "edit_file", { path: "a.ts", old_string: "();", new_string: "(1);", replace_all: true }, a(CODE), "Edited a.ts: line 1 (exact), line 2 (exact), line 3 (exact).", a("one(1);\ntwo(1);\nthree(1);\n")],
   ["a loose match is shown", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();" }, a("\tone();\n\ttwo();\n"), "Edited a.ts: lines 1–2 (indentation).\nold_string was matched with another indentation; lines 1–2 now read:\n1\t\tone();\n2\t\t2();", a("\tone();\n\t2();\n")],
-  ["lines go", "edit_file", { path: "a.ts", old_string: "two();\n", new_string: "" }, a(CODE), "Edited a.ts: lines taken out before line 2 (exact).", a("one();\nthree();\n")],
   ["already there", "edit_file", { path: "a.ts", old_string: "something();", new_string: "one();\ntwo();" }, a(CODE), "Nothing to change: 'a.ts' has the new text already, at lines 1–2.", a(CODE)],
-  ["a miss", "edit_file", { path: "a.ts", old_string: "tow();", new_string: "x" }, a("zero();\ntwo(1);\n"), /^Cannot edit 'a\.ts': old_string was not found \(0 places\)\. /, a("zero();\ntwo(1);\n"), 1],
   ["no new_string is no wish to delete", "edit_file", { path: "a.ts", old_string: "two();" }, a(CODE), /^Cannot call 'edit_file': new_string: must be a string, empty to delete\./, a(CODE), 2],
   ["no edit at all", "edit_file", { path: "a.ts" }, a(CODE), /^Cannot call 'edit_file': old_string: must be a string; new_string/, a(CODE), 2],
-  ["edits that are none", "edit_file", { path: "a.ts", edits: "two" }, a(CODE), /^Cannot call 'edit_file': edits: must be a list/, a(CODE), 2],
   ["no UTF-8", "edit_file", { path: "a.ts", old_string: "caf", new_string: "x" }, a(LATIN1), /^Cannot edit 'a\.ts': it is not UTF-8 text\./, a(LATIN1), 1],
-  ["a NUL", "edit_file", { path: "a.ts", old_string: "a", new_string: "x" }, a("a\0"), /^Cannot edit 'a\.ts': it is not UTF-8 text\./, a("a\0"), 1],
   ["a file that is missing", "edit_file", { path: "b.ts", old_string: "a", new_string: "x" }, {}, /^Cannot read 'b\.ts': no such file/, { "b.ts": null }, 1],
 
   ["a line", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "2();" }, a(CODE), "Edited a.ts: line 2 became line 2.", a("one();\n2();\nthree();\n")],
@@ -70,11 +63,8 @@ const ROWS: Row[] = [
   ["CRLF, a BOM and no final newline stay, by lines", "edit_lines", { path: "a.ts", start: 3, end: 3, content: "3();\n4();\n" }, a(CRLF), "Edited a.ts: line 3 became lines 3–4.", a("\ufeffone();\r\ntwo();\r\n3();\r\n4();")],
   ["mixed line ends stay", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "x\ny" }, a("a\nb\r\nc\nd\n"), "Edited a.ts: line 2 became lines 2–3.", a("a\nx\r\ny\r\nc\nd\n")],
   ["a line before the first", "edit_lines", { path: "a.ts", start: 1, end: 0, content: "zero();" }, a(CODE), "Edited a.ts: inserted line 1.", a(`zero();\n${CODE}`)],
-  ["a line after the last", "edit_lines", { path: "a.ts", start: 4, end: 3, content: "four();" }, a(CODE), "Edited a.ts: inserted line 4.", a(`${CODE}four();\n`)],
   ["a line after the last, which has no end", "edit_lines", { path: "a.ts", start: 2, end: 1, content: "b" }, a("a"), "Edited a.ts: inserted line 2.", a("a\nb")],
   ["lines go, by number", "edit_lines", { path: "a.ts", start: 2, end: 3, content: "" }, a(CODE), "Edited a.ts: deleted lines 2–3.", a("one();\n")],
-  ["the last line goes, and there is no newline still", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "" }, a("a\nb"), "Edited a.ts: deleted line 2.", a("a")],
-  ["a blank line", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "\n" }, a(CODE), "Edited a.ts: line 2 became line 2.", a("one();\n\nthree();\n")],
   ["an empty file", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "a\n" }, a(""), "Edited a.ts: line 1 became line 1.", a("a\n")],
   ["$& is text", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "$&$1" }, a(CODE), "Edited a.ts: line 1 became line 1.", a("$&$1\ntwo();\nthree();\n")],
   ["the same again", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "one();" }, a(CODE), "Nothing to change: 'a.ts' reads like that already.", a(CODE)],
@@ -85,11 +75,9 @@ const ROWS: Row[] = [
 
   ["a new file, in a new folder", "write_file", { path: "new/a.ts", content: "a\nb\n" }, {}, "Created new/a.ts (2 lines).", { "new/a.ts": "a\nb\n" }],
   ["another content", "write_file", { path: "a.ts", contents: "x\n" }, a(CODE), "Wrote a.ts (1 line).", a("x\n")],
-  ["the same content", "write_file", { path: "a.ts", content: CODE }, a(CODE), "Nothing to change: 'a.ts' holds exactly that already.", a(CODE)],
   ["the same content but for what the file keeps", "write_file", { path: "a.ts", content: CODE }, a(CRLF), /^Nothing to change/, a(CRLF)],
   ["a new file, made", "create_file", { path: "b.ts", content: "b\n" }, {}, "Created b.ts (1 line).", { "b.ts": "b\n" }],
   ["a file that is there", "create_file", { path: "a.ts", content: "b\n" }, a(CODE), "Cannot create 'a.ts': it is already there. Use edit_file, or write_file to replace all of it.", a(CODE), 1],
-  ["a folder that is there", "create_file", { path: "src", content: "b\n" }, { "src/a.ts": CODE }, /^Cannot create 'src': it is already there\./, { "src/a.ts": CODE }, 1],
   ["a file", "delete_file", { path: "a.ts" }, a(CODE), "Deleted a.ts.", a(null)],
   ["a folder", "delete_file", { path: "src" }, { "src/a.ts": CODE }, /^Cannot delete 'src': it is a folder\. Delete its files/, { "src/a.ts": CODE }, 1],
   ["a file that is missing", "delete_file", { path: "gone.ts" }, {}, /^Cannot .* 'gone\.ts': no such file/, {}, 1],
@@ -97,10 +85,9 @@ const ROWS: Row[] = [
   ["over another file", "move_file", { from: "a.ts", to: "b.ts" }, { "a.ts": CODE, "b.ts": "b" }, /^Cannot move 'a\.ts' to 'b\.ts': 'b\.ts' is already there\./, { "a.ts": CODE, "b.ts": "b" }, 1],
   ["onto a folder", "move_file", { from: "a.ts", to: "src" }, { "a.ts": CODE, "src/b.ts": "b" }, /^Cannot move .*: 'src' is a folder\. Name the file in it too\.$/, a(CODE), 1],
   ["a folder", "move_file", { from: "src", to: "lib" }, { "src/b.ts": "b" }, /^Cannot move .*: 'src' is a folder\. Move its files/, { "src/b.ts": "b", lib: null }, 1],
-  ["onto itself", "move_file", { from: "a.ts", to: "./a.ts" }, a(CODE), /both are the same file/, a(CODE), 1],
 ];
 
-describe("zz --call, with --allow-write", { concurrency: 2 }, () => {
+describe("zz --call, with --allow-write", () => {
   for (const [what, tool, args, before, says, after = {}, code = 0] of ROWS)
     test(`${tool}: ${what}`, async () => {
       const where = project(before);
@@ -131,69 +118,6 @@ describe("zz --call, with --allow-write", { concurrency: 2 }, () => {
   });
 });
 
-/** These calls, one a round, as a model makes them in a conversation; what comes back to it. */
-async function talk(where: Place, ...calls: [tool: string, args: object, before?: () => void][]): Promise<string[]> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { write: true } });
-  let round = 0;
-  const value = {
-    name: "script",
-    models: async () => [],
-    async *chat() {
-      const next = calls[round++];
-      next?.[2]?.();
-      if (next) yield { call: { id: `c${round}`, name: next[0], args: next[1] } };
-      else yield { text: "done" };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("script", { owner: "test", value });
-  const chat = openChat(core, "script/m");
-  await runTurn(core, chat, "go");
-  return chat.messages.flatMap((message: Message) => (message.role === "tool" ? [message.text] : []));
-}
-
-for (const [tool, args] of [
-  ["edit_file", { path: "a.ts", old_string: "two()", new_string: "2()" }],
-  ["edit_lines", { path: "a.ts", start: 2, end: 2, content: "2();" }],
-  ["write_file", { path: "a.ts", content: "one();\n2();\nthree();\n" }],
-] as const) {
-  test(`${tool}: a file that was not read in the conversation is not changed, however often it is tried`, async () => {
-    const where = project(a(CODE));
-    for (const said of await talk(where, [tool, args], [tool, args]))
-      match(said, /was not read in this conversation\. Read it first\.$/);
-    same(where, a(CODE));
-  });
-
-  test(`${tool}: a file that was read is`, async () => {
-    const where = project(a(CODE));
-    match((await talk(where, ["read_file", { path: "a.ts" }], [tool, args]))[1]!, /^(Edited|Wrote) a\.ts/);
-    same(where, a("one();\n2();\nthree();\n"));
-  });
-}
-
-test("edit_lines: a file that changed since it was read is not changed", async () => {
-  const where = project(a(CODE));
-  const change = () => writeFileSync(join(where.cwd, "a.ts"), `zero();\n${CODE}`);
-  const args = { path: "a.ts", start: 2, end: 2, content: "2();" };
-  const [, said] = await talk(where, ["read_file", { path: "a.ts" }], ["edit_lines", args, change]);
-  equal(
-    said,
-    "Cannot edit 'a.ts': it changed since it was read, so its line numbers may be others now. Read it again.",
-  );
-  same(where, a(`zero();\n${CODE}`));
-});
-
-test("write_file: a new file need not be read, and can be changed afterwards", async () => {
-  const where = project({});
-  const said = await talk(
-    where,
-    ["write_file", { path: "b.ts", content: "one();\ntwo();\n" }],
-    ["edit_file", { path: "b.ts", old_string: "two", new_string: "2" }],
-  );
-  deepEqual(said, ["Created b.ts (2 lines).", "Edited b.ts: line 2 (exact)."]);
-  same(where, { "b.ts": "one();\n2();\n" });
-});
-
 /** Rounds of several calls each: what came back of each call. */
 async function rounds(files: Record<string, string>, ...all: Asked[][]): Promise<{ said: string[]; it: Harness }> {
   const said: string[] = [];
@@ -211,12 +135,29 @@ const lines = (start: number, end: number, content: string): Asked => [
 ];
 const text = (old_string: string, new_string: string): Asked => ["edit_file", { path: "a.ts", old_string, new_string }];
 
+for (const [tool, args] of [
+  ["edit_file", { path: "a.ts", old_string: "two()", new_string: "2()" }],
+  ["edit_lines", { path: "a.ts", start: 2, end: 2, content: "2();" }],
+  ["write_file", { path: "a.ts", content: "one();\n2();\nthree();\n" }],
+] as Asked[])
+  test(`${tool}: a file that was not read in the conversation is not changed, however often it is tried`, async () => {
+    const { said, it } = await rounds({ "a.ts": CODE }, [[tool, args]], [[tool, args]], [READ], [[tool, args]]);
+    for (const text of said.slice(0, 2)) match(text, /was not read in this conversation\. Read it first\.$/);
+    match(said[3]!, /^(Edited|Wrote) a\.ts/);
+    equal(it.read("a.ts"), "one();\n2();\nthree();\n");
+    await it.close();
+  });
+
+test("write_file: a new file need not be read, and can be changed afterwards", async () => {
+  const { said, it } = await rounds({}, [["write_file", { path: "a.ts", content: "one();\n" }]], [text("one", "1")]);
+  deepEqual(said, ["Created a.ts (1 line).", "Edited a.ts: line 1 (exact)."]);
+  await it.close();
+});
+
 // biome-ignore format: one case a row.
 const IN_ONE_ROUND: [what: string, calls: Asked[], last: string | RegExp, change: (text: string) => string][] = [
   ["below an edit that made the file longer", [lines(2, 2, "2\n2b\n2c"), lines(8, 8, "8")], "Edited a.ts: line 8, which this round's other edits had moved to line 10, became line 10.", (all) => all.replace("line 2", "2\n2b\n2c").replace("line 8", "8")],
   ["below an edit that made it shorter", [lines(2, 4, ""), lines(8, 9, "")], "Edited a.ts: deleted lines 8–9, which this round's other edits had moved to lines 5–6.", (all) => all.replace("line 2\nline 3\nline 4\n", "").replace("line 8\nline 9\n", "")],
-  ["above it", [lines(8, 8, "8\n8b"), lines(2, 2, "2")], "Edited a.ts: line 2 became line 2.", (all) => all.replace("line 8", "8\n8b").replace("line 2", "2")],
-  ["between two", [lines(2, 2, "2\n2b"), lines(9, 9, ""), lines(5, 5, "5")], /had moved to line 6, became line 6\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 9\n", "").replace("line 5", "5")],
   ["two insertions at one place, in their order", [lines(5, 4, "a"), lines(5, 4, "b")], "Edited a.ts: inserted line 6 (line 5 before this round's other edits).", (all) => all.replace("line 5", "a\nb\nline 5")],
   ["below what edit_file made longer", [text("line 2", "2\n2b"), lines(8, 8, "8")], /had moved to line 9, became line 9\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 8", "8")],
   ["a line that the round changed", [lines(4, 6, "4\n5"), lines(6, 7, "x")], /^Cannot edit 'a\.ts': this round changed it .* Lines 2–7 of 9 now:\n2\tline 2\n3\tline 3\n4\t4\n5\t5\n6\tline 7\n7\tline 8\nSend the edit again/s, (all) => all.replace("line 4\nline 5\nline 6", "4\n5")],
@@ -269,13 +210,11 @@ const CLASS = "const a = 1;\n\nexport function wanted() {\n  return a;\n}\n\nwan
 const SHOWS: [shows: Asked, edit: Asked, says: RegExp][] = [
   [["get_function", { name: "wanted" }], lines(4, 4, "  return 2;"), /^Edited a\.ts: line 4/],
   [["get_function", { name: "wanted" }], lines(7, 7, "x"), /line 7 was not read/],
-  [["get_function", { name: "wanted" }], text("return a", "return 2"), /^Edited a\.ts/],
   [["find_references", { symbol: "wanted" }], lines(7, 7, "x"), /^Edited a\.ts: line 7/],
-  [["grep", { query: "wanted();" }], lines(7, 7, "x"), /^Edited a\.ts: line 7/],
   [["grep", { query: "wanted();", path: "a.ts" }], lines(1, 1, "x"), /line 1 was not read/],
   [["grep", { query: "nowhere", path: "a.ts" }], text("return a", "return 2"), /it was not read/],
 ];
-for (const [shows, edit, says] of SHOWS)
+for (const [shows, edit, says] of SHOWS.filter(([[tool]]) => isAll || tool !== "find_references")) // which loads TypeScript
   test(`${edit[0]}: what ${shows[0]} showed counts as read: ${JSON.stringify([shows[1], edit[1]])}`, async () => {
     const { said, it } = await rounds({ "a.ts": CLASS }, [shows], [edit]);
     match(said[1]!, says);
@@ -299,12 +238,13 @@ const GONE: [how: string, calls: Asked[]][] = [
   ["a command", [["run_command", { command: "mv a.ts b.ts" }]]],
   ["a patch", [["apply_patch", { patch: "*** Begin Patch\n*** Delete File: a.ts\n*** End Patch" }]]],
 ];
-for (const [how, calls] of GONE)
-  for (const make of [
-    MAKE,
-    ["write_file", MAKE[1]],
-    ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }],
-  ] as Asked[])
+const MAKES: Asked[] = [
+  MAKE,
+  ["write_file", MAKE[1]],
+  ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }],
+];
+for (const [i, [how, calls]] of GONE.entries())
+  for (const make of i ? MAKES.slice(0, 1) : MAKES)
     test(`${make[0]}: a file that was read, and went with ${how}, can be made again`, async () => {
       const { said, it } = await rounds({ "a.ts": TEN }, [READ], calls, [make]);
       match(said.at(-1)!, /^(Created|Applied: created) a\.ts/);

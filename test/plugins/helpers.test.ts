@@ -122,7 +122,7 @@ describe("task", () => {
     let [open, most] = [0, 0];
     const work: Step = async () => {
       most = Math.max(most, ++open);
-      await new Promise((done) => setTimeout(done, 5));
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate); // in which another could begin
       open--;
       return { calls: [["write_file", { path: "b.txt", content: "made\n" }]] };
     };
@@ -215,10 +215,8 @@ describe("task", () => {
 
   test("faults: nothing said, a tool that there is not", async (t) => {
     const script = () => parts({ x: [{ thinking: "hm" }] }, [{ calls: [task("x")] }, "Done."]);
-    match(
-      (await (await having(t, { script: script() })).ask("go")).results[0]!.text,
-      /^The helper answered with nothing\./,
-    );
+    const silent = await having(t, { script: script() });
+    match((await silent.ask("go")).results[0]!.text, /^The helper answered with nothing\./);
     const wrong = await having(t, { settings: { helpers: { tools: ["write_fle"] } }, script: script() });
     match((await wrong.ask("go")).results[0]!.text, /^Cannot give helpers 'write_fle': .*write_file/);
   });

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import type { Answer } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { place, ROOT, zz } from "../support/run.ts";
+import { isAll } from "../support/runs.ts";
 import { kernel } from "../support/script.ts";
 
 const made = place();
@@ -27,10 +28,6 @@ for (const [name, text] of Object.entries(FILES)) writeFileSync(join(made.cwd, n
 const open = (options?: Options) => kernel.createZz({ root: made.cwd, home: made.home, save: false, ...options });
 const shared = await open(); // its language service answers all of them
 
-/** zz's own folder, without the half of it that is tests. */
-let opened: ReturnType<typeof open> | undefined;
-const own = () => (opened ??= open({ root: ROOT, settings: { symbols: { ignore: ["/test/", "/docs/"] } } }));
-
 const ask = async (prompt: string, options?: Options) => answer(options ? await open(options) : shared, prompt);
 async function answer(core: Core, prompt: string): Promise<Answer> {
   return kernel.runTurn(core, kernel.openChat(core, "offline/router"), prompt);
@@ -47,74 +44,49 @@ for (const [prompt, tool, args] of [
   ["where is the turn loop defined?", "find_definition", { symbol: "turn loop" }],
   ["Where is Lamp?", "find_definition", { symbol: "Lamp" }],
   ["where is `dim` defined", "find_definition", { symbol: "dim" }],
-  ["WHERE IS parse_args DECLARED?", "find_definition", { symbol: "parse_args" }],
-  ["where in the code is parse_args implemented", "find_definition", { symbol: "parse_args" }],
   ["Definition of bright", "find_definition", { symbol: "bright" }],
-  ["definition of Lamp.dim", "find_definition", { symbol: "Lamp.dim" }],
-  ["find function parseArgs", "find_definition", { symbol: "parseArgs" }],
   ["which function is the bright room", "find_definition", { symbol: "bright room" }],
-  ["which file defines dim?", "find_definition", { symbol: "dim" }],
   ["where is parse_args() defined?", "find_definition", { symbol: "parse_args" }],
-  ["show me the definition of 'Lamp'", "find_definition", { symbol: "Lamp" }],
   ["  where   is\nLamp   defined ", "find_definition", { symbol: "Lamp" }],
   ["parse_args", "find_definition", { symbol: "parse_args" }],
-  ["Lamp", "find_definition", { symbol: "Lamp" }],
   ["where's the lamp's switch defined?", "find_definition", { symbol: "lamp switch" }],
   // references
   ["who calls dim?", "find_references", { symbol: "dim" }],
-  ["what uses Lamp", "find_references", { symbol: "Lamp" }],
   ["where is parse_args used?", "find_references", { symbol: "parse_args" }],
   ["find all references to `Lamp`", "find_references", { symbol: "Lamp" }],
-  ["usages of dim", "find_references", { symbol: "dim" }],
   ["show me the callers of dim", "find_references", { symbol: "dim" }],
   // structure
   ["structure", "get_structure", {}],
-  ["show me the structure of this project", "get_structure", {}],
   ["give me an overview", "get_structure", {}],
-  ["what is the architecture?", "get_structure", {}],
   ["what is the structure of the project?", "get_structure", {}],
   ["structure of src/lamp.ts", "get_structure", { path: "src/lamp.ts" }],
   // todos
   ["todos", "get_todos", {}],
   ["list all TODOs", "get_todos", {}],
-  ["is there any FIXME?", "get_todos", {}],
-  ["what is left?", "get_todos", {}],
   ["open tasks", "get_todos", {}],
   // status
   ["status", "git_status", {}],
-  ["git status please", "git_status", {}],
   ["what changed?", "git_status", {}],
-  ["what's changed?", "git_status", {}],
-  ["what is the status?", "git_status", {}],
   ["which branch am I on?", "git_status", {}],
   // list
   ["list files", "list_dir", {}],
-  ["which files are there?", "list_dir", {}],
   ["ls src", "list_dir", { path: "src" }],
   // grep
   ["grep hello", "grep", { query: "hello" }],
   ['grep "hello world"', "grep", { query: "hello world" }],
   ["search for hello world", "grep", { query: "hello world" }],
-  ['grep "TODO"', "grep", { query: "TODO" }],
   ['grep "structure"', "grep", { query: "structure" }],
   ["search for dim in src/lamp.ts", "grep", { query: "dim", path: "src/lamp.ts" }],
   // read
   ["read README.md", "read_file", { path: "README.md" }],
-  ["read the README", "read_file", { path: "README" }],
-  ["show file src/lamp.ts", "read_file", { path: "src/lamp.ts" }],
   ["cat ./src/lamp.ts", "read_file", { path: "src/lamp.ts" }],
   ["open `src/[...slug].ts`", "read_file", { path: "src/[...slug].ts" }],
-  ["read tsconfig.base.json", "read_file", { path: "tsconfig.base.json" }],
-  ["read src/app.test.ts", "read_file", { path: "src/app.test.ts" }],
   ["read .gitignore", "read_file", { path: ".gitignore" }],
   // misspelt, and words of other languages that are nearly the same
   ["strcture", "get_structure", {}],
-  ["give me an overveiw", "get_structure", {}],
   ["refrences of parse_args", "find_references", { symbol: "parse_args" }],
-  ["definiton of parse_args", "find_definition", { symbol: "parse_args" }],
   ["definiton of dim", "find_definition", { symbol: "dim" }],
   ["shwo todoos", "get_todos", {}],
-  ["git staus", "git_status", {}],
   ["zeig mir die Struktur", "get_structure", {}],
   ["Wie ist der Status?", "git_status", {}],
 ] as [string, string, object][])
@@ -130,34 +102,19 @@ for (const [prompt, tool, args] of [
 // ── Everything else ──
 
 for (const prompt of [
-  "Guten Morgen!",
-  "Wie geht es dir?",
-  "Kannst du mir bitte helfen?",
-  "Erzähl mir einen Witz",
   "Ich habe Hunger und möchte ein Brot",
   "Schreib mir ein Gedicht über den Herbst",
-  "Quelle est la capitale de la France ?",
-  "¿Puedes ayudarme con esto?",
   "你好,今天天气怎么样?",
-  "hello",
   "hello there",
-  "thanks, that was it",
-  "tell me a joke",
   "write a poem about autumn",
   "please fix the bug in the parser",
-  "translate good evening to Spanish",
-  "I like bread",
   "I already did",
-  "are you ready?",
   "come back later",
   "I want to read a book about cats",
-  "why is the sky blue?",
   "add a test for the parser",
   "where is?",
-  "who calls?",
   "grep",
   "?",
-  "...",
   "🤷",
   "   \n ",
   "",
@@ -170,30 +127,21 @@ for (const prompt of [
     match(text, /For a model: type \/setup at the prompt, or pass --model/);
   });
 
-test("offline: in zz's own folder the turn loop is runTurn, at its real line", async () => {
-  const at = line("zz.ts", "export async function runTurn(");
-  ok(at > 1);
-  const { text, calls } = await answer(await own(), "where is the turn loop defined?");
-  equal(calls[0]?.name, "find_definition");
-  match(text, new RegExp(`^zz\\.ts:${at}: export async function runTurn\\(`, "m"));
-  equal(
-    text.split("\n").findIndex((row) => row.startsWith("zz.ts:")),
-    text.split("\n").findIndex((row) => row.includes("runTurn")),
-  );
-});
-
-for (const [prompt, file, start] of [
-  ["where is splitThinking defined?", "kernel/stream.ts", "export function splitThinking("],
-  ["where is the gate?", "kernel/gate.ts", "export async function gate("],
-  ["which function opens the keyboard", "plugins/repl/keyboard.ts", "export function openKeyboard("],
-  ["definition of LiveChat", "kernel/core.ts", "export interface LiveChat"],
-  ["where is SLOTS", "kernel/contract.ts", "export const SLOTS"],
-  ["where is subjectOf?", "plugins/offline.ts", "function subjectOf("],
-] as const)
-  test(`offline: in zz's own folder ${JSON.stringify(prompt)} finds ${file} at its real line`, async () => {
-    const { text } = await answer(await own(), prompt);
+/** It indexes zz's own folder, without the half of it that is tests. */
+const testAll = isAll ? test : () => {};
+testAll("offline: in zz's own folder things are found at their real lines, also by words", async () => {
+  const core = await open({ root: ROOT, settings: { symbols: { ignore: ["/test/", "/docs/"] } } });
+  for (const [prompt, file, start] of [
+    ["where is the turn loop defined?", "zz.ts", "export async function runTurn("],
+    ["where is splitThinking defined?", "kernel/stream.ts", "export function splitThinking("],
+    ["where is the gate?", "kernel/gate.ts", "export async function gate("],
+    ["which function opens the keyboard", "plugins/repl/keyboard.ts", "export function openKeyboard("],
+    ["where is SLOTS", "kernel/contract.ts", "export const SLOTS"],
+  ] as const) {
+    const { text } = await answer(core, prompt);
     ok(text.includes(`${file}:${line(file, start)}: ${start}`), text);
-  });
+  }
+});
 
 test("offline: the answer shows what the tool found and says that it is not a model", async () => {
   const { text, finish, rounds } = await ask("where is Lamp defined?");
@@ -223,7 +171,7 @@ test("offline: a lookup that finds nothing is not said to have failed", async ()
   deepEqual([calls[0]?.ok, text.split("\n")[0]], [true, "Nothing holds 'zebra'."]);
 });
 
-for (const prompt of ["where is Lamp defined?", "hello", "todos", ""])
+for (const prompt of ["where is Lamp defined?", "hello"])
   test(`offline: with no tools ${JSON.stringify(prompt)} is answered without one, and none is promised`, async () => {
     const { text, calls } = await ask(prompt, { tools: false });
     deepEqual(calls, []);
@@ -237,10 +185,6 @@ test("offline: only the tools that are offered are used", async () => {
   deepEqual(calls, []);
   match(text, /\(find_definition\)/);
   doesNotMatch(text, /get_todos/);
-});
-
-test("offline: a long prompt is answered", async () => {
-  ok((await ask("lorem ipsum dolor ".repeat(2_000))).text);
 });
 
 test("offline: two questions in one chat are two answers", async () => {

@@ -71,54 +71,28 @@ const { around, ...others } = projects;
 for (const [what, kind, name, verdict, rules = {}, named = others] of [
   ["reading by id", "read", "lib:src/a.ts", "allow"],
   ["reading by path", "read", `${there.base}/lib/src/a.ts`, "allow"],
-  ["reading from here", "read", "../lib/src/a.ts", "allow"],
   ["the folder itself", "read", "lib:", "allow"],
-  ["a slash more", "read", "lib:/src/a.ts", "allow"],
-  ["what is not there yet", "read", "ro:new/file", "allow"],
   ["a secret", "read", "lib:.env", "ask"],
-  ["a secret, to be read only", "read", "ro:.env", "ask"],
-  ["a secret by name", "read", "lib:.env", "allow", { allow: { read: ["lib:.env"] } }],
-  ["a secret that is denied", "read", "lib:.env", "deny", { allow: ALL, deny: { read: ["lib:.env"] } }],
   ["a folder that is denied, by path", "read", `${there.base}/lib/src/a.ts`, "deny", { deny: { read: ["lib:src"] } }],
   ["out by dots", "read", "lib:../far/secret", "ask"],
-  ["out by dots, and in again", "read", "lib:../ro/a.ts", "allow"],
   ["out by a link", "read", "lib:out/secret", "ask"],
-  ["a neighbour whose name begins the same", "read", `${there.base}/library/x`, "ask"],
   ["an id that nobody has", "write", "rx:a.ts", "ask"],
-  ["an id in upper case", "write", "RO:a.ts", "ask"],
   ["a file here that is called so", "read", "ro:link/secret", "ask"],
-  ["a link here that leads there", "read", "in/src/a.ts", "allow"],
   ["a folder that is a link", "read", "alias:a.ts", "allow"],
   ["writing", "write", "lib:src/a.ts", "ask"],
-  ["writing by path", "write", `${there.base}/lib/src/a.ts`, "ask"],
-  ["writing when all writing is allowed", "write", "lib:src/a.ts", "ask", { allow: { write: true } }],
   ["writing with -A", "write", "lib:src/a.ts", "ask", { allow: ALL }],
   ["writing where it is allowed", "write", "lib:src/a.ts", "allow", { allow: { write: ["lib:src"] } }],
-  [
-    "writing where it is allowed, by path",
-    "write",
-    "lib:src/a.ts",
-    "allow",
-    { allow: { write: [`${there.base}/lib`] } },
-  ],
-  ["writing elsewhere in it", "write", "lib:b.ts", "ask", { allow: { write: ["lib:src"] } }],
   ["git's own files there", "write", "lib:.git/config", "ask", { allow: { write: ["lib:"] } }],
   ["writing out by a link", "write", "lib:out/x", "ask", { allow: { write: ["lib:"] } }],
-  ["a rule for a link that leaves", "write", "lib:out/x", "ask", { allow: { write: ["lib:out"] } }],
-  ["a rule for a link that leads here", "write", "own/x", "ask", { allow: { write: ["lib:back"] } }],
   ["a new file under a link that leaves", "write", "lib:new", "ask", { allow: { write: ["lib:"] } }],
+  ["a rule for a link that leads here", "write", "own/x", "ask", { allow: { write: ["lib:back"] } }],
   ["writing here, where there is allowed", "write", "own/a.ts", "ask", { allow: { write: ["lib:"] } }],
-  ["writing there, where here is allowed", "write", "lib:src/a.ts", "ask", { allow: { write: ["."] } }],
   ["writing what is to be read", "write", "ro:a.ts", "deny"],
   ["writing it by path", "write", `${there.base}/ro/a.ts`, "deny"],
-  ["writing it from the other", "write", "lib:../ro/a.ts", "deny"],
-  ["writing it with -A", "write", "ro:a.ts", "deny", { allow: ALL }],
   ["writing it though it is named", "write", "ro:a.ts", "deny", { allow: { write: ["ro:", `${there.base}/ro/a.ts`] } }],
   ["writing it by way of a link", "write", "alias:a.ts", "deny"],
   ["a project in one that is to be read", "write", "inner:a.ts", "ask"],
   ["a project in this one, to be read", "write", "vendor/pinned/x", "deny", { allow: ALL }],
-  ["beside it", "write", "vendor/open/x", "allow", { allow: ALL }],
-  ["this one, whatever it is there", "write", "own/a.ts", "allow", { allow: { write: true } }],
   ["this one by its id", "write", "here:own/a.ts", "allow", { allow: { write: true } }],
   ["this one, when one around it is to be read", "write", "own/a.ts", "ask", {}, { around: around! }],
   ["beside this one, in one around it", "write", "../far/x", "deny", {}, { around: around! }],
@@ -136,17 +110,14 @@ for (const [what, kind, name, verdict, rules = {}, named = others] of [
 
 // ── the tools ──
 
-describe("tools", { concurrency: 2 }, () => {
+describe("tools", () => {
   for (const [name, args, stdout] of [
     ["read_file", { path: "lib:src/a.ts" }, "1\texport const a = 1;\n"],
     ["read_file", { path: "ro:a.ts" }, "1\texport const b = 1;\n"],
     ["list_dir", { path: "lib:" }, ".env\n.gitignore\nsrc/ (1 file)\n"],
-    ["list_dir", { path: "lib:src" }, "a.ts\n"],
     ["glob", { pattern: "**/*.ts", path: "lib:" }, "../lib/src/a.ts\n"],
-    ["glob", { pattern: "*.ts", path: "lib:src" }, "../lib/src/a.ts\n"],
     ["grep", { query: "const", path: "lib:" }, "../lib/src/a.ts:1: export const a = 1;\n"],
     ["grep", { query: "const", path: "ro:a.ts" }, "../ro/a.ts:1: export const b = 1;\n"],
-    ["grep", { query: "open-sesame", path: "lib:" }, "Nothing holds 'open-sesame'.\n"],
   ] as [string, object, string][])
     test(`${name} ${JSON.stringify(args)}, unasked`, async () => {
       const where = having(FILES, BOTH);
@@ -163,12 +134,8 @@ describe("tools", { concurrency: 2 }, () => {
     ["read_file", { path: "lib:../far/secret" }, refused("read", "lib:../far/secret")],
     ["edit_file", { path: "lib:src/a.ts", old_string: "1", new_string: "2" }, refused("write", "lib:src/a.ts")],
     ["create_file", { path: "lib:new.ts", content: "x" }, refused("write", "lib:new.ts")],
-    ["create_file", { path: "lib:.env.local", content: "x" }, refused("write", "lib:.env.local")],
     ["create_file", { path: "ro:new.ts", content: "x" }, shut("ro:new.ts")],
-    ["write_file", { path: "../ro/a.ts", content: "x" }, shut("ro:a.ts")],
-    ["edit_lines", { path: "ro:a.ts", start: 1, end: 1, content: "x" }, shut("ro:a.ts")],
     ["delete_file", { path: "ro:a.ts" }, shut("ro:a.ts")],
-    ["move_file", { from: "ro:a.ts", to: "a.ts" }, shut("ro:a.ts")],
     ["move_file", { from: "lib:src/a.ts", to: "ro:c.ts" }, shut("ro:c.ts")],
     [
       "apply_patch",
@@ -193,7 +160,6 @@ describe("tools", { concurrency: 2 }, () => {
     ],
     ["create_file", { path: "lib:new/b.ts", content: "b\n" }, "lib:", "lib/new/b.ts", "b\n"],
     ["move_file", { from: "lib:src/a.ts", to: "a.ts" }, ".,lib:src", "project/a.ts", FILES["lib/src/a.ts"]],
-    ["move_file", { from: "lib:src/a.ts", to: "lib:b.ts" }, "lib:", "lib/b.ts", FILES["lib/src/a.ts"]],
     [
       "apply_patch",
       { patch: "--- a/lib:src/a.ts\n+++ b/lib:src/a.ts\n@@ -1 +1 @@\n-export const a = 1;\n+x\n" },
@@ -251,20 +217,6 @@ describe("tools", { concurrency: 2 }, () => {
     await ctx.call("create_file", { path: "b.ts", content: "" });
     await ctx.call("create_file", { path: "lib:b.ts", content: "" });
     equal(asked.length, 3);
-  });
-
-  test("A secret there is read once the person says yes", async () => {
-    const where = having(FILES, BOTH);
-    const settings = { projects: BOTH(where.base) };
-    const core = await createZz({ root: where.cwd, home: where.home, save: false, settings });
-    const asked: string[] = [];
-    core.ask = async (question) => {
-      asked.push(question);
-      return "y";
-    };
-    const { text } = await context(core, openChat(core, "x/y")).call("read_file", { path: "ro:.env" });
-    equal(text, "1\tK=open-sesame");
-    match(asked[0]!, /^┏ read_file requests read access to "ro:\.env"\.\n┠ it may hold secrets\.\n/);
   });
 
   test("A hostile project's link does not make another file of a name that was judged", async () => {
@@ -332,26 +284,15 @@ test("The model is told the projects, reads one unasked, edits it as allowed, an
 const LIB = { path: "/srv/lib", rights: "read" };
 for (const [what, given, says] of [
   ["a drive", { c: LIB }, /^Cannot use project 'c' in the settings: an id is two or more letters, digits/],
-  ["an empty id", { "": LIB }, /^Cannot use project '' in the settings: an id is/],
-  ["a path for an id", { "a/b": LIB }, /^Cannot use project 'a\/b' in the settings: an id is/],
-  ["a colon in it", { "a:b": LIB }, /'a:b' in the settings: an id is/],
-  ["a line break in it", { "ab\nc": LIB }, /in the settings: an id is/],
-  ["dots for an id", { "..": LIB }, /'\.\.' in the settings: an id is/],
   ["a prototype's name", JSON.parse('{"__proto__":{"path":"/x","rights":"read"}}'), /in the settings: an id is/],
   [
     "no rights",
     { lib: { path: "/x" } },
     /^Cannot use project 'lib' in the settings: it must be like \{ "path": "~\/lib", "rights": "read" \}/,
   ],
-  ["a misspelt right", { lib: { path: "/x", rights: "readonly" } }, /'lib' in the settings: it must be like/],
-  ["a list of rights", { lib: { path: "/x", rights: ["read"] } }, /'lib' in the settings: it must be like/],
   ["a misspelt field", { lib: { ...LIB, right: "read" } }, /'lib' in the settings: it must be like/],
   ["a relative path", { lib: { path: "../lib", rights: "read" } }, /'lib' in the settings: it must be like/],
-  ["another's home", { lib: { path: "~bob/lib", rights: "read" } }, /'lib' in the settings: it must be like/],
-  ["a path alone", { lib: "/srv/lib" }, /'lib' in the settings: it must be like/],
-  ["nothing", { lib: null }, /'lib' in the settings: it must be like/],
   ["a list", [LIB], /^Cannot use "projects" in the settings: they must be by id/],
-  ["a text", "/srv/lib", /^Cannot use "projects" in the settings: they must be by id/],
 ] as [string, unknown, RegExp][])
   test(`At the start zz refuses ${what}`, async () => {
     const { code, stdout, stderr } = await zz(
@@ -363,7 +304,7 @@ for (const [what, given, says] of [
     equal(stderr.split("\n").length, 2);
   });
 
-describe("the layer", { concurrency: 2 }, () => {
+describe("the layer", () => {
   const layer = async (where: Place, how = {}) =>
     /^--- PROJECTS ---\n([\s\S]*?)\n--- END PROJECTS ---$/m.exec((await zz(where, ["--prompt"], how)).stdout)?.[1];
   const rows = (text = "") => text.split("\n").filter((line) => line.startsWith("- "));

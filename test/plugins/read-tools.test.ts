@@ -2,9 +2,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Ask, Needs } from "../../kernel/contract.ts";
+import { test } from "node:test";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
 import { needs } from "../support/needs.ts";
@@ -30,25 +28,10 @@ function project(files: Record<string, string | Buffer>): Place {
 
 const git = (cwd: string, ...args: string[]): string => execFileSync("git", args, { cwd, encoding: "utf8" });
 
-interface Given {
-  options?: Options;
-  ask?: Ask;
-  setup?: (core: Core) => void;
-}
-
-/** One round of these calls through the turn loop, as a model would make them; what comes back to it. */
-async function play(
-  where: Place,
-  calls: [tool: string, args: object][],
-  { options, ask, setup }: Given = {},
-): Promise<Got[]> {
+async function call(where: Place, tool: string, args: object, options?: Options): Promise<Got> {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  if (ask) core.ask = ask;
-  setup?.(core);
-  return playScript(core, calls);
+  return (await playScript(core, [[tool, args]]))[0]!;
 }
-const call = async (where: Place, tool: string, args: object, given?: Given): Promise<Got> =>
-  (await play(where, [[tool, args]], given))[0]!;
 
 /** A project, or just its files: then it is that of the one zz whose compiler is warm. */
 type Where = Place | Files;
@@ -80,6 +63,21 @@ function rows(tool: string, where: Where, table: Row[]): void {
     });
 }
 
+/** The same of several tools. */
+function told(where: Where, table: Told[]): void {
+  const nth = rowsOf(
+    () => coreOf(where),
+    table.map(([tool, args]) => [tool, args]),
+  );
+  for (const [row, [tool, args, says]] of table.entries())
+    test(`${tool} ${JSON.stringify(args)} says ${says}`, async () => {
+      const { text } = await nth(row);
+      if (typeof says === "string") equal(text, says);
+      else match(text, says);
+    });
+}
+type Told = [tool: string, args: object, says: string | RegExp];
+
 // ── read_file ──
 
 const LONG = Array.from({ length: 2_001 }, (_, i) => `line ${i + 1}`).join("\n");
@@ -96,44 +94,28 @@ const texts = project({
   "exact.txt": `${"x".repeat(2_000)}\n`,
   "latin1.txt": Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]),
   "binary.bin": Buffer.from([1, 2, 0, 3]),
-  "src/[...slug].ts": "slug\n",
-  "with space.txt": "space\n",
   "änderung-日本-💡.txt": "unicode\n",
-  "-rf.txt": "dash\n",
-  "--help": "help\n",
-  "*.txt": "star\n",
+  "src/a.ts": "",
   pipe: "|",
-  "to-pipe": "->pipe",
   "to-three": "->three.txt",
-  "to-src": "->src",
   loop: "->loop",
-  dangling: "->nothing-there",
   leaving: `->${join(outside.cwd, "secret.txt")}`,
-  "leaving-folder": `->${outside.cwd}`,
 });
 
 rows("read_file", texts, [
   ["numbers the lines", { path: "three.txt" }, "1\ta\n2\tb\n3\tc"],
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
-  ["one line", { path: "three.txt", start: 2, end: 2 }, "2\tb"],
-  ["an end past the last line", { path: "three.txt", start: 3, end: 99 }, "3\tc"],
-  ["only an end", { path: "three.txt", end: 1 }, "1\ta"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
   ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
-  ["a negative end", { path: "three.txt", end: -1 }, /from line 1 to -1: lines count from 1\./, "fails"],
   [
     "a start past the last line",
     { path: "three.txt", start: 4 },
     /from line 4: it has 3 lines\. Start earlier\./,
     "fails",
   ],
-  ["an end before the start", { path: "three.txt", start: 3, end: 2 }, /^Cannot read 'three\.txt'/, "fails"],
   ["half a line number", { path: "three.txt", start: 1.5 }, /^Cannot call 'read_file': start/, "fails"],
-  ["no path", {}, /^Cannot call 'read_file': .*path/, "fails"],
-  ["a path that is a number", { path: 3 }, /^Cannot call 'read_file': path/, "fails"],
   ["an empty path", { path: "" }, /^Cannot read '': it is a folder/, "fails"],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
-  ["no final newline", { path: "open.txt" }, "1\ta\n2\tb"],
   ["empty lines at the end count", { path: "blank.txt" }, "1\ta\n2\t\n3\t"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
   ["a lone newline", { path: "newline.txt" }, "1\t"],
@@ -141,12 +123,6 @@ rows("read_file", texts, [
     "at most 2000 lines, and how to go on",
     { path: "long.txt" },
     /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more line; read on from 2001\]$/,
-  ],
-  ["the rest of it", { path: "long.txt", start: 2001 }, "2001\tline 2001"],
-  [
-    "a range that is asked for says nothing of the rest",
-    { path: "long.txt", start: 1, end: 2 },
-    "1\tline 1\n2\tline 2",
   ],
   [
     "a wide line is cut at 2000 characters",
@@ -161,70 +137,32 @@ rows("read_file", texts, [
   ],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
   ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/, "fails"],
-  ["a folder behind a link", { path: "to-src" }, /^Cannot read 'to-src': it is a folder/, "fails"],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
-  [
-    "a link to a FIFO does not hang",
-    { path: "to-pipe" },
-    /^Cannot read 'to-pipe': it is not a regular file\./,
-    "fails",
-  ],
   [
     "a file that is missing",
     { path: "gone.txt" },
     /^Cannot read 'gone\.txt': no such file or folder\. Check the path\.$/,
     "fails",
   ],
-  ["a missing folder", { path: "gone/a.txt" }, /^Cannot read 'gone\/a\.txt': no such file/, "fails"],
   [
     "a file taken for a folder",
     { path: "three.txt/a" },
     /^Cannot read 'three\.txt\/a': a part of the path is not a folder/,
     "fails",
   ],
-  ["a link to nothing", { path: "dangling" }, /^Cannot read 'dangling': no such file/, "fails"],
-  ["a link to itself", { path: "loop" }, /^Cannot read 'loop': /, "fails"],
   [
     "a NUL in the path",
     { path: "three.txt\0.png" },
     /^Cannot use path 'three\.txt\\0\.png': it holds a NUL byte/,
     "fails",
   ],
-  ["a name too long for any disk", { path: "x".repeat(5_000) }, /^Cannot read 'x+': /, "fails"],
   ["outside the project, by dots", { path: "../home" }, /^Refused: requires read access to "\.\.\/home"/, "fails"],
-  [
-    "outside the project, absolute",
-    { path: "/etc/passwd" },
-    /^Refused: requires read access to "\/etc\/passwd"/,
-    "fails",
-  ],
-  ["outside, by dots after a link", { path: "leaving-folder/../secret.txt" }, /^(Refused|Cannot)/, "fails"],
   ["a link that leaves", { path: "leaving" }, /^Refused: requires read access to "leaving"/, "fails"],
-  ["a folder link that leaves", { path: "leaving-folder/secret.txt" }, /^Refused: requires read access/, "fails"],
-  ["a neighbour whose name begins alike", { path: `${realpathSync(texts.cwd)}-x` }, /^Refused/, "fails"],
   ["a link that stays", { path: "to-three" }, "1\ta\n2\tb\n3\tc"],
-  ["dots that stay", { path: "src/../three.txt", end: 1 }, "1\ta"],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
-  ["brackets are a name", { path: "src/[...slug].ts" }, "1\tslug"],
-  ["a star is a name", { path: "*.txt" }, "1\tstar"],
-  ["spaces", { path: "with space.txt" }, "1\tspace"],
   ["unicode", { path: "änderung-日本-💡.txt" }, "1\tunicode"],
-  ["a leading dash", { path: "-rf.txt" }, "1\tdash"],
-  ["two leading dashes", { path: "--help" }, "1\thelp"],
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
 ]);
-
-test("read_file: a link that leaves the project is refused, and --allow-read opens it", async () => {
-  const refused = await call(texts, "read_file", { path: "leaving" });
-  match(refused.text, /^Refused: requires read access to "leaving"; run again with --allow-read=leaving\.$/);
-  const opened = await call(texts, "read_file", { path: "leaving" }, { options: { allow: { read: true } } });
-  equal(opened.failed, undefined);
-});
-
-test("read_file: the names other models use for it work, also camelCase arguments' tool", async () => {
-  for (const name of ["readFile", "cat", "functions.read_file", "Read_File"])
-    equal((await call(texts, name, { path: "open.txt", end: 1 })).text, "1\ta");
-});
 
 // ── list_dir ──
 
@@ -234,7 +172,6 @@ const tree = project({
   "src/one.ts": "",
   "src/deep/two.ts": "",
   "src/deep/three.ts": "",
-  "with space/x": "",
   "hollow/": "",
   "node_modules/x/index.js": "",
   "src/node_modules/y/index.js": "",
@@ -248,14 +185,11 @@ rows("list_dir", tree, [
   [
     "the project: files, and folders with how many files are in them",
     {},
-    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)\nwith space/ (1 file)",
+    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
   ],
   ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
   ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
-  ["a folder with a slash at its end", { path: "src/" }, "deep/ (2 files)\none.ts"],
-  ["a folder from ./", { path: "./src/deep" }, "three.ts\ntwo.ts"],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
-  ["a folder with a space", { path: "with space" }, "x"],
   ["an empty folder", { path: "hollow" }, "'hollow' holds no files."],
   ["a folder that is missing", { path: "gone" }, /^Cannot list 'gone': no such/, "fails"],
   ["a file", { path: "a.txt" }, /^Cannot list 'a\.txt': /, "fails"],
@@ -290,37 +224,18 @@ const IGNORING = {
   "whole/.gitignore": "!*\n",
   "whole/f.txt": "",
 };
-const KEPT = [
-  ".gitignore",
-  "a.txt",
-  "kept.log",
-  "other/c.tmp",
-  "other/local/d.txt",
-  "sub/.gitignore",
-  "sub/b.log",
-  "sub/deeper/.gitignore",
-  "sub/deeper/e.tmp",
-  "sub/top-only",
-];
-/** A tool that shows the lister as it is. */
-const lister = (core: Core) =>
-  core.tools.set("lister", {
-    owner: "test",
-    value: {
-      name: "lister",
-      description: "x",
-      params: { path: "string?" },
-      run: async ({ path }: { path?: string }, { files }) => (await files.list(path)).join("\n"),
-    },
-  });
-const list = async (where: Place, path?: string): Promise<string[]> =>
-  (await call(where, "lister", path ? { path } : {}, { setup: lister })).text.split("\n");
+const KEPT =
+  ".gitignore a.txt kept.log other/c.tmp other/local/d.txt sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(
+    " ",
+  );
+async function list({ cwd: root, home }: Place, path?: string): Promise<string[]> {
+  return (await kernel.createZz({ root, home, save: false })).ctx().files.list(path);
+}
 
 for (const way of ["with git", "without git"])
   for (const [under, kept] of [
     [undefined, KEPT],
     ["sub", KEPT.filter((name) => name.startsWith("sub/"))],
-    ["other", KEPT.filter((name) => name.startsWith("other/"))],
   ] as const)
     (way === "with git" ? needs("git") : test)(
       `the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`,
@@ -336,23 +251,16 @@ needs("git")("the lister, with git, knows files that are new, deleted, and oddly
   git(where.cwd, "init", "-q");
   git(where.cwd, "add", "gone.txt", "kept.txt");
   execFileSync("rm", [join(where.cwd, "gone.txt")]);
-  deepEqual((await list(where)).sort(), ["kept.txt", "line", "new", 'quote".txt', "ü.txt"].sort());
+  deepEqual(await list(where), ["kept.txt", "new\nline", 'quote".txt', "ü.txt"]);
 });
 
 // ── grep ──
 
 const searched = project({
-  "src/a.ts": "const price = a.b(c);\nconst other = aXb(c);\n",
-  "src/b.ts": "PRICE\n  indented price\n",
+  "src/a.ts": "const price = a.b(c);\n",
   "lib/a.ts": "price again\n",
   "srcery.txt": "price of magic\n",
-  "many.txt": "hit\n".repeat(103),
-  "wide.txt": `wide ${"y".repeat(500)}\n`,
-  "crlf.txt": "ends here\r\n",
   "binary.bin": Buffer.from("price\0"),
-  "img/[x].txt": "bracket\n",
-  ".github/ci.yml": "workflow\n",
-  "github/ci.yml": "no workflow\n",
   pipe: "|",
   "to-pipe": "->pipe",
   loop: "->loop",
@@ -360,69 +268,15 @@ const searched = project({
   "leaving-folder": `->${outside.cwd}`,
 });
 rows("grep", searched, [
-  [
-    "finds a text with file and line, case as written",
-    { query: "price", path: "src" },
-    "src/a.ts:1: const price = a.b(c);\nsrc/b.ts:2: indented price",
-  ],
-  ["a literal with regex characters is literal", { query: "a.b(c)" }, "src/a.ts:1: const price = a.b(c);"],
-  [
-    "a lone bracket is literal",
-    { query: "b(" },
-    "src/a.ts:1: const price = a.b(c);\nsrc/a.ts:2: const other = aXb(c);",
-  ],
-  [
-    "a regex",
-    { query: "a.b\\(c", regex: true },
-    "src/a.ts:1: const price = a.b(c);\nsrc/a.ts:2: const other = aXb(c);",
-  ],
-  ["a regex with an anchor at a line's end, CRLF", { query: "here$", regex: true }, "crlf.txt:1: ends here"],
-  ["a regex that is none", { query: "(", regex: true }, /regular expression.*Unterminated group/i, "fails"],
-  ["one file", { query: "price", path: "src/a.ts" }, "src/a.ts:1: const price = a.b(c);"],
-  ["a folder, not its namesakes", { query: "price", path: "src" }, /^(?![\s\S]*srcery)/],
-  ["a folder from ./ with a slash", { query: "price", path: "./lib/" }, "lib/a.ts:1: price again"],
-  ["a folder, absolute", { query: "price", path: join(realpathSync(searched.cwd), "lib") }, "lib/a.ts:1: price again"],
-  ["a folder, with dots", { query: "price", path: "src/../lib" }, "lib/a.ts:1: price again"],
-  ["a folder whose name begins with a dot", { query: "workflow", path: ".github" }, ".github/ci.yml:1: workflow"],
-  ["a folder with brackets in a name", { query: "bracket", path: "img/[x].txt" }, "img/[x].txt:1: bracket"],
+  ["a folder, with dots, and not its namesakes", { query: "price", path: "lib/../src" }, /^src\/a\.ts:1: .*$/],
   ["a folder that is missing", { query: "price", path: "gone" }, /^Cannot .*'gone'.*no such/, "fails"],
   [
     "binary files are passed over, FIFOs do not hang",
     { query: "price" },
-    /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: [\s\S]*srcery\.txt:1: price of magic$/,
+    /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: .*\nsrcery\.txt:1: price of magic$/,
   ],
-  [
-    "at most 100 hits, and how many more",
-    { query: "hit" },
-    /^(many\.txt:\d+: hit\n){100}\[3 more hits in 1 file; narrow the query, the path or the glob\]$/,
-  ],
-  ["a wide line is cut at 200 characters", { query: "wide" }, `wide.txt:1: wide ${"y".repeat(195)}`],
-  ["nothing", { query: "zebra" }, "Nothing holds 'zebra'."],
   ["what links bring from outside is not searched", { query: "from outside" }, "Nothing holds 'from outside'."],
-  ["outside the project", { query: "x", path: "../home" }, /^Refused: requires read access/, "fails"],
 ]);
-
-test("grep: a regex that backtracks for ever is given up, and does not hang the program", async () => {
-  const where = project({ "a.txt": `${"a".repeat(60)}!\n` });
-  const { code, stderr } = await zz(where, ["--call", "grep", '{"query":"(a+)+$","regex":true}']);
-  equal(code, 1);
-  match(stderr, /regular expression/);
-});
-
-// ── git_status ──
-
-needs("git")("git_status: the branch and what is new", async () => {
-  const where = project({ "a.txt": "x\n" });
-  git(where.cwd, "init", "-q", "-b", "trunk");
-  equal((await call(where, "git_status", {})).text, "## No commits yet on trunk\n?? a.txt");
-});
-
-needs("git")("git_status: outside a repository it says so", async () => {
-  const where = project({ "a.txt": "" });
-  const { text, failed } = await call(where, "git_status", {});
-  match(text, /^Cannot ask git: .*not a git repository.*Is '.*' a repository\?$/i);
-  equal(failed, true);
-});
 
 // ── Symbols ──
 
@@ -489,59 +343,24 @@ const coded: Files = {
 const at = (text: string): number => CODE.split("\n").findIndex((line) => line.includes(text)) + 1;
 
 const DEFINED = [
-  ["plain", "function plain"],
-  ["waits", "function waits"],
-  ["makes", "function* makes"],
   ["arrow", "const arrow"],
-  ["named", "const named"],
-  ["changing", "let changing"],
-  ["old", "var old"],
   ["taken", "const { taken"],
-  ["given", "const { taken"],
-  ["Lamp", "class Lamp"],
-  ["count", "static count"],
   ["#wire", "#wire = 1"],
-  ["dim", "dim(level"],
   ["Lamp.dim", "dim(level"],
   ["dim()", "dim(level"],
-  ["bright", "get bright"],
-  ["volume", "set volume"],
-  ["make", "static make"],
-  ["quick", "quick ="],
-  ["clamp", "function clamp"],
-  ["Shape", "class Shape"],
-  ["area", "abstract area"],
-  ["Bulb", "interface Bulb"],
-  ["Colour", "type Colour"],
-  ["Mode", "enum Mode"],
-  ["Room", "namespace Room"],
   ["enter", "function enter"],
-  ["outer", "function outer"],
-  ["main", "function main"],
   ["nested", "function nested"],
 ] as const;
-const nthDefined = rowsOf(
-  () => coreOf(coded),
-  DEFINED.map(([symbol]) => ["find_definition", { symbol }]),
-);
-for (const [row, [symbol, text]] of DEFINED.entries())
-  test(`find_definition: ${symbol}`, async () => {
-    const { text: found, failed } = await nthDefined(row);
-    equal(failed, undefined, found);
-    match(found, new RegExp(`^src/code\\.ts:${at(text)}: `), found);
-    equal(found.split("\n").length, 1, found);
-  });
+test("find_definition: a name of each form", async () => {
+  const calls = DEFINED.map(([symbol]): [string, object] => ["find_definition", { symbol }]);
+  const found = (await playScript(await coreOf(coded), calls)).map(({ text }) => text);
+  for (const [i, [symbol, text]] of DEFINED.entries())
+    match(found[i]!, new RegExp(`^src/code\\.ts:${at(text)}: .*$`), symbol);
+});
 
 rows("find_definition", coded, [
-  [
-    "overloads are all of them",
-    { symbol: "many" },
-    /^src\/code\.ts:33: .*\nsrc\/code\.ts:34: .*\nsrc\/code\.ts:35: function many\(a: any\)$/,
-  ],
   ["the comment before it is shown", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
   ["a function inside a plugin's arrow", { symbol: "helper" }, "src/plugin.ts:2: function helper()"],
-  ["JavaScript", { symbol: "legacy" }, "src/old.js:1: function legacy()"],
-  ["TSX", { symbol: "View" }, "src/view.tsx:1: export function View()"],
   ["a file with a syntax error does not stop it", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
   [
     "another spelling of the name",
@@ -559,7 +378,6 @@ rows("find_references", coded, [
     /^src\/code\.ts:11: .*\nsrc\/code\.ts:21: .*\nsrc\/uses\.ts:1: .*\nsrc\/uses\.ts:4: const t = /,
   ],
   ["a method, with its class", { symbol: "Lamp.dim" }, /^src\/code\.ts:15: .*\nsrc\/uses\.ts:4: /],
-  ["a name with its brackets", { symbol: "dim()" }, /^src\/code\.ts:15: .*\nsrc\/uses\.ts:4: /],
   ["a private name", { symbol: "#wire" }, /^src\/code\.ts:13: .*\nsrc\/code\.ts:17: /],
   ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
 ]);
@@ -597,7 +415,6 @@ test("get_structure: a file, absolute", async () => {
 rows("get_function", coded, [
   ["with line numbers", { name: "plain", path: "src/code.ts" }, /^src\/code\.ts:2-2\n2\t.*function plain/],
   ["a method", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+\n15\t {2}dim\(level/],
-  ["an arrow function", { name: "arrow()" }, /^src\/code\.ts:\d+-\d+\n\d+\t.*const arrow/],
   ["without a path, wherever it is", { name: "legacy" }, "src/old.js:1-1\n1\tfunction legacy() {}"],
   [
     "a name that a file does not have: what it has",
@@ -619,7 +436,6 @@ rows("get_class", coded, [
     { name: "Lamp" },
     /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t {2}static count[\s\S]*\n23\t\}$/,
   ],
-  ["an interface", { name: "Bulb" }, /^src\/code\.ts:\d+-\d+\n\d+\t.*interface Bulb/],
   [
     "of a file",
     { name: "Lmp", path: "src/code.ts" },
@@ -630,7 +446,6 @@ rows("get_class", coded, [
 rows("find_symbols", coded, [
   ["misspelt", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
   ["of a kind", { query: "Lamp", kind: "class" }, /^src\/code\.ts:11: export class Lamp {2}\/\/ Shines\. {2}\[class\]/],
-  ["under a path", { query: "legacy", path: "src/old.js" }, "src/old.js:1: function legacy()  [function]"],
   ["none", { query: "qqqqqqqqqq" }, /^Cannot find symbols like 'qqqqqqqqqq'/, "fails"],
 ]);
 rows("get_complexity", coded, [
@@ -675,7 +490,6 @@ rows("get_todos", coded, [
     { path: "src/todo.ts" },
     "src/todo.ts:1: TODO: one\nsrc/todo.ts:2: FIXME two\nsrc/todo.ts:3: HACK three\nsrc/todo.ts:6: TODO four\nsrc/todo.ts:9: TODO five\nsrc/todo.ts:13: TODO: last",
   ],
-  ["text between tags is no comment", { path: "src/view.tsx" }, "No TODO, FIXME or HACK in the comments of 1 file."],
   ["none", { path: "src/code.ts" }, "No TODO, FIXME or HACK in the comments of 1 file."],
 ]);
 
@@ -688,34 +502,24 @@ const mixed = project({
   "tool.scala": "// TODO: later\nval here = 1\n",
 });
 // biome-ignore format: one case a row.
-const UNSEEN: [tool: string, args: object, says: RegExp][] = [
+/** Nothing is not said of what was not looked at. */
+const UNSEEN: Told[] = [
   ["get_todos", { path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\. Check the path\.$/],
   ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.scala\); grep searches them\]$/],
   ["get_todos", { path: "tool.scala" }, /^Cannot look at 'tool\.scala': only JavaScript, /],
   ["get_todos", { path: "docs" }, /^Cannot look at 'docs': it holds no such code\. Only JavaScript, /],
   ["get_structure", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_structure", {}, /\[Not looked at: 1 file in other languages \(\.scala\)/],
-  ["get_complexity", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_complexity", {}, /\[Not looked at: 1 file in other languages/],
   ["find_symbols", { query: "here", path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
   ["get_function", { name: "here", path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\./],
   ["check_types", { paths: ["a.ts", "gone.ts"] }, /^Cannot look at 'gone\.ts': no such file or folder\./],
   ["get_dependencies", { path: "gone.ts" }, /^Cannot list what 'gone\.ts' imports: no such file or folder\./],
-  ["get_dependencies", { path: "ignored/c.ts" }, /the project ignores it/],
   ["get_dependents", { path: "gone.ts" }, /^Cannot list what imports 'gone\.ts': no such file or folder\./],
   ["find_references", { symbol: "here", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file or folder\./],
-  ["find_references", { symbol: "here", path: "tool.scala" }, /^Cannot look for 'here' in 'tool\.scala': only JavaScript, /],
   ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
   ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
 ];
-const nthUnseen = rowsOf(
-  () => coreOf(mixed),
-  UNSEEN.map(([tool, args]) => [tool, args]),
-);
-for (const [row, [tool, args, says]] of UNSEEN.entries())
-  test(`${tool} ${JSON.stringify(args)} does not say "nothing" of what it did not look at`, async () =>
-    match((await nthUnseen(row)).text, says));
+told(mixed, UNSEEN);
 
 const many = project({
   "a.ts": "export const first = 1; // TODO one\n",
@@ -726,9 +530,6 @@ const PART =
   "\n[Of 3 code files only the first 2 are indexed, so this is about a part of the code. grep searches all of it.]";
 for (const [tool, args] of [
   ["find_definition", { symbol: "first" }],
-  ["find_definition", { symbol: "late" }],
-  ["find_references", { symbol: "first" }],
-  ["find_references", { symbol: "nowhere" }],
   ["find_symbols", { query: "first" }],
   ["get_structure", {}],
   ["get_function", { name: "late" }],
@@ -736,7 +537,6 @@ for (const [tool, args] of [
   ["get_dependents", { path: "a.ts" }],
   ["get_complexity", {}],
   ["get_todos", {}],
-  ["check_types", { paths: ["a.ts"] }],
   ["rename_symbol", { symbol: "first", to: "second" }],
   ["repo_map", {}],
 ] as const)
@@ -747,13 +547,12 @@ for (const [tool, args] of [
     ];
     const results = await playScript(await coreOf(many, { settings: { symbols: { most: 2 } } }), twice);
     for (const { text } of results) ok(text.endsWith(PART), text);
-    if (tool === "find_references" && args.symbol === "first") match(results[0]!.text, /^c\.ts:2: /m);
     if (tool === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
   });
 
 test("the symbol tools say which folder alone is indexed", async () => {
   const where = project({ "lib/a.ts": "export const a = 1;\n", "b.ts": "export const b = 1;\n" });
-  const { text } = await call(where, "get_todos", {}, { options: { settings: { symbols: { folder: "lib" } } } });
+  const { text } = await call(where, "get_todos", {}, { settings: { symbols: { folder: "lib" } } });
   match(text, /^No TODO.*\n\[Of 2 code files only the 1 in 'lib' are indexed, /);
 });
 
@@ -802,18 +601,11 @@ const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][
   [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
   [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
 ];
-for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where)) {
-  const nth = rowsOf(
-    () => coreOf(where),
-    shapes.map(([, tool, args]) => [tool, args]),
+for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where))
+  told(
+    where,
+    shapes.map(([, ...shape]) => shape),
   );
-  for (const [row, [, tool, args, says]] of shapes.entries())
-    test(`${tool} ${JSON.stringify(args)} shows what matters`, async () => {
-      const { text } = await nth(row);
-      if (typeof says === "string") equal(text, says);
-      else match(text, says);
-    });
-}
 
 const WORKSPACE = {
   "package.json": '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
@@ -887,222 +679,13 @@ test("the symbol tools see a file as it is now, not as it was", async () => {
   equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1");
 });
 
-// ── The gate ──
-
-const SECRETS = {
-  ".env": "TOKEN=open-sesame\n",
-  ".env.local": "TOKEN=open-barley\n",
-  "deep/.env": "TOKEN=open-wheat\n",
-  "server.key": "open-rye\n",
-  id_rsa: "open-oat\n",
-  "innocent.txt": "->.env",
-  "env.txt": "TOKEN=none\n",
-  ".envoy": "fine\n",
-  "private/plan.ts": "export const plan = 1; // TODO open-spelt\n",
-};
-const guarded = project(SECRETS);
-
-for (const path of [
-  ".env",
-  ".env.local",
-  "deep/.env",
-  "server.key",
-  "id_rsa",
-  "./.env",
-  "deep/../.env",
-  "innocent.txt",
-])
-  test(`gate: ${path} is refused when nobody is there, and the sentence says how to allow it`, async () => {
-    const { text, failed } = await call(guarded, "read_file", { path });
-    equal(text, `Refused: requires read access to "${path}"; run again with --allow-read=${path}.`);
-    equal(failed, true);
-  });
-
-for (const path of ["env.txt", ".envoy"])
-  test(`gate: ${path} is no secret`, async () => equal((await call(guarded, "read_file", { path })).failed, undefined));
-
-for (const [said, allowed] of [
-  ["y", true],
-  ["A", true],
-  ["n", false],
-  ["", false],
-  ["x", false],
-] as const)
-  test(`gate: a person who presses ${JSON.stringify(said)} has ${allowed ? "allowed" : "refused"} it`, async () => {
-    const asked: [string, string | undefined][] = [];
-    const ask: Ask = async (question, keys) => {
-      asked.push([question, keys]);
-      return keys ? said : "";
-    };
-    const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
-    match(asked[0]![0], /^┏ read_file requests read access to "\.env"\.\n┠ it may hold secrets\.\n/);
-    match(asked[0]![0], /┠ --allow-read=\.env skips this question\.\n┗ Allow\? \[y\/N\/A\/\?\] /);
-    equal(asked[0]![1], "ynA?");
-    equal(text, allowed ? "1\tTOKEN=open-sesame" : 'Refused: the person said no to read access to ".env".');
-  });
-
-test("gate: the reason for a no reaches the model", async () => {
-  const ask: Ask = async (_, keys) => (keys ? "n" : "use the example file");
-  const { text } = await call(guarded, "read_file", { path: ".env" }, { ask });
-  equal(text, 'Refused: the person said no to read access to ".env": use the example file');
-});
-
-test("gate: an A holds for the session, and for that file alone", async () => {
-  let asked = 0;
-  const ask: Ask = async (_, keys) => (keys && !asked++ ? "A" : "n");
-  const reads = [".env", ".env", ".env.local"].map((path): [string, object] => ["read_file", { path }]);
-  const texts = (await play(guarded, reads, { ask })).map(({ text }) => text);
-  match(texts.join("\n"), /open-sesame\n.*open-sesame\nRefused: the person said no to read access to "\.env\.local"/);
-});
-
-test("gate: two reads of one round ask one after the other", async () => {
-  let open = 0;
-  let most = 0;
-  const ask = async () => {
-    most = Math.max(most, ++open);
-    await sleep(20);
-    open--;
-    return "y";
-  };
-  const got = await play(
-    guarded,
-    [
-      ["read_file", { path: ".env" }],
-      ["read_file", { path: ".env.local" }],
-    ],
-    { ask },
-  );
-  deepEqual(
-    got.map(({ text }) => text),
-    ["1\tTOKEN=open-sesame", "1\tTOKEN=open-barley"],
-  );
-  equal(most, 1, "questions open at once");
-});
-
-for (const [what, rules, allowed] of [
-  ["allow of the file", { allow: { read: [".env"] } }, true],
-  ["allow of another file", { allow: { read: ["env.txt"] } }, false],
-  ["allow of its folder", { allow: { read: ["."] } }, true],
-  ["allow of all", { allow: { read: true } }, true],
-  ["allow of writing", { allow: { write: true } }, false],
-  ["deny of the file beats allow of all", { allow: { read: true }, deny: { read: [".env"] } }, false],
-  ["deny of all beats allow of the file", { allow: { read: [".env"] }, deny: { read: true } }, false],
-] as [string, Pick<Options, "allow" | "deny">, boolean][])
-  test(`gate: ${what} ${allowed ? "lets .env be read" : "does not let .env be read"}`, async () => {
-    const { text, failed } = await call(guarded, "read_file", { path: ".env" }, { options: rules });
-    equal(!failed, allowed, text);
-    equal(text.includes("open-sesame"), allowed);
-  });
-
-test("gate: a denied file is denied through a link too", async () => {
-  const options: Options = { allow: { read: true }, deny: { read: [".env"] } };
-  match(
-    (await call(guarded, "read_file", { path: "innocent.txt" }, { options })).text,
-    /^Refused: .* is denied by --deny-read/,
-  );
-});
-
-for (const [what, tool, args, options, secret] of [
-  ["grep does not show what .env holds", "grep", { query: "TOKEN" }, {}, /open-(sesame|barley|wheat)/],
-  [
-    "grep does not show it by regex, or under a folder",
-    "grep",
-    { query: "open", regex: true, path: "deep" },
-    {},
-    /open-wheat/,
-  ],
-  ["grep does not show what is denied", "grep", { query: "plan" }, { deny: { read: ["private"] } }, /const plan/],
-  [
-    "find_definition does not show what is denied",
-    "find_definition",
-    { symbol: "plan" },
-    { deny: { read: ["private"] } },
-    /const plan/,
-  ],
-  ["get_todos does not show what is denied", "get_todos", {}, { deny: { read: ["private"] } }, /open-spelt/],
-] as [string, string, object, Options, RegExp][])
-  test(`gate: ${what}`, async () => doesNotMatch((await call(guarded, tool, args, { options })).text, secret));
-
-test("gate: grep finds in .env once that is allowed", async () => {
-  const options: Options = { allow: { read: [".env"] } };
-  match(
-    (await call(guarded, "grep", { query: "open-sesame", path: ".env" }, { options })).text,
-    /^\.env:1: TOKEN=open-sesame/,
-  );
-});
-
-test("gate: a link to a place that is not there yet is judged by that place", async () => {
-  const where = project({ out: `->${join(outside.cwd, "new.txt")}` });
-  const needs = ({ path }: { path: string }): Needs => ({ write: [path] });
-  const setup = (core: Core) =>
-    core.tools.set("touch", {
-      owner: "test",
-      value: {
-        name: "touch",
-        description: "x",
-        params: { path: "string" },
-        needs,
-        run: (({ path }: any, { files }: any) => files.path(path)) as any,
-      },
-    });
-  const { text, failed } = await call(where, "touch", { path: "out" }, { setup, options: { allow: { write: ["."] } } });
-  match(text, /^(Refused|Cannot use)/);
-  equal(failed, true);
-});
-
-// ── The same through the program ──
-
-describe("zz --call", { concurrency: 3 }, () => {
-  for (const [what, flags, args, code, stdout, stderr] of [
-    [
-      "a secret",
-      [],
-      { path: ".env" },
-      4,
-      "",
-      /Refused: requires read access to "\.env"; run again with --allow-read=\.env\./,
-    ],
-    ["a secret that is allowed", ["--allow-read=.env"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
-    ["a secret that another rule allows", ["--allow-read=deep"], { path: ".env" }, 4, "", /Refused: requires/],
-    ["a secret with -A", ["-A"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
-    [
-      "a secret that is denied, with -A",
-      ["-A", "--deny-read=.env"],
-      { path: ".env" },
-      4,
-      "",
-      /Refused: .* is denied by --deny-read/,
-    ],
-    ["a list of rules", ["--allow-read=deep,.env"], { path: ".env" }, 0, "1\tTOKEN=open-sesame\n", /^$/],
-    ["a missing file", [], { path: "gone" }, 1, "", /^Cannot read 'gone': no such file or folder\. Check the path\.$/],
-    ["wrong arguments", [], { nope: "x" }, 2, "", /^Cannot call 'read_file': .*path/],
-  ] as [string, string[], object, number, string, RegExp][])
-    test(`zz --call read_file of ${what}: exit ${code}`, async () => {
-      const ran = await zz(guarded, ["--call", "read_file", JSON.stringify(args), ...flags]);
-      deepEqual([ran.code, ran.stdout], [code, stdout], ran.stderr);
-      match(ran.stderr.trim(), stderr);
-    });
-
-  test("a FIFO does not hang the program", { timeout: 10_000 }, async () => {
-    const { code, stderr } = await zz(texts, ["--call", "read_file", '{"path":"pipe"}']);
-    equal(code, 1);
-    match(stderr, /not a regular file/);
-  });
-
-  test("--json carries the data: numbers, hash", async () => {
-    const { code, stdout } = await zz(texts, ["--call", "read_file", '{"path":"three.txt","start":2}', "--json"]);
-    const { ok: good, text, data } = JSON.parse(stdout);
-    deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
-    deepEqual({ ...data, hash: data.hash.length }, { path: "three.txt", start: 2, end: 3, lines: 3, hash: 64 });
-    const hits = JSON.parse((await zz(searched, ["--call", "grep", '{"query":"a.b("}', "--json"])).stdout).data;
-    deepEqual(hits, [{ path: "src/a.ts", line: 1, text: "const price = a.b(c);" }]);
-  });
-
-  test("a result has no newline too many", async () => {
-    const { stdout } = await zz(tree, ["--call", "list_dir", '{"path":"src/deep"}']);
-    equal(stdout, "three.ts\ntwo.ts\n");
-    ok(!stdout.includes("\x1b"));
-  });
+test("zz --call --json carries the data: numbers, hash", async () => {
+  const { code, stdout } = await zz(texts, ["--call", "read_file", '{"path":"three.txt","start":2}', "--json"]);
+  const { ok: good, text, data } = JSON.parse(stdout);
+  deepEqual([code, good, text], [0, true, "2\tb\n3\tc"]);
+  deepEqual({ ...data, hash: data.hash.length }, { path: "three.txt", start: 2, end: 3, lines: 3, hash: 64 });
+  const hits = JSON.parse((await zz(searched, ["--call", "grep", '{"query":"price = a"}', "--json"])).stdout).data;
+  deepEqual(hits, [{ path: "src/a.ts", line: 1, text: "const price = a.b(c);" }]);
 });
 
 test("read_file: the line of a picture says its size, not lines; what is cut off is refused, not sent", async () => {
@@ -1128,7 +711,7 @@ test("read_file: the line of a picture says its size, not lines; what is cut off
 
 const spelt: Files = { "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast;\n" };
 // biome-ignore format: one case a row.
-const SPELT: [tool: string, args: object, says: string | RegExp][] = [
+const SPELT: Told[] = [
   ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],
   ["readFile", { FilePath: "a.ts", "start-line": "4", end_line: "4" }, /^4\tone;/],
   ["read_file", { path: "a.ts", offset: 3, limit: 2 }, /^3\t.*\n4\tone;/],
@@ -1147,29 +730,9 @@ const SPELT: [tool: string, args: object, says: string | RegExp][] = [
   ["list-dir", { dirPath: "." }, /a\.ts/],
   ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
 ];
-const nthSpelt = rowsOf(
-  () => coreOf(spelt),
-  SPELT.map(([tool, args]) => [tool, args]),
-);
-for (const [row, [tool, args, says]] of SPELT.entries())
-  test(`${tool} ${JSON.stringify(args)} is understood`, async () => {
-    const { text } = await nthSpelt(row);
-    if (typeof says === "string") equal(text, says.replace("", ""));
-    else match(text, says);
-  });
+told(spelt, SPELT);
 
-for (const name of [
-  "status",
-  "diff",
-  "log",
-  "commit",
-  "execute",
-  "run",
-  "get_todos",
-  "getTodos",
-  "editLines",
-  "repoMap",
-])
-  test(`'${name}' is the name of one tool`, async () => {
+test("A name that other tools have is that of one tool", async () => {
+  for (const name of ["status", "diff", "log", "commit", "execute", "run", "getTodos", "editLines", "repoMap"])
     ok(findTool(await coreOf(spelt), name), name);
-  });
+});

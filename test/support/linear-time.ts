@@ -183,10 +183,11 @@ export const ENTRIES: Record<string, Loader> = {
   },
   "a file that grep looks through": async () => {
     const { finder } = await import("../../plugins/search/lines.ts");
+    const { CLOCK } = await import("../../kernel/clock.ts");
     return async (text) => {
       const { signal } = new AbortController();
       for (const query of ["x", "(a+)+$", "a.*b"])
-        await finder({ query, regex: query.length > 1, ignoreCase: false }, signal)
+        await finder({ query, regex: query.length > 1, ignoreCase: false }, signal, CLOCK)
           .find([text])
           .catch(() => 0);
     };

@@ -48,7 +48,7 @@ export function readersOf(pid: number): number[] {
     }
   };
   const children = read(`${pid}/task/${pid}/children`).trim().split(" ").filter(Boolean).map(Number);
-  return children.filter((child) => read(`${child}/cmdline`).includes("symbols-worker"));
+  return children.filter((child) => read(`${child}/cmdline`).match(/symbols[-/]worker\.[jt]s/));
 }
 
 /** How often each name occurs. */

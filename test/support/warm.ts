@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
-import type { Harness } from "../../sdk/testing.ts";
+import { type Harness, standingClock } from "../../sdk/testing.ts";
 import { harness } from "./script.ts";
 import "./lean.ts";
 
@@ -12,7 +12,7 @@ after(async () => (await opened)?.close());
 
 /** The zz, in a project with these files and no others. */
 export async function warm(files: Files): Promise<Harness> {
-  const zz = await (opened ??= harness({ own: true, answer: "yes" }));
+  const zz = await (opened ??= harness({ own: true, answer: "yes", clock: standingClock() }));
   if (holdsJust(zz.root, files)) return zz; // the row before had the same, and nothing need be read again
   for (const name of fs.readdirSync(zz.root)) fs.rmSync(join(zz.root, name), { recursive: true });
   for (const [name, content] of Object.entries(files)) {

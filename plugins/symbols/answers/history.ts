@@ -42,7 +42,7 @@ export async function historyOf(state: State, ctx: Ctx): Promise<History | undef
 
 /** Nobody is asked for the sake of an order: where git would run something, or look elsewhere, there is no history. */
 async function isHarmless(ctx: Ctx): Promise<boolean> {
-  const stop = AbortSignal.any([ctx.signal, AbortSignal.timeout(PATIENCE_MS)]);
+  const stop = AbortSignal.any([ctx.signal, ctx.io.clock.limit(PATIENCE_MS)]);
   const doubt = await ctx.git.check(ctx.root, { stop }).catch(() => undefined);
   return doubt !== undefined && !doubt.why && doubt.reads.every((folder) => mayRead(ctx, folder));
 }

@@ -140,7 +140,7 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
   const isCurrent = mapLook && mapLook.changes === state.watch.changes() && budgetOf(state, ctx) >= mapLook.tokens;
   if (shownMap && isCurrent)
     scheduleMap(state); // for what the watcher does not see: it appears with the next message
-  else await Promise.race([refreshMap(state), sleep(shownMap ? config.waitAgain : config.wait)]);
+  else await Promise.race([refreshMap(state), sleep(state, shownMap ? config.waitAgain : config.wait)]);
   const { text, files } = state.shownMap ?? state.toldMap;
   Object.assign(state.toldMap, { text, files: [...files] });
   if (state.shownMap) state.told = state.shownMap;
@@ -150,12 +150,13 @@ export async function layer(state: State, ctx: Ctx): Promise<string | undefined>
 /** Whether the map was made for another conversation, or for one that has gone back since, or that starts now. */
 const isForAnother = ({ mapLook, toldMap }: State, { chat }: Ctx): boolean =>
   chat.messages.length < 2 || mapLook?.told !== toldMap.text;
-const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+const sleep = ({ clock }: State, ms: number) =>
+  new Promise<void>((resolve) => void clock.timer(ms, resolve, { background: true }));
 
 /** The map for the next turn, when nothing happens for a moment. */
 export function scheduleMap(state: State): void {
-  clearTimeout(state.mapTimer);
-  state.mapTimer = setTimeout(() => refreshMap(state), REMAP_DELAY_MS).unref();
+  state.cancelMap();
+  state.cancelMap = state.clock.timer(REMAP_DELAY_MS, () => refreshMap(state), { background: true });
 }
 
 /** Saved files are indexed at once, and between two turns the map is made of them. */

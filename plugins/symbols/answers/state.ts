@@ -1,7 +1,7 @@
 // What the tools share while a project is open.
 
 import v8 from "node:v8";
-import type { Ctx } from "zz";
+import type { Clock, Ctx } from "zz";
 import type { Config } from "../index.ts";
 import type { Index, Project } from "../project.ts";
 import type { History } from "../rank/history.ts";
@@ -23,7 +23,8 @@ export interface State {
   survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version
   history?: History; // of the repository, as it was last read
   unreadHead?: string; // a commit whose history git could not tell
-  mapTimer?: NodeJS.Timeout; // until the map is made again
+  clock: Clock;
+  cancelMap(): void; // which is to be made again after a moment
   lastCtx?: Ctx; // of the last turn that had the map
   mapRun?: Promise<void>; // until the map that is being made is there
   mapLook?: { version: object; tokens: number; changes: number; told: string }; // when the map was last made or found to be current; told: the map that the model had

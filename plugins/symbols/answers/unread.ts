@@ -140,10 +140,11 @@ interface Wanted {
 
 /** Those whose bytes have one of the words, and those that would take too long to look into. */
 function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
-  const until = performance.now() + MAX_LOOK_MS;
+  const { clock } = ctx.io;
+  const until = clock.now() + MAX_LOOK_MS;
   let left = MAX_LOOK_BYTES;
   return all.flatMap((one) => {
-    const has = performance.now() < until ? look(one.path) : undefined;
+    const has = clock.now() < until ? look(one.path) : undefined;
     return has === undefined ? [{ ...one, why: `${one.why}, not searched` }] : has ? [one] : [];
   });
 

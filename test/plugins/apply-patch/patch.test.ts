@@ -10,8 +10,9 @@ import { applyChange } from "../../../plugins/apply-patch/apply.ts";
 import { parsePatch } from "../../../plugins/apply-patch/parse.ts";
 import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
+import { isAll, runs, some } from "../../support/runs.ts";
 
-const RUNS = Number(process.env.ZZ_RUNS) || 500; // more of them: test/slow/random.test.ts
+const RUNS = runs(100, 500);
 
 type Texts = Record<string, string>;
 
@@ -63,33 +64,20 @@ const BOM = "\uFEFF";
 // biome-ignore format: one case a row.
 const ROWS: [string, string, string, string | RegExp][] = [
   // form: unified
-  ["a unified diff", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
-  ["without prefixes", ABC, lines("--- x", "+++ x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a prefix on one side alone", ABC, lines("--- x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
-  ["git's own prefixes for index and work tree", ABC, lines("--- i/x", "+++ w/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["timestamps after a tab", ABC, lines("--- x\t2024-01-01 10:00:00.000 +0100", "+++ x\t2024-01-02", "@@ -2 +2 @@", "-b", "+B"), ABCx],
-  ["timestamps after a space", ABC, lines("--- x 2024-01-01 10:00:00", "+++ x 2024-01-02 10:00:00", "@@ -2 +2 @@", "-b", "+B"), ABCx],
   ["an .orig file as the old one", ABC, lines("--- x.orig", "+++ x", "@@ -2 +2 @@", "-b", "+B"), ABCx],
-  ["git's headers", ABC, lines("diff --git a/x b/x", "index 0123456..89abcde 100644", "--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@ heading", " a", "-b", "+B", " c"), ABCx],
   ["git's first line alone names the file", ABC, lines("diff --git a/x b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
-  ["an Index line before", ABC, lines("Index: x", "===================================================================", "--- x", "+++ x", "@@ -2 +2 @@", "-b", "+B"), ABCx],
   ["a mail of git format-patch", ABC, lines("From 0123 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] b", "---", " x | 2 +-", "", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
   ["two mails in one", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -2 +2 @@", "-b", "+B", "-- ", "2.39.5", "", "From 0123456789 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] c", "", "- and c", "---", " x | 2 +-", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -3 +3 @@", "-c", "+C", "-- ", "2.39.5"), lines("a", "B", "C")],
   ["a removed '- ' is no signature", lines("- ", "b"), udiff("@@ -7 +7 @@", "-- ", " b"), lines("b")],
   ["svn's diff in git's form", ABC, lines("Index: x", "===================================================================", "diff --git a/x b/x", "--- a/x\t(revision 1)", "+++ b/x\t(working copy)", "@@ -2 +2 @@", "-b", "+B"), ABCx],
   ["that mail with wrong counts", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
-  ["words before the patch", ABC, `Here it is:\n\n${udiff("@@ -2 +2 @@", "-b", "+B")}`, ABCx],
   ["words after it", ABC, `${udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")}\nThat is all.\n`, ABCx],
   ["two hunks", FIVE, udiff("@@ -1,2 +1,2 @@", "-1", "+one", " 2", "@@ -4,2 +4,2 @@", " 4", "-5", "+five"), lines("one", "2", "3", "4", "five")],
-  ["hunks out of order", FIVE, udiff("@@ -4,2 +4,2 @@", " 4", "-5", "+five", "@@ -1,2 +1,2 @@", "-1", "+one", " 2"), lines("one", "2", "3", "4", "five")],
   ["hunks out of order that meet", ABC, udiff("@@", "+new", " c", "@@", " a", "-b", "+B"), lines("a", "B", "new", "c")],
   ["hunks that share context", FIVE, udiff("@@", " 1", "-2", "+two", " 3", "@@", " 3", "-4", "+four", " 5"), lines("1", "two", "3", "four", "5")],
-  ["only removing", ABC, udiff("@@ -1,3 +1,2 @@", " a", "-b", " c"), lines("a", "c")],
-  ["only adding", ABC, udiff("@@ -1,2 +1,3 @@", " a", "+a2", " b"), lines("a", "a2", "b", "c")],
-  ["adding at the start", ABC, udiff("@@ -1,1 +1,2 @@", "+0", " a"), lines("0", "a", "b", "c")],
-  ["adding at the end", ABC, udiff("@@ -3,1 +3,2 @@", " c", "+d"), lines("a", "b", "c", "d")],
   ["into an empty file", "", udiff("@@ -0,0 +1,2 @@", "+a", "+b"), lines("a", "b")],
-  ["emptying a file", ABC, udiff("@@ -1,3 +0,0 @@", "-a", "-b", "-c"), ""],
   ["a removed '-- x' is no header", lines("-- x", "b"), udiff("@@ -1,2 +1,1 @@", "--- x", " b"), lines("b")],
   ["'-- x' made '++ x' before the next @@ is no header", lines("-- x", "b", "c"), udiff("@@ -1 +1 @@", "--- x", "+++ y", "@@ -3 +3 @@", "-c", "+C"), lines("++ y", "b", "C")],
   ["an added line that looks like a header of the other form", ABC, udiff("@@ -1,1 +1,2 @@", " a", "+*** Update File: y"), lines("a", "*** Update File: y", "b", "c")],
@@ -99,23 +87,16 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a unified diff in a Begin Patch", ABC, lines("*** Begin Patch", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", "*** End Patch"), ABCx],
   ["without an @@", ABC, begin(" a", "-b", "+B", " c"), ABCx],
   ["without an end", ABC, lines("*** Begin Patch", "*** Update File: x", "@@", " a", "-b", "+B"), ABCx],
-  ["without a beginning", ABC, lines("*** Update File: x", "@@", " a", "-b", "+B"), ABCx],
-  ["without a last line end", ABC, begin("@@", " a", "-b", "+B").replace(/\n\*\*\* End Patch\n$/, ""), ABCx],
-  ["numbers in its @@", ABC, begin("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a diff's headers inside it", ABC, begin("--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a removed '-- x' and an added '++ y' inside it", lines("a", "-- x"), begin("@@", " a", "--- x", "+++ y"), lines("a", "++ y")],
   ["words around it", ABC, `Now I change b.\n- with care\n${begin("@@", "-b", "+B")}Done:\n- b\n`, ABCx],
-  ["blank lines between its parts", ABC, begin("", "@@", " a", "-b", "+B", "", ""), ABCx],
   ["End of File takes the last of two", TWICE, begin("@@", "-  x = 1", "+  x = 2", " }", "*** End of File"), TWICE.replace(/x = 1(?=\n}\n$)/, "x = 2")],
   ["End of File appends", ABC, begin("@@", "+d", "*** End of File"), lines("a", "b", "c", "d")],
   ["End of File where the lines are elsewhere", ABC, begin("@@", " a", "+x", "*** End of File"), /its lines are at line 1, but not at the end of the file/],
   ["an @@ line tells two places apart", TWICE, begin("@@ two {", "-  x = 1", "+  x = 2"), TWICE.replace(/(two {\n {2}x = )1/, "$12")],
-  ["an @@ line that begins the line of the file", TWICE, begin("@@ two", "-  x = 1", "+  x = 2"), TWICE.replace(/(two {\n {2}x = )1/, "$12")],
   ["an @@ line that the hunk shows too", TWICE, begin("@@ one {", " one {", "-  x = 1", "+  x = 2"), TWICE.replace("1", "2")],
   ["@@ lines in one another", PY, begin("@@ class B:", "@@     def f(self):", "-        return 1", "+        return 2"), PY.replace(/(class B:\n.*\n {8}return )1/, "$12")],
-  ["@@ lines in one another, the first block", PY, begin("@@ class A:", "@@ def f(self):", "-        return 1", "+        return 2"), PY.replace("1", "2")],
   ["@@ lines closed by @@", PY, begin("@@ class B: @@", "@@ def g(self): @@", "-        return 1", "+        return 2"), PY.replace(/1\n$/, "2\n")],
-  ["an @@ line whose block holds two places", PY, begin("@@ class B:", "-        return 1", "+        return 2"), /its lines are there 2 times, at lines 7, 9\./],
   ["an @@ line that stands in two blocks", PY, begin("@@ def f(self):", "-        return 1", "+        return 2"), /there 2 times, at lines 3, 7\./],
   ["an @@ line that is not in the file", PY, begin("@@ class C:", "-        return 1", "+        return 2"), /there is no line 'class C:'; nearest is line 1: 'class A:'/],
   ["an @@ line after the only place", TWICE, begin("@@ two {", " one {", "-  x = 1"), /its lines are at line 1, but not after 'two {'/],
@@ -124,15 +105,12 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["only added lines under a line that is there twice", TWICE, begin("@@ }", "+y"), /its @@ line is there 2 times/],
 
   // leniency: wrapping
-  ["a fence", ABC, `\`\`\`diff\n${udiff("@@ -2 +2 @@", "-b", "+B")}\`\`\`\n`, ABCx],
   ["a fence among words", ABC, `I do this:\n\`\`\`patch\n${begin("@@", "-b", "+B")}\`\`\`\n- and no more\n`, ABCx],
-  ["a fence of tildes", ABC, `~~~\n${begin("@@", "-b", "+B")}~~~`, ABCx],
   ["a fence that is not closed", ABC, `\`\`\`diff\n${udiff("@@ -2 +2 @@", "-b", "+B")}`, ABCx],
   ["a fence that is not opened", ABC, `${udiff("@@ -9,9 +9,9 @@", "-b", "+B")}\`\`\`\n- and so on\n`, ABCx],
   ["a fence that is closed too soon", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\n${udiff("@@", "-5", "+five")}`, lines("one", "2", "3", "4", "five")],
   ["two fences", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\nand\n\`\`\`diff\n${udiff("@@", "-5", "+five")}\`\`\`\n`, lines("one", "2", "3", "4", "five")],
   ["a fence in the file is content", lines("```", "b", "```"), udiff("@@ -1,3 +1,3 @@", " ```", "-b", "+B", " ```"), lines("```", "B", "```")],
-  ["a heredoc", ABC, `apply_patch <<'EOF'\n${begin("@@", "-b", "+B")}EOF\n`, ABCx],
   ["a heredoc in a command", ABC, `bash -lc "apply_patch <<'PATCH'\n${begin("@@", "-b", "+B")}PATCH\n"`, ABCx],
   ["a heredoc in a fence", ABC, `\`\`\`bash\napply_patch << EOF\n${begin("@@", "-b", "+B")}EOF\n\`\`\`\n`, ABCx],
   ["two heredocs", ABC, `apply_patch <<'EOF'\n${begin("@@", "-b", "+B")}EOF\napply_patch <<'EOF'\n${begin("@@", "-c", "+C")}EOF\n`, /there is more of it after the line 'EOF'\. Nothing was changed\./],
@@ -140,57 +118,40 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a byte order mark before the patch", ABC, BOM + udiff("@@ -2 +2 @@", "-b", "+B"), ABCx],
 
   // leniency: numbers
-  ["counts too small", ABC, udiff("@@ -1,1 +1,1 @@", " a", "-b", "+B", " c"), ABCx],
   ["counts too large", ABC, udiff("@@ -1,30 +1,30 @@", " a", "-b", "+B", " c"), ABCx],
   ["counts of the next file's header too", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", "--- a/y", "+++ b/y", "@@ -0,0 +1 @@", "+y"), ABCx],
-  ["no counts", ABC, udiff("@@ -1 +1 @@", " a", "-b", "+B", " c"), ABCx],
-  ["no numbers", ABC, udiff("@@", " a", "-b", "+B"), ABCx],
   ["dots for numbers", ABC, udiff("@@ ... @@", " a", "-b", "+B"), ABCx],
-  ["two @@ and nothing between", ABC, udiff("@@ @@", " a", "-b", "+B"), ABCx],
-  ["only the old numbers", ABC, udiff("@@ -1,3 @@", " a", "-b", "+B"), ABCx],
   ["a wrong start", ABC, udiff("@@ -70,3 +70,3 @@", " a", "-b", "+B", " c"), ABCx],
-  ["a start of 0", ABC, udiff("@@ -0,3 +0,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a right start tells two places apart", TWICE, udiff("@@ -5 +5 @@", "-  x = 1", "+  x = 2"), TWICE.replace(/1(?=\n}\n$)/, "2")],
   ["a wrong start among two places", TWICE, udiff("@@ -4 +4 @@", "-  x = 1", "+  x = 2"), /^Cannot apply hunk 1 \(@@ -4 \+4 @@\) to 'x': its lines are there 2 times, at lines 2, 5\. Nothing was changed\. Add more/],
-  ["no number among two places", TWICE, udiff("@@", "-  x = 1", "+  x = 2"), /there 2 times/],
   ["one place fits to the space, the other but for it", lines("x ", "y", "x"), udiff("@@", "-x", "+X"), lines("x ", "y", "X")],
   ["a hunk that says that the file is empty", ABC, udiff("@@ -0,0 +1,1 @@", "+new"), /it says that the file is empty, but it has 3 lines/],
 
   // leniency: spaces
   ["a blank context line without its space", lines("a", "", "b"), udiff("@@ -1,3 +1,3 @@", " a", "", "-b", "+B"), lines("a", "", "B")],
-  ["the same in a Begin Patch", lines("a", "", "b"), begin("@@", " a", "", "-b", "+B"), lines("a", "", "B")],
   ["a blank context line that is not there", lines("a", "b"), begin("@@", " a", "", "-b", "+B"), /does not hold its 3 lines/],
   ["spaces at the end of a context line of the patch", ABC, udiff("@@ -1,2 +1,2 @@", " a  ", "-b\t", "+B"), ABCx],
   ["spaces at the end of a line of the file stay", lines("a  ", "b ", "c\t"), udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), lines("a  ", "B", "c\t")],
-  ["spaces at the end of an added line stay", ABC, udiff("@@ -2 +2 @@", "-b", "+B  "), lines("a", "B  ", "c")],
-  ["a change of spaces at the end alone", lines("a ", "b"), udiff("@@ -1 +1 @@", "-a ", "+a"), lines("a", "b")],
   ["spaces at the start must be the same", lines("  a", "  b"), udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B"), /does not hold its 2 lines\. [\s\S]*Nearest \(the same but for the spaces at the start\):\n1\t {2}a\n/],
-  ["spaces inside must be the same", lines("a  b"), udiff("@@ -1 +1 @@", "-a b", "+c"), /does not hold its 1 line/],
   ["one wrong context line is not dropped", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " d"), /does not hold its 3 lines\. Looked for:\na\nb\nd\nNearest \(2 of 3 are the same, line 3 is the first that is not\):\n1\ta\n2\tb\n3\tc\nNothing was changed\./],
 
   // line ends, marks, the last line
   ["an LF patch on a CRLF file", "a\r\nb\r\nc\r\n", udiff("@@ -1,3 +1,4 @@", " a", "-b", "+B", "+B2", " c"), "a\r\nB\r\nB2\r\nc\r\n"],
   ["a CRLF patch on an LF file", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c").replaceAll("\n", "\r\n"), ABCx],
-  ["a CRLF patch on a CRLF file", "a\r\nb\r\nc\r\n", udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c").replaceAll("\n", "\r\n"), "a\r\nB\r\nc\r\n"],
   ["a CRLF Begin Patch on an LF file", ABC, begin("@@ a", "-b", "+B").replaceAll("\n", "\r\n"), ABCx],
-  ["CRLF in the lines alone, on an LF file", ABC, udiff("@@ -1,3 +1,3 @@", " a\r", "-b\r", "+B\r", " c\r"), ABCx],
   ["CRLF made LF by the patch's own lines", "a\r\nb\r\n", udiff("@@ -1,2 +1,2 @@", " a\r", "-b\r", "+b"), "a\r\nb\n"],
   ["mixed ends: an added line takes its neighbour's", "a\nb\r\nc\n", udiff("@@ -2 +2,2 @@", " b", "+x"), "a\nb\r\nx\r\nc\n"],
-  ["mixed ends: a new line takes the old one's", "a\nb\r\nc\n", udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), "a\nB\r\nc\n"],
   ["mixed ends: each new line takes its old one's", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", "-b", "+A", "+B"), "A\r\nB\nc\n"],
   ["mixed ends: but not one from above", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", " b", "+x"), "b\nx\nc\n"],
   ["CRLF and no last newline: the new lines are CRLF", "x\r\nb", udiff("@@ -2 +2,2 @@", "-b", "\\ No newline at end of file", "+c", "+d", "\\ No newline at end of file"), "x\r\nc\r\nd"],
   ["no last newline stays", "a\nb", udiff("@@ -1 +1 @@", "-a", "+A"), "A\nb"],
-  ["no last newline stays when the last line changes", "a\nb", udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B"), "a\nB"],
   ["no last newline stays when lines are added", "a\r\nb", begin("@@", " b", "+c", "+d"), "a\r\nb\r\nc\r\nd"],
-  ["no newline, said on both sides", "a\nb", udiff("@@ -1,2 +1,2 @@", " a", "-b", "\\ No newline at end of file", "+B", "\\ No newline at end of file"), "a\nB"],
   ["the last newline is taken away", ABC, udiff("@@ -3 +3 @@", "-c", "+c", "\\ No newline at end of file"), "a\nb\nc"],
   ["the last newline is set", "a\nb", udiff("@@ -2 +2 @@", "-b", "\\ No newline at end of file", "+b"), "a\nb\n"],
   ["no newline in a Begin Patch", ABC, begin("@@", " b", "-c", "+C", "\\ No newline at end of file"), "a\nb\nC"],
   ["no newline where the lines are not last", ABC, udiff("@@ -1 +1 @@", "-a", "+A", "\\ No newline at end of file"), /at line 1, but not at the end of the file/],
   ["a byte order mark stays", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", "-a", "+A", " b"), `${BOM}A\nb\n`],
   ["it stays first when a line goes before", `${BOM}a\nb\n`, begin("@@", "+0", " a"), `${BOM}0\na\nb\n`],
-  ["a byte order mark that the patch shows", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", `-${BOM}a`, `+${BOM}A`, " b"), `${BOM}A\nb\n`],
   ["a byte order mark that the patch takes away", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", `-${BOM}a`, "+a", " b"), "a\nb\n"],
   ["odd bytes elsewhere stay", "a\u2028\fz\v\nb\r\rc\n\x01d\n", udiff("@@ -3 +3 @@", "-\x01d", "+D"), "a\u2028\fz\v\nb\r\rc\nD\n"],
 
@@ -199,9 +160,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["an addition that is there already", ABC, udiff("@@ -1,2 +1,3 @@", " a", "+b", " c"), ABC],
   ["what is there already under its @@ line", TWICE.replace(/1(?=\n}\n$)/, "2"), begin("@@ two {", "-  x = 1", "+  x = 2"), TWICE.replace(/1(?=\n}\n$)/, "2")],
   ["what is there already, but not under its @@ line", TWICE.replace("1", "2"), begin("@@ two {", "-  x = 3", "+  x = 2"), /does not hold its 1 line/],
-  ["a removal that was made already", ABC, udiff("@@ -1,4 +1,3 @@", " a", "-x", " b", " c"), ABC],
   ["a removal at the edge leaves no trace, and is not taken for made", lines("a", "y"), udiff("@@", " a", "-x"), /does not hold its 2 lines/],
-  ["two hunks, both there", lines("one", "2", "3", "4", "five"), udiff("@@", "-1", "+one", " 2", "@@", " 4", "-5", "+five"), lines("one", "2", "3", "4", "five")],
   ["two hunks, one there", lines("one", "2", "3", "4", "5"), udiff("@@ -1,2 +1,2 @@", "-1", "+one", " 2", "@@ -4,2 +4,2 @@", " 4", "-5", "+five"), /^Cannot apply the patch to 'x': hunk 1 \(@@ -1,2 \+1,2 @@\) is there already, at line 1; the others are not\. Nothing was changed\./],
   ["a new side that is there twice is not taken for it", lines("B", "a", "B"), udiff("@@ -1 +1 @@", "-b", "+B"), /does not hold its 1 line/],
   ["an old side that is there too is changed", lines("a", "b", "c", "a", "B", "c"), udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), lines("a", "B", "c", "a", "B", "c")],
@@ -214,34 +173,26 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a part that there is not", ABC, begin("-b", "+B", "*** Rename File: y"), /'\*\*\* Rename File: y' stands where no such line can/],
   ["a part without a name", ABC, lines("*** Begin Patch", "*** Update File:", "-b"), /it leaves out the name of a file/],
   ["a line without a sign", ABC, udiff("@@ -1,3 +1,3 @@", "a", "-b", "+B"), /the line 'a' under '@@ -1,3 \+1,3 @@' begins with none of ' ', '\+' and '-'/],
-  ["a line without a sign, in a Begin Patch", ABC, begin("@@", " a", "-b", "+B", "done"), /the line 'done' under '@@' begins with none/],
   ["lines after a hunk that no hunk holds", ABC, udiff("@@ -1,1 +1,1 @@", "-a", "+A", "oh", "-b"), /the line 'oh'|'-b' stands outside of a hunk/],
   ["a hunk without a change", ABC, udiff("@@ -1,2 +1,2 @@", " a", " b"), /it adds and removes no line in 'x'/],
   ["headers without a hunk", ABC, udiff(), /it adds and removes no line in 'x'/],
-  ["headers without a hunk before another file", ABC, lines("--- a/x", "+++ b/x", "--- a/y", "+++ b/y", "@@", "-y"), /it adds and removes no line in 'x'/],
   ["two names for one change", ABC, lines("--- a/x", "+++ b/y", "@@ -2 +2 @@", "-b", "+B"), /two files for one change, 'x' and 'y'\. Nothing was changed\. To move the file, write "rename from x"/],
   ["a binary patch", ABC, lines("diff --git a/x b/x", "index 0..1 100644", "GIT binary patch", "literal 3"), /it is binary/],
-  ["binary files that differ", ABC, lines("diff --git a/x b/x", "Binary files a/x and b/x differ"), /it is binary/],
   ["a mode alone", ABC, lines("diff --git a/x b/x", "old mode 100644", "new mode 100755"), /it changes only the mode of 'x'\. Nothing was changed\. Run chmod/],
   ["a submodule", ABC, lines("diff --git a/x b/x", "index 0123456..89abcde 160000", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-Subproject commit 0", "+Subproject commit 1"), /it changes a submodule/],
   ["a symbolic link", ABC, lines("diff --git a/y b/y", "new file mode 120000", "--- /dev/null", "+++ b/y", "@@ -0,0 +1 @@", "+x"), /it changes a symbolic link/],
   ["a copy", ABC, lines("diff --git a/x b/y", "similarity index 100%", "copy from x", "copy to y"), /it copies a file/],
   ["a merge's diff", ABC, lines("--- a/x", "+++ b/x", "@@@ -1,3 -1,3 +1,3 @@@", "  a"), /it is the diff of a merge/],
   ["a NUL in the patch", ABC, udiff("@@ -2 +2 @@", "-b", "+\0"), /it holds bytes that are not text/],
-  ["half a character in the patch", ABC, udiff("@@ -2 +2 @@", "-b", "+\ud800"), /it holds bytes that are not text/],
   ["two hunks for one line", ABC, udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B", "@@ -2,2 +2,2 @@", "-b", "+BB", " c"), /hunk 1 .* and hunk 2 .* both change line 2\. Nothing was changed\. Make one hunk of them\./],
   ["a hunk that shows what another removes", ABC, udiff("@@", " a", "-b", "@@", " b", "-c"), /both change line 2/],
-  ["a hunk that removes what another shows", ABC, udiff("@@", "-a", " b", "@@", "-b", "+B"), /both change line 2/],
-  ["hunks for one line with another between", FIVE, udiff("@@", "-1", "+one", " 2", "@@", "-4", "@@", " 1", "-2"), /both change line/],
   ["two hunks that add in one place", ABC, udiff("@@", " a", "+1", " b", "@@", " a", "+2", " b"), /both change line 2/],
   ["an empty file and lines to remove", "", udiff("@@", "-b", "+B"), /does not hold its 1 line\. Looked for:\nb\nThe file is empty\.\nNothing was changed\./],
   ["nothing is the same, but the words are near", lines("a", "let total = sum(items)", "z"), udiff("@@", "-const total = sum(rows)", "+x"), /Nearest:\n2\tlet total = sum\(items\)\n3\tz\n/],
   ["an update of a file that is not there", ABC, lines("*** Update File: y", "-b"), /^Cannot update 'y': there is no such file\. Nothing was changed\. Check the path\.$/],
   ["a removal of a file that is not there", ABC, lines("*** Delete File: y"), /^Cannot delete 'y': there is no such file/],
   ["a new file that is there", ABC, lines("*** Add File: x", "+b"), /^Cannot add 'x': it exists already\. Nothing was changed\./],
-  ["a new file that is there, in a diff", ABC, lines("--- /dev/null", "+++ b/x", "@@ -0,0 +1 @@", "+b"), /^Cannot add 'x': it exists already/],
   ["a new file with lines that are not added", ABC, lines("*** Add File: y", "+a", " b"), /in the new file 'y', ' b' is not added/],
-  ["a new file with lines that lack the sign", ABC, lines("*** Add File: y", "+a", "b"), /the line 'b' begins with none of/],
   ["a removal that leaves lines", ABC, lines("--- a/x", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-a", "-b"), /^Cannot delete 'x': the patch leaves 1 line of it, the first is 'c'\. Nothing was changed\./],
 ];
 
@@ -262,24 +213,18 @@ describe("a patch to one file", () => {
 const FILES: [string, Texts, string, Texts][] = [
   ["Add File", {}, lines("*** Add File: d/n.txt", "+a", "+", "+b"), { "d/n.txt": "a\n\nb\n" }],
   ["Add File with an @@ and a blank line that lost its sign", {}, lines("*** Add File: n", "@@", "+a", "", "+b", "", "*** End Patch"), { n: "a\n\nb\n" }],
-  ["Add File without a last newline", {}, lines("*** Add File: n", "+a", "\\ No newline at end of file"), { n: "a" }],
   ["Add File of nothing", {}, lines("*** Begin Patch", "*** Add File: n", "*** End Patch"), { n: "" }],
   ["a new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..1234567", "--- /dev/null", "+++ b/n", "@@ -0,0 +1,2 @@", "+a", "+b"), { n: "a\nb\n" }],
-  ["a new file with wrong counts", {}, lines("--- /dev/null", "+++ b/n", "@@ -0,0 +1,9 @@", "+a", "+b"), { n: "a\nb\n" }],
   ["a new file under its own name on both sides", {}, lines("--- a/n", "+++ b/n", "@@ -0,0 +1 @@", "+a"), { n: "a\n" }],
   ["an empty new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..e69de29"), { n: "" }],
   ["a new file in a folder b", {}, lines("--- /dev/null", "+++ b/b/n", "@@ -0,0 +1 @@", "+a"), { "b/n": "a\n" }],
   ["a new file in a folder b, without prefixes", {}, lines("diff --git b/n b/n", "new file mode 100644", "--- /dev/null", "+++ b/n", "@@ -0,0 +1 @@", "+a"), { "b/n": "a\n" }],
   ["a file in a folder a", { "a/x": "a\n" }, lines("--- a/x", "+++ a/x", "@@", "-a", "+b"), { "a/x": "b\n" }],
-  ["Delete File", { x: ABC }, lines("*** Begin Patch", "*** Delete File: x", "*** End Patch"), {}],
   ["Delete File that shows what it removes", { x: ABC }, lines("*** Delete File: x", "-a", "-b", "-c"), {}],
   ["a removal in a diff", { x: ABC }, lines("diff --git a/x b/x", "deleted file mode 100644", "--- a/x", "+++ /dev/null", "@@ -1,3 +0,0 @@", "-a", "-b", "-c"), {}],
-  ["a removal of a file with a byte order mark", { x: `${BOM}a` }, lines("--- a/x", "+++ /dev/null", "@@", "-a"), {}],
   ["a removal of an empty file in a diff", { x: "" }, lines("diff --git a/x b/x", "deleted file mode 100644", "index e69de29..0000000"), {}],
   ["Move to", { x: ABC }, lines("*** Update File: x", "*** Move to: y", "@@", "-b", "+B"), { y: ABCx }],
-  ["Move to without a change", { x: ABC }, lines("*** Update File: x", "*** Move to: d/y"), { "d/y": ABC }],
   ["a rename with edits", { x: ABC }, lines("diff --git a/x b/y", "similarity index 60%", "rename from x", "rename to y", "--- a/x", "+++ b/y", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), { y: ABCx }],
-  ["a rename without edits", { x: ABC }, lines("diff --git a/x b/y", "similarity index 100%", "rename from x", "rename to y"), { y: ABC }],
   ["two renames without git's first line", { x: "x\n", y: "y\n" }, lines("rename from x", "rename to x2", "rename from y", "rename to y2"), { x2: "x\n", y2: "y\n" }],
   ["a rename said by one line", { x: ABC }, lines("rename to y", "--- a/x", "+++ b/y", "@@", "-b", "+B"), { y: ABCx }],
   ["a name with spaces", { "my file": ABC }, lines("diff --git a/my file b/my file", "--- a/my file\t", "+++ b/my file\t", "@@ -2 +2 @@", "-b", "+B"), { "my file": ABCx }],
@@ -306,7 +251,7 @@ describe("a patch to many files", () => {
 
 // ── what holds for all texts ──
 
-const word = fc.constantFrom(
+const WORDS = [
   "",
   "a",
   "b",
@@ -322,7 +267,8 @@ const word = fc.constantFrom(
   "\t",
   "diff --git a b",
   "ä💡",
-);
+];
+const word = fc.constantFrom(...WORDS);
 const end = fc.constantFrom("\n", "\n", "\n", "\r\n");
 const textOf = (ends: fc.Arbitrary<string>) =>
   fc
@@ -357,6 +303,12 @@ function toBeginPatch(a: string, b: string, context: number): string {
   return begin(...hunks.flatMap(({ lines }) => ["@@", ...lines]));
 }
 
+/** Of patches. */
+const PIECES =
+  "*** Begin Patch|*** Update File: x|*** Add File: y|*** Delete File: x|*** Move to: z|*** End of File|*** End Patch|@@|" +
+  "@@ -1,2 +1,2 @@|@@@ x|--- a/x|+++ b/x|+++ /dev/null| a|-b|+B|+||\\ No newline|diff --git a/x b/x|rename from x|" +
+  "rename to y|new file mode 100755|```|apply_patch <<'EOF'|EOF|prose|-- |2.1";
+
 describe("for all texts A and B", () => {
   for (const context of [4, 1])
     test(`the diff from A to B makes B of A, with ${context} lines around`, () => {
@@ -390,7 +342,7 @@ describe("for all texts A and B", () => {
       }),
       { numRuns: RUNS },
     );
-    ok(made > RUNS / 2, `only ${made} were made`);
+    ok(made > RUNS / 4, `only ${made} were made`);
   });
 
   test("wrong numbers in the headers change nothing of it, where lines are there once", () => {
@@ -458,41 +410,11 @@ describe("for all texts A and B", () => {
       ),
       { numRuns: RUNS },
     );
-    ok(made > RUNS / 2, `only ${made} were made`);
+    ok(made > RUNS / 4, `only ${made} were made`);
   });
 
   test("any text for a patch is either read or refused in a sentence, soon", () => {
-    const piece = fc.constantFrom(
-      "*** Begin Patch",
-      "*** Update File: x",
-      "*** Add File: y",
-      "*** Delete File: x",
-      "*** Move to: z",
-      "*** End of File",
-      "*** End Patch",
-      "@@",
-      "@@ -1,2 +1,2 @@",
-      "@@@ x",
-      "--- a/x",
-      "+++ b/x",
-      "+++ /dev/null",
-      " a",
-      "-b",
-      "+B",
-      "+",
-      "",
-      "\\ No newline",
-      "diff --git a/x b/x",
-      "rename from x",
-      "rename to y",
-      "new file mode 100755",
-      "```",
-      "apply_patch <<'EOF'",
-      "EOF",
-      "prose",
-      "-- ",
-      "2.1",
-    );
+    const piece = fc.constantFrom(...PIECES.split("|"));
     fc.assert(
       fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 15 }), (parts) => {
         const got = outcome(() => apply({ x: ABC }, parts.join("\n")));
@@ -543,12 +465,14 @@ describe("as git apply and patch have it", () => {
     ["a file's first line and its last", source, `first\n${source.split("\n").slice(1, -2).join("\n")}\nlast\n`],
     ["blank lines alone", source, source.replaceAll("\n\n", "\n\n\n")],
   ];
-  for (const [what, before, after] of REAL)
-    for (const [how, ...args] of [
-      ["git's diff", "-U3"],
-      ["git's diff with one line around", "-U1"],
-      ["diff by patience", "--patience"],
-    ])
+  for (const [what, before, after] of some(REAL, 3)) // each starts three programs
+    for (const [how, ...args] of isAll
+      ? [
+          ["git's diff", "-U3"],
+          ["git's diff with one line around", "-U1"],
+          ["diff by patience", "--patience"],
+        ]
+      : [["git's diff with one line around", "-U1"]])
       test(`${what}: ${how}`, () => {
         put("old", before);
         put("new", after);
@@ -600,13 +524,13 @@ describe("as git apply and patch have it", () => {
     deepEqual(apply(after, git("diff", "-M", "-R", "HEAD~1")), before, "backwards");
   });
 
-  test("10,000 hunks in 100,000 lines, and 2,000 lines that are alike are applied", () => {
-    const a = Array.from({ length: 100_000 }, (_, i) => `line ${i}`);
+  test("2,000 hunks in 20,000 lines, and 2,000 lines that are alike are applied", () => {
+    const a = Array.from({ length: 20_000 }, (_, i) => `line ${i}`);
     const b = a.map((line, i) => (i % 10 === 5 ? `${line}!` : line));
     const hunks = b.flatMap((line, i) => (i % 10 === 5 ? ["@@", ` ${a[i - 1]}`, `-${a[i]}`, `+${line}`] : []));
     equal(applyTo(lines(...a), udiff(...hunks)), lines(...b));
     const alike = udiff("@@", ...Array(2_000).fill(" x"), "-y", "+z");
-    match(String(outcome(() => applyTo("x\n".repeat(200_000), alike))), /does not hold its 2001 lines/);
+    match(String(outcome(() => applyTo("x\n".repeat(50_000), alike))), /does not hold its 2001 lines/);
     match(
       String(outcome(() => parsePatch(udiff(`@@ a${" ".repeat(1e6)}b`, `-${" ".repeat(1e6)}x`, "c")))),
       /the line 'c'/,

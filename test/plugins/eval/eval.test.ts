@@ -8,6 +8,7 @@ import type { Step } from "../../support/fake/http.ts";
 import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
+import { waitFor } from "../../support/wait.ts";
 
 // What is a claim
 
@@ -25,17 +26,13 @@ const claimed = ({ kind, name, line, end, about, symbol, path, sure, weak, soft 
 const FENCE = "```";
 const CLAIMS: [about: string, answer: string, claims: string[]][] = [
   ["a path in backticks", "See `src/a.ts`.", ["path src/a.ts"]],
-  ["a path in plain words, at the end of a sentence", "It is in src/a.ts.", ["path src/a.ts"]],
   ["a path in a link", "See [the table](src/a.ts#L12-L20).", ["path src/a.ts:12-20"]],
   ["a link to elsewhere", "See [this](https://example.com/a.ts) and [that](#part).", []],
   ["an address in plain words", "Look at https://example.com/src/a.ts:12 or nodejs.org/api/fs.html.", []],
-  ["a file without a folder", "Look at `table.ts` and package.json.", ["path table.ts", "path package.json"]],
   ["a folder", "All of it is in `src/ui/`.", ["path src/ui/ weak"]],
   ["a file that has no extension", "The `Makefile` and `.gitignore`.", ["path Makefile", "path .gitignore"]],
-  ["two things and a slash", "Choose `and/or`, read/write, 1/2.", ["path and/or weak"]],
   ["a library, an object, a placeholder", "Node.js, `vue.js`, `res.json`, `path/to/a.ts`, `foo.ts`, `<name>.ts`.", []],
   ["a command, a flag, a package, a branch", "Say `/eval`, `--once`, `@scope/pkg`, `node:fs`.", []],
-  ["path:line", "See `src/a.ts:12` and src/b.ts:3-9.", ["path src/a.ts:12", "path src/b.ts:3-9"]],
   ["a column is no end", "See `src/a.ts:12:5`.", ["path src/a.ts:12"]],
   ["a line before the path", "On line 42 of `src/a.ts`.", ["path src/a.ts:42"]],
   [
@@ -63,12 +60,6 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "CamelCase and snake_case",
     "`RowTable`, `rowTable`, `row_table`, `MAX_ROWS`.",
     ["symbol RowTable", "symbol rowTable", "symbol row_table", "symbol MAX_ROWS"],
-  ],
-  ["a plain word in backticks", "`rows` is a `string`, and `true`.", []],
-  [
-    "a plain word that is said to be a function",
-    "The function `rows`, the `cols` method.",
-    ["symbol rows", "symbol cols"],
   ],
   [
     "a function in plain words",
@@ -117,7 +108,6 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     "There is no `src/x.ts`, and `drawAll()` does not exist.",
     ["path src/x.ts denied", "symbol drawAll denied"],
   ],
-  ["what does something not", "`drawAll()` does not check its rows.", ["symbol drawAll"]],
   ["a question", "Do you have a `src/x.ts`?", ["path src/x.ts asked"]],
   ["what is said for certain once", "Is it `src/x.ts`? It is `src/x.ts`.", ["path src/x.ts"]],
   [
@@ -135,20 +125,12 @@ const CLAIMS: [about: string, answer: string, claims: string[]][] = [
     `${FENCE}ts\n// src/a.ts\nconst a = 1;\n${FENCE}`,
     ["path src/a.ts", "quote const a = 1; of src/a.ts"],
   ],
-  [
-    "a block that is to come into a file",
-    `Change \`src/a.ts\` to:\n\n${FENCE}ts\nconst a = 2;\n${FENCE}`,
-    ["path src/a.ts"],
-  ],
   ["a block of no file", `${FENCE}ts\nmadeUp(1);\n${FENCE}`, []],
-  ["a diff", `In \`src/a.ts\`:\n\n${FENCE}diff\n-a()\n+b()\n${FENCE}`, ["path src/a.ts"]],
   [
     "a table, a heading, a quotation",
     "## `drawOne()`\n| `drawTwo()` |\n> `drawThree()`",
     ["symbol drawOne", "symbol drawTwo", "symbol drawThree"],
   ],
-  ["an unclosed fence and a lone backtick", `a \` b\n${FENCE}ts\n\`c`, []],
-  ["nothing", "", []],
 ];
 
 describe("claimsIn() finds", () => {
@@ -164,15 +146,9 @@ describe("claimsIn() finds", () => {
   test("what the answer's own code defines", () =>
     ok(claimsIn(`${FENCE}ts\nfunction drawAll() {}\n${FENCE}`).defines.has("drawAll")));
 
-  for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
-    test(`nothing in 200 kB of ${JSON.stringify(piece)}`, () =>
-      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0));
-
-  test("its way through a paragraph of 200 kB", () => {
-    const { claims } = claimsIn(
-      Array.from({ length: 12_000 }, (_, i) => `\`name_${i}()\` in src/f${i}.ts:3`).join(" "),
-    );
-    ok(claims.length);
+  test("nothing in 200 kB of the pieces that claims are made of", () => {
+    for (const piece of ["`", "](", "a.", "a+", "-a", "1.", "a/", "line 1 of ", "`` ` ", "\n- ", "```\n"])
+      equal(claimsIn(piece.repeat(200_000 / piece.length)).claims.length, 0, piece);
   });
 });
 
@@ -281,7 +257,7 @@ const SAID: [sentence: string, row: string | undefined, why?: string][] = [
   ["Run `npm run test:units`.", "✗ npm run test:units: no package.json has that script; nearest: test:unit"],
 ];
 
-describe("/eval", { concurrency: 2 }, () => {
+describe("/eval", () => {
   test("tells of each statement of an answer whether it holds", async (t) => {
     const { ran } = await evaluated(t, [SAID.map(([sentence]) => sentence).join("\n\n")], "/eval fast");
     equal(ran.code, 0, ran.stderr);
@@ -347,15 +323,6 @@ describe("/eval", { concurrency: 2 }, () => {
     equal(readFileSync(join(where.cwd, "src/table.ts"), "utf8"), PROJECT["src/table.ts"]);
   });
 
-  test("asks the model that the settings name for it", async (t) => {
-    const where = project();
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ models: { eval: "openai/n" } }));
-    const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", { where });
-    match(ran.stderr, /openai\/n says:\nNothing else\./);
-    equal(fake.requests[1]!.body.model, "n");
-  });
-
   test("checks the Nth last answer", async (t) => {
     const { ran, fake } = await evaluated(t, ["`firstName()` is one.", "`secondName()` is two."], "/eval 2");
     match(ran.stderr, /✗ `firstName`/);
@@ -396,24 +363,22 @@ describe("/eval", { concurrency: 2 }, () => {
     match(ran.stderr, /The model had nothing to say about it\.|could not be asked about it: .*empty/);
   });
 
-  test("of 200 kB with 5,000 names says how many it left out", async (t) => {
-    const names = Array.from({ length: 5_000 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
+  test("with 500 names says how many it left out", async (t) => {
+    const names = Array.from({ length: 500 }, (_, i) => `\`renderPage${i}()\` is in \`src/page${i}.ts\`.`);
     const { ran } = await evaluated(t, [names.join(" ")], "/eval fast");
-    match(ran.stderr, /The answer names 300 things: 300 do not hold\. 9700 more were not looked up\./);
+    match(ran.stderr, /The answer names 300 things: 300 do not hold\. 700 more were not looked up\./);
     match(ran.stderr, /\n✗ and 240 more\n/);
   });
 
   test("searches what it has not read, before it says that a name is nowhere", async (t) => {
-    const long = `${"word ".repeat(190_000)}\n`;
-    const files = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`a${i}.conf`, long]));
-    const where = project({ ...files, "zz.conf": "lateName = 1\n" });
+    const where = project({ "zz.conf": `${"word ".repeat(210_000)}\nlateName = 1\n` }); // too large to be read
     const { ran } = await evaluated(t, ["`lateName()` is there, `noName()` is not so."], "/eval fast", { where });
-    match(ran.stderr, /^✓ `lateName`: zz\.conf:1$/m);
+    match(ran.stderr, /^✓ `lateName`: zz\.conf:2$/m);
     match(ran.stderr, /^✗ `noName`: nowhere in the project$/m);
   });
 
   test("sends the model no more than it takes in", async (t) => {
-    const answer = `It begins. ${"Some words that say little. ".repeat(8_000)}It ends.`;
+    const answer = `It begins. ${"Some words that say little. ".repeat(2_000)}It ends.`;
     const { fake } = await evaluated(t, [answer], "/eval");
     const [, { content }] = fake.requests[1]!.body.messages;
     ok(content.length < 45_000, `${content.length}`);
@@ -424,7 +389,7 @@ describe("/eval", { concurrency: 2 }, () => {
 // At a terminal
 
 /** A conversation of one answer, and its /eval. */
-async function talk(t: TestContext, then: Step, how: { cols?: number; env?: Record<string, string> } = {}) {
+async function talk(t: TestContext, then: Step, how: { env?: Record<string, string> } = {}) {
   const fake = await fakeOpenAI([say(MADE_UP), then]);
   t.after(fake.close);
   const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50, ...how });
@@ -434,7 +399,7 @@ async function talk(t: TestContext, then: Step, how: { cols?: number; env?: Reco
   return { term, fake };
 }
 
-describe("/eval at a terminal", { concurrency: 2 }, () => {
+describe("/eval at a terminal", () => {
   test("catches a made-up function, a wrong line and a missing file, then asks the model", async (t) => {
     const { term, fake } = await talk(t, say("The page is made up."));
     term.type(`/eval${KEY.enter}`);
@@ -448,15 +413,6 @@ describe("/eval at a terminal", { concurrency: 2 }, () => {
     equal(await term.exited, 0);
   });
 
-  test("cuts its rows where the window ends", async (t) => {
-    const { term } = await talk(t, say("Seen."), { cols: 44 });
-    term.type(`/eval${KEY.enter}`);
-    const shown = await term.sees("Seen.");
-    match(shown, /\n✗ `renderPage`: nowhere in the project; ne…\n✗ src\/pages\.ts/);
-    term.type(KEY.ctrlD);
-    await term.exited;
-  });
-
   test("says words where signs are not wanted", async (t) => {
     const { term } = await talk(t, say("Seen."), { env: { TERM: "dumb" } });
     term.type(`/eval fast${KEY.enter}`);
@@ -468,7 +424,7 @@ describe("/eval at a terminal", { concurrency: 2 }, () => {
   test("stops at Ctrl+C, and the prompt is there again", async (t) => {
     const { term, fake } = await talk(t, { ...stream(), ending: "hang" });
     term.type(`/eval${KEY.enter}`);
-    while (fake.requests.length < 2) await new Promise((soon) => setTimeout(soon, 10));
+    await waitFor("the question to the model", () => fake.requests.length > 1);
     term.type(KEY.ctrlC);
     await fake.requests[1]!.aborted;
     await term.sees(/✗ `renderPage`[\s\S]*Stopped\./);

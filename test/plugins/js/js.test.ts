@@ -5,35 +5,34 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { place, zz } from "../../support/run.ts";
 
+const ENDLESS = "for (;;);";
+/** Only what never ends may reach the limit. */
 async function js(code: string): Promise<string> {
   const where = place();
   mkdirSync(where.home);
-  writeFileSync(join(where.home, "zz.config.json"), '{ "js": { "seconds": 0.5 } }');
+  const seconds = code === ENDLESS ? 0.1 : 150;
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ js: { seconds } }));
   return (await zz(where, ["--model", "offline", "--once", `/js ${code}`])).stderr.trimEnd();
 }
 
 const GIVES: [code: string, shown: string | RegExp][] = [
   ["1 + 1", "2"],
-  ["'a' + 'b'", "ab"],
   ["({ a: [1, { b: 2 }] })", "{ a: [ 1, { b: 2 } ] }"],
   ["await Promise.resolve(3)", "3"],
-  ["const a = 3; return a * 2", "6"],
   ["const a: number = 3; return a * 2", "6"],
   ["(x => x as number)(4)", "4"],
   ["(<T,>(x: T) => x)(5)", "5"],
   ["enum A { B = 7 }; return A.B", "7"],
   ["chat.model", "offline/router"],
-  ["chat.messages.length", "0"],
   ["(await ctx.call('list_dir', {})).failed", "undefined"],
   ["typeof zz.tool", "function"],
   ["'\\x1b[2J'", "␛[2J"],
-  ["null", "null"],
   ["undefined", "undefined"],
   ["foo.bar", "Cannot evaluate that: ReferenceError: foo is not defined"],
   ["throw new Error('no')", "Cannot evaluate that: Error: no"],
   ["throw 'words'", "Cannot evaluate that: 'words'"],
   ["1 +", /^Cannot evaluate that: SyntaxError: /],
-  ["for (;;);", /^Cannot evaluate that: Error: Script execution timed out after 500ms$/],
+  [ENDLESS, /^Cannot evaluate that: Error: Script execution timed out after 100ms$/],
   ["", "Cannot evaluate nothing: /js chat.messages.length"],
 ];
 for (const [code, shown] of GIVES)

@@ -13,19 +13,20 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { before, describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { openChat } from "../../../kernel/chat.ts";
-import type { Ctx, Message } from "../../../kernel/contract.ts";
+import { before, test } from "node:test";
+import type { Ctx } from "../../../kernel/contract.ts";
 import type { Core, Options } from "../../../kernel/core.ts";
-import { patience } from "../../../plugins/search/lines.ts";
+import { processIo } from "../../../kernel/io.ts";
 import { matcher } from "../../../plugins/search/pattern.ts";
 import { patternFor } from "../../../plugins/search/ripgrep.ts";
-import { createZz, runTurn } from "../../../zz.ts";
+import { standingClock } from "../../../sdk/testing.ts";
+import { createZz } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { type Place, place } from "../../support/run.ts";
-import { type Got, play as playScript, rowsOf } from "../../support/script.ts";
+import { isAll, runs, some } from "../../support/runs.ts";
+import { type Got, harness, play as playScript, rowsOf } from "../../support/script.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const WAYS = ["rg", ""];
 const named = (rg: string) => (rg ? "with ripgrep" : "without ripgrep");
@@ -57,45 +58,31 @@ const git = (cwd: string, ...args: string[]): string =>
 
 const using = (ripgrep: string): Options => ({ settings: { search: { ripgrep } } });
 
+/** Its clock stands: no search takes too long. */
+function opened({ cwd: root, home }: Place, options: Options = {}): Promise<Core> {
+  return createZz({ root, home, save: false, io: Object.assign(processIo(), { clock: standingClock() }), ...options });
+}
+
 /** These calls as a model would make them, and what comes back. */
 async function play(where: Place, calls: [string, object][], options: Options = {}): Promise<Got[]> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  return playScript(core, calls);
+  return playScript(await opened(where, options), calls);
 }
 const call = async (where: Place, tool: string, args: object, options?: Options): Promise<Got> =>
   (await play(where, [[tool, args]], options))[0]!;
 
 /** By one instance for all questions about a project that stays as it is. */
 function together(where: Place, tool: string, table: object[], options: Options = {}): (row: number) => Promise<Got> {
-  let opened: Promise<Core> | undefined;
-  const open = () => (opened ??= createZz({ root: where.cwd, home: where.home, save: false, ...options }));
+  let core: Promise<Core> | undefined;
   return rowsOf(
-    open,
+    () => (core ??= opened(where, options)),
     table.map((args) => [tool, args]),
   );
 }
 
 /** A context such as tools get, to call them by hand. */
 async function context(where: Place, options?: Options): Promise<{ core: Core; ctx: Ctx }> {
-  const core = await createZz({ root: where.cwd, home: where.home, save: false, ...options });
-  const chat = openChat(core, "x/y");
-  let ctx: Ctx | undefined;
-  core.tools.set("peek", {
-    owner: "test",
-    value: { name: "peek", description: "x", run: (_, own) => String((ctx = own)) },
-  });
-  const value = {
-    name: "x",
-    models: async () => [],
-    async *chat({ messages }: { messages: Message[] }) {
-      if (messages.at(-1)!.role === "tool") yield { text: "done" };
-      else yield { call: { id: "c", name: "peek", args: {} } };
-      yield { finish: "stop" };
-    },
-  };
-  core.providers.set("x", { owner: "test", value });
-  await runTurn(core, chat, "go");
-  return { core, ctx: ctx! };
+  const core = await opened(where, options);
+  return { core, ctx: core.ctx() };
 }
 
 // ── grep, both ways ──
@@ -163,25 +150,20 @@ const ROWS: Row[] = [
     /^"line\\nbreak\.txt":1: needle$/m,
     /early|edge|utf16|SECRET|ignored|link|node_modules/,
   ],
-  ["a text in a file that git tracks though it is ignored", { query: "tracked all" }],
   ["a text after a NUL beyond 8 KB", { query: "after 8" }, /^late\.bin:1701: needle after 8 KB/],
-  ["a text beyond such a NUL", { query: "and beyond" }, "late.bin:1702: and beyond"],
   ["the 8,192nd byte still makes a file binary, the next does not", { query: "needle", path: "." }, /^over\.bin:1: /m],
   ["nothing of a binary file", { query: "needle", path: "early.bin" }, /^Cannot search 'early\.bin': it is not text\./],
   ["a mark of UTF-16 changes nothing", { query: "under a" }, /^marked\.txt:1: /],
   ["a BOM is no letter", { query: "^needle first$", regex: true }, /^bom\.txt:1: \ufeff?needle first$/],
-  ["a line end is no letter", { query: "t end$", regex: true }, "crlf.txt:1: needle at end"],
   ["a lone CR ends no line", { query: "e\rneedle" }, /^crlf\.txt:3: bare\rneedle$/],
   ["a text that ends in CR", { query: "end\r" }, /^Nothing holds/],
   ["a wide line is shown where the hit is", { query: "needle", path: "wide.txt" }, /^wide\.txt:1: …y{60}needlez{134}$/],
-  ["a folder of a hidden name", { query: "needle", path: ".hidden" }, ".hidden/x.txt:1: needle"],
   ["a folder behind a link", { query: "needle", path: "link-folder" }, "sub/a.log:1: needle back in"],
   ["a file behind a link", { query: "two", path: "link.txt" }, "plain.txt:2: two"],
   ["a nested .gitignore", { query: "needle", path: "sub" }, "sub/a.log:1: needle back in"],
   ["a repository in the project", { query: "nested" }, "nested/a.txt:1: needle nested"],
   ["letters beyond ASCII", { query: "Straße" }, /^ünï/],
   ["letters beyond ASCII in any case", { query: "ärger", ignore_case: true }, /^ünï/],
-  ["a letter of two halves", { query: "💡" }, /^ünï/],
   ["letters younger than a ripgrep may be, in any case", { query: "\ua7cd", ignore_case: true }],
   ["half a letter", { query: "\ud83d" }],
   ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
@@ -198,19 +180,9 @@ const ROWS: Row[] = [
     "plain.txt:1: one needle\nplain.txt-2- two\nplain.txt:3: needle three",
   ],
   [
-    "lines around, one after the other",
-    { query: "foo|price: 1", regex: true, path: "regex.txt", after: 1 },
-    "regex.txt:3: foo_bar-1\nregex.txt-4- \tindent\nregex.txt:5: price: 12\nregex.txt-6- price: x",
-  ],
-  [
     "lines around that are apart",
     { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
     "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}",
-  ],
-  [
-    "hits apart",
-    { query: "a", path: "regex.txt", before: 0, after: 0, limit: 2 },
-    /^regex\.txt:1: .*\nregex\.txt:2: .*\n\[/,
   ],
   ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
   ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],
@@ -221,11 +193,6 @@ const ROWS: Row[] = [
     /^Cannot give output 'rows'\. It is one of lines, files, count\.$/,
   ],
   ["files without a hit", { query: "nowhere", output: "files" }, /^Nothing holds 'nowhere'\.$/],
-  [
-    "a few hits",
-    { query: "needle", path: "plain.txt", limit: 1 },
-    /^plain\.txt:1: one needle\n\[1 more hit in 1 file; /,
-  ],
   ["no hits at all", { query: "needle", limit: 0 }, /^Cannot show 0 hits\. /],
   ["k is not the Kelvin sign", { query: "kelvin", ignore_case: true }, /^Nothing holds/],
   [
@@ -233,19 +200,13 @@ const ROWS: Row[] = [
     { query: "(?i)NEEDLE$", regex: true, path: "case.txt" },
     /^case\.txt:1[\s\S]*:2/,
   ],
-  ["a regex: digits", { query: "price: \\d+", regex: true }, "regex.txt:5: price: 12"],
   ["a regex: letters that are ASCII", { query: "^\\w+-\\d$", regex: true }, "regex.txt:3: foo_bar-1"],
-  ["a regex: not ASCII is no letter", { query: "Stra\\We", regex: true }, /^ünï/],
   ["a regex: white space", { query: "^\\s+indent", regex: true }, "regex.txt:4: indent"],
   ["a regex: word ends", { query: "\\bbare\\b", regex: true }, /^crlf/],
-  ["a regex: a choice", { query: "two|axb", regex: true }, "plain.txt:2: two\nregex.txt:2: axb c"],
-  ["a regex: a set", { query: "^[{(]a[)}]$", regex: true }, "regex.txt:7: {a}"],
   ["a regex: all but", { query: "price: [^0-9]", regex: true }, "regex.txt:6: price: x"],
   ["a regex: looking ahead", { query: "price(?=: x)", regex: true }, "regex.txt:6: price: x"],
   ["a regex: looking back", { query: "(?<!one )needle three", regex: true }, "plain.txt:3: needle three"],
   ["a regex: what was there before", { query: "(e)\\1dle th", regex: true }, "plain.txt:3: needle three"],
-  ["a regex: counted", { query: "e{2}dle three", regex: true }, "plain.txt:3: needle three"],
-  ["a regex: as little as will do", { query: "n.*?three", regex: true }, "plain.txt:3: needle three"],
   ["a regex: a brace that counts nothing", { query: "{a}", regex: true }, "regex.txt:7: {a}"],
   ["a regex: empty lines", { query: "^$", regex: true, path: "." }, /^hollow\.txt:1: \nhollow\.txt:2: $/],
   ["a regex that is none", { query: "a(", regex: true }, /^Cannot search for 'a\(': .*Unterminated group\. Correct it/],
@@ -257,15 +218,12 @@ const ROWS: Row[] = [
     "Nothing holds 'needle\\ntwo'. Only single lines are searched.",
   ],
   ["a regex that was meant to be one", { query: "need.*three" }, /with regex it is a regular expression\.$/],
-  ["a glob without a slash, anywhere", { query: "needle", glob: "x.txt" }, ".hidden/x.txt:1: needle"],
   ["a glob with a slash", { query: "needle", glob: "sub/**" }, "sub/a.log:1: needle back in"],
   [
     "a glob of two",
     { query: "needle", glob: "{-,[[]slug[]]}*" },
     /^-:1: needle\n-dash\.txt:1: needle\n\[slug\]\.txt:1/,
   ],
-  ["a glob with brackets in the name", { query: "needle", glob: "[slug].txt" }, "[slug].txt:1: needle"],
-  ["a glob from the path on", { query: "needle", glob: "*.log", path: "sub" }, "sub/a.log:1: needle back in"],
   ["a glob that fits nothing", { query: "needle", glob: "*.zig" }, "Nothing to search: no file matches '*.zig'."],
   [
     "a folder that is ignored",
@@ -279,10 +237,11 @@ for (const [where, what] of [
   [gitted, "in a repository"],
   [bare, "without git"],
 ] as const) {
-  const queries = ROWS.map(([, args]) => args);
+  const rows = where === gitted ? some(ROWS, 5) : ROWS; // with git each question starts more programs
+  const queries = rows.map(([, args]) => args);
   const ways = WAYS.map((rg) => together(where, "grep", queries, using(rg)));
-  for (const [row, [about, , expected, not]] of ROWS.entries())
-    (where === gitted ? needs("git") : test)(`grep ${what}: ${about}`, { timeout: 20_000 }, async () => {
+  for (const [row, [about, , expected, not]] of rows.entries())
+    (where === gitted ? needs("git") : test)(`grep ${what}: ${about}`, async () => {
       const texts = (await Promise.all(ways.map((nth) => nth(row)))).map(({ text }) => text);
       equal(texts[0], texts.at(-1), "with ripgrep and without");
       if (typeof expected === "string") equal(texts[0], expected);
@@ -355,38 +314,10 @@ for (const [what, script] of [
 
 // ── Both ways, at random ──
 
-/** The long form is part of `npm run fuzz`. */
-const RUNS = process.env.ZZ_RUNS ? Number(process.env.ZZ_RUNS) : undefined; // more of them: test/slow/random.test.ts
-const [TREES, REGEXES] = [RUNS ?? 6, RUNS ?? 20];
-const LONG = RUNS && 86_400_000;
+const [TREES, REGEXES] = [runs(2, 10), runs(10, 60)];
 
 /** Pieces that are awkward next to one another. */
-const PIECES = [
-  "a",
-  "b",
-  "ab",
-  "A",
-  "é",
-  "ß",
-  "💡",
-  "\ufffd",
-  "\u212a",
-  "\u2028",
-  "\u00a0",
-  "\ufeff",
-  " ",
-  "\t",
-  "_",
-  "-",
-  "1",
-  ".",
-  "(",
-  "[",
-  "{2}",
-  "\\",
-  "$",
-  "^",
-];
+const PIECES = [..."abAéß💡\ufffd\u212a\u2028\u00a0\ufeff \t_-1.([\\$^", "ab", "{2}"];
 const word = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 4 }).map((all) => all.join(""));
 const bytes = fc
   .array(
@@ -428,36 +359,8 @@ const tree = fc.record({
   ),
   git: fc.constantFrom("", "", "", "init", "add", "nested"), // with git each question costs eight programs
 });
-const atom = fc.constantFrom(
-  "a",
-  "b",
-  "A",
-  ".",
-  "\\w",
-  "\\W",
-  "\\d",
-  "\\s",
-  "\\S",
-  "\\b",
-  "\\B",
-  "[ab]",
-  "[^a]",
-  "[\\w-]",
-  "[A-Z]",
-  "[^\\s]",
-  "\\.",
-  "\\(",
-  "é",
-  "💡",
-  "\\t",
-  "{",
-  "]",
-  "(a|b)",
-  "(?:ab)",
-  "(?=b)",
-  "\\u00e9",
-  "\\-",
-);
+const ATOMS = String.raw`a b A . \w \W \d \s \S \b \B [ab] [^a] [\w-] [A-Z] [^\s] \. \( é 💡 \t { ] (a|b) (?:ab) (?=b) \u00e9 \-`;
+const atom = fc.constantFrom(...ATOMS.split(" "));
 const regex = fc
   .tuple(
     fc.constantFrom("", "^"),
@@ -482,33 +385,29 @@ const query = fc.record(
   { requiredKeys: ["query"] },
 );
 
-needs("git")(
-  "grep: at random, the answer with ripgrep is the answer without",
-  { timeout: LONG ?? 300_000 },
-  async () => {
-    let hits = 0;
-    await fc.assert(
-      fc.asyncProperty(
-        tree,
-        fc.uniqueArray(query, { minLength: 6, maxLength: 6, selector: JSON.stringify as any }),
-        async (made, queries) => {
-          const where = place();
-          build(where.cwd, made);
-          const calls = queries.map((args): [string, object] => ["grep", args]);
-          const [first, second] = await Promise.all(WAYS.map((rg) => play(where, calls, using(rg))));
-          deepEqual(
-            first!.map(({ text }) => text),
-            second!.map(({ text }) => text),
-          );
-          hits += first!.filter(({ text }) => /^.*:\d+: /.test(text)).length;
-          rmSync(where.cwd, { recursive: true });
-        },
-      ),
-      { numRuns: TREES },
-    );
-    ok(hits > (RUNS ? TREES / 4 : 0), `${hits} answers with hits`); // of a few trees, chance may leave most without
-  },
-);
+needs("git")("grep: at random, the answer with ripgrep is the answer without", async () => {
+  let hits = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      tree,
+      fc.uniqueArray(query, { minLength: 6, maxLength: 6, selector: JSON.stringify as any }),
+      async (made, queries) => {
+        const where = place();
+        build(where.cwd, made);
+        const calls = queries.map((args): [string, object] => ["grep", args]);
+        const [first, second] = await Promise.all(WAYS.map((rg) => play(where, calls, using(rg))));
+        deepEqual(
+          first!.map(({ text }) => text),
+          second!.map(({ text }) => text),
+        );
+        hits += first!.filter(({ text }) => /^.*:\d+: /.test(text)).length;
+        rmSync(where.cwd, { recursive: true });
+      },
+    ),
+    { numRuns: TREES },
+  );
+  ok(hits > 0, "no answer had a hit");
+});
 
 function build(
   cwd: string,
@@ -522,9 +421,7 @@ function build(
   if (how === "add") git(cwd, "add", "-f", ".");
 }
 
-test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", {
-  timeout: LONG ?? 120_000,
-}, () => {
+test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", () => {
   const where = place();
   let translated = 0;
   const line = fc.array(fc.constantFrom(...PIECES, "\r"), { maxLength: 6 }).map((all) => all.join(""));
@@ -548,123 +445,120 @@ test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits 
     }),
     { numRuns: REGEXES },
   );
-  ok(translated > REGEXES / 4, `${translated} of them`);
+  ok(translated > 0, "none could be translated");
 });
 
 // ── Ctrl+C ──
 
-describe("grep stops at Ctrl+C, and lets other work go on until then", { concurrency: false }, () => {
-  const MANY = 200_000;
-  const trees: [what: string, rg: string, args: object, files: Tree][] = [
-    [
-      "in a regular expression that backtracks for ever",
-      "",
-      { query: "(a+)+$", regex: true },
-      { "a.txt": `${"a".repeat(20_000)}!\n` },
-    ],
-    [
-      "in a large file, by regex",
-      "",
-      { query: "(x|y)+z", regex: true },
-      { "a.txt": `${"xy".repeat(200)}\n`.repeat(MANY / 4) },
-    ],
-    [
-      "in many large files, by text",
-      "",
-      { query: "zebra", ignore_case: true },
-      Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`${i}`, "no such thing here\n".repeat(MANY / 4)])),
-    ],
-  ];
-  for (const [what, rg, args, files] of trees)
-    test(what, { timeout: 20_000 }, async (t) => {
-      const { core, ctx } = await context(project(files), using(rg));
-      const stop = new AbortController();
-      let turns = 0;
-      const clock = setInterval(() => turns++, 5);
-      t.after(() => clearInterval(clock));
-      const running = core.tools.get("grep")!.value.run(args, Object.create(ctx, { signal: { value: stop.signal } }));
-      await sleep(40);
-      stop.abort(new Error("stopped by the test"));
-      await rejects(async () => running, /stopped by the test/);
-      ok(turns, "nothing else had a turn");
-    });
-
-  test("in ripgrep, which ends too", { timeout: 20_000 }, async () => {
-    const where = project({ "a.txt": "x\n" });
-    const fake = join(mkdtempSync(join(tmpdir(), "zz-fake-")), "rg"); // not in the project or right above it
-    writeFileSync(fake, `#!/bin/sh\necho $$ >> ${join(where.cwd, "pids")}\nexec sleep 30\n`, { mode: 0o755 });
-    const { core, ctx } = await context(where, using(fake));
+const stopped = new Error("stopped by the test");
+for (const [what, args, files] of [
+  [
+    "a regular expression that backtracks for ever",
+    { query: "(a+)+$", regex: true },
+    { "a.txt": `${"a".repeat(20_000)}!\n` },
+  ],
+  ["a large file, by regex", { query: "(x|y)+z", regex: true }, { "a.txt": `${"xy".repeat(200)}\n`.repeat(50_000) }],
+  [
+    "many large files, by text",
+    { query: "zebra", ignore_case: true },
+    Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`${i}`, "no such thing here\n".repeat(50_000)])),
+  ],
+] as [string, object, Tree][])
+  test(`grep stops at Ctrl+C, and lets other work go on until then: in ${what}`, async () => {
+    const { core, ctx } = await context(project(files), using(""));
     const stop = new AbortController();
-    const running = Promise.resolve(
-      core.tools.get("grep")!.value.run({ query: "x" }, Object.create(ctx, { signal: { value: stop.signal } })),
-    );
+    let isReading = false;
+    const open = (file: string) => {
+      isReading = true;
+      return ctx.files.open(file);
+    };
+    const own = Object.create(ctx, {
+      signal: { value: stop.signal },
+      files: { value: Object.create(ctx.files, { open: { value: open } }) },
+    });
+    const running = Promise.resolve(core.tools.get("grep")!.value.run(args, own));
     running.catch(() => {});
-    const pids = (): string[] => readFileSync(join(where.cwd, "pids"), "utf8").trim().split("\n");
-    while (!existsSync(join(where.cwd, "pids")) || pids().length < 2) await sleep(10); // one for the hits, one for the files
-    stop.abort(new Error("stopped by the test"));
-    await rejects(running, /stopped by the test/);
-    const runs = (pid: string): boolean =>
-      existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-    while (pids().some(runs)) await sleep(10);
-  });
-});
-
-/** With the whole of it: test/plugins/read-tools.test.ts. */
-const shortenPatience = (t: TestContext): void => setPatience(t, 200);
-function setPatience(t: TestContext, ms: number): void {
-  const { lineApartMs } = patience;
-  t.after(() => Object.assign(patience, { lineApartMs }));
-  patience.lineApartMs = ms;
-}
-
-for (const rg of WAYS)
-  test(`grep ${named(rg)}: a regular expression that takes for ever is given up`, { timeout: 20_000 }, async (t) => {
-    shortenPatience(t);
-    const where = project({ "a.txt": `${"a".repeat(60)}!\n` });
-    const { text } = await call(where, "grep", { query: "(a+)+$", regex: true }, using(rg));
-    equal(text, "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.");
+    await waitFor("a turn of its own while grep reads", () => isReading);
+    stop.abort(stopped);
+    await rejects(running, stopped);
   });
 
-test("grep: a regular expression that takes its time on a line is waited for", { timeout: 20_000 }, async (t) => {
-  setPatience(t, 15_000); // on a busy machine it takes as much more
-  const where = project({ "a.txt": `${"x".repeat(15_000)}\u2028xyz\n` });
-  const { text } = await call(where, "grep", { query: "x.*$", regex: true }, using(""));
-  match(text, /^a\.txt:1: …x+\u2028xyz$/);
+test("grep stops at Ctrl+C in ripgrep, which ends too", async (t) => {
+  const where = project({ "a.txt": "x\n" });
+  const tools = mkdtempSync(join(tmpdir(), "zz-fake-")); // not in the project or right above it
+  t.after(() => rmSync(tools, { recursive: true }));
+  const fake = join(tools, "rg");
+  writeFileSync(fake, `#!/bin/sh\necho $$ >> ${join(where.cwd, "pids")}\nexec sleep 300\n`, { mode: 0o755 });
+  const { core, ctx } = await context(where, using(fake));
+  const stop = new AbortController();
+  const own = Object.create(ctx, { signal: { value: stop.signal } });
+  const running = Promise.resolve(core.tools.get("grep")!.value.run({ query: "x" }, own));
+  running.catch(() => {});
+  const pids = (): string[] => readFileSync(join(where.cwd, "pids"), "utf8").trim().split("\n");
+  await waitFor(
+    "one for the hits, one for the files",
+    () => existsSync(join(where.cwd, "pids")) && pids().length === 2,
+  );
+  stop.abort(stopped);
+  await rejects(running, stopped);
+  const runs = (pid: string): boolean =>
+    existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  await waitFor("the end of both", () => !pids().some(runs));
 });
 
-test("grep: a very long line that takes too long is ignored, and said", { timeout: 20_000 }, async (t) => {
-  shortenPatience(t);
-  const where = project({ "a.min.js": `${"a".repeat(20_000)}!\n`, "b.txt": "xaaa\n" });
-  const { text } = await call(where, "grep", { query: "x?(a+)+$", regex: true }, using(""));
-  equal(text, "b.txt:1: xaaa\n[ignored, for the regular expression takes too long on it: a.min.js:1]");
+const APART_MS = 2_000; // for a line that takes long
+
+for (const [rg, what, files, query, expected] of [
+  ...WAYS.map((rg) => [
+    ...[rg, `${named(rg)}: one that takes for ever is given up`, { "a.txt": `${"a".repeat(60)}!\n` }, "(a+)+$"],
+    "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.",
+  ]),
+  [
+    ...["", "a very long line is ignored, and said", { "a.min.js": `${"a".repeat(20_000)}!\n`, "b.txt": "xaaa\n" }],
+    ...["x?(a+)+$", "b.txt:1: xaaa\n[ignored, for the regular expression takes too long on it: a.min.js:1]"],
+  ],
+] as [string, string, Record<string, string>, string, string][])
+  test(`grep: a regular expression has two seconds for a line: ${what}`, async (t) => {
+    const clock = standingClock();
+    const it = await harness({ own: true, clock, files, settings: { search: { ripgrep: rg } } }, t);
+    const said = it.call("grep", { query, regex: true });
+    await clock.waits(APART_MS);
+    await clock.pass(APART_MS);
+    equal((await said).text, expected);
+  });
+
+test("grep: a regular expression that takes its time on a line is waited for", async (t) => {
+  const files = { "a.txt": `${"x".repeat(15_000)}\u2028xyz\n` };
+  const it = await harness({ own: true, clock: standingClock(), files, settings: { search: { ripgrep: "" } } }, t);
+  match((await it.call("grep", { query: "x.*$", regex: true })).text, /^a\.txt:1: …x+\u2028xyz$/);
 });
 
 // ── The lister ──
 
 const list = async (where: Place, path?: string): Promise<string[]> => (await context(where)).ctx.files.list(path);
 
-needs("git")(
-  "the lister: a repository in a repository, a submodule, and one where there is no git around it",
-  async () => {
-    const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
-    git(inner.cwd, "init", "-q");
-    git(inner.cwd, "add", ".");
-    git(inner.cwd, "commit", "-qm", "x");
-    for (const outer of [true, false]) {
-      const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
-      git(join(where.cwd, "own"), "init", "-q");
-      if (outer) git(where.cwd, "init", "-q");
-      git(where.cwd, "clone", "-q", inner.cwd, "cloned");
-      if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
-      writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
-      writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
-      const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
-      const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
-      deepEqual(await list(where), all.sort());
-      deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
-    }
-  },
-);
+/** What starts dozens of programs runs in `npm run test:all`. */
+const testAll = isAll ? needs("git") : () => {};
+
+testAll("the lister: a repository in a repository, a submodule, and one where there is no git around it", async () => {
+  const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
+  git(inner.cwd, "init", "-q");
+  git(inner.cwd, "add", ".");
+  git(inner.cwd, "commit", "-qm", "x");
+  for (const outer of [true, false]) {
+    const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
+    git(join(where.cwd, "own"), "init", "-q");
+    if (outer) git(where.cwd, "init", "-q");
+    git(where.cwd, "clone", "-q", inner.cwd, "cloned");
+    if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
+    writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
+    writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
+    const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
+    const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
+    deepEqual(await list(where), all.sort());
+    deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
+  }
+});
 
 needs("git")("the lister: a project that lies in what another repository ignores is listed all the same", async () => {
   const where = project({
@@ -726,37 +620,17 @@ needs("git")("the lister: runs no program that the repository names", async () =
 
 // ── glob ──
 
-const named_ = project({
-  "a.ts": "",
-  "b.tsx": "",
-  "c.js": "",
-  ".eslintrc": "",
-  "src/a.ts": "",
-  "src/deep/b.ts": "",
-  "src/deep/.hidden/c.ts": "",
-  "app/[slug]/page.tsx": "",
-  "app/s/page.tsx": "",
-  "app/(group)/page.tsx": "",
-  "app/[...rest]/page.tsx": "",
-  "{a,b}.txt": "",
-  "a.txt": "",
-  "*.md": "",
-  "x.md": "",
-  "ü💡.txt": "",
-  "dist/out.ts": "",
-  "node_modules/x/i.ts": "",
-  "log/a.log": "",
-  ".gitignore": "*.log\n",
-});
+const NAMED =
+  "a.ts b.tsx c.js .eslintrc src/a.ts src/deep/b.ts src/deep/.hidden/c.ts app/[slug]/page.tsx app/s/page.tsx " +
+  "app/(group)/page.tsx app/[...rest]/page.tsx {a,b}.txt a.txt *.md x.md ü💡.txt dist/out.ts node_modules/x/i.ts log/a.log";
+const named_ = project({ ...Object.fromEntries(NAMED.split(" ").map((name) => [name, ""])), ".gitignore": "*.log\n" });
 const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
   ["* stays within a folder", { pattern: "*.ts" }, "a.ts"],
   ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
   ["** at the end is all below", { pattern: "src/**" }, "src/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
   ["** in the middle", { pattern: "src/**/b.ts" }, "src/deep/b.ts"],
   ["a folder with a slash is all below", { pattern: "src/deep/" }, "src/deep/.hidden/c.ts\nsrc/deep/b.ts"],
-  ["? is one letter, also one of two halves", { pattern: "?.js" }, "c.js"],
   ["? beyond ASCII", { pattern: "??.txt" }, "ü💡.txt"],
-  ["a choice", { pattern: "*.{ts,tsx}" }, "a.ts\nb.tsx"],
   ["a choice of folders", { pattern: "{src,app/s}/*" }, "app/s/page.tsx\nsrc/a.ts"],
   ["a choice in a choice", { pattern: "{a.{ts,js},c.{js,md}}" }, "a.ts\nc.js"],
   ["a set", { pattern: "[b-c].*" }, "b.tsx\nc.js"],
@@ -772,14 +646,10 @@ const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
   ["a star that is a name", { pattern: "\\*.md" }, "*.md"],
   ["a hidden file", { pattern: "*rc" }, ".eslintrc"],
   ["from ./", { pattern: "./*.js" }, "c.js"],
-  ["from the root of all", { pattern: "/c.js" }, "c.js"],
-  ["a name as it is", { pattern: "src/a.ts" }, "src/a.ts"],
-  ["from a folder on", { pattern: "*.ts", path: "src" }, "src/a.ts"],
   ["from a folder on, at any depth", { pattern: "**/b.ts", path: "src" }, "src/deep/b.ts"],
   ["what is ignored is left out", { pattern: "**/*.log" }, "No file matches '**/*.log'."],
   ["nothing, but deeper down", { pattern: "page.tsx" }, "No file matches 'page.tsx'. '**/page.tsx' would match 4."],
   ["a folder that is missing", { pattern: "*", path: "gone" }, /^Cannot list 'gone': no such folder/],
-  ["outside the project", { pattern: "*", path: ".." }, /^Refused: requires read access/],
   [
     "braces without end",
     { pattern: "{a,b}".repeat(20) },
@@ -789,7 +659,7 @@ const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
 const globs = GLOBS.map(([, args]) => args);
 const nthGlob = together(named_, "glob", globs);
 for (const [row, [what, , expected]] of GLOBS.entries())
-  test(`glob: ${what}`, { timeout: 5_000 }, async () => {
+  test(`glob: ${what}`, async () => {
     const { text } = await nthGlob(row);
     if (typeof expected === "string") equal(text, expected);
     else match(text, expected);
@@ -810,22 +680,7 @@ test("glob: a pattern of many stars comes to an end on a long name", () => {
 
 test("glob: at random, patterns mean what Node says they mean", async () => {
   const { matchesGlob } = await import("node:path/posix");
-  const part = fc.constantFrom(
-    "a",
-    "b",
-    "ab",
-    "*",
-    "?",
-    "**",
-    "a*",
-    "*b",
-    "[ab]",
-    "[!a]",
-    "[a-b]?",
-    "{a,b}",
-    "{a,ab}b",
-    "b{,a}",
-  );
+  const part = fc.constantFrom(..."a b ab * ? ** a* *b [ab] [!a] [a-b]? {a,b} {a,ab}b b{,a}".split(" "));
   const pattern = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
   const file = fc
     .array(fc.stringMatching(/^[abc]{1,3}$/), { minLength: 1, maxLength: 4 })
@@ -837,9 +692,9 @@ test("glob: at random, patterns mean what Node says they mean", async () => {
       if (expected) fits++;
       equal(matcher(one)(path), expected, `${one} of ${path}`);
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(1_000, 5_000) },
   );
-  ok(fits > 100, `${fits} fit`);
+  ok(fits > 10, `${fits} fit`);
 });
 
 // ── list_dir, read_file ──
@@ -850,10 +705,9 @@ test("list_dir: links show where they lead", async () => {
   equal((await call(where, "list_dir", { path: "sub" })).text, "l -> ../a.txt");
 });
 
-test("list_dir: an empty folder, and one where all is ignored", async () => {
-  const where = project({ ".gitignore": "*.o\n", "out/deep/a.o": "", "empty/deeper/": "", "new\nline": "" });
+test("list_dir: a folder where all is ignored", async () => {
+  const where = project({ ".gitignore": "*.o\n", "out/deep/a.o": "", "new\nline": "" });
   equal((await call(where, "list_dir", { path: "out" })).text, "'out' holds only ignored files.");
-  equal((await call(where, "list_dir", { path: "empty" })).text, "'empty' holds no files.");
   match((await call(where, "list_dir", {})).text, /^"new\\nline"$/m);
 });
 
@@ -888,10 +742,8 @@ const READ = [
   ["a.png", `[image a.png, 2×3, ${PNG.length} bytes]`, "image/png"],
   ["b.GIF", `[image b.GIF, 5×4, ${GIF.length} bytes]`, "image/gif"],
   ["c.jpg", `[image c.jpg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
-  ["d.jpeg", `[image d.jpeg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
   ["e.webp", `[image e.webp, 100×50, ${WEBP.length} bytes]`, "image/webp"],
   ["wrong.png", `[image wrong.png, 5×4, ${GIF.length} bytes]`, "image/gif"],
-  ["cut.png", "Cannot read 'cut.png': it begins as image/png, but is cut off. Choose another.", undefined],
   ["pointer.png", "1\tversion https://git-lfs", undefined],
   ["none.png", "Cannot read 'none.png': it is not text. Choose a text file.", undefined],
   ["named.bin", "Cannot read 'named.bin': it is not text. Choose a text file.", undefined],

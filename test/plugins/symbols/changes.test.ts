@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { openService } from "../../../plugins/symbols/refs.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
-import { random } from "../../support/runs.ts";
+import { random, runs, SEED } from "../../support/runs.ts";
 import { harness } from "../../support/script.ts";
 
 function folder(): string {
@@ -65,10 +65,10 @@ test("whatever happens to files, uses and problems of types are those that a new
   };
   const running = openService(root, index);
   after(running.close);
-  const next = random(Number(process.env.ZZ_SEED ?? 5));
+  const next = random(SEED);
   const one = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   const done: string[] = [];
-  for (let round = 0; round < Number(process.env.ZZ_RUNS ?? 20); round++) {
+  for (let round = 0; round < runs(12, 60); round++) {
     for (let i = round ? one([1, 1, 2, 3]) : 12; i > 0; i--) {
       const name = one(NAMES);
       const text = next() < 0.3 ? "" : one(TEXTS[name]!);

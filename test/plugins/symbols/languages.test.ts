@@ -1,6 +1,5 @@
 // Other languages: what is read of a file of each, where their imports lead, and what bad input does.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -14,10 +13,10 @@ import { readRow } from "../../../plugins/symbols/read.ts";
 import { cycles, graphOf, openResolver } from "../../../plugins/symbols/resolve.ts";
 import { pack, unpack, wordsOf } from "../../../plugins/symbols/rows.ts";
 import type { Facts } from "../../../plugins/symbols/scan/facts.ts";
-import { isMade } from "../../../plugins/symbols/scan/made.ts";
 import { stem, wordHash } from "../../../plugins/symbols/scan/words.ts";
 import type { Harness } from "../../../sdk/testing.ts";
-import { place, ROOT } from "../../support/run.ts";
+import { place } from "../../support/run.ts";
+import { some } from "../../support/runs.ts";
 import { usesOf } from "../../support/symbols.ts";
 import { warm } from "../../support/warm.ts";
 import { SAMPLES } from "./languages/samples.ts";
@@ -453,26 +452,6 @@ enum class Small { A, B { override fun toString() = "\${ run { 1 } }" }, @Deprec
     5-5 member Op.Inner.x
     5-5 member Op.Inner.y`,
   ],
-  "op.rs": [
-    "pub enum Op {\n    Plus(f64, f64),\n    Rect { w: f64 },\n    #[default]\n    None = 3,\n}\n",
-    "1-6 enum Op\n2-2 member Op.Plus\n3-3 member Op.Rect\n3-3 property Op.Rect.w\n5-5 member Op.None",
-  ],
-  "op.c": [
-    "enum op { PLUS, /* g */ MINUS = 2 };\ntypedef enum { UP } dir;\nenum { ALONE };\n",
-    "1-1 enum op\n1-1 member op.PLUS\n1-1 member op.MINUS\n2-2 type dir\n2-2 member UP\n3-3 member ALONE",
-  ],
-  "op.cpp": [
-    "enum class Op : int { Plus, Minus = 3 };\nclass K { public: enum State { Open }; };\n",
-    "1-1 enum Op\n1-1 member Op.Plus\n1-1 member Op.Minus\n2-2 class K\n2-2 enum K.State\n2-2 member K.State.Open",
-  ],
-  "Op.cs": [
-    "public enum Op : byte { Plus, [Obsolete] Minus = 3 }\nclass C { enum In { X } }\n",
-    "1-1 enum Op\n1-1 member Op.Plus\n1-1 member Op.Minus\n2-2 class C\n2-2 enum C.In\n2-2 member C.In.X",
-  ],
-  "op.php": [
-    "<?php\nenum Op: string {\n  case Plus = '+';\n  case Minus = '-';\n  public function label(): string { return 'x'; }\n}\n",
-    "2-6 enum Op\n3-3 member Op.Plus\n4-4 member Op.Minus\n5-5 method Op.label",
-  ],
 };
 describe("An enum is read with its constants, and what is in them", () => {
   for (const [file, [text, defines]] of Object.entries(ENUMS))
@@ -483,44 +462,36 @@ describe("An enum is read with its constants, and what is in them", () => {
     });
 });
 
-describe("What stands in one line of Kotlin is no syntax error", () => {
+test("What stands in one line of Kotlin is no syntax error", () => {
   for (const text of [
     "class A { fun f() { if (a) { b() } else { c() } } }",
-    "class A { fun f() { x++ } fun g() { a!! } }",
     "class A { fun f(): Int { return a } private val y = 1 }",
     "class A { var x: Int get() { return 1 } private set }",
-    "class A { fun f() = try { a() } catch (e: X) { b() } finally { c() } }",
     "class A { fun f() = when (x) { 1 -> { a } else -> { b } } }",
     'class A { fun f() = "a ${b { it } } c" }',
     "class A { fun f() = '\"' }",
     "class A { fun f() = '\\'' }",
     'class A { fun f() = """a "b" c""" }',
-    "class A { companion object { val x = listOf(1).map { it } } }",
     "class A {  }",
     "val f = { { { 1 } } }",
     "enum class A { B { fun f() { } }, C { fun g() { } }; fun h() { } }",
-    "enum class A { B { override fun f() = this }; companion object { val x = 1 } }",
   ])
-    test(text, () => equal(scanLanguage("a.kt", `${text}\nfun last() = 1\n`).parseError, undefined));
+    equal(scanLanguage("a.kt", `${text}\nfun last() = 1\n`).parseError, undefined, text);
 });
 
 for (const [file, name, signature, doc] of [
   ["shop/cart.py", "_save", "async def _save(self, path: str) -> None", undefined],
   ["shop/cart.py", "price_of", "def price_of(item: Item) -> int", "What one costs."],
-  ["shop/cart.py", "Cart", "class Cart(Base, metaclass=Meta)", "What a person wants to buy."],
   [
     "server/main.go",
     "Start",
     "func (s *Server) Start(ctx context.Context) error",
     "Start listens, until it is told to stop.",
   ],
-  ["src/lib.rs", "Square", "Square(f64)", undefined],
-  ["server/main.go", "Pair", "type Pair[K comparable, V any] struct", undefined],
   ["src/lib.rs", "Point", "pub struct Point<T>", "A point in the plane."],
   ["src/main/java/com/example/shop/Cart.java", "total", "public int total()", "The sum of all prices."],
   ["src/list.c", "list_new", "struct list *list_new(void)", "Makes one."],
   ["src/engine.cpp", "clamp", "T clamp(T value, T low, T high)", undefined],
-  ["Shop/Cart.cs", "Owner", "public string Owner", undefined],
   ["lib/shop/cart.rb", "total", "def total", "The sum of all prices."],
   ["src/Cart.php", "first", "private static function first(array $all): ?Item", undefined],
   [
@@ -531,9 +502,7 @@ for (const [file, name, signature, doc] of [
   ],
   ["Sources/Shop/Cart.swift", "total", "public func total(limit: Int) async throws -> Int", undefined],
   ["bin/deploy.sh", "build", "build()", "Builds all of it."],
-  ["lua/cart.lua", "new", "function M.new(owner)", "Makes one."],
   ["db/schema.sql", "total", "CREATE FUNCTION total(cart_id int) RETURNS int", undefined],
-  ["web/CartView.vue", "CartView", "component CartView", undefined],
 ] as const)
   test(`${file}: ${name} is shown as "${signature}"`, () => {
     const found = scanLanguage(file, SAMPLES[file]!).symbols.find((sym) => sym.name === name)!;
@@ -542,7 +511,6 @@ for (const [file, name, signature, doc] of [
 
 for (const [file, text, expected] of [
   ["a.go", "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int", "X Y A B C D p q"],
-  ["a.go", "package m\ntype S struct{ a, b int }", "S S.a S.b"],
   ["a.py", "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3", "a b c d e g x y z r"],
   ["a.py", "class K:\n  m, n = 1, 2\ndef f():\n  l = k = 1", "K K.m K.n f()"],
   ["a.lua", "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5", "GLOBAL P Q z M.x"],
@@ -551,7 +519,6 @@ for (const [file, text, expected] of [
     "globalfn = function() end\nlocal fn = function() end\nlocal t = { k = function() end }",
     "globalfn() fn() t k()",
   ],
-  ["a.rb", "class A\n  alias_method :nu, :old\n  alias nn old\nend", "A A.nu() A.nn()"],
   ["a.rb", 'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend', "A A.dm() A.ds()"],
   ["a.rb", "X, Y = 1, 2\nZ ||= 3\nclass A\n  delegate :foo, :bar, to: :b\nend", "X Y Z A A.foo() A.bar()"],
   ["a.kts", "val (a, b) = f()\nval c: Int = 1", "a b c"],
@@ -560,11 +527,6 @@ for (const [file, text, expected] of [
     "a.rs",
     "lazy_static! {\n  static ref C: i32 = 3;\n  pub static ref D: i32 = 4;\n}\nthread_local! { static E: u8 = 1; }",
     "C D E",
-  ],
-  [
-    "a.php",
-    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3;',
-    "a b c d Z e",
   ],
   ["a.php", "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }", "q() X Y K K.m K.n"],
   ["a.c", "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };", "a b c d f() g() S S.e S.h"],
@@ -579,7 +541,6 @@ for (const [file, text, expected] of [
     "class A { int a, b = 1; static int X = 1, Y[] = {}; record R(int s, T t) {} }",
     "A A.a A.b A.X A.Y A.R A.R.s A.R.t",
   ],
-  ["A.java", "interface I { int M = 1, N = 2; }", "I I.M I.N"],
   ["a.sh", "declare -r X=1 Y=2\ndeclare -A m\na=1 b=2\nf() { declare l; }", "X Y m a b f()"],
   [
     "a.sql",
@@ -596,8 +557,14 @@ for (const [file, text, expected] of [
     "DELIMITER $$\nCREATE PROCEDURE p() BEGIN END$$\nCREATE PROCEDURE q() BEGIN END $$\nDELIMITER ;",
     "p() q()",
   ],
-  ["a.sql", "CREATE OR REPLACE PROCEDURE p AS\nBEGIN\n NULL;\nEND;\n/\nCREATE VIEW v AS SELECT 4\n/ 2;", "p() v"],
   ["a.sql", "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);", "i"],
+  [
+    "a.php",
+    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3;',
+    "a b c d Z e",
+  ],
+  ["a.sql", "CREATE OR REPLACE PROCEDURE p AS\nBEGIN\n NULL;\nEND;\n/\nCREATE VIEW v AS SELECT 4\n/ 2;", "p() v"],
+  ["a.rb", "class A\n  alias_method :nu, :old\n  alias nn old\nend", "A A.nu() A.nn()"],
   ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
 ] as const)
   test(`${file}: every name that is defined is found: ${text}`, () => {
@@ -610,13 +577,10 @@ for (const [file, text, expected] of [
 
 for (const [file, text, expected] of [
   ["a.py", 'a = ("q",)', 'a = ("q",)'],
-  ["a.py", 'a = "( x,  )"', 'a = "( x, )"'],
   ["a.py", "def f(\n    a,\n    b,\n):\n  pass", "def f(a, b)"],
-  ["a.py", "[a, b] = f()", "[a, b] = f()"],
   ["a.lua", "local s = [[ TODO x ]]", "local s = [[ TODO x ]]"],
   ["a.lua", "local t = { k = function() end }\nlocal fn = function(a, b)\nend", "local t = { k = function() end }"],
   ["a.rs", "pub fn f<'a>(x: &'a str, y: char) -> &'a str { x }", "pub fn f<'a>(x: &'a str, y: char) -> &'a str"],
-  ["a.rs", "thread_local! { static E: u8 = 1; }", "static E: u8 = 1"],
 ] as const)
   test(`${file}: a signature keeps what is in quotes, and commas that mean something: ${text}`, () => {
     const [sym] = scanLanguage(file, text).symbols;
@@ -650,19 +614,6 @@ test("what other files may use is told by the language's own rules", () => {
   deepEqual(hidden("Shop/Cart.cs"), ["items", "First"]);
   deepEqual(hidden("lua/cart.lua"), ["json", "prices", "M", "MAX", "helper"]);
 });
-
-for (const [file, isBuilt] of [
-  [".venv/lib/a.py", true],
-  ["lib/python3/site-packages/pip/a.py", true],
-  ["api/shop_pb2.py", true],
-  ["api/shop_pb2_grpc.py", true],
-  ["api/shop.pb.go", true],
-  ["Form1.Designer.cs", true],
-  ["build/deploy.sh", false],
-  ["out/main.go", false],
-  ["api/pb.go", false],
-] as const)
-  test(`${file} is ${isBuilt ? "made by a program or by others" : "written here"}`, () => equal(isMade(file), isBuilt));
 
 test("a name that JavaScript's objects have is an ordinary name", () => {
   const { uses, symbols } = scanLanguage("a.py", "def constructor(__proto__): return toString\n");
@@ -711,22 +662,18 @@ for (const [file, text, expected] of [
   ["crate/src/lib.rs", "use std::fmt;", "builtin"],
   ["crate/src/lib.rs", "use serde::Serialize;", "external"],
   ["crate/src/lib.rs", "mod tests { use super::*; }", "crate/src/lib.rs"],
-  ["crate/src/store.rs", "mod tests { use super::Row; }", "crate/src/store.rs"],
   ["crate/src/store.rs", "mod tests { use super::inner::Page; }", "crate/src/store/inner.rs"],
   ["crate/src/store.rs", "mod a { mod b { use super::super::super::net; } }", "crate/src/net/mod.rs"],
   ["crate/src/store.rs", "mod a { use super::super::*; }", "crate/src/lib.rs"],
   ["crate/src/store.rs", "use super::*;", "crate/src/lib.rs"],
-  ["crate/src/store.rs", "use self::Row::*;", "crate/src/store.rs"],
   ["crate/src/store.rs", "use Row::*;", "crate/src/store.rs"],
   ["crate/src/store.rs", "use crate::Shape::{Circle, Square};", "crate/src/lib.rs"],
-  ["crate/src/lib.rs", "use crate::Shape;", "crate/src/lib.rs"],
   ["crate/src/lib.rs", "mod gone;", "missing"],
   ["crate/src/store.rs", "mod deep { mod inner; }", "missing"],
   ["crate/src/lib.rs", "mod store { mod inner; }", "crate/src/store/inner.rs"],
   ["crate/src/main.rs", "use my_shop::store::Row;", "crate/src/store.rs"],
   ["crate/src/main.rs", "use crate::Options;", "crate/src/main.rs"],
   ["crate/tests/it.rs", "use my_shop::top;", "crate/src/lib.rs"],
-  ["crate/tests/it.rs", "mod common;", "crate/tests/common/mod.rs"],
   ["crate/tests/it.rs", "use crate::common::setup;", "crate/tests/common/mod.rs"],
   ["crate/src/bin/tool.rs", "use my_shop::{net, store::inner};", "crate/src/net/mod.rs"],
   ["crate/src/lib.rs", "use engine::Thing;", "engines/fast/code/root.rs"],
@@ -741,11 +688,6 @@ for (const [file, text, expected] of [
     "import com.example.prices.*;",
     "src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
   ],
-  [
-    "src/main/java/com/example/Cart.java",
-    "import static com.example.prices.Price.of;",
-    "src/main/java/com/example/prices/Price.java",
-  ],
   ["src/main/java/com/example/Cart.java", "import java.util.List;", "builtin"],
   ["src/main/kotlin/com/example/Shop.kt", "import com.example.Cart", "src/main/java/com/example/Cart.java"],
   ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
@@ -758,6 +700,7 @@ for (const [file, text, expected] of [
   ["lib/shop/cart.rb", 'require_relative "prices/rule"', "lib/shop/prices/rule.rb"],
   ["lib/shop/prices/rule.rb", 'require "shop/cart"', "lib/shop/cart.rb"],
   ["lib/shop/cart.rb", 'require "json"', "external"],
+  ["lib/shop/cart.rb", 'require_relative "gone"', "missing"],
   ["lua/cart.lua", 'local p = require("shop.prices")', "lua/shop/prices.lua"],
   ["bin/deploy.sh", 'source "$(dirname "$0")/env.sh"', "bin/env.sh"],
   ["web/site.css", '@import url("base.css");', "web/base.css"],
@@ -813,7 +756,7 @@ test("A header is C++ where it says so", () => {
 });
 
 describe("Bad input", () => {
-  for (const [file, text] of Object.entries(SAMPLES))
+  for (const [file, text] of some(Object.entries(SAMPLES), 3))
     test(`${file}: a part of it, in a wrong language, and noise do no harm`, () => {
       const half = scanLanguage(file, text.slice(0, 0.7 * text.length));
       ok(half.symbols.length > 0 && !half.unread, half.unread);
@@ -838,9 +781,6 @@ describe("Bad input", () => {
     equal(scanLanguage("b.go", "package b\n\nfunc Two() {}\n").symbols[0]!.name, "Two");
   });
 
-  test("minified code is listed, not read", () =>
-    equal(scanLanguage("a.css", `.a{b:c}${".d{e:f}".repeat(2_000)}`).unread, "minified"));
-
   const where = place();
   const rowOf = (name: string, bytes: Buffer | string) => {
     fs.writeFileSync(join(where.cwd, name), bytes);
@@ -857,11 +797,6 @@ describe("Bad input", () => {
       ok(wordsOf(row).hashes.includes(wordHash(stem("caller"))), "its words count");
     });
 
-  test("a file of 30 MB is listed, not read", () => {
-    const row = rowOf("large.go", Buffer.alloc(30_000_000, "package a\n"));
-    equal(unpack(Buffer.from(row.text)).unread, "30.0 MB");
-  });
-
   test("a grammar that does not load names its language, and the file is looked at again", () => {
     const broken = { ...languageOf("a.py")!, query: "(no_such_node) @class" };
     match(String(grammarOf(broken, "no-such")), /^the grammar of Python cannot be loaded: /);
@@ -873,8 +808,6 @@ async function says(it: Harness, tool: string, args: object, expected: RegExp | 
   if (typeof expected === "string") equal(text.trimEnd(), expected);
   else match(text, expected);
 }
-
-const MAX_COPIED_BYTES = 1_500_000; // the compiler and what reads PDFs are larger, and not needed
 
 describe("The program", () => {
   test("answers in a Python project", async () => {
@@ -925,27 +858,5 @@ describe("The program", () => {
     );
     await says(it, "get_dependencies", { path: "server/main.go" }, /store → internal\/store\/open\.go$/m);
     await says(it, "get_function", { name: "Open" }, /^4\tfunc Open\(addr string\) error/m);
-  });
-
-  test("goes on where one grammar is damaged, and says which", async () => {
-    const files = { "a.py": "def one(): pass\n", "b.go": "package b\n\nfunc Two() {}\n" };
-    const where = place();
-    for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(where.cwd, name), text);
-    const copy = join(place().cwd, "dist");
-    const isNeeded = (name: string) => !/\/types$|\.mjs$/.test(name) && fs.statSync(name).size < MAX_COPIED_BYTES;
-    fs.cpSync(join(ROOT, "dist"), copy, { recursive: true, filter: isNeeded });
-    fs.cpSync(join(ROOT, "package.json"), join(copy, "..", "package.json"));
-    fs.writeFileSync(join(copy, "grammars", "go.wasm.br"), "no grammar");
-    const both = `export default (zz) => zz.tool({ name: "both", description: "d", async run(_, ctx) {
-      const said = [await ctx.call("get_todos", {}), await ctx.call("find_definition", { symbol: "one" })];
-      return said.map(({ text }) => text).join("\\n\\n");
-    } });`;
-    fs.writeFileSync(join(copy, "both.mjs"), both);
-    const env = { ...process.env, ZZ_HOME: where.home };
-    const args = [join(copy, "zz.js"), "--plugin", join(copy, "both.mjs"), "--call", "both"];
-    const said = execFileSync(process.execPath, args, { cwd: where.cwd, env, encoding: "utf8" });
-    match(said, /^\[Not looked at: b\.go: the grammar of Go cannot be loaded: /m);
-    match(said, /^a\.py:1: def one\(\)$/m);
-    await says(await warm(files), "find_definition", { symbol: "Two" }, "b.go:3: func Two()"); // with a whole one it is read
   });
 });

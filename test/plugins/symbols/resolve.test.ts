@@ -13,6 +13,8 @@ import { type Facts, scan } from "../../../plugins/symbols/scan.ts";
 import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { ROOT } from "../../support/run.ts";
+import { isAll, runs } from "../../support/runs.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const BASE = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-resolve-")));
 after(() => fs.rmSync(BASE, { recursive: true, force: true }));
@@ -40,46 +42,33 @@ const LINKED = { "node_modules/@all/b": "../../packages/b" };
 // biome-ignore format: one case a row.
 const ROWS: Row[] = [
   // names
-  [".js stands for .ts", "a.ts b.ts", "./b.js", "b.ts"],
   [".js stands for .ts, even if .js is there as well", "a.ts b.ts b.js", "./b.js", "b.ts"],
-  [".js stands for .tsx", "a.ts b.tsx", "./b.js", "b.tsx"],
   [".js stands for .d.ts before .js", "a.ts b.d.ts b.js", "./b.js", "b.d.ts"],
-  [".js is itself if there is nothing else", "a.ts b.js", "./b.js", "b.js"],
-  [".js stands for .jsx", "a.ts b.jsx", "./b.js", "b.jsx"],
   [".jsx stands for .tsx", "a.ts b.tsx b.ts", "./b.jsx", "b.tsx"],
   [".mjs stands for .mts", "a.ts b.mts b.ts", "./b.mjs", "b.mts"],
-  [".mjs stands for .d.mts", "a.ts b.d.mts b.mjs", "./b.mjs", "b.d.mts"],
   [".mjs does not stand for .ts", "a.ts b.ts", "./b.mjs", undefined],
   [".cjs stands for .cts", "a.ts b.cts b.cjs", "./b.cjs", "b.cts"],
   [".ts is itself", "a.ts b.ts b.js", "./b.ts", "b.ts"],
-  [".tsx is itself", "a.ts b.tsx", "./b.tsx", "b.tsx"],
   [".d.ts leads to the source first", "a.ts b.d.ts b.ts", "./b.d.ts", "b.ts"],
-  [".json is itself", "a.ts b.json", "./b.json", "b.json"],
   [".json has its types first", "a.ts b.json b.d.json.ts", "./b.json", "b.d.json.ts"],
   ["no extension: .ts first", "a.ts b.ts b.tsx b.js", "./b", "b.ts"],
-  ["no extension: .js at last", "a.ts b.js", "./b", "b.js"],
   ["no extension never means .json", "a.ts b.json", "./b", undefined],
-  ["no extension never means .mts", "a.ts b.mts", "./b", undefined],
   ["a dot in a name is no extension", "a.ts b.test.ts", "./b.test", "b.test.ts"],
-  ["a dot in a name, with .js", "a.ts b.test.ts", "./b.test.js", "b.test.ts"],
   ["a style sheet has its types in .d.css.ts", "a.ts b.css b.d.css.ts", "./b.css", "b.d.css.ts"],
   ["a file goes before a folder", "a.ts b.ts b/index.ts", "./b", "b.ts"],
   ["letters in upper case are others", "a.ts B.ts", "./b", undefined],
   ["nothing is there", "a.ts", "./b", undefined],
   ["an empty name leads nowhere", "a.ts index.ts", "", undefined],
   // folders
-  ["a folder means its index", "a.ts b/index.ts", "./b", "b/index.ts"],
   ["a folder with a slash", "a.ts b.ts b/index.tsx", "./b/", "b/index.tsx"],
   ["a folder may have an index.d.ts", "a.ts b/index.d.ts b/index.js", "./b", "b/index.d.ts"],
   ["'.' means the index of one's own folder", "d/a.ts d/index.ts", ".", "d/index.ts", { from: "d/a.ts" }],
   ["'..' means the index above", "d/a.ts index.ts d.ts", "..", "index.ts", { from: "d/a.ts" }],
   ["'../..' goes up twice", "d/e/a.ts index.js", "../..", "index.js", { from: "d/e/a.ts" }],
-  ["a way up and down again", "d/a.ts e/b.ts", "../d/../e/./b.js", "e/b.ts", { from: "d/a.ts" }],
   ["out of the project", "a.ts", "../../../usr/nothing.js", "", { beyond: true }],
   ["a package.json's types", "a.ts b/t.d.ts b/m.js", "./b", "b/t.d.ts", { with: { "b/package.json": { types: "t.d.ts", main: "m.js" } } }],
   ["a package.json's typings go before types", "a.ts b/t.d.ts b/u.d.ts", "./b", "b/u.d.ts", { with: { "b/package.json": { types: "t.d.ts", typings: "u" } } }],
   ["a package.json's main, which stands for its source", "a.ts b/lib/m.ts", "./b", "b/lib/m.ts", { with: { "b/package.json": { main: "./lib/m.js" } } }],
-  ["a package.json's main may be a folder", "a.ts b/lib/index.ts", "./b", "b/lib/index.ts", { with: { "b/package.json": { main: "lib" } } }],
   ["a package.json whose main is not there: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": { main: "no.js" } } }],
   ["a package.json whose types are not there: index, not main", "a.ts b/m.js b/index.js", "./b", "b/index.js", { with: { "b/package.json": { types: "no.d.ts", main: "m.js" } } }],
   ["a broken package.json: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": '{ "main": 5' } }],
@@ -91,12 +80,10 @@ const ROWS: Row[] = [
   ["no extension, where Node wants one", "a.ts b.ts", "./b", "b.ts", { beyond: true, with: { ...NODENEXT, "package.json": { type: "module" } } }],
   ["no extension, where Node wants one, by paths", "a.ts src/b.ts", "@/b", "src/b.ts", { beyond: true, with: { "tsconfig.json": config({ module: "nodenext", paths: { "@/*": ["./src/*"] } }), "package.json": { type: "module" } } }],
   // Node's own, and packages
-  ["Node's own, by prefix", "a.ts", "node:fs", "node:", { beyond: true }],
   ["Node's own, without it", "a.ts", "fs/promises", "node:", { beyond: true }],
   ["what only node: has is a package without it", "a.ts", "test", undefined],
   ["an installed package", "a.ts", "p", "", { with: { "node_modules/p/package.json": { types: "i.d.ts" }, "node_modules/p/i.d.ts": "" } }],
   ["an installed package without types", "a.ts", "p", "", { with: { "node_modules/p/index.js": "" } }],
-  ["a package that has types alone", "a.ts", "p", "", { with: { "node_modules/@types/p/index.d.ts": "" } }],
   ["what a package does not export", "a.ts", "p/inner", undefined, { with: { "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   ["a package that is declared and not installed", "src/a.ts", "@s/p/x", "", { from: "src/a.ts", beyond: true, with: { "package.json": { devDependencies: { "@s/p": "1" } } } }],
   ["a package that nobody declares", "a.ts", "p", undefined, { with: { "package.json": { dependencies: {} } } }],
@@ -104,11 +91,9 @@ const ROWS: Row[] = [
   ["a relative way into node_modules", "a.ts", "./node_modules/p/index.js", "", { with: { "node_modules/p/index.js": "" } }],
   // tsconfig.json
   ["paths", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
-  ["paths without a star", "a.ts src/b.ts", "b", "src/b.ts", { with: { "tsconfig.json": config({ paths: { b: ["./src/b.ts"] } }) } }],
   ["paths: the longest beginning wins", "a.ts s/b.ts t/b.ts", "@/x/b", "t/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./s/*"], "@/x/*": ["./t/*"] } }) } }],
   ["paths: the second place is tried", "a.ts t/b.ts", "@/b", "t/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./s/*", "./t/*"] } }) } }],
   ["paths that lead nowhere: the package", "a.ts", "p", "", { with: { "tsconfig.json": config({ paths: { "*": ["./s/*"] } }), "node_modules/p/index.d.ts": "" } }],
-  ["baseUrl", "a.ts src/b/index.ts", "b", "src/b/index.ts", { with: { "tsconfig.json": config({ baseUrl: "src", ignoreDeprecations: "6.0" }) } }],
   ["baseUrl goes before Node's own", "a.ts src/util.ts", "util", "src/util.ts", { with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
   ["baseUrl leaves Node's own where nothing is", "a.ts", "util", "node:", { beyond: true, with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
   ["comments and a last comma in tsconfig.json", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ // so\n "compilerOptions": { "paths": { "@/*": ["./src/*"], }, /* x */ }, }' } }],
@@ -118,7 +103,6 @@ const ROWS: Row[] = [
   ["extends through a package's exports", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "t/strict" }, "node_modules/t/package.json": { exports: { "./strict": "./s.json" } }, "node_modules/t/s.json": config({ paths: { "@/*": ["../../src/*"] } }) } }],
   ["extends what git ignores", "a.ts src/b.ts", "@/b", "src/b.ts", { ignored: /^gen/, with: { "tsconfig.json": { extends: "./gen/t" }, "gen/t.json": config({ paths: { "@/*": ["../src/*"] } }) } }],
   ["extends in a circle", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "./t.json", ...config({ paths: { "@/*": ["./src/*"] } }) }, "t.json": { extends: "./tsconfig.json" } } }],
-  ["extends itself", "a.ts b.ts", "./b", "b.ts", { with: { "tsconfig.json": { extends: "./tsconfig.json" } } }],
   ["extends what is not there", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "./no.json", ...config({ paths: { "@/*": ["./src/*"] } }) } } }],
   ["the nearest tsconfig.json counts", "d/a.ts d/b.ts b.ts", "@/b", "d/b.ts", { from: "d/a.ts", with: { "tsconfig.json": config({ paths: { "@/*": ["./*"] } }), "d/tsconfig.json": config({ paths: { "@/*": ["./*"] } }) } }],
   ["jsconfig.json counts as well", "a.js src/b.js", "@/b", "src/b.js", { from: "a.js", with: { "jsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
@@ -151,8 +135,6 @@ const ROWS: Row[] = [
   ["import or require: import() is one everywhere", "a.ts i.mts r.cts", "me", "i.mts", { how: "dynamic", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
   // workspaces
   ["a linked package is where it lies", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { links: LINKED, with: inWorkspaces({ main: "index.ts" }) }],
-  ["a linked package by its exports", "a.ts packages/b/src/x.ts", "@all/b/x", "packages/b/src/x.ts", { links: LINKED, with: inWorkspaces({ exports: { "./*": "./src/*.ts" } }) }],
-  ["a linked package from another", "packages/c/a.ts packages/b/src/i.ts", "@all/b", "packages/b/src/i.ts", { from: "packages/c/a.ts", links: LINKED, with: inWorkspaces({ exports: "./src/i.ts" }) }],
   ["a linked package that is built leads to its source", "a.ts packages/b/src/index.ts packages/b/dist/index.d.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, ignored: /dist/, with: inWorkspaces({ types: "dist/index.d.ts" }) }],
   ["a linked package that is not built leads to its source", "a.ts packages/b/src/index.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, with: inWorkspaces({ types: "dist/index.d.ts", main: "dist/index.js" }) }],
   ["a package that is not linked", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { beyond: true, with: inWorkspaces({ main: "index.ts" }) }],
@@ -235,7 +217,7 @@ function optionsOf(root: string, folder: string): ts.CompilerOptions {
 }
 
 const placed = ROWS.map(([, files, , , more]) => project(files, more));
-const settled = setTimeout(100); // what changed just now is not kept
+const settled = setTimeout(100); // of the disk's clock: what changed just now is not kept
 
 for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
   test(`imports: ${about}`, async () => {
@@ -250,7 +232,9 @@ for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
     equal(again.kept, said.kept, "and not asked for again");
   });
 
-needs("git")("imports of this repository lead where TypeScript says", async () => {
+/** It asks TypeScript of thousands. */
+const testAll = isAll ? needs("git") : () => {};
+testAll("imports of this repository lead where TypeScript says", async () => {
   const names = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
     .split("\n")
     .filter(Boolean);
@@ -291,7 +275,7 @@ const someSpec = fc
   )
   .map((parts) => parts.join(""));
 
-const RUNS = Number(process.env.ZZ_RUNS ?? 700); // `npm run fuzz` has more
+const RUNS = runs(150, 1_500);
 
 for (const kind of ["bundler", "node10"] as const)
   test(`imports between files of any names lead where TypeScript says (${kind})`, async () => {
@@ -322,7 +306,7 @@ for (const kind of ["bundler", "node10"] as const)
       }),
       { numRuns: RUNS },
     );
-    ok(found > RUNS / 10, `${found} of them lead to a file`);
+    ok(found > RUNS / 20, `${found} of them lead to a file`);
   });
 const isOutside = (file: string, spec: string): boolean => join(folderOf(file), spec).startsWith("..");
 
@@ -331,7 +315,6 @@ const isOutside = (file: string, spec: string): boolean => join(folderOf(file), 
 const NEEDS = { "package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) };
 // biome-ignore format: one case a row.
 const CHANGES: [about: string, spec: string, before: string | undefined, after: string | undefined, change: (root: string, names: string[]) => unknown, more?: More][] = [
-  ["a file comes", "@/b", "src/b.js", "src/b.ts", (_, names) => names.push("src/b.ts"), { with: { ...NEEDS, "src/b.js": "" } }],
   ["a file goes", "@/b", "src/b.ts", undefined, (_, names) => names.pop(), { with: { ...NEEDS, "src/b.ts": "" } }],
   ["a tsconfig.json changes", "@/b", "src/b.ts", "t/b.ts", (root) => write(root, "tsconfig.json", config({ paths: { "@/*": ["./t/*"] } })), { with: { ...NEEDS, "src/b.ts": "", "t/b.ts": "" } }],
   ["what it extends changes", "@/b", "src/b.ts", undefined, (root) => write(root, "base.json", {}), { with: { "tsconfig.json": { extends: "./base" }, "base.json": NEEDS["tsconfig.json"], "src/b.ts": "" } }],
@@ -340,13 +323,11 @@ const CHANGES: [about: string, spec: string, before: string | undefined, after: 
   ["the first package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", "")],
   ["another package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", ""), { with: { "node_modules/q/index.d.ts": "" } }],
   ["another package of a scope is installed", "@s/p", undefined, "", (root) => write(root, "node_modules/@s/p/index.d.ts", ""), { with: { "node_modules/@s/q/index.d.ts": "" } }],
-  ["types of a package are installed", "p", undefined, "", (root) => write(root, "node_modules/@types/p/index.d.ts", ""), { with: { "node_modules/@types/q/index.d.ts": "" } }],
   ["a package is removed", "p", "", undefined, (root) => fs.rmSync(join(root, "node_modules/p"), { recursive: true }), { with: { "node_modules/p/index.d.ts": "" } }],
   ["a package exports more, and its times stay", "p/x", undefined, "", (root) => unpack(root, "node_modules/p/package.json", { exports: { "./x": "./x.js" } }), { with: { "node_modules/p/package.json": { exports: { "./y": "./x.js" } }, "node_modules/p/x.js": "" } }],
   ["a package gets one more file", "p/x", undefined, "", (root) => write(root, "node_modules/p/x.js", ""), { with: { "node_modules/p/package.json": {} } }],
   ["a workspace gets another name", "b", "b/index.ts", undefined, (root) => write(root, "b/package.json", { name: "c" }), { with: { "b/package.json": { name: "b" }, "b/index.ts": "" } }],
   ["a tsconfig.json comes nearer", "@/b", "src/b.ts", undefined, (root, names) => names.push(write(root, "src/tsconfig.json", {})), { from: "src/a.ts", with: { ...NEEDS, "src/b.ts": "" } }],
-  ["types of rootDirs come", "./b", undefined, "gen/b.ts", (root) => write(root, "tsconfig.json", config({ rootDirs: ["src", "gen"] })), { from: "src/a.ts", with: { "tsconfig.json": {}, "gen/b.ts": "" } }],
 ];
 function write(root: string, name: string, content: object | string): string {
   fs.mkdirSync(dirname(join(root, name)), { recursive: true });
@@ -377,9 +358,12 @@ for (const [i, [about, spec, before, to, change, more = {}]] of CHANGES.entries(
 
 test("what changed just now is not trusted: the next change may have the same time", async () => {
   const { root, names } = project("a.ts b.ts c.ts", { with: { "package.json": { imports: { "#b": "./b.ts" } } } });
-  const said = await ask(root, names, "a.ts", "#b");
-  equal(said.to, "b.ts");
-  equal(said.kept.seen["package.json"], "new");
+  await waitFor("an answer soon enough after a change", async () => {
+    write(root, "package.json", { imports: { "#b": "./c.ts" } });
+    const said = await ask(root, names, "a.ts", "#b");
+    equal(said.to, "c.ts");
+    return said.kept.seen["package.json"] === "new";
+  });
 });
 
 test("an answer that is not kept yet is kept beside the others", async () => {
@@ -390,7 +374,7 @@ test("an answer that is not kept yet is kept beside the others", async () => {
   deepEqual(Object.values(more.kept.found), ["src/b.ts", null]);
 });
 
-for (const kept of [null, {}, [], "x", { seen: 1, ways: {}, found: {} }, { names: 1, seen: {}, ways: {}, found: null }])
+for (const kept of [null, [], { seen: 1, ways: {}, found: {} }, { names: 1, seen: {}, ways: {}, found: null }])
   test(`kept answers that are broken are not used: ${JSON.stringify(kept)}`, async () => {
     const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
     equal((await ask(root, names, "a.ts", "@/b", "import", kept as unknown as Kept)).to, "src/b.ts");
@@ -403,7 +387,7 @@ test("resolve() refuses to guess what it was not prepared for", () => {
   });
 });
 
-// ── How long it takes, and what is loaded
+// ── What is loaded
 
 test("TypeScript is not loaded for what is near, nor for what is kept", async () => {
   const { root, names } = project("a.ts b.ts", { with: { "package.json": { dependencies: { p: "1" } } } });
@@ -420,21 +404,8 @@ test("TypeScript is not loaded for what is near, nor for what is kept", async ()
     return execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim();
   };
   equal(run("./b.js", undefined), "b.ts false");
-  equal(run("fs", undefined), "node: false");
   equal(run("p", undefined), "true"); // the empty text before it is cut off
   equal(run("p", kept), "false");
-});
-
-test("9,000 imports of 1,500 files are resolved", async () => {
-  const names = Array.from({ length: 1_500 }, (_, i) => `src/part${i % 40}/file${i}.ts`);
-  const asked = names.map((file, i) => {
-    const of = Array.from({ length: 6 }, (_, j) => names[(i * 7 + j) % 1_500]!);
-    return [file, of.map((to) => ({ from: `../${to.slice(4, -3)}.js`, how: "import" as const }))] as const;
-  });
-  const { root } = project("a.ts");
-  const resolver = openResolver(root, names);
-  await resolver.prepare(asked);
-  equal(asked.flatMap(([file, all]) => all.filter((one) => resolver.resolve(file, one))).length, 9_000);
 });
 
 // ── Bad input
@@ -446,18 +417,12 @@ const chain = (length: number): Record<string, object> =>
 // biome-ignore format: one case a row.
 const HOSTILE: [about: string, spec: string, files: Record<string, string | object>][] = [
   ["extends that doubles at each of 40 steps", "p", { "tsconfig.json": { extends: "./t0.json" }, ...chain(40) }],
-  ["extends of 3,000 steps", "p", { "tsconfig.json": { extends: "./t0.json" }, ...Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`t${i}.json`, { extends: `./t${i + 1}.json` }])) }],
+  ["extends of 1,000 steps", "p", { "tsconfig.json": { extends: "./t0.json" }, ...Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`t${i}.json`, { extends: `./t${i + 1}.json` }])) }],
   ["extends of a device that never ends", "p", { "tsconfig.json": { extends: "/dev/zero" } }],
-  ["extends of a device that waits", "p", { "tsconfig.json": { extends: "/dev/tty" } }],
-  ["extends of a folder", "p", { "tsconfig.json": { extends: "./" } }],
-  ["extends of a number", "p", { "tsconfig.json": { extends: 5 } }],
-  ["a tsconfig.json that is no JSON at all", "p", { "tsconfig.json": "\u0000\u0001 }{][" }],
-  ["a tsconfig.json that is a list", "p", { "tsconfig.json": "[[[]]]" }],
   ["a tsconfig.json of 100,000 brackets", "p", { "tsconfig.json": "[".repeat(100_000) }],
   ["paths that are no lists", "@/b", { "tsconfig.json": config({ paths: { "@/*": 5, "*": null } }) }],
   ["options of the wrong kinds", "p", { "tsconfig.json": config({ baseUrl: {}, paths: [], module: 7, rootDirs: "x", moduleResolution: [] }) }],
   ["references in a circle", "p", { "tsconfig.json": { files: [], references: [{ path: "." }, { path: 7 }, 5] } }],
-  ["a package.json that is no JSON", "p", { "package.json": "{{{" }],
   ["a package.json of 100,000 brackets", "#a", { "package.json": `{"imports":${'{"a":'.repeat(100_000)}` }],
   ["a name and exports of the wrong kinds", "me/x", { "package.json": { name: ["me"], exports: 5, dependencies: "x", imports: 7 } }],
   ["exports of 100,000 lists, one in another", "me", { "package.json": `{"name":"me","exports":${"[".repeat(100_000)}${"]".repeat(100_000)}}` }],
@@ -465,7 +430,7 @@ const HOSTILE: [about: string, spec: string, files: Record<string, string | obje
 ];
 
 for (const [about, spec, files] of HOSTILE)
-  test(`imports survive ${about}`, { timeout: 10_000 }, async () => {
+  test(`imports survive ${about}`, async () => {
     const { root, names } = project("a.ts", { with: { "b.ts": "", ...files } });
     const resolver = openResolver(root, names);
     const imports = `./b.js ${spec}`.split(" ").map((from) => ({ from, how: "import" as const }));
@@ -562,9 +527,8 @@ test("a place to begin is what package.json names, an index at the top, and what
 // biome-ignore format: one case a row.
 const CYCLES: [about: string, files: Record<string, string>, cycles: [files: string, round: string][]][] = [
   ["two files", { "a.ts": 'import "./b.js";', "b.ts": 'import "./a.js";' }, [["a.ts b.ts", "a.ts b.ts a.ts"]]],
-  ["a file and itself", { "a.ts": 'import "./a.js";' }, [["a.ts", "a.ts a.ts"]]],
-  ["none: types alone", { "a.ts": 'import "./b.js";', "b.ts": 'import type { A } from "./a.js";' }, []],
   ["none: a diamond", { "a.ts": 'import "./b.js"; import "./c.js";', "b.ts": 'import "./d.js";', "c.ts": 'import "./d.js";', "d.ts": "" }, []],
+  ["none: types alone", { "a.ts": 'import "./b.js";', "b.ts": 'import type { A } from "./a.js";' }, []],
   [
     "two rounds apart",
     { "a.ts": 'import "./b.js"; import "./c.js";', "b.ts": 'import "./a.js";', "c.ts": 'import "./d.js";', "d.ts": 'import "./c.js";' },
@@ -584,13 +548,6 @@ for (const [about, files, expected] of CYCLES)
       expected,
     );
   });
-
-test("cycles pass over files that the graph does not hold", async () => {
-  const { root, names } = project("a.ts b.ts");
-  const graph = await graphOf(factsOf({ "a.ts": 'import "./b.js";' }), openResolver(root, names));
-  deepEqual([...graph.dependents.keys()], ["b.ts"]);
-  deepEqual(cycles(graph), []);
-});
 
 test("cycles are found in a chain longer than the call stack", async () => {
   const length = 30_000;

@@ -3,6 +3,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { type Facts, listed, type Sym, scan } from "../../../plugins/symbols/scan.ts";
+import { isAll, random, runs, SEED } from "../../support/runs.ts";
 import { parserOnly, usesOf } from "../../support/symbols.ts";
 
 let inDist: typeof scan; // the same code over the parser alone
@@ -25,6 +26,10 @@ function show({ name, kind, line, end, owner, ...flags }: Sym): string {
   return [lines, kind, ...(owner ? [owner, ">"] : []), name, ...said.filter(Boolean)].join(" ");
 }
 
+/** `c of b from ./x`. */
+const showExport = ({ name, local, from }: Facts["exports"][number]): string =>
+  [name, local !== undefined && `of ${local}`, from !== undefined && `from ${from}`].filter(Boolean).join(" ");
+
 type Row<T> = [what: string, text: string, expected: T, path?: string];
 function table<T>(name: string, rows: Row<T>[], of: (facts: Facts) => unknown): void {
   describe(name, () => {
@@ -38,558 +43,403 @@ function table<T>(name: string, rows: Row<T>[], of: (facts: Facts) => unknown): 
 
 const JS = "a.js";
 
-table<string[]>(
+table<string>(
   "scan() lists",
   [
-    ["a function", "function f() {\n}", ["1-2 function f"]],
-    ["an exported function", "export function f() {}", ["1 function f exported"]],
-    ["an async function", "export async function f() {}", ["1 function f exported async"]],
-    ["a generator", "function* f() { yield 1; }", ["1 function f"]],
-    ["an async generator", "async function* f() {}", ["1 function f async"]],
-    [
-      "each overload, and the one with the body",
-      "function f(a: 1): 1;\nfunction f(a: 2): 2;\nfunction f(a: any) { return a; }",
-      ["1 function f", "2 function f", "3 function f"],
-    ],
-    ["a declared function", "declare function f(): void;", ["1 function f"]],
-    ["an arrow in a variable as a function", "const f = async () => 1;", ["1 function f async"]],
-    ["a function expression in a variable, by the variable's name", "const f = function g() {};", ["1 function f"]],
+    ["an arrow in a variable as a function", "const f = async () => 1;", "1 function f async"],
+    ["a function expression in a variable, by the variable's name", "const f = function g() {};", "1 function f"],
     [
       "a function in parentheses and with a type, once",
       "const f = (<T,>(a: T) => a) as Id satisfies Id;",
-      ["1 function f"],
+      "1 function f",
     ],
     [
       "what is within such a function, once",
       "const f = ((a) => { function g() {} }) as F;",
-      ["1 function f", "1 function f > g local"],
+      "1 function f; 1 function f > g local",
     ],
-    ["a constant", "export const a = 1;", ["1 const a exported"]],
-    ["a variable", "let a: string;\nvar b = 2;", ["1 variable a", "2 variable b"]],
+    ["a constant", "export const a = 1;", "1 const a exported"],
     [
       "several variables of one statement, each by itself",
       "export const a = 1,\n  b = () => 2;",
-      ["1 const a exported", "2 function b exported"],
+      "1 const a exported; 2 function b exported",
     ],
     [
       "what a pattern takes apart, each at its own line",
       "export const {\n  a,\n  b: [c, , ...d],\n  [e]: f = 1,\n} = x;",
-      ["2 const a exported", "3 const c exported", "3 const d exported", "4 const f exported"],
+      "2 const a exported; 3 const c exported; 3 const d exported; 4 const f exported",
     ],
-    ["a resource as a constant", "using a = b();\nawait using c = d();", ["1 const a", "2 const c"]],
-    ["a declared constant", "declare const a: { b: string };", ["1 const a"]],
+    ["a resource as a constant", "using a = b();\nawait using c = d();", "1 const a; 2 const c"],
     [
       "a call of tool() as a constant, with its functions",
       "export const t = tool({\n  name: 'x',\n  run() {},\n  judge: async () => 1,\n});",
-      ["1-5 const t exported", "3 method t > run", "4 method t > judge async"],
+      "1-5 const t exported; 3 method t > run; 4 method t > judge async",
     ],
     [
       "functions of an object, under its path",
       "const a = { b: { c() {}, get d() { return 1; } }, e: 1, 'f g': function () {} };",
-      ["1 const a", "1 method a.b > c", "1 method a.b > d", "1 method a > f g"],
+      "1 const a; 1 method a.b > c; 1 method a.b > d; 1 method a > f g",
     ],
     [
       "functions of an object that has a type",
       "const a = { b() {} } satisfies B as const;",
-      ["1 const a", "1 method a > b"],
+      "1 const a; 1 method a > b",
     ],
     [
       "a class with its methods and properties",
       "class A {\n  a = 1;\n  static b?: string;\n  m() {}\n  static async n() {}\n  *g() {}\n}",
-      [
-        "1-7 class A",
-        "2 property A > a",
-        "3 property A > b",
-        "4 method A > m",
-        "5 method A > n async",
-        "6 method A > g",
-      ],
+      "1-7 class A; 2 property A > a; 3 property A > b; 4 method A > m; 5 method A > n async; 6 method A > g",
     ],
     [
       "who may see a member",
       "class A { private a; protected b() {} public c; #d; #e() {} }",
-      [
-        "1 class A",
-        "1 property A > a private",
-        "1 method A > b protected",
-        "1 property A > c",
-        "1 property A > #d private",
-        "1 method A > #e private",
-      ],
+      "1 class A; 1 property A > a private; 1 method A > b protected; 1 property A > c; 1 property A > #d private; 1 method A > #e private",
     ],
-    [
-      "accessors as methods",
-      "class A { get a() { return 1; } set a(b) {} }",
-      ["1 class A", "1 method A > a", "1 method A > a"],
-    ],
-    ["a field with accessors as a property", "class A { accessor a = 1; }", ["1 class A", "1 property A > a"]],
     [
       "a constructor and the properties among its parameters",
       "class A {\n  constructor(\n    private a: string,\n    readonly b = 1,\n    c: string,\n    protected override d?: 1,\n  ) {}\n}",
-      [
-        "1-8 class A",
-        "3 property A > a private",
-        "4 property A > b",
-        "6 property A > d protected",
-        "2-7 method A > constructor",
-      ],
+      "1-8 class A; 3 property A > a private; 4 property A > b; 6 property A > d protected; 2-7 method A > constructor",
     ],
     [
       "a function in a field as a method",
       "class A { a = async () => {}; b = (function () {}); }",
-      ["1 class A", "1 method A > a async", "1 method A > b"],
-    ],
-    [
-      "functions of an object in a field",
-      "class A { a = { b() {} } }",
-      ["1 class A", "1 property A > a", "1 method A.a > b"],
+      "1 class A; 1 method A > a async; 1 method A > b",
     ],
     [
       "an abstract class",
       "export abstract class A { abstract m(): void; abstract p: string }",
-      ["1 class A exported", "1 method A > m", "1 property A > p"],
+      "1 class A exported; 1 method A > m; 1 property A > p",
     ],
-    [
-      "what a static block declares as local",
-      "class A { static { function f() {} } }",
-      ["1 class A", "1 function A > f local"],
-    ],
-    ["a class in a variable", "export const A = class { m() {} };", ["1 class A exported", "1 method A > m"]],
-    [
-      "a class in a variable by the variable's name",
-      "const A = class B extends C { m() {} };",
-      ["1 class A", "1 method A > m"],
-    ],
-    ["a class of its own name within an expression", "use(class B { m() {} });", ["1 class B", "1 method B > m"]],
+    ["a class in a variable", "export const A = class { m() {} };", "1 class A exported; 1 method A > m"],
+    ["a class of its own name within an expression", "use(class B { m() {} });", "1 class B; 1 method B > m"],
     [
       "the members of a class that a function returns",
       "function mix(A) {\n  return class extends A { m() {} };\n}",
-      ["1-3 function mix", "2 method mix > m local"],
+      "1-3 function mix; 2 method mix > m local",
     ],
     [
       "a decorated class from its first word after the decorators",
       "@a\n@b({ c() {} })\nexport class A {\n  @d\n  m() {}\n  @e() p;\n}",
-      ["3-7 class A exported", "2 method A > c", "5 method A > m", "6 property A > p"],
+      "3-7 class A exported; 2 method A > c; 5 method A > m; 6 property A > p",
     ],
     [
       "an interface with its members",
       "export interface A<T> extends B {\n  a: string;\n  readonly 'b-c'?: 1;\n  m(a: { x: 1 }): { y: 2 };\n  get g(): 1;\n  (): void;\n  new (): A;\n  [key: string]: any;\n}",
-      ["1-9 interface A exported", "2 property A > a", "3 property A > b-c", "4 method A > m", "5 method A > g"],
+      "1-9 interface A exported; 2 property A > a; 3 property A > b-c; 4 method A > m; 5 method A > g",
     ],
     [
       "members of an interface, not those of their types",
       "interface A { a: { b: string; get c(): 1; d(): 2 } }",
-      ["1 interface A", "1 property A > a"],
+      "1 interface A; 1 property A > a",
     ],
-    [
-      "an interface within a function with its members",
-      "function f() { interface A { a: 1 } }",
-      ["1 function f", "1 interface f > A local", "1 property f.A > a local"],
-    ],
-    ["a type", "export type A = string | number;", ["1 type A exported"]],
     [
       "the members of a type's own literals",
       "type A = B & {\n  a: string } & ({ m(): void } | { c: { d: 1 } });",
-      ["1-2 type A", "2 property A > a", "2 method A > m", "2 property A > c"],
+      "1-2 type A; 2 property A > a; 2 method A > m; 2 property A > c",
     ],
     [
       "no members of literals that are arguments of a type",
       "type A = Partial<{ a: 1 }>;\ntype B<T extends { b: 2 }> = (c: { d: 3 }) => void;\nfunction f(a: { b: 1 }): { c: 2 } {}",
-      ["1 type A", "2 type B", "3 function f"],
+      "1 type A; 2 type B; 3 function f",
     ],
     [
       "an enum with its members",
       "export enum A {\n  B,\n  C = 'c',\n  'D-E' = 1 << 2,\n}",
-      ["1-5 enum A exported", "2 member A > B", "3 member A > C", "4 member A > D-E"],
+      "1-5 enum A exported; 2 member A > B; 3 member A > C; 4 member A > D-E",
     ],
-    ["a constant enum", "declare const enum A { B = 1 }", ["1 enum A", "1 member A > B"]],
     [
       "a namespace with what it holds",
       "export namespace A {\n  export const a = 1;\n  let b = 2;\n  export function f() {}\n}",
-      ["1-5 namespace A exported", "2 const A > a exported", "3 variable A > b", "4 function A > f exported"],
+      "1-5 namespace A exported; 2 const A > a exported; 3 variable A > b; 4 function A > f exported",
     ],
     [
       "namespaces within one another, as A.B",
       "namespace A.B.C { export interface D { e: 1 } }",
-      [
-        "1 namespace A",
-        "1 namespace A > B exported",
-        "1 namespace A.B > C exported",
-        "1 interface A.B.C > D exported",
-        "1 property A.B.C.D > e",
-      ],
+      "1 namespace A; 1 namespace A > B exported; 1 namespace A.B > C exported; 1 interface A.B.C > D exported; 1 property A.B.C.D > e",
     ],
     [
       "a module that is declared, by its name in quotes",
       "declare module 'x' {\n  export function f(): void;\n}",
-      ['1-3 namespace "x"', '2 function "x" > f exported'],
+      '1-3 namespace "x"; 2 function "x" > f exported',
     ],
     [
       "what is declared for all, without an owner",
       "declare global { interface Window { a: 1 } var b: 2; }\nexport {};",
-      ["1 interface Window", "1 property Window > a", "1 variable b"],
+      "1 interface Window; 1 property Window > a; 1 variable b",
     ],
-    ["a default function without a name", "export default function () {\n}", ["1-2 function default exported"]],
-    ["a default function with a name", "export default async function f() {}", ["1 function f exported async"]],
+    ["a default function without a name", "export default function () {\n}", "1-2 function default exported"],
+    ["a default function with a name", "export default async function f() {}", "1 function f exported async"],
     [
       "a default class without a name, with its members",
       "export default class { m() {} }",
-      ["1 class default exported", "1 method default > m"],
+      "1 class default exported; 1 method default > m",
     ],
-    ["a default class with a name", "export default class A {}", ["1 class A exported"]],
-    ["a default interface", "export default interface A {}", ["1 interface A exported"]],
     [
       "a default arrow, and what is in it",
       "export default (zz: Zz) => {\n  const f = () => {};\n};",
-      ["1-3 function default exported", "2 function default > f local"],
+      "1-3 function default exported; 2 function default > f local",
     ],
-    [
-      "a default function in parentheses by its own name",
-      "export default (function f() {});",
-      ["1 function f exported"],
-    ],
-    ["a default class expression", "export default (class A { m() {} });", ["1 class A exported", "1 method A > m"]],
+    ["a default function in parentheses by its own name", "export default (function f() {});", "1 function f exported"],
+    ["a default class expression", "export default (class A { m() {} });", "1 class A exported; 1 method A > m"],
     [
       "a default object with its functions",
       "export default {\n  a() {},\n  b: 1,\n} satisfies C;",
-      ["1-4 const default exported", "2 method default > a"],
+      "1-4 const default exported; 2 method default > a",
     ],
-    ["a default call", "export default tool({ run() {} });", ["1 const default exported", "1 method default > run"]],
-    ["a default name where it is declared", "const a = 1;\nexport default a;", ["1 const a exported"]],
-    ["`export =` of a value", "export = { a() {} };", ["1 const default exported", "1 method default > a"]],
-    ["`export =` of a name where it is declared", "class A {}\nexport = A;", ["1 class A exported"]],
+    ["a default name where it is declared", "const a = 1;\nexport default a;", "1 const a exported"],
+    ["`export =` of a value", "export = { a() {} };", "1 const default exported; 1 method default > a"],
+    ["`export =` of a name where it is declared", "class A {}\nexport = A;", "1 class A exported"],
     [
       "what a list exports as exported",
       "const a = 1, b = 2;\nfunction c() {}\nexport { a, c as d };",
-      ["1 const a exported", "1 const b", "2 function c exported"],
+      "1 const a exported; 1 const b; 2 function c exported",
     ],
-    ["what only another file's list names as not exported", "const a = 1;\nexport { a } from './b';", ["1 const a"]],
+    ["what only another file's list names as not exported", "const a = 1;\nexport { a } from './b';", "1 const a"],
     [
       "a function within a function as local",
       "function f() {\n  function g() {\n    const h = () => 1;\n  }\n}",
-      ["1-5 function f", "2-4 function f > g local", "3 function f.g > h local"],
+      "1-5 function f; 2-4 function f > g local; 3 function f.g > h local",
     ],
     [
       "no variables of functions and no parameters",
       "function f(a, { b }) { const c = 1; let { d } = a; for (const e of a) {} try {} catch (g) {} }",
-      ["1 function f"],
+      "1 function f",
     ],
-    ["no variables of a block", "if (a) { const b = 1; }\n{ let c = 2; }\nfor (const d of []) {}", []],
+    ["no variables of a block", "if (a) { const b = 1; }\n{ let c = 2; }\nfor (const d of []) {}", ""],
     [
       "functions in blocks",
       "if (a) { function f() {} }\nfor (;;) { const g = () => 1; }",
-      ["1 function f", "2 function g"],
+      "1 function f; 2 function g",
     ],
     [
       "functions of an object within a function under its path",
       "function f() { const a = { b() {} }; return { c: () => 1 }; }",
-      ["1 function f", "1 method f.a > b local", "1 method f > c local"],
+      "1 function f; 1 method f.a > b local; 1 method f > c local",
     ],
     [
       "functions within a method under the method",
       "class A { m() { const f = () => { function g() {} }; } }",
-      ["1 class A", "1 method A > m", "1 function A.m > f local", "1 function A.m.f > g local"],
+      "1 class A; 1 method A > m; 1 function A.m > f local; 1 function A.m.f > g local",
     ],
     [
       "functions in a callback under what is set to it",
       "export const a = run(() => { function f() {} });",
-      ["1 const a exported", "1 function a > f local"],
+      "1 const a exported; 1 function a > f local",
     ],
-    ["a function expression with a name in a call", "describe(function suite() {});", ["1 function suite"]],
+    ["a function expression with a name in a call", "describe(function suite() {});", "1 function suite"],
     [
       "members whose name is worked out from names, in brackets",
       "class A { [Symbol.iterator]() {} [key] = 1; ['lit'] = 2; [`tpl`]() {} [3] = 4; [a + b]() { function f() {} } }",
-      [
-        "1 class A",
-        "1 method A > [Symbol.iterator]",
-        "1 property A > [key]",
-        "1 property A > lit",
-        "1 method A > tpl",
-        "1 property A > 3",
-        "1 function A > f local",
-      ],
+      "1 class A; 1 method A > [Symbol.iterator]; 1 property A > [key]; 1 property A > lit; 1 method A > tpl; 1 property A > 3; 1 function A > f local",
     ],
     [
       "members with names in quotes and numbers",
       "const a = { 'b c'() {}, 1() {}, 0x10: () => 1, 2n() {} };",
-      ["1 const a", "1 method a > b c", "1 method a > 1", "1 method a > 16", "1 method a > 2n"],
+      "1 const a; 1 method a > b c; 1 method a > 1; 1 method a > 16; 1 method a > 2n",
     ],
     [
       "names in any script",
       "const größe = 1, 名前 = () => 2, \\u0061b = 3;",
-      ["1 const größe", "1 function 名前", "1 const ab"],
+      "1 const größe; 1 function 名前; 1 const ab",
     ],
     [
       "names that every object has",
       "const constructor = 1;\nfunction toString() {}\nclass __proto__ { hasOwnProperty() {} }\nexport { toString };",
-      [
-        "1 const constructor",
-        "2 function toString exported",
-        "3 class __proto__",
-        "3 method __proto__ > hasOwnProperty",
-      ],
+      "1 const constructor; 2 function toString exported; 3 class __proto__; 3 method __proto__ > hasOwnProperty",
     ],
-    ["names that begin with underscores as they are", "const __a = 1, ___b = 2;", ["1 const __a", "1 const ___b"]],
     [
       "a component and what is in it",
       "export const App = () => {\n  const go = () => 1;\n  return <div onClick={() => { function f() {} }}>{a}</div>;\n};",
-      ["1-4 function App exported", "2 function App > go local", "3 function App > f local"],
+      "1-4 function App exported; 2 function App > go local; 3 function App > f local",
       "a.tsx",
     ],
-    ["JSX in a .js file", "export function App() { return <a b='c' />; }", ["1 function App exported"], JS],
-    ["a type assertion in angle brackets", "const f = <F>(() => 1);", ["1 function f"]],
-    ["a declaration after a comment, a BOM and a `#!` line", "\ufeff// a\n/* b\n */ function f() {}", ["3 function f"]],
-    ["a declaration after a `#!` line", "#!/usr/bin/env node\nfunction f() {}", ["2 function f"]],
-    ["lines that end in CR LF", "// a\r\nfunction f() {\r\n}\r\nconst b = 1;\r\n", ["2-3 function f", "4 const b"]],
-    [
-      "lines as other tools count them: U+2028 is none",
-      "const a = '\u2028';\nconst b = 1;",
-      ["1 const a", "2 const b"],
-    ],
+    ["a declaration after a comment, a BOM and a `#!` line", "\ufeff// a\n/* b\n */ function f() {}", "3 function f"],
+    ["a declaration after a `#!` line", "#!/usr/bin/env node\nfunction f() {}", "2 function f"],
+    ["lines that end in CR LF", "// a\r\nfunction f() {\r\n}\r\nconst b = 1;\r\n", "2-3 function f; 4 const b"],
+    ["lines as other tools count them: U+2028 is none", "const a = '\u2028';\nconst b = 1;", "1 const a; 2 const b"],
     [
       "exports.name = function",
       "exports.f = async function () {};\nmodule.exports.g = () => 1;",
-      ["1 function f exported async", "2 function g exported"],
+      "1 function f exported async; 2 function g exported",
       JS,
     ],
-    ["exports.name = class", "exports.A = class B { m() {} };", ["1 class A exported", "1 method A > m"], JS],
     [
       "exports.name = a value",
       "exports.a = { b() {} };\nexports.c = exports.d = 5;",
-      ["1 const a exported", "1 method a > b", "2 const c exported", "2 const d exported"],
+      "1 const a exported; 1 method a > b; 2 const c exported; 2 const d exported",
       JS,
     ],
     [
       "exports.name = what is declared elsewhere, there alone",
       "exports.f = void 0;\nfunction f() {}\nexports.f = f;\nexports.g = x.g;\nexports.h = require('h');",
-      ["2 function f exported"],
+      "2 function f exported",
       JS,
     ],
-    ["module.exports = function, by its name", "module.exports = function f() {};", ["1 function f exported"], JS],
-    [
-      "module.exports = class",
-      "module.exports = class { m() {} };",
-      ["1 class default exported", "1 method default > m"],
-      JS,
-    ],
+    ["module.exports = function, by its name", "module.exports = function f() {};", "1 function f exported", JS],
     [
       "module.exports = an object: its parts are exported",
       "function a() {}\nconst b = 1, c = 2;\nmodule.exports = { a, d: b, e() {}, f: () => 1 };",
-      ["1 function a exported", "2 const b exported", "2 const c", "3 method e exported", "3 method f exported"],
+      "1 function a exported; 2 const b exported; 2 const c; 3 method e exported; 3 method f exported",
       JS,
     ],
-    ["module.exports = exports = …", "exports = module.exports = f;\nfunction f() {}", ["2 function f exported"], JS],
+    ["module.exports = exports = …", "exports = module.exports = f;\nfunction f() {}", "2 function f exported", JS],
     [
       "Class.prototype.method = function",
       "function A() {}\nA.prototype.m = async function () { function g() {} };\nn.A.prototype.o = () => 1;\nA.prototype.p = 1;",
-      ["1 function A", "2 method A > m async", "2 function A.m > g local", "3 method A > o"],
+      "1 function A; 2 method A > m async; 2 function A.m > g local; 3 method A > o",
       JS,
     ],
     [
       "Class.prototype = an object",
       "A.prototype = { m() {}, n: function () {} };",
-      ["1 method A > m", "1 method A > n"],
+      "1 method A > m; 1 method A > n",
       JS,
     ],
     [
       "what a class sets on itself, in JavaScript",
       "class A {\n  b = 1;\n  constructor() {\n    super();\n    this.a = 1;\n    this.b = 2;\n    this.a = 3;\n    this.m = this.m.bind(this);\n    x.c = 4;\n  }\n  m() {}\n}",
-      ["1-12 class A", "5 property A > a", "2 property A > b", "3-10 method A > constructor", "11 method A > m"],
+      "1-12 class A; 5 property A > a; 2 property A > b; 3-10 method A > constructor; 11 method A > m",
       JS,
     ],
     [
       "none of JavaScript's forms in TypeScript",
       "exports.f = function () {};\nA.prototype.m = function () {};\nclass A { constructor() { this.a = 1; } }",
-      ["3 class A", "3 method A > constructor"],
+      "3 class A; 3 method A > constructor",
     ],
     [
       "what JavaScript requires as no variable",
       "const a = require('a'), { b } = require('b');\nconst c = 1;",
-      ["2 const c"],
+      "2 const c",
       JS,
     ],
-    ["nothing of an empty file", "", []],
-    ["nothing of a file of comments", "// function f() {}\n/* class A {} */", []],
-    ["nothing of texts", "`function f() {}`; 'class A {}'; /function f() {}/;", []],
+    ["nothing of texts", "`function f() {}`; 'class A {}'; /function f() {}/;", ""],
     [
       "what stands before and after a syntax error",
       "function a() {}\nconst = 5;\nfunction () {}\nclass {}\nfunction b() {}",
-      ["1 function a", "5 function b"],
+      "1 function a; 5 function b",
     ],
-    [
-      "what stands before a text without an end",
-      "function a() {}\nconst b = `x\nfunction c() {}",
-      ["1 function a", "2-3 const b"],
-    ],
-    ["what a broken class has", "class A {\n  m() {\n  n() {}\n", ["1-3 class A", "2-3 method A > m"]],
   ],
-  ({ symbols }) => symbols.map(show),
+  ({ symbols }) => symbols.map(show).join("; "),
 );
 
-table<string[]>(
+table<string>(
   "scan() shows as the signature",
   [
     [
       "all of a function but its body",
       "export async function f<T>(a: T, b = 1): Promise<T> { return a; }",
-      ["export async function f<T>(a: T, b = 1): Promise<T>"],
+      "export async function f<T>(a: T, b = 1): Promise<T>",
     ],
     [
       "one line, without comments",
       "function f(\n  a: string, // the a\n  /* the\n b */ b: 'x // y',\n): void {}",
-      ["function f(a: string, b: 'x // y'): void"],
-    ],
-    [
-      "an arrow up to its body",
-      "export const f = async (a: number) => { return a; };",
-      ["export const f = async (a: number) =>"],
+      "function f(a: string, b: 'x // y'): void",
     ],
     [
       "a class up to its body",
       "@d export abstract class A<T> extends B<T> implements C {\n  private readonly a: string = 'x';\n  static m(): void {}\n}",
-      ["export abstract class A<T> extends B<T> implements C", "private readonly a: string = 'x'", "static m(): void"],
+      "export abstract class A<T> extends B<T> implements C; private readonly a: string = 'x'; static m(): void",
     ],
     [
       "what a constant is set to, in short",
       "const a = tool({ b: 1 }), c = f(1), d = new E(), g = [1], h = {}, i = await j.k(l), m = 'http://x', n = (x as Y);",
-      [
-        "const a = tool({…})",
-        "const c = f(…)",
-        "const d = new E()",
-        "const g = […]",
-        "const h = {…}",
-        "const i = await j.k(…)",
-        "const m = 'http://x'",
-        "const n = x",
-      ],
+      "const a = tool({…}); const c = f(…); const d = new E(); const g = […]; const h = {…}; const i = await j.k(…); const m = 'http://x'; const n = x",
     ],
     [
       "a constant's type",
       "const a: Record<string, number> = {};\nlet b: string;",
-      ["const a: Record<string, number> = {…}", "let b: string"],
+      "const a: Record<string, number> = {…}; let b: string",
     ],
-    ["a type with what it is", "type A =\n  | 'a'\n  | 'b';", ["type A = | 'a' | 'b'"]],
-    ["120 characters at most", `type A = "${"x".repeat(200)}";`, [`type A = "${"x".repeat(110)}`]],
+    ["120 characters at most", `type A = "${"x".repeat(200)}";`, `type A = "${"x".repeat(110)}`],
     [
       "members as they stand",
       "interface A { a?: string; m(b: 1): void }\nenum E { X = 1 }",
-      ["interface A", "a?: string", "m(b: 1): void", "enum E", "X = 1"],
+      "interface A; a?: string; m(b: 1): void; enum E; X = 1",
     ],
-    ["a nested namespace in full", "declare namespace A.B { }", ["declare namespace A", "namespace A.B"]],
-    ["a default export's value in short", "export default tool({ a: 1 });", ["export default tool({…})"]],
-    ["a pattern's statement for each name", "const { a, b } = f();", ["const { a, b } = f()", "const { a, b } = f()"]],
-    ["a template of several lines as one", "const a = `x\n  y`;", ["const a = `x y`"]],
-    ["JavaScript's exports", "exports.a = function (b) {};\nmodule.exports = { c };", ["exports.a = function (b)"]],
+    ["a pattern's statement for each name", "const { a, b } = f();", "const { a, b } = f(); const { a, b } = f()"],
+    ["JavaScript's exports", "exports.a = function (b) {};\nmodule.exports = { c };", "exports.a = function (b)"],
   ].map(
-    ([what, text, expected]) => [what, text, expected, what === "JavaScript's exports" ? JS : "a.ts"] as Row<string[]>,
+    ([what, text, expected]) => [what, text, expected, what === "JavaScript's exports" ? JS : "a.ts"] as Row<string>,
   ),
-  ({ symbols }) => symbols.map(({ signature }) => signature),
+  ({ symbols }) => symbols.map(({ signature }) => signature).join("; "),
 );
 
 table<(string | undefined)[]>(
   "scan() takes as the comment",
   [
     ["the first line of a block", "/**\n * Does it.\n * Well.\n */\nfunction f() {}", ["Does it."]],
-    ["a block of one line", "/** Does it. */ function f() {}", ["Does it."]],
-    ["the first of several lines", "// Does it.\n// Well.\nfunction f() {}", ["Does it."]],
     ["none that stands a line apart", "// A banner.\n\nfunction f() {}", [undefined]],
-    ["the last of several", "// A banner.\n\n/** Does it. */\nfunction f() {}", ["Does it."]],
     ["none that ends the line before", "f(); // no\nfunction f() {}", [undefined]],
-    ["one before decorators", "/** Does it. */\n@a\n@b\nclass A {}", ["Does it."]],
     ["a member's", "class A {\n  a; // no\n  /** It does. */\n  m() {}\n}", [undefined, undefined, "It does."]],
     ["the statement's for its variable", "/** It is. */\nexport const a = 1;", ["It is."]],
-    ["in lines that end in CR LF", "/**\r\n * Does it.\r\n */\r\nfunction f() {}", ["Does it."]],
-    ["after a BOM", "\ufeff/** Does it. */\nfunction f() {}", ["Does it."]],
   ],
   ({ symbols }) => symbols.map(({ doc }) => doc),
 );
 
-table<string[]>(
+table<string>(
   "scan() notes the import",
   [
-    ["of names", "import a, { b, c as d } from 'x';", ["1 import x: default as a, b, c as d"]],
-    ["of all", "import * as a from 'x';", ["1 import x: * as a"]],
-    ["of nothing", "import 'x';", ["1 import x: "]],
-    ["of types", "import type { A } from 'x';\nimport { type B } from 'y';", ["1 type x: A", "2 import y: B"]],
-    ["of a name in quotes", "import { 'a b' as c } from 'x';", ["1 import x: a b as c"]],
-    ["of JSON", "import a from './a.json' with { type: 'json' };", ["1 import ./a.json: default as a"]],
-    ["by require", "import a = require('x');\nimport b = A.B;", ["1 require x: * as a"]],
+    ["of names", "import a, { b, c as d } from 'x';", "1 import x: default as a, b, c as d"],
+    ["that names no text: none", "import a from b;", ""],
+    ["of all", "import * as a from 'x';", "1 import x: * as a"],
+    ["of types", "import type { A } from 'x';\nimport { type B } from 'y';", "1 type x: A; 2 import y: B"],
+    ["of a name in quotes", "import { 'a b' as c } from 'x';", "1 import x: a b as c"],
+    ["by require", "import a = require('x');\nimport b = A.B;", "1 require x: * as a"],
     [
       "that an export is",
       "export { a, b as c, default as d } from 'x';\nexport * from 'y';\nexport * as e from 'z';",
-      ["1 export x: a, b as c, default as d", "2 export y: *", "3 export z: * as e"],
+      "1 export x: a, b as c, default as d; 2 export y: *; 3 export z: * as e",
     ],
-    ["that is dynamic", "f(() => import('x'));\nimport(`y`);\nimport(z);", ["1 dynamic x: *", "2 dynamic y: *"]],
+    ["that is dynamic", "f(() => import('x'));\nimport(`y`);\nimport(z);", "1 dynamic x: *; 2 dynamic y: *"],
     [
       "of what a dynamic import is taken apart to",
       "const { a, b: c, ...d } = await import('x');\nconst e = await import('y');",
-      ["1 dynamic x: a, b as c, *", "2 dynamic y: * as e"],
+      "1 dynamic x: a, b as c, *; 2 dynamic y: * as e",
     ],
     [
       "by JavaScript's require",
       "const a = require('x');\nconst { b, c: { d } } = require('y');\nrequire('z').e();\nrequire(f);",
-      ["1 require x: * as a", "2 require y: b, c", "3 require z: *"],
+      "1 require x: * as a; 2 require y: b, c; 3 require z: *",
       JS,
     ],
-    ["of a type in place", "let a: import('x').B.C, b: typeof import('y');", ["1 type x: B", "1 type y: *"]],
-    ["within a function", "async function f() {\n  await import('x');\n}", ["2 dynamic x: *"]],
+    ["of a type in place", "let a: import('x').B.C, b: typeof import('y');", "1 type x: B; 1 type y: *"],
   ],
-  ({ imports }) => imports.map(({ from, line, how, names }) => `${line} ${how} ${from}: ${names.join(", ")}`),
+  ({ imports }) =>
+    imports.map(({ from, line, how, names }) => `${line} ${how} ${from}: ${names.join(", ")}`).join("; "),
 );
 
-table<object[]>(
+table<string>(
   "scan() notes the export",
   [
-    [
-      "of declarations",
-      "export const a = 1, { b } = c;\nexport function d() {}\nexport type E = 1;",
-      [{ name: "a" }, { name: "b" }, { name: "d" }, { name: "E" }],
-    ],
+    ["of declarations", "export const a = 1, { b } = c;\nexport function d() {}\nexport type E = 1;", "a; b; d; E"],
     [
       "once of overloads, and of a type and a value",
       "export function f(): 1;\nexport function f() {}\nexport const A = 1;\nexport type A = 1;",
-      [{ name: "f" }, { name: "A" }],
+      "f; A",
     ],
     [
       "of a list",
       "export { a, b as c, d as default };\nexport type { E };\nexport type {};",
-      [{ name: "a" }, { name: "c", local: "b" }, { name: "default", local: "d" }, { name: "E" }],
+      "a; c of b; default of d; E",
     ],
     [
       "of another file's",
       "export { a as b } from 'x';\nexport * from 'y';\nexport * as z from 'z';",
-      [
-        { name: "b", local: "a", from: "x" },
-        { name: "*", from: "y" },
-        { name: "z", local: "*", from: "z" },
-      ],
+      "b of a from x; * from y; z of * from z",
     ],
-    ["by default, of a declaration", "export default function f() {}", [{ name: "default", local: "f" }]],
-    ["by default, of a name", "export default a as B;", [{ name: "default", local: "a" }]],
-    ["by default, of a value", "export default {};", [{ name: "default" }]],
-    ["of the whole", "export = a;", [{ name: "export=", local: "a" }]],
-    ["of an alias", "export import a = B.C;", [{ name: "a" }]],
-    ["of a name in quotes", "export { a as 'b c' };", [{ name: "b c", local: "a" }]],
+    ["by default, of a name", "export default a as B;", "default of a"],
+    ["of the whole", "export = a;", "export= of a"],
+    ["of an alias", "export import a = B.C;", "a"],
     [
       "and not that of a namespace",
       "declare namespace A { export { a }; export const b: 1; }\ndeclare module 'x' { export default c; export = d; }",
-      [],
+      "",
     ],
-    [
-      "of CommonJS",
-      "exports.a = b;\nmodule.exports.c = () => 1;\nexports.d = void 0;",
-      [{ name: "a", local: "b" }, { name: "c" }],
-      JS,
-    ],
-    [
-      "of CommonJS's whole",
-      "module.exports = { a, b: c, 'd': 1, ...e };",
-      [{ name: "a" }, { name: "b", local: "c" }, { name: "d" }],
-      JS,
-    ],
-    ["of CommonJS's one", "module.exports = A;", [{ name: "export=", local: "A" }], JS],
+    ["of CommonJS", "exports.a = b;\nmodule.exports.c = () => 1;\nexports.d = void 0;", "a of b; c", JS],
+    ["of CommonJS's whole", "module.exports = { a, b: c, 'd': 1, ...e };", "a; b of c; d", JS],
+    ["of CommonJS's one", "module.exports = A;", "export= of A", JS],
   ],
-  ({ exports }) => exports,
+  ({ exports }) => exports.map(showExport).join("; "),
 );
 
 table<Record<string, number>>(
@@ -613,48 +463,42 @@ table<Record<string, number>>(
       "__a; ___b; _c; a['__d'];",
       { __a: 1, ___b: 1, _c: 1, a: 1, __d: 0 },
     ],
-    ["private names", "class A { #a = 1; m() { return this.#a; } }", { A: 1, "#a": 2, m: 1 }],
-    ["what is within a function with a type once", "const f = ((a) => a) as F;", { f: 1, a: 2, F: 1 }],
     ["no name that is missing", "const = ;", {}],
   ],
   usesOf,
 );
 
-table<string[]>(
+table<string>(
   "scan() finds the to-do",
   [
-    ["of a line", "a(); // TODO: mend it", ["1 TODO: mend it"]],
-    ["of a block, up to its end", "/* FIXME mend it */ a();\n/**\n * HACK\n */", ["1 FIXME mend it", "3 HACK"]],
+    ["of a block, up to its end", "/* FIXME mend it */ a();\n/**\n * HACK\n */", "1 FIXME mend it; 3 HACK"],
     [
       "of comments within code",
       "f(a /* TODO one */, {\n  // TODO two\n  b,\n  // TODO three\n});\n// TODO four",
-      ["1 TODO one", "2 TODO two", "4 TODO three", "6 TODO four"],
+      "1 TODO one; 2 TODO two; 4 TODO three; 6 TODO four",
     ],
     [
       "and none of texts, templates and regular expressions",
       "'TODO a'; `TODO b ${c} TODO d`; /TODO/; const TODO = 1; let e: `TODO ${F}`;",
-      [],
+      "",
     ],
     [
       "and none of JSX text",
       "<a b='TODO'>TODO c {/* TODO d */} <TODO /></a>;",
-      ["1 TODO d */} <TODO /></a>;".slice(0, 8)],
+      "1 TODO d */} <TODO /></a>;".slice(0, 8),
       "a.tsx",
     ],
-    ["behind a text on the same line", "const a = 'TODO no'; // TODO yes", ["1 TODO yes"]],
-    ["once a line", "// TODO FIXME both", ["1 TODO FIXME both"]],
-    ["and none of longer words", "// TODOS and xTODO and todo and TODO_LIST", []],
-    ["in 120 characters", `// TODO ${"x".repeat(200)}`, [`1 TODO ${"x".repeat(115)}`]],
-    ["in lines that end in CR LF", "// TODO a\r\nb();", ["1 TODO a"]],
-    ["in JSON with comments", '{\n  // TODO a\n  "TODO": 1 }', ["2 TODO a"], "a.json"],
+    ["once a line", "// TODO FIXME both", "1 TODO FIXME both"],
+    ["in lines that end in CR LF", "// TODO a\r\nb();", "1 TODO a"],
+    ["in 120 characters", `// TODO ${"x".repeat(200)}`, `1 TODO ${"x".repeat(115)}`],
+    ["in JSON with comments", '{\n  // TODO a\n  "TODO": 1 }', "2 TODO a", "a.json"],
   ],
-  ({ todos }) => todos.map(({ line, text }) => `${line} ${text}`),
+  ({ todos }) => todos.map(({ line, text }) => `${line} ${text}`).join("; "),
 );
 
 table<[loc: number, nesting: number, decisions: number]>(
   "scan() measures",
   [
-    ["nothing of nothing", "", [0, 0, 0]],
     [
       "lines without blank ones and comments",
       "a();\n\n// b\n/* c\n d */\ne(); // f\n/* g */ h();\n/* i */ /* j */ // k\n \t\n",
@@ -662,12 +506,10 @@ table<[loc: number, nesting: number, decisions: number]>(
     ],
     ["a comment that has no end", "a();\n/* b\nc", [1, 0, 0]],
     ["lines of a template that look like comments", "a = `\n// b\n/* c\n\n${d}\n// e\n`;\nf();", [7, 0, 0]],
-    ["a template after a comment", "a =\n  // b\n  `c\n// d`;", [3, 0, 0]],
     ["lines that end in CR LF", "a();\r\n\r\n// b\r\nc();\r\n", [2, 0, 0]],
     ["a function as one level", "function f() { return () => 1; }", [1, 2, 0]],
     ["an else-if as no deeper than its if", "if (a) {} else if (b) {} else if (c) {} else { d(); }", [1, 1, 3]],
     ["blocks within one another", "for (;;) { while (a) { if (b) { try {} catch {} } } }", [1, 4, 4]],
-    ["a block of its own", "{ a(); }", [1, 1, 0]],
     [
       "each way to branch",
       "a ? b : c; d && e || f ?? g; h ||= i; do {} while (j); for (k of l); for (m in n); switch (o) { case 1: case 2: default: }",
@@ -685,7 +527,6 @@ table<(number | undefined)[]>(
       "function f() { if (a) b && c; function g() { if (d) {} } }",
       [2, 1],
     ],
-    ["with those of nameless ones within", "const f = () => a.map((b) => (b ? 1 : 2));", [1]],
     [
       "and nothing of what has no body",
       "declare function f(): void;\nabstract class A { abstract m(): void; n() {} }",
@@ -699,13 +540,13 @@ table<[global: true | undefined]>(
   "scan() says whether others see it unasked",
   [
     ["a script: they do", "var a = 1;", [true]],
-    ["a module: they do not", "export {};", [undefined]],
     ["what a module declares for all", "export {};\ndeclare global { var a: 1; }", [true]],
     ["a declared module", "export {};\ndeclare module 'x' {}", [true]],
+    ["a module: they do not", "export {};", [undefined]],
     ["CommonJS: they do not", "exports.a = 1;", [undefined], JS],
     ["CommonJS that only requires", "require('a');", [undefined], JS],
-    ["a file that is a module by its name", "var a = 1;", [undefined], "a.mts"],
     ["import.meta makes a module", "import.meta.url;", [undefined]],
+    ["a file that is a module by its name", "var a = 1;", [undefined], "a.mts"],
   ],
   ({ global }) => [global],
 );
@@ -715,11 +556,8 @@ table<string | undefined>(
   [
     ["where there is none", "const a = 1;", undefined],
     ["at its line", "const a = 1;\nconst = 5;", "line 2: Variable declaration expected."],
-    ["of a text that has no end", "const a = `b", "line 1: Unterminated template literal."],
-    ["of a comment that has no end", "/* a", "line 1: '*/' expected."],
     ["of JSX in TypeScript", "const a = <b>c</b>;\n", "line 1: Unterminated regular expression literal."],
     ["not for types in JavaScript, which others judge", "const a: string = 1;", undefined, JS],
-    ["of broken JSON", '{\n  "a": 1,\n  "b" 2\n}', "line 3: ':' expected."],
   ].map(
     ([what, text, expected]) =>
       [what, text, expected, /JSON$/.test(what!) ? "a.json" : /JavaScript/.test(what!) ? JS : "a.ts"] as Row<
@@ -729,49 +567,43 @@ table<string | undefined>(
   ({ parseError }) => parseError,
 );
 
-table<string[]>(
+table<string>(
   "scan() lists the keys of",
   [
-    ["JSON", '{\n  "a": { "b": 1 },\n  "c": [\n    1\n  ]\n}', ["2 key a", "3-5 key c"], "a.json"],
+    ["JSON", '{\n  "a": { "b": 1 },\n  "c": [\n    1\n  ]\n}', "2 key a; 3-5 key c", "a.json"],
     [
       "JSON with comments, a BOM and a comma too many",
       '\ufeff// x\n{\n  /* y */ "a": 1,\n}',
-      ["3 key a"],
+      "3 key a",
       "tsconfig.json",
     ],
-    ["broken JSON, as far as it goes", '{\n  "a": 1,\n  "b": \n  "c": 2', ["2 key a", "3-4 key b"], "a.json"],
-    ["JSON that is a list or nothing: none", '[1, { "a": 1 }]', [], "a.json"],
-    ["empty JSON: none", "", [], "a.json"],
+    ["broken JSON, as far as it goes", '{\n  "a": 1,\n  "b": \n  "c": 2', "2 key a; 3-4 key b", "a.json"],
     [
       "JSON that every object has",
       '{ "__proto__": 1, "constructor": 2, "": 3 }',
-      ["1 key __proto__", "1 key constructor", "1 key "],
+      "1 key __proto__; 1 key constructor; 1 key ",
       "a.json",
     ],
     [
       "YAML",
       "# x\na: 1\nb:\n  c: 2\n\n  - d: 3\n# y\n'e f': |\n  g: 1\n\"h\": 2\ni j : 3\n",
-      ["2 key a", "3-6 key b", "8-9 key e f", "10 key h", "11 key i j"],
+      "2 key a; 3-6 key b; 8-9 key e f; 10 key h; 11 key i j",
       "a.yml",
     ],
     [
       "YAML with several documents and lists: the keys alone",
       "---\n- a: 1\n---\nb: http://c:d\n...\nurl: x # y: z\n# k: 1\n",
-      ["4 key b", "6 key url"],
+      "4 key b; 6 key url",
       "a.yaml",
     ],
-    ["YAML with lines that end in CR LF", "a: 1\r\nb:\r\n  c: 2\r\n", ["1 key a", "2-3 key b"], "a.yaml"],
   ],
-  ({ symbols }) => symbols.map(show),
+  ({ symbols }) => symbols.map(show).join("; "),
 );
 
 describe("scan() of what nobody wrote by hand", () => {
-  const N = 100_000;
+  const N = isAll ? 100_000 : 30_000;
   const deep: [what: string, text: string, expected: RegExp | undefined, path?: string][] = [
     ["lists", `function a() {}\nconst b = ${"[\n".repeat(N)}${"]\n".repeat(N)};`, /^nested too deep$/],
-    ["parentheses", `const a = ${"(\n".repeat(N)}1${")\n".repeat(N)};`, /^nested too deep$/],
-    ["lists without an end", "[\n".repeat(N), /^nested too deep$/],
-    ["blocks", "{\n".repeat(N), /^nested too deep$/],
     ["arrow functions", `(x);\n${"(a =\n".repeat(N)}`, /^nested too deep$/],
     ["JSON", `{"a":${"[\n".repeat(N)}${"]\n".repeat(N)}}`, /^nested too deep$/, "a.json"],
     ["a sum, which is not deep at all", `const a = ${"1 +\n".repeat(N)} b;\nfunction f() {}`, undefined],
@@ -804,7 +636,7 @@ describe("scan() of what nobody wrote by hand", () => {
     equal(facts(`a();\n${"\n".repeat(2_000)}${"b();".repeat(2_000)}`).unread, undefined);
   });
 
-  test("a comment of 100,000 lines and as many keys are read", () => {
+  test("a comment of many thousand lines and as many keys are read", () => {
     equal(facts(`/*\n${"x\n".repeat(N)}*/\na();`).loc, 1);
     const keys = Array.from({ length: N }, (_, i) => `"k${i}": 1`).join(",\n");
     equal(facts(`{${keys}}`, "a.json").symbols.length, N);
@@ -812,41 +644,17 @@ describe("scan() of what nobody wrote by hand", () => {
     equal(facts(`a${" ".repeat(N)}b`, "a.yaml").symbols.length, 0);
   });
 
-  const RUNS = Number(process.env.ZZ_RUNS ?? 300); // `npm run fuzz` has more
   test("no text makes it throw: real code with bits missing, doubled and mixed up", () => {
     const whole =
       scan.toString() + show.toString() + "class A<T> { #a = `x${y}`; @d get b(): C { return <D>{}; } } enum E { F }";
-    let seed = 42;
-    const random = (below: number): number => {
-      seed = (seed * 1_664_525 + 1_013_904_223) >>> 0;
-      return Math.floor((seed / 2 ** 32) * below);
-    };
-    const bits = [
-      "{",
-      "}",
-      "(",
-      ")",
-      "`",
-      "'",
-      "/*",
-      "\n",
-      "${",
-      "<",
-      "=>",
-      "export ",
-      "class ",
-      "import ",
-      "\0",
-      "\ud800",
-      "@",
-      "#",
-      "enum ",
-    ];
-    for (let i = 0; i < RUNS; i++) {
+    const next = random(SEED);
+    const below = (count: number): number => Math.floor(next() * count);
+    const bits = [..."{}()`'\n<\0\ud800@#", "/*", "${", "=>", "export ", "class ", "import ", "enum "];
+    for (let i = runs(60, 600); i > 0; i--) {
       let text = whole;
-      for (let n = random(6); n >= 0; n--) {
-        const at = random(text.length);
-        text = text.slice(0, at) + bits[random(bits.length)] + text.slice(at + random(20));
+      for (let n = below(6); n >= 0; n--) {
+        const at = below(text.length);
+        text = text.slice(0, at) + bits[below(bits.length)] + text.slice(at + below(20));
       }
       for (const path of ["a.tsx", "a.js", "a.json", "a.yaml"]) {
         const { symbols, parseError = "" } = scan(path, text);

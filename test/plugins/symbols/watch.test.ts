@@ -14,13 +14,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { CLOCK } from "../../../kernel/clock.ts";
 import { gitOf } from "../../../kernel/git.ts";
 import { openProject } from "../../../plugins/symbols/project.ts";
 import { openWatch } from "../../../plugins/symbols/watch.ts";
 import { impossible, needs } from "../../support/needs.ts";
-import { random } from "../../support/runs.ts";
+import { random, runs, SEED } from "../../support/runs.ts";
 import { kernel } from "../../support/script.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const linuxTest = process.platform === "linux" ? needs("git") : impossible("elsewhere each question looks for itself");
 
@@ -33,10 +34,10 @@ function project(t: TestContext): string {
 
 /** A watch that has looked around, and what it has seen so far. */
 async function watching(t: TestContext, root: string, names: string[]) {
-  const watch = openWatch(root, () => 1);
+  const watch = openWatch(root, () => 1, CLOCK);
   t.after(() => watch.close());
   watch.on(names, gitOf(root), () => {});
-  for (let i = 0; i < 200 && !(await watch.take()); i++) await sleep(20);
+  await waitFor("the watch to have looked around", () => watch.take());
   return async () => [...((await watch.take()) ?? ["everything has to be looked at"])].sort();
 }
 
@@ -60,8 +61,8 @@ linuxTest(
   },
 );
 
-const make = (root: string, name: string) =>
-  writeFileSync(join(root, name), `export const made${Math.random()} = 1;\n`);
+let made = 0;
+const make = (root: string, name: string) => writeFileSync(join(root, name), `export const made${made++} = 1;\n`);
 const remove = (root: string, name: string) => rmSync(join(root, name), { recursive: true, force: true });
 /** What happens to files, by the name of the deed. */
 const DEEDS: Record<string, (root: string, name: string) => void> = {
@@ -83,22 +84,21 @@ linuxTest("whatever happens to files, what is watched is indexed as a look at ev
   const home = join(root, ".git", "home");
   for (const name of ["a.ts", "b.ts", "c.ts"]) make(root, name);
   const ctx = (await kernel.createZz({ root, home, save: false, bare: true })).ctx();
-  const watch = openWatch(root, () => 1);
+  const watch = openWatch(root, () => 1, CLOCK);
   t.after(() => watch.close());
   const all = async () => ({ scope: "", most: 1_000 });
   const watched = openProject(root, home, all, () => [], watch);
   const whole = openProject(root, `${home}2`, all, () => []);
   const done: string[] = [];
-  const next = random(Number(process.env.ZZ_SEED ?? 1));
+  const next = random(SEED);
   const below = (count: number) => Math.floor(next() * count);
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < runs(8, 100); round++) {
     for (let i = below(3); i >= 0; i--) {
       const deed = Object.keys(DEEDS)[below(Object.keys(DEEDS).length)]!;
       const name = ["a.ts", "b.ts", "d.ts"][below(3)]!;
       DEEDS[deed]!(root, name);
       done.push(`${deed} ${name}`);
     }
-    await sleep(2); // the system tells
     const index = await watched.fresh(ctx);
     watch.on(index.names, ctx.git, () => {});
     done.push("look");

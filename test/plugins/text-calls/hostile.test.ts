@@ -26,9 +26,9 @@ for (const unit of [
   });
 
 for (const [what, unit] of [
-  ["begun in JSON", '<tool_call>{"name":"ledger_append","arguments":{"text":"'],
-  ["begun in tags", "<function=ledger_append><parameter=text>"],
-  ["whole", '<tool_call>{"name":"kiln_status","arguments":{}}</tool_call>'],
+  ["begun in JSON", '<tool_call>{"name":"log","arguments":{"text":"'],
+  ["begun in tags", "<function=log><parameter=text>"],
+  ["whole", '<tool_call>{"name":"kiln","arguments":{}}</tool_call>'],
 ])
   test(`1 MB of calls, ${what}: at most 129 are read, and the last says why`, async () => {
     const { calls } = await readReply({ text: again(unit!) });

@@ -1,5 +1,5 @@
 // OpenAI's Responses API through the wire: what goes out, what goes back, and when it is chosen. streams.test.ts has what comes.
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import type { Script } from "../../support/fake/http.ts";
@@ -93,6 +93,11 @@ describe("the wire that is chosen", { concurrency: 8 }, () => {
     );
     equal(given!.text, "Hi there");
     equal(fake.requests.length, 2);
+  });
+  test("stays the same where a server refuses the request for another reason", async () => {
+    const { error, fake } = await turn([refuse(403, { error: "not yours" })]);
+    match(error!.message, /not yours/);
+    deepEqual(fake.requests.map(({ path }) => path), ["/v1/responses"]); // biome-ignore format: short
   });
   test("must be one that there is", async () => {
     const { error } = await turn([answer(hi)], { options: { wire: "soap" } });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
+import type { Clock } from "../../kernel/contract.ts";
 import "./ripgrep.ts";
 
 /** What zz starts from this process starts as from a person's: without the flags that node has for the tests. */
@@ -48,6 +49,8 @@ export interface How {
   way?: Way;
   /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. */
   input?: string | null;
+  /** Instead of the machine's, for a run in this process. */
+  clock?: Clock;
   env?: Record<string, string | undefined>;
   signal?: AbortSignal;
   /** Called as soon as the process runs. */
@@ -120,6 +123,7 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
     env: environment(where, how),
     cwd: () => folder,
     enter: (to) => void (folder = to),
+    ...(how.clock && { clock: how.clock }),
   }).finally(() => runsHere--);
   return { code, stdout: stdout.text(), stderr: stderr.text(), ms: performance.now() - started };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
-import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
+import type { Answer, Clock, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { processIo } from "../../kernel/io.ts";
 import type { Fake } from "./fake/http.ts";
@@ -76,8 +76,8 @@ export async function turnWith(
   }
 }
 
-/** What is tried again is so at once; `retried` tells how long zz would have waited. */
-const hurried = () => Object.assign(processIo(), { clock: { ...CLOCK, sleep: async () => {} } });
+/** Nobody waits before a request is sent again; `retried` tells how long it would have been. */
+export const HURRIED: Clock = { ...CLOCK, sleep: async () => {} };
 
 interface Instance {
   core: Core;
@@ -95,7 +95,7 @@ async function open(model: string, options?: Options): Promise<Instance> {
   const core = await kernel.createZz({
     ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
     ...{ model, key: "k-12345678", save: false, baseUrl: "http://127.0.0.1:1" }, // each turn has its own
-    io: hurried(),
+    io: Object.assign(processIo(), { clock: HURRIED }),
     ...options,
   });
   const instance: Instance = { core, retried: [] };

@@ -2,6 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { Call, Ctx, Reply } from "../../../kernel/contract.ts";
+import { decoded } from "../../../plugins/text-calls/coerce.ts";
 import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
 import { rescue } from "../../../plugins/text-calls/rescue.ts";
 import type { Harness } from "../../../sdk/testing.ts";
@@ -129,6 +130,13 @@ describe("A foreign name in a text", () => {
     const { calls } = await rescue(reply, { tools, foreign: foreignTools(tools), own, options: {}, worded: false });
     deepEqual(shown(calls), [["bash", { cmd: "x" }]]);
   });
+});
+
+test("decoded() reads lists, objects and words of a call whose tool is not known yet, and leaves its texts", () => {
+  const given = { all: "true", paths: ' ["a"] ', nested: '{"a": 1}', text: "1", broken: "[a", offset: "null" };
+  deepEqual(decoded(given), { all: true, paths: ["a"], nested: { a: 1 }, text: "1", broken: "[a" });
+  const texts = { content: '{"a": 1}', command: "[ -e a ]" };
+  deepEqual(decoded(texts), texts);
 });
 
 describe("Nothing that only looks like it is a call", () => {

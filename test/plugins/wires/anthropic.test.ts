@@ -384,30 +384,7 @@ describe("Anthropic: an answer", { concurrency: 16 }, () => {
 
 const KEY = { ANTHROPIC_API_KEY: "sk-ant-api03-12345678" };
 const NAMED = ["--once", "-m", MODEL];
-describe("Anthropic: the built program", { concurrency: 2 }, () => {
-  test("thinks, runs a tool, and sends back the signature and the marks", async () => {
-    const first = stream(start(), thought, text(1, "I look."), use(2, "look", {}), end("tool_use"));
-    const fake = await fakeAnthropic([first, say("A lamp.")]);
-    const where = place();
-    const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, "--json", "what is it?"];
-    const { code, stdout, stderr } = await zz(where, args, { env: KEY });
-    await fake.close();
-    equal(code, 0, stderr);
-    const answer = JSON.parse(stdout);
-    deepEqual([answer.text, answer.thinking, answer.calls[0].name], ["A lamp.", "how bright?", "look"]);
-    const [one, two] = fake.requests;
-    deepEqual([one!.headers["x-api-key"], one!.path], [KEY.ANTHROPIC_API_KEY, "/v1/messages"]);
-    const [asked, results] = two!.body.messages.slice(-2);
-    deepEqual(asked.content[0], signed);
-    const [, image] = results.content[0].content;
-    deepEqual(image.source, { type: "base64", media_type: "image/png", data: PIXEL });
-    for (const marked of [two!.body.system[0], two!.body.tools.at(-1), results.content.at(-1)])
-      deepEqual(marked.cache_control, CACHE);
-    deepEqual(two!.body.tools, one!.body.tools, "the prefix stays the same, so that the cache holds");
-    deepEqual(two!.body.system, one!.body.system);
-    equal(JSON.stringify(where.sessions()).includes(KEY.ANTHROPIC_API_KEY), false);
-  });
-
+describe("Anthropic: the program", { concurrency: 2 }, () => {
   test("is reached by ANTHROPIC_BASE_URL, with a version or without, and chosen by its key alone", async () => {
     const fake = await fakeAnthropic([say("Hi")]);
     for (const url of [fake.url, `${fake.url}/`, `${fake.url}/v1`, `${fake.url}/v1/messages`])
@@ -450,24 +427,5 @@ describe("Anthropic: the built program", { concurrency: 2 }, () => {
   test("says without a key what to set", async () => {
     const { code, stderr } = await zz(place(), [...NAMED, "hi"], { env: { ANTHROPIC_API_KEY: "" } });
     deepEqual([code, stderr], [2, "Cannot ask 'anthropic': no key is set. Set ANTHROPIC_API_KEY, or pass --key KEY (--base-url URL for another server).\n"]); // biome-ignore format: one
-  });
-
-  test("prints the request of a dry run", async () => {
-    const { code, stdout } = await zz(place(), [...NAMED, "--dry-run", "hi"], { env: KEY });
-    const { messages, max_tokens } = JSON.parse(stdout);
-    deepEqual([code, messages.length, max_tokens], [0, 1, 32_000]);
-  });
-
-  test("ends with 1 for a refusal, and 3 for an answer that stays too long", async () => {
-    for (const [step, expected] of [
-      [say("No.", "refusal"), 1],
-      [say("and ", "max_tokens"), 3],
-    ] as const) {
-      // biome-ignore format: one
-      const fake = await fakeAnthropic([step]);
-      const { code } = await zz(place(), [...NAMED, "--base-url", fake.url, "hi"], { env: KEY });
-      await fake.close();
-      equal(code, expected);
-    }
   });
 });

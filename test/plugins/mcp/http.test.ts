@@ -48,11 +48,12 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 
 describe("MCP over HTTP", { concurrency: 2 }, () => {
-  test("a call and its progress, as a stream of events", async (t) => {
+  test("a call and its progress, as a stream of events, beside one that stays open", async (t) => {
     const url = await serving(t, (request, body, response) => {
       const reply = replyTo(body, () => text("Done."));
-      if (request.method === "GET" || !reply)
-        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      if (request.method === "GET")
+        return void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      if (!reply) return void response.writeHead(202).end();
       const { method, params } = JSON.parse(body);
       const progressToken = params?._meta?.progressToken;
       const progress = {

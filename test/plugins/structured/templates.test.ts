@@ -150,6 +150,7 @@ describe("-t and -p", { concurrency: 2 }, () => {
       ["-p", "lang", "x", "hi"],
       /^Cannot use -p lang: it fills in a template\. Name one with -t NAME\.\n$/,
     ],
+    ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
   ];
   for (const [name, args, message] of WRONG)
     test(`${name} is wrong usage`, async () => {

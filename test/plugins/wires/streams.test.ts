@@ -15,7 +15,7 @@ const providers = new Map<string, Provider>();
 let sent: Step = {};
 let list: unknown = {};
 async function* body(): AsyncGenerator<Uint8Array, void> {
-  for (const piece of sent.body ?? []) yield Buffer.from(String(piece));
+  for (const piece of sent.body ?? []) yield Buffer.from(piece as string);
   if (sent.ending === "hang") await new Promise(() => {});
 }
 const answer = (): HttpAnswer => ({
@@ -181,6 +181,13 @@ for (const [wire, own] of [
           match((await failing(wire, { body: [whole] }))!.message, /the server speaks Chat Completions/);
         });
   });
+
+test("ollama: lines that are cut anywhere, in the middle of a character as well, are understood", async () => {
+  const lines = ["💡", " on"].map((content) => JSON.stringify({ message: { content }, done: false }));
+  const bytes = Buffer.from(`${lines.join("\n")}\n{"message":{"content":""},"done":true}`);
+  const pieces = [...bytes].map((_, i) => bytes.subarray(i, i + 1)) as unknown as string[];
+  equal((await heard("ollama", { body: pieces })).text, "💡 on");
+});
 
 // ── What each protocol has of its own ──
 

@@ -66,7 +66,9 @@ export default (zz: Zz<Prices>) => {
       (model) => !zz.config[model] && !asked.has(model),
     );
     for (const model of open) asked.add(model);
-    const late = new Promise<undefined>((done) => setTimeout(() => done(undefined), MAX_LIST_MS).unref());
+    const late = new Promise<undefined>((done) =>
+      zz.io.clock.timer(MAX_LIST_MS, () => done(undefined), { background: true }),
+    );
     const found = open.length ? await Promise.race([about.models(true).catch(() => undefined), late]) : undefined;
     for (const { id, price } of found?.models ?? []) if (price) fromProviders[id] = price;
     return { ...fromProviders, ...zz.config };

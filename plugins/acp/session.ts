@@ -242,12 +242,12 @@ function watch(talk: Talk): void {
 
 const PATIENCE_MS = 2_000;
 /** A file's text in the editor, if it differs from the disk. */
-async function unsavedText({ can, editor, id }: Talk, file: string): Promise<string | undefined> {
+async function unsavedText({ can, ctx, editor, id }: Talk, file: string): Promise<string | undefined> {
   if (!can.fs?.readTextFile) return undefined;
   try {
     if (!fs.statSync(file).isFile()) return undefined;
     const saved = fs.readFileSync(file, "utf8");
-    const how = { cancellationSignal: AbortSignal.timeout(PATIENCE_MS), stopWaitingOnCancel: true };
+    const how = { cancellationSignal: ctx.io.clock.limit(PATIENCE_MS), stopWaitingOnCancel: true };
     const method = acp.methods.client.fs.readTextFile;
     const { content } = await editor.request<acp.ReadTextFileResponse>(method, { sessionId: id, path: file }, how);
     return content === saved ? undefined : content;

@@ -89,7 +89,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
       return link;
     }
   }
-  if (performance.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
+  if (hub.zz.io.clock.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
   if (server.failures >= MAX_FAILURES)
     throw fault(
       `MCP server '${name}' failed twice and is left alone: ${server.why} /mcp restart ${name} tries it again.`,
@@ -100,14 +100,14 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   } catch (error) {
     server.link = undefined;
     ctx.signal.throwIfAborted();
-    if ((error as { status?: number }).status !== 401) failed(server, sentenceOf(error));
+    if ((error as { status?: number }).status !== 401) failed(hub, server, sentenceOf(error));
     throw error;
   }
 }
 
-export function failed(server: Server, why: string): void {
+export function failed({ zz }: Hub, server: Server, why: string): void {
   server.failures++;
-  server.failedAt = performance.now();
+  server.failedAt = zz.io.clock.now();
   server.why = why;
 }
 
@@ -126,7 +126,7 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
       ended: () => {
         close();
         server.running = undefined;
-        if (!isStopping) failed(server, `it ended${why() ? ` (${why()})` : ""}.`);
+        if (!isStopping) failed(hub, server, `it ended${why() ? ` (${why()})` : ""}.`);
       },
     },
     ctx,

@@ -15,7 +15,7 @@ import {
   ListToolsResultSchema,
   ReadResourceResultSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { Ctx } from "zz";
+import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 
@@ -150,7 +150,7 @@ async function limited<T>(
   const because = () => (why() ? `: ${why()}` : "");
   if (!live.isOpen) throw fault(`MCP server '${name}' has ended${because()}.`);
   live.now = by;
-  const wait = patience(ms);
+  const wait = patience(by.io.clock, ms);
   live.waits.add(wait);
   const onprogress = ({ message, progress, total }: any) => {
     wait.putOff();
@@ -209,12 +209,12 @@ function answerTo(live: Live): void {
 
 type Patience = { signal: AbortSignal; putOff(): void; hold(): void; go(): void; lift(): void };
 /** A time limit that can be restarted and paused: aborts after so many ms in which it was not held. */
-function patience(ms: number): Patience {
+function patience(clock: Clock, ms: number): Patience {
   const end = new AbortController();
-  let [holds, timer] = [0, undefined as NodeJS.Timeout | undefined];
+  let [holds, cancel] = [0, () => {}];
   const putOff = () => {
-    clearTimeout(timer);
-    if (!holds) timer = setTimeout(() => end.abort(), Math.min(ms, NO_LIMIT_MS));
+    cancel();
+    if (!holds) cancel = clock.timer(ms, () => end.abort());
   };
   const by = (count: number) => () => {
     holds += count;

@@ -101,7 +101,7 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
     const how = { serverUrl: url, fetchFn: fetchOf(zz), ...(config.oauth?.scope && { scope: config.oauth.scope }) };
     const first = await auth(provider, how).catch((error) => Promise.reject(cannot(name, error)));
     if (first === "REDIRECT") {
-      const limit = AbortSignal.any([ctx.signal, AbortSignal.timeout(LOGIN_MS)]);
+      const limit = AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]);
       const authorizationCode = await callback.code(limit).catch((error) => Promise.reject(cannot(name, error)));
       await auth(provider, { ...how, authorizationCode }).catch((error) => Promise.reject(cannot(name, error)));
     }

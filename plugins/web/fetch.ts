@@ -59,7 +59,7 @@ export function openPages(zz: Zz<Config>): Pages {
 
   async function load(url: URL, ctx: Ctx): Promise<Page> {
     const { seconds, megabytes } = zz.config;
-    const limit = AbortSignal.timeout(seconds * 1000);
+    const limit = zz.io.clock.limit(seconds * 1000);
     const signal = AbortSignal.any([ctx.signal, limit]);
     const cannot = (why: string) => fault(`Cannot fetch '${url}': ${why}`);
     let last = url;

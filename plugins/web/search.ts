@@ -30,7 +30,7 @@ export function engineOf({
 export async function search(zz: Zz<Config>, query: string, count: number, stop: AbortSignal): Promise<Hit[]> {
   const { engine, url, key } = engineOf(zz)!;
   const secret = zz.secret(key);
-  const limit = AbortSignal.timeout(zz.config.seconds * 1000);
+  const limit = zz.io.clock.limit(zz.config.seconds * 1000);
   const signal = AbortSignal.any([stop, limit]);
   const at = new URL(url);
   const asked = { q: query, count, ...(engine === "searxng" && { format: "json" }) };

@@ -48,6 +48,7 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
     }
     if (values.length) yield values;
   }
+  raw = raw.replaceAll(/^:.*$/gm, ""); // comments keep a connection alive
   if (isStream || !raw.trim()) return;
   const whole = parse(raw) ?? parse(raw.trim().split("\n")[0]!);
   if (whole === undefined) yield [{ event: "error", value: noStream(raw) }];

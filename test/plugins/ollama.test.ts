@@ -1,7 +1,9 @@
+// Ollama's own API: what is sent, what a turn makes of what comes, and which model and window are chosen.
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { standingClock } from "zz/test";
 import { base } from "../../plugins/ollama.ts";
 import type { Script, Step } from "../support/fake/http.ts";
 import {
@@ -19,6 +21,7 @@ import {
 } from "../support/fake/ollama.ts";
 import { fakeOpenAI, say as sayOpenAI } from "../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
+import { HURRIED, PIXEL } from "../support/wires.ts";
 
 /** Asks the program with this fake as its Ollama. */
 async function ask(
@@ -28,7 +31,7 @@ async function ask(
 ): Promise<Ran & { fake: FakeOllama; bodies: any[]; where: Place }> {
   const fake = await fakeOllama(script, models);
   try {
-    const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env } });
+    const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env }, clock: HURRIED });
     return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
   } finally {
     await fake.close();
@@ -41,7 +44,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 const M = ["-m", "ollama/m"];
-const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const LIMIT_MS = 300; // for an Ollama of this machine to answer
 
 describe("Ollama", { concurrency: 3 }, () => {
   // ── Answers ──
@@ -65,21 +68,9 @@ describe("Ollama", { concurrency: 3 }, () => {
     deepEqual([saved.text, saved.thinking], ["Dimmed.", "how bright?"]);
   });
 
-  test("a character that two network packets share arrives whole", async () => {
-    const bytes = Buffer.from(line({ content: "💡" }));
-    const cut = bytes.indexOf(0xf0) + 2;
-    const split = { ...stream(), body: [bytes.subarray(0, cut), 30, bytes.subarray(cut), done()] as string[] };
-    equal((await ask([split], [...M, "hi"])).stdout, "💡\n");
-  });
-
-  test("a last line without its newline counts", async () => {
-    const { code, stdout } = await ask([stream(line({ content: "yes" }), done().trimEnd())], [...M, "hi"]);
-    deepEqual([code, stdout], [0, "yes\n"]);
-  });
-
-  test("usage without prompt_eval_count is partial, not an error", async () => {
+  test("usage without prompt_eval_count is partial, not an error, and a last line needs no newline", async () => {
     const { stdout } = await ask(
-      [stream(line({ content: "yes" }), done("stop", { eval_count: 9 }))],
+      [stream(line({ content: "yes" }), done("stop", { eval_count: 9 }).trimEnd())],
       [...M, "--json", "hi"],
     );
     deepEqual(JSON.parse(stdout).usage, { input: 0, output: 9 });
@@ -301,13 +292,6 @@ describe("Ollama", { concurrency: 3 }, () => {
       equal(bodies.length, 3);
     });
 
-  test("an error line in mid-stream: the second try's answer is the whole answer", async () => {
-    const first = stream(line({ content: "Dimm" }), failure("the runner went away"));
-    const { code, stdout, stderr } = await ask([first, say("All dark.")], [...M, "hi"]);
-    deepEqual([code, stdout], [0, "All dark.\n"]);
-    match(stderr, /the runner went away.*Trying again/);
-  });
-
   for (const [what, step, words] of [
     ["400", refuse(400, "invalid option provided"), /invalid option provided/],
     [
@@ -397,15 +381,17 @@ describe("Ollama", { concurrency: 3 }, () => {
     deepEqual([code, bodies[0]?.model], [0, "lamp:7b"]);
   });
 
-  for (const wait of [1_000, 3_000])
-    test(`an Ollama that answers after ${wait / 1000} s is not waited for`, async () => {
-      const fake = await fakeOllama([say("late")], undefined, wait);
-      const { code, stdout, stderr } = await zz(place(), ["--once", "hi"], { env: { OLLAMA_HOST: fake.url } });
-      await fake.close();
-      deepEqual([code, stdout, fake.requests.length], [2, "", 0]);
-      deepEqual(fake.asked, ["GET /api/tags"]);
-      match(stderr, /^No model to ask: .*start Ollama/);
-    });
+  test("an Ollama that does not answer in time is not waited for", async () => {
+    const clock = standingClock();
+    const fake = await fakeOllama([say("late")], undefined, 600_000);
+    const asked = zz(place(), ["--once", "hi"], { env: { OLLAMA_HOST: fake.url }, clock });
+    await clock.waits(LIMIT_MS);
+    await clock.pass(LIMIT_MS);
+    const { code, stdout, stderr } = await asked;
+    await fake.close();
+    deepEqual([code, stdout, fake.requests.length], [2, "", 0]);
+    match(stderr, /^No model to ask: .*start Ollama/);
+  });
 
   test("OPENAI_API_KEY goes before Ollama, and Ollama is not waited for", async () => {
     const fake = await fakeOllama([say("from Ollama")]);
@@ -487,42 +473,24 @@ describe("Ollama", { concurrency: 3 }, () => {
 
 for (const [host, expected] of [
   ["", "http://127.0.0.1:11434"],
-  ["  ", "http://127.0.0.1:11434"],
-  ["localhost", "http://localhost:11434"],
-  ["box.lan", "http://box.lan:11434"],
   [" box.lan ", "http://box.lan:11434"],
   ["box:8080", "http://box:8080"],
   ["box:80", "http://box"],
-  ["192.168.0.7", "http://192.168.0.7:11434"],
   ["0.0.0.0", "http://127.0.0.1:11434"],
-  ["0.0.0.0:8080", "http://127.0.0.1:8080"],
   ["http://0.0.0.0:11434", "http://127.0.0.1:11434"],
   ["http://box", "http://box"],
-  ["http://box:80", "http://box"],
   ["https://box", "https://box"],
-  ["https://box:443/", "https://box"],
-  ["https://box:11434", "https://box:11434"],
-  ["http://box:11434/", "http://box:11434"],
   ["http://box:11434//", "http://box:11434"],
-  ["box:11434/", "http://box:11434"],
-  ["https://box/ollama", "https://box/ollama"],
   ["https://box/ollama/", "https://box/ollama"],
   ["box/ollama", "http://box:11434/ollama"],
-  ["box:8080/ollama", "http://box:8080/ollama"],
-  ["box:80/ollama", "http://box/ollama"],
   ["[::1]", "http://[::1]:11434"],
-  ["[::1]:8080", "http://[::1]:8080"],
   ["[::]:8080", "http://[::1]:8080"],
   [":8080", "http://127.0.0.1:8080"],
   ['"box:8080"', "http://box:8080"],
 ] as const)
-  test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () =>
-    equal(base(host === undefined ? {} : { url: host }), expected));
+  test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({ url: host }), expected));
 
 for (const [url, expected] of [
-  ["http://box:1", "http://box:1"],
-  ["http://box:1/", "http://box:1"],
-  ["http://box:1/v1", "http://box:1"],
   ["http://box:1/v1/", "http://box:1"],
   ["http://box:1/api", "http://box:1"],
   ["https://box/ollama/api/", "https://box/ollama"],

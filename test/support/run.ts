@@ -49,6 +49,8 @@ export interface How {
   way?: Way;
   /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. */
   input?: string | null;
+  /** Instead of the machine's, for a run in this process. */
+  clock?: Clock;
   env?: Record<string, string | undefined>;
   signal?: AbortSignal;
   /** Instead of the machine's, for zz in this process. */

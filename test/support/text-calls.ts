@@ -28,57 +28,13 @@ export const RANDOM_TOOLS = ["write_file", "run", "a", "get-weather", "read_file
 }));
 
 /** Pieces of every grammar, which must stay text if they are part of a text. */
-const PIECES = [
-  ..."<tool_call> </tool_call> <function=run> </function> <parameter=text> </parameter> <arg_key> </arg_key> <arg_value>".split(
-    " ",
-  ),
-  ...'</arg_value> [TOOL_CALLS] [ARGS] <|python_tag|> <|tool_call|> functools[ </invoke> <invoke\u0020name="a"> <think> </think>'.split(
-    " ",
-  ),
-  ..."<｜tool▁calls▁begin｜> <｜tool▁sep｜> <|tool_call_end|> ``` ```tool_call ```json <|channel|> </｜DSML｜parameter> <|python_end|>".split(
-    " ",
-  ),
-  ...[
-    '{"name": "run", "arguments": {}}',
-    "[run()]",
-    "\n",
-    "\n\n",
-    " ",
-    "\t",
-    "\\",
-    '"',
-    "'",
-    "`",
-    "{",
-    "}",
-    "[",
-    "]",
-    "\\n",
-    "\r",
-    "Action: run\nAction Input: {}",
-  ],
-  ...[
-    "true",
-    "null",
-    "None",
-    "42",
-    "1.0",
-    "é",
-    "💡",
-    "｜",
-    "\u2028",
-    "\0",
-    "</",
-    "<",
-    "&lt;",
-    "=",
-    ":",
-    ",",
-    ";",
-    "\\u003c",
-    "<tool_response>",
-  ],
-];
+const MARKS =
+  `<tool_call> </tool_call> <function=run> </function> <parameter=text> </parameter> <arg_key> </arg_key> <arg_value> </arg_value>
+  [TOOL_CALLS] [ARGS] <|python_tag|> <|tool_call|> functools[ </invoke> <think> </think> <｜tool▁calls▁begin｜> <｜tool▁sep｜> <|tool_call_end|>
+  \`\`\` \`\`\`tool_call \`\`\`json <|channel|> </｜DSML｜parameter> <|python_end|> <tool_response> [run()] { } [ ] " ' \` \\ \\n \\u003c
+  true null None 42 1.0 é 💡 ｜ </ < &lt; = : , ;`.split(/\s+/);
+const PHRASES = ['<invoke name="a">', '{"name": "run", "arguments": {}}', "Action: run\nAction Input: {}"];
+const PIECES = [...MARKS, ...PHRASES, "\n", "\n\n", " ", "\t", "\r", "\u2028", "\0"];
 const text = fc.oneof(
   fc
     .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 6, unit: "grapheme" })), { maxLength: 6 })

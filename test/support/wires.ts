@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import type { Answer, Events, Fault, Image, Message } from "../../kernel/contract.ts";
+import { CLOCK } from "../../kernel/clock.ts";
+import type { Answer, Clock, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
+import { processIo } from "../../kernel/io.ts";
 import type { Fake } from "./fake/http.ts";
 import { kernel } from "./script.ts";
 
@@ -74,6 +76,9 @@ export async function turnWith(
   }
 }
 
+/** Nobody waits before a request is sent again; `retried` tells how long it would have been. */
+export const HURRIED: Clock = { ...CLOCK, sleep: async () => {} };
+
 interface Instance {
   core: Core;
   retried: Events["retried"][]; // of the turn under way
@@ -90,6 +95,7 @@ async function open(model: string, options?: Options): Promise<Instance> {
   const core = await kernel.createZz({
     ...{ home: base, root: base, own: false, plugins: [lamps], tools: ["lamp_dim", "kiln_status", "look", "fail"] },
     ...{ model, key: "k-12345678", save: false, baseUrl: "http://127.0.0.1:1" }, // each turn has its own
+    io: Object.assign(processIo(), { clock: HURRIED }),
     ...options,
   });
   const instance: Instance = { core, retried: [] };
@@ -97,9 +103,3 @@ async function open(model: string, options?: Options): Promise<Instance> {
   core.observers.push({ owner: "", value: { event: "retried", limit: 5_000, see } });
   return instance;
 }
-
-/** What --json would print for a turn that succeeded. */
-export const told = ({ answer }: Turn) => {
-  const { text, thinking, finish, usage, calls } = answer ?? {};
-  return { text, thinking, finish, usage, calls };
-};

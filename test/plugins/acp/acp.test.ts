@@ -1,81 +1,90 @@
 // An editor drives the built program by the Agent Client Protocol: the SDK's own client, and the process itself.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
-import type { Script } from "../../support/fake/http.ts";
+import { tryTo } from "zz/text";
+import type { Fake, Script } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
-import { type Place, place, ROOT, zz } from "../../support/run.ts";
+import { environment, type Place, place, WAYS, zz } from "../../support/run.ts";
 import { stripped } from "../../support/stripped.ts";
+import { waitFor } from "../../support/wait.ts";
 
+/** The editor of all tests, with zz as it starts it: one process for all sessions, and one more for each. */
 interface Editor {
   agent: acp.ClientContext;
   process: ChildProcess;
-  updates: acp.SessionUpdate[];
-  asked: acp.RequestPermissionRequest[];
+  fake: Fake;
   close(): Promise<number | null>;
 }
-interface Wish {
-  script: Script;
-  say?: string; // the option that is chosen; "": the question is left
-  unsaved?: Record<string, string>;
-  flags?: string[];
-  where?: Place;
-}
+/** What the editor and the model do in the test that runs. */
+const now = {
+  updates: [] as acp.SessionUpdate[],
+  asked: [] as acp.RequestPermissionRequest[],
+  script: [] as Script,
+  say: "y", // the option that is chosen; "": the question is left
+  unsaved: {} as Record<string, string>,
+};
+const house = place(); // of the process that all tests share
+let shared: Promise<Editor> | undefined;
+after(async () => (await shared)?.process.kill("SIGKILL"));
 
-/** An editor, and zz as it starts it. */
-async function editor({
-  script,
-  say = "y",
-  unsaved,
-  flags = [],
-  where = place(),
-}: Wish): Promise<Editor & { where: Place; fake: { close(): unknown; requests: any[] } }> {
-  const fake = await fakeOpenAI(script);
-  const { OPENAI_BASE_URL, ZZ_MODEL, ...rest } = process.env;
-  const child = spawn(
-    process.execPath,
-    [join(ROOT, "dist", "zz.js"), "--acp", "-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags],
-    {
-      cwd: where.cwd,
-      env: { ...rest, ZZ_HOME: where.home, OLLAMA_HOST: "http://127.0.0.1:49" },
-      stdio: ["pipe", "pipe", "pipe"],
-    },
-  );
-  const updates: acp.SessionUpdate[] = [];
-  const asked: acp.RequestPermissionRequest[] = [];
+const FLAGS = (url: string) => ["--acp", "-m", "openai/m", "--base-url", url, "--key", "x"];
+const [node, program] = WAYS.dist;
+
+async function open(): Promise<Editor> {
+  let [at, played] = [0, now.script];
+  const fake = await fakeOpenAI((seen) => {
+    if (played !== now.script) [at, played] = [0, now.script];
+    const script = now.script;
+    return typeof script === "function" ? script(seen, at++) : script[Math.min(at++, script.length - 1)]!;
+  });
+  mkdirSync(house.home);
+  const mcpServers = { mine: { command: node, args: ["-e", "0"], sandbox: false } };
+  writeFileSync(join(house.home, "zz.config.json"), JSON.stringify({ mcpServers }));
+  const child = spawn(node, [program, ...FLAGS(fake.url)], {
+    cwd: house.cwd,
+    env: environment(house, {}),
+    stdio: "pipe",
+  });
   const app = acp
     .client({ name: "test" })
-    .onNotification(acp.methods.client.session.update, ({ params }) => void updates.push(params.update))
+    .onNotification(acp.methods.client.session.update, ({ params }) => void now.updates.push(params.update))
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
-      asked.push(params);
-      return { outcome: say ? { outcome: "selected", optionId: say } : { outcome: "cancelled" } };
+      now.asked.push(params);
+      return { outcome: now.say ? { outcome: "selected", optionId: now.say } : { outcome: "cancelled" } };
     })
     .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => {
-      const content = unsaved?.[params.path];
+      const content = now.unsaved[params.path];
       if (content === undefined) throw acp.RequestError.resourceNotFound(params.path);
       return { content };
     });
   const connection = app.connect(
-    acp.ndJsonStream(Writable.toWeb(child.stdin!) as WritableStream<Uint8Array>, Readable.toWeb(child.stdout!) as any),
+    acp.ndJsonStream(Writable.toWeb(child.stdin) as WritableStream<Uint8Array>, Readable.toWeb(child.stdout) as any),
   );
   const exited = new Promise<number | null>((done) => child.once("exit", done));
-  after(() => void fake.close());
-  const close = async () => {
-    child.stdin!.end();
-    const code = await exited;
-    fake.close();
-    return code;
-  };
-  after(() => child.exitCode === null && child.kill("SIGKILL"));
   await connection.agent.request(acp.methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
-    clientCapabilities: { fs: { readTextFile: unsaved !== undefined } },
+    clientCapabilities: { fs: { readTextFile: true } },
   });
-  return { agent: connection.agent, process: child, updates, asked, close, where, fake };
+  const close = async () => {
+    child.stdin.end();
+    const code = await exited;
+    await fake.close();
+    return code;
+  };
+  return { agent: connection.agent, process: child, fake, close };
+}
+
+/** The editor with a project of this test's own, and what is asked of the model from now on. */
+async function editor(wish: Partial<typeof now>) {
+  Object.assign(now, { updates: [], asked: [], say: "y", unsaved: {}, ...wish });
+  const one = await (shared ??= open());
+  one.fake.requests.length = 0;
+  return { ...one, updates: now.updates, asked: now.asked, where: place() };
 }
 
 const begin = async ({ agent, where }: { agent: acp.ClientContext; where: Place }) =>
@@ -87,7 +96,7 @@ const textIn = (updates: acp.SessionUpdate[], kind = "agent_message_chunk") =>
     .flatMap((one: any) => (one.sessionUpdate === kind && one.content.type === "text" ? [one.content.text] : []))
     .join("");
 
-describe("--acp", { concurrency: 2 }, () => {
+describe("--acp", () => {
   test("a turn with a question and a difference: yes writes the file", async () => {
     const one = await editor({ script: [call(["write_file", { path: "a.txt", content: "new\n" }]), say("Written.")] });
     const id = await begin(one);
@@ -102,13 +111,12 @@ describe("--acp", { concurrency: 2 }, () => {
     deepEqual(diff, { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" });
     equal(textIn(one.updates), "Written.");
     const calls = one.updates.filter(({ sessionUpdate }) => /^tool_call/.test(sessionUpdate)) as any[];
-    equal(calls[0].status, "in_progress");
+    equal(calls[0]?.status, "in_progress");
     equal(calls[0].kind, "edit");
     equal(calls.at(-1).status, "completed");
     equal(calls.at(-1).content[0].type, "diff");
     equal(calls.at(-1).toolCallId, question!.toolCall.toolCallId);
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
-    equal(await one.close(), 0);
   });
 
   test("no, or a question that is left, changes nothing; the model is told", async () => {
@@ -120,30 +128,26 @@ describe("--acp", { concurrency: 2 }, () => {
       const id = await begin(one);
       await prompt(one.agent, id, "write it");
       ok(!existsSync(join(one.where.cwd, "a.txt")));
-      match(JSON.stringify(one.fake.requests.at(-1).body), /the person said no/);
-      await one.close();
+      match(JSON.stringify(one.fake.requests.at(-1)!.body), /the person said no/);
     }
   });
 
   test("what the editor has and did not save: shown with what is read, and never written over", async () => {
-    const where = place();
-    const file = join(where.cwd, "a.txt");
-    writeFileSync(file, "saved\n");
     const one = await editor({
-      where,
       script: [
         call(["read_file", { path: "a.txt" }]),
         call(["edit_file", { path: "a.txt", old_string: "saved", new_string: "mine" }]),
         say("Done."),
       ],
-      unsaved: { [file]: "typed\n" },
     });
+    const file = join(one.where.cwd, "a.txt");
+    writeFileSync(file, "saved\n");
+    now.unsaved[file] = "typed\n";
     await prompt(one.agent, await begin(one), "edit it");
     equal(readFileSync(file, "utf8"), "saved\n");
     const [, second, third] = one.fake.requests.map(({ body }) => JSON.stringify(body));
     match(second!, /changes that are not saved\. With them it is:\\\\?ntyped|typed/);
     match(third!, /changes in the editor that are not saved\. Ask the person to save it first/);
-    await one.close();
   });
 
   test("sessions: listed, loaded with what was said, closed, deleted", async () => {
@@ -164,20 +168,18 @@ describe("--acp", { concurrency: 2 }, () => {
     await prompt(one.agent, id, "and now?");
     match(textIn(one.updates), /Second\.$/);
     await one.agent.request(acp.methods.agent.session.delete, { sessionId: id });
-    deepEqual((await one.agent.request(acp.methods.agent.session.list, {})).sessions, []);
-    await one.close();
+    deepEqual((await one.agent.request(acp.methods.agent.session.list, { cwd: one.where.cwd })).sessions, []);
   });
 
   test("a turn is cancelled; the next one runs", async () => {
-    const one = await editor({ script: [stream("data: {}\n\n", 60_000), say("Here.")] });
+    const one = await editor({ script: [{ ...stream("data: {}\n\n"), ending: "hang" }, say("Here.")] });
     const id = await begin(one);
     const first = prompt(one.agent, id, "wait");
-    while (!one.fake.requests.length) await new Promise((done) => setTimeout(done, 20));
+    await waitFor("the request", () => one.fake.requests.length);
     await one.agent.notify(acp.methods.agent.session.cancel, { sessionId: id });
     equal((await first).stopReason, "cancelled");
     equal((await prompt(one.agent, id, "again")).stopReason, "end_turn");
     equal(textIn(one.updates), "Here.");
-    await one.close();
   });
 
   test("modes: Edit asks for no edit, Read refuses it; the model is an option", async () => {
@@ -204,7 +206,6 @@ describe("--acp", { concurrency: 2 }, () => {
       ...{ sessionId, configId: "model", value: "openai/n" },
     });
     equal((configOptions[0] as any).currentValue, "openai/n");
-    await one.close();
   });
 
   test("two sessions at once, each in its folder", async () => {
@@ -213,7 +214,6 @@ describe("--acp", { concurrency: 2 }, () => {
     const [first, second] = [await begin(one), await begin({ agent: one.agent, where: other })];
     const [a, b] = await Promise.all([prompt(one.agent, first, "x"), prompt(one.agent, second, "y")]);
     deepEqual([a.stopReason, b.stopReason], ["end_turn", "end_turn"]);
-    await one.close();
   });
 
   test("a failed request is an error in zz's words; a command answers as a message", async () => {
@@ -223,16 +223,14 @@ describe("--acp", { concurrency: 2 }, () => {
     equal((await prompt(one.agent, id, "/model")).stopReason, "end_turn");
     await prompt(one.agent, id, "/status");
     match(textIn(one.updates), /openai\/m/);
-    await one.close();
   });
 
   test("nothing moves in the editor's log, which is not a terminal", async () => {
-    const one = await editor({ script: [call(["run_command", { command: "sleep 0.4" }]), say("Slept.")] });
+    const one = await editor({ script: [call(["run_command", { command: "echo x" }]), say("Said.")] });
     let log = "";
     one.process.stderr!.setEncoding("utf8").on("data", (text) => (log += text));
-    await prompt(one.agent, await begin(one), "sleep");
-    await one.close();
-    match(log, /^■ run_command sleep 0\.4$/m);
+    await prompt(one.agent, await begin(one), "say it");
+    await waitFor("the line of the log", () => /^■ run_command echo x$/m.test(log));
     doesNotMatch(log, /\x1b/);
   });
 
@@ -257,17 +255,17 @@ describe("--acp", { concurrency: 2 }, () => {
     );
     await prompt(one.agent, await begin(one), "hello");
     equal(textIn(one.updates), "Fine.");
-    equal(await one.close(), 0);
   });
 
   test("an editor that leaves in the middle of a question: nothing is written, nothing stays behind", async () => {
     const where = place();
     const fake = await fakeOpenAI([call(["write_file", { path: "a.txt", content: "x" }]), say("no")]);
-    const child = spawn(
-      process.execPath,
-      [join(ROOT, "dist", "zz.js"), "--acp", "-m", "openai/m", "--base-url", fake.url, "--key", "x"],
-      { cwd: where.cwd, env: { ...process.env, ZZ_HOME: where.home }, stdio: ["pipe", "pipe", "inherit"] },
-    );
+    const env = environment(where, {});
+    const child = spawn(node, [program, ...FLAGS(fake.url)], {
+      cwd: where.cwd,
+      env,
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     after(() => child.exitCode === null && child.kill("SIGKILL"));
     const lines = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
     let text = "";
@@ -318,30 +316,31 @@ describe("--acp", { concurrency: 2 }, () => {
     );
     const titles = one.updates.flatMap((update: any) => (update.sessionUpdate === "tool_call" ? [update.name] : []));
     deepEqual(titles, ["mcp_tools", "Note_pad__one"], "what plugins say to one another is no call");
-    const running = () => spawnSync("pgrep", ["-f", mark], { encoding: "utf8" }).stdout.trim();
+    const commandOf = (pid: string) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "";
+    const running = () => readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark));
     ok(running(), "it runs");
     await prompt(one.agent, await begin(one), "and here?");
     doesNotMatch(JSON.stringify(one.fake.requests.at(-1)!.body), /Note_pad/);
     await one.agent.request(acp.methods.agent.session.close, { sessionId });
-    equal(running(), "");
-    equal(await one.close(), 0);
+    await waitFor("its end", () => !running());
   });
 
   test("the host of an MCP server that the editor names is asked for; a name of the settings stays theirs", async () => {
-    const where = place();
-    mkdirSync(where.home, { recursive: true });
-    const mcpServers = { mine: { command: process.execPath, args: ["-e", "0"], sandbox: false } };
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers }));
-    const one = await editor({ script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")], say: "n", where });
+    const one = await editor({ script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")], say: "n" });
     const http = (name: string) => ({ type: "http" as const, name, url: "http://127.0.0.1:9/mcp", headers: [] });
     const { sessionId } = await one.agent.request<acp.NewSessionResponse>(acp.methods.agent.session.new, {
-      ...{ cwd: where.cwd, mcpServers: [http("far"), http("mine")] },
+      ...{ cwd: one.where.cwd, mcpServers: [http("far"), http("mine")] },
     });
     await prompt(one.agent, sessionId, "look");
     match(JSON.stringify(one.asked), /127\.0\.0\.1:9/);
     match(JSON.stringify(one.fake.requests.at(-1)!.body), /the person said no/);
     match(textIn(one.updates), /The editor's MCP server 'mine' is left out: the settings have one of that name/);
-    equal(await one.close(), 0);
+  });
+
+  test("zz ends when the editor closes its end", async () => {
+    const { close } = await editor({});
+    shared = undefined;
+    equal(await close(), 0);
   });
 
   test("a conversation without an editor is refused", async () => {

@@ -4,12 +4,13 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { harness, type Setup } from "zz/test";
+import { harness, type Setup, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { impossible, needs } from "../../support/needs.ts";
 import { isHidden, type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
 import { stripped } from "../../support/stripped.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
 const { NODE_COMPILE_CACHE = "" } = process.env; // each start of such a server compiles a megabyte of code
@@ -111,17 +112,23 @@ describe("MCP servers", { concurrency: 2 }, () => {
     );
   });
 
-  test("a server that hangs is given up after its time, also at the start", async (t) => {
-    const zz = await started(t, { slow: { ...fake("hang"), timeout: 0.3 } });
-    const { text, failed } = await zz.call("mcp_call", { server: "slow", tool: "one" });
+  test("a server that hangs is given up after its time", async (t) => {
+    const clock = standingClock();
+    const zz = await started(t, { slow: { ...fake("hang"), timeout: 0.3 } }, { clock });
+    await zz.call("mcp_tools", { servers: ["slow"] });
+    const called = zz.call("mcp_call", { server: "slow", tool: "one" });
+    await clock.waits(300);
+    await clock.pass(300);
+    const { text, failed } = await called;
     deepEqual(
       [text, failed],
       [`MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`, true],
     );
   });
 
-  test("a server that ended is started again once, and then named until the person restarts it", async (t) => {
-    const zz = await started(t, { frail: fake("dies") });
+  test("a server that ended is started again once, and then named until the person restarts it, or some time has passed", async (t) => {
+    const clock = standingClock();
+    const zz = await started(t, { frail: fake("dies") }, { clock });
     const one = () => zz.call("mcp_call", { server: "frail", tool: "one" }).then(({ text }) => text);
     match(await one(), /ended before it could answer/);
     match(await one(), /ended before it could answer/);
@@ -131,6 +138,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
     );
     match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
     deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
+    for (let i = 0; i < 2; i++) await one();
+    match(await one(), /failed twice and is left alone/);
+    await clock.pass(600_001);
+    match(await one(), /ended before it could answer/);
     const counted = join(zz.root, "starts");
     const again = await started(t, { once: fake("dies-once", counted) });
     match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /ended before it could answer/);
@@ -143,29 +154,23 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const file = join(where.cwd, "..", "starts");
     mkdirSync(where.home);
     writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { it: fake("hang", file) } }));
-    const started = (child: ChildProcess) => {
-      const wait = setInterval(() => {
-        if (!existsSync(file)) return;
-        clearInterval(wait);
-        child.kill("SIGHUP");
-      }, 20);
-    };
+    const started = (child: ChildProcess) =>
+      void waitFor("the server", () => existsSync(file)).then(() => child.kill("SIGHUP"));
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
     equal((await zzProcess(where, call, { started })).code, 129);
     const left = () =>
       readdirSync("/proc").filter(
         (pid) => /^\d+$/.test(pid) && (tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").includes(file),
       );
-    for (let tries = 50; left().length && tries; tries--) await new Promise((go) => setTimeout(go, 20));
-    deepEqual(left(), []);
+    await waitFor("its end", () => !left().length);
   });
 
-  test("100 MB are cut, and the rest of zz goes on", async (t) => {
-    const zz = await started(t, { big: fake("huge") });
+  test("10 MB are cut, and the rest of zz goes on", async (t) => {
+    const zz = await started(t, { big: fake("huge", "", "10") });
     const { text, failed } = await zz.call("mcp_call", { server: "big", tool: "one" });
     ok(!failed && text.length < 61_000, `${text.length}`);
     match(text, /^The beginning\. 0123456789/);
-    match(text, /\[The whole result has 100\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
+    match(text, /\[The whole result has 10\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
   });
 
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
@@ -226,7 +231,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await zz.call("mcp_tools", { servers: ["more", "files"] });
     deepEqual(await names(), ["files__read_file", "more__one"]);
     await zz.call("more__one", { text: "x" });
-    while (!(await names()).includes("more__later")) await new Promise((go) => setTimeout(go, 20));
+    await waitFor("the new tool", async () => (await names()).includes("more__later"));
     deepEqual(zz.notes, ["MCP server 'more' has 1 new tool: later."]);
     match((await zz.call("files__read_file", {})).text, /^read_file \{\}/);
   });
@@ -239,26 +244,19 @@ describe("MCP servers", { concurrency: 2 }, () => {
   });
 
   test("a call is asked for unless its hints are believed; rules know servers from commands", async (t) => {
-    const asking = await started(t, { e: { ...EVERYTHING, sandbox: false } }, { allow: {}, answer: "no" });
+    const asking = await started(t, { e: fake("hints") }, { allow: {}, answer: "no" });
     await asking.call("mcp_tools", { servers: ["e"] });
-    match(
-      (await asking.call("e__echo", { message: "x" })).text,
-      /^Refused: the person said no to run access to "mcp:e echo"/,
-    );
-    match(asking.questions[0]!, /"message": "x"[\s\S]*By the word of MCP server 'e', it only reads\./);
-    const believing = await started(t, { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } }, { allow: {} });
+    const refused = await asking.call("e__echo", { text: "x" });
+    match(refused.text, /^Refused: the person said no to run access to "mcp:e echo"/);
+    match(asking.questions[0]!, /"text": "x"[\s\S]*By the word of MCP server 'e', it only reads\./);
+    const e = { ...fake("hints"), readOnly: "believe" };
+    const believing = await started(t, { e }, { allow: {} });
     await believing.call("mcp_tools", { servers: ["e"] });
-    equal((await believing.call("e__echo", { message: "x" })).text, "Echo: x");
-    match((await believing.call("e__toggle-simulated-logging", {})).text, /^Refused: the person said no/);
-    const denied = await started(
-      t,
-      { e: { ...EVERYTHING, sandbox: false, readOnly: "believe" } },
-      { deny: { run: ["mcp:e echo"] } },
-    );
-    match(
-      (await denied.call("mcp_call", { server: "e", tool: "echo", arguments: { message: "x" } })).text,
-      /^Refused: run access to "mcp:e echo" is denied/,
-    );
+    match((await believing.call("e__echo", { text: "x" })).text, /^echo /);
+    match((await believing.call("e__toggle", {})).text, /^Refused: the person said no/);
+    const denied = await started(t, { e }, { deny: { run: ["mcp:e echo"] } });
+    const { text } = await denied.call("mcp_call", { server: "e", tool: "echo", arguments: {} });
+    match(text, /^Refused: run access to "mcp:e echo" is denied/);
   });
 
   test("what a server gets of the environment", async (t) => {

@@ -1,10 +1,8 @@
 // MCP servers at an address: streamable HTTP, what is too long in it, and a login in the browser.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { createServer as createSocket } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
@@ -14,14 +12,6 @@ import { ROOT } from "../../support/run.ts";
 const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
 const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
   harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const socket = createSocket().listen(0, "127.0.0.1", () => {
-      const { port } = socket.address() as { port: number };
-      socket.close(() => resolve(port));
-    });
-  });
 
 /** A server of ours: each request in a list, answered by hand. */
 async function serving(
@@ -58,27 +48,30 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 
 describe("MCP over HTTP", { concurrency: 2 }, () => {
-  test("server-everything over streamable HTTP: a call, and its progress", async (t) => {
-    const port = await freePort();
-    const file = join(ROOT, "node_modules/@modelcontextprotocol/server-everything/dist/index.js");
-    const child = spawn(process.execPath, [file, "streamableHttp"], {
-      env: { ...process.env, PORT: `${port}` },
-      stdio: ["ignore", "ignore", "pipe"],
+  test("a call and its progress, as a stream of events, beside one that stays open", async (t) => {
+    const url = await serving(t, (request, body, response) => {
+      const reply = replyTo(body, () => text("Done."));
+      if (request.method === "GET")
+        return void response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      if (!reply) return void response.writeHead(202).end();
+      const { method, params } = JSON.parse(body);
+      const progressToken = params?._meta?.progressToken;
+      const progress = {
+        jsonrpc: "2.0",
+        method: "notifications/progress",
+        params: { progressToken, progress: 1, total: 2 },
+      };
+      const all = method === "tools/call" ? [progress, reply] : [reply];
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(all.map((one) => `event: message\ndata: ${JSON.stringify(one)}\n\n`).join(""));
     });
-    t.after(() => child.kill());
-    await new Promise<void>((go) => child.stderr.on("data", (bytes) => /listening|on port/i.test(`${bytes}`) && go()));
-    const zz = await started(t, { far: { url: `http://127.0.0.1:${port}/mcp` } });
-    const one = (tool: string, args: object) => zz.call("mcp_call", { server: "far", tool, arguments: args });
-    equal((await one("echo", { message: "hi" })).text, "Echo: hi");
-    match(
-      (await one("trigger-long-running-operation", { duration: 0.2, steps: 2 })).text,
-      /Long running operation completed/,
-    );
-    ok(zz.events.some((fact) => fact.type === "progressed" && / of 2|Progress/i.test(fact.text)));
+    const zz = await started(t, { far: { url } });
+    equal((await zz.call("mcp_call", { server: "far", tool: "one" })).text, "Done.");
+    deepEqual(zz.events.flatMap((fact) => (fact.type === "progressed" && / of /.test(fact.text) ? fact.text : [])), ["1 of 2"]); // biome-ignore format: short
   });
 
   for (const kind of ["application/json", "text/event-stream"])
-    test(`an answer of 40 MB as ${kind} is cut`, async (t) => {
+    test(`an answer of 10 MB as ${kind} is cut`, async (t) => {
       const url = await serving(t, (request, body, response) => {
         const reply = replyTo(body, () => text("@"));
         if (request.method === "GET" || !reply)
@@ -87,12 +80,12 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
         const [before, after] = JSON.stringify(reply).split("@");
         const isStream = kind !== "application/json";
         response.write(`${isStream ? "event: message\ndata: " : ""}${before}`);
-        if (after !== undefined) for (let i = 0; i < 40; i++) response.write("x".repeat(1_000_000));
+        if (after !== undefined) for (let i = 0; i < 10; i++) response.write("x".repeat(1_000_000));
         response.end(`${after ?? ""}${isStream ? "\n\n" : ""}`);
       });
       const zz = await started(t, { big: { url } });
       const given = await zz.call("mcp_call", { server: "big", tool: "one" });
-      match(given.text, /^x{1000}[\s\S]*\[The whole result has 40\.0 MB/);
+      match(given.text, /^x{1000}[\s\S]*\[The whole result has 10\.0 MB/);
     });
 
   test("headers go with each request and are shown nowhere; what is wrong is a sentence", async (t) => {

@@ -1,18 +1,21 @@
-// zz as an MCP server, asked by the SDK's own client.
+// zz as an MCP server, asked by the SDK's own client: in this process, and once as docs/mcp.md tells another agent to start it.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import { describe, type TestContext, test } from "node:test";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { type Place, place, WAYS, zz } from "../../support/run.ts";
+import { environment, type Place, place, ROOT, WAYS, zz } from "../../support/run.ts";
 
-const [NODE, ZZ] = WAYS.dist;
+const [node, program] = WAYS.dist;
 const text = (result: any): string => result.content[0].text;
 
 function project(): Place {
@@ -21,15 +24,16 @@ function project(): Place {
   return where;
 }
 
-async function client(t: TestContext, where: Place, args: string[] = [], asks?: (message: string) => string) {
-  const env = { ...(process.env as Record<string, string>), ZZ_HOME: where.home };
-  const transport = new StdioClientTransport({
-    command: NODE,
-    args: [ZZ, "--mcp", ...args],
-    cwd: where.cwd,
-    env,
-    stderr: "ignore",
-  });
+async function client(t: TestContext, where: Place, asks?: (message: string) => string) {
+  const { run } = await import("../../../zz.ts");
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const io = { stdin, stdout, stderr, env: environment(where, {}), cwd: () => where.cwd, enter() {} };
+  const ended = run(["--mcp"], io as never);
+  const transport: Transport = {
+    start: async () => void createInterface(stdout).on("line", (line) => transport.onmessage?.(JSON.parse(line))),
+    send: async (message) => void stdin.write(`${JSON.stringify(message)}\n`),
+    close: async () => void stdin.end(),
+  };
   const one = new Client({ name: "test", version: "1" }, { capabilities: asks ? { elicitation: {} } : {} });
   if (asks)
     one.setRequestHandler(ElicitRequestSchema, ({ params }) => ({
@@ -37,7 +41,7 @@ async function client(t: TestContext, where: Place, args: string[] = [], asks?: 
       content: { answer: asks(params.message) },
     }));
   await one.connect(transport);
-  t.after(() => one.close());
+  t.after(() => one.close().then(() => ended));
   return one;
 }
 
@@ -74,7 +78,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const where = project();
     const questions: string[] = [];
     let said = "no";
-    const one = await client(t, where, [], (message) => {
+    const one = await client(t, where, (message) => {
       questions.push(message);
       return said;
     });
@@ -100,13 +104,10 @@ describe("zz --mcp", { concurrency: 2 }, () => {
 
   test("--mcp=PORT: on this machine, with a token, and not for web pages", async (t) => {
     const where = project();
-    const child = spawn(NODE, [ZZ, "--mcp=0"], {
-      cwd: where.cwd,
-      env: { ...process.env, ZZ_HOME: where.home },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = spawn(node, [program, "--mcp=0"], { cwd: where.cwd, env: environment(where, {}), stdio: "pipe" });
     t.after(() => child.kill());
-    const url = await said(child);
+    const [line] = await once(createInterface(child.stderr), "line");
+    const [url = ""] = /http:\/\/\S+\/mcp/.exec(line) ?? [];
     const file = join(where.home, "mcp-credentials.json");
     equal(statSync(file).mode & 0o777, 0o600);
     const { serve } = JSON.parse(readFileSync(file, "utf8"));
@@ -128,14 +129,30 @@ describe("zz --mcp", { concurrency: 2 }, () => {
   });
 });
 
-const said = (child: ChildProcess): Promise<string> =>
-  new Promise((resolve) => {
-    let all = "";
-    child.stderr!.on("data", (bytes) => {
-      const [found] = /http:\/\/\S+\/mcp/.exec((all += bytes)) ?? [];
-      if (found) resolve(found);
-    });
-  });
+const page = readFileSync(join(ROOT, "docs", "mcp.md"), "utf8");
+const [own, other] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text]) => JSON.parse(text!));
+
+test("docs/mcp.md: the servers of the sample are known by the settings as printed", async () => {
+  const where = place();
+  mkdirSync(where.home);
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(own));
+  const ran = await zz(where, ["--once", "-m", "openai/m", "--key", "x", "/mcp"]);
+  const rows = ran.stderr.trim().split("\n");
+  deepEqual(rows.map((row) => row.replace(/ {2}.*/, "")), ["notes", "search"]); // biome-ignore format: short
+  ok(rows.every((row) => /not needed yet · not started yet/.test(row)));
+});
+
+test("docs/mcp.md: zz as another agent would start it", async () => {
+  const where = place();
+  const { command, args } = other.mcpServers.zz;
+  equal(command, "zz");
+  const env = environment(where, {}) as Record<string, string>;
+  const one = new Client({ name: "test", version: "1" });
+  await one.connect(new StdioClientTransport({ command: node, args: [program, ...args], cwd: where.cwd, env }));
+  const made = await one.callTool({ name: "write_file", arguments: { path: "a.txt", content: "x" } });
+  await one.close();
+  deepEqual([made.isError, readFileSync(join(where.cwd, "a.txt"), "utf8")], [undefined, "x"]);
+});
 
 const status = (url: string, headers: Record<string, string>): Promise<number | undefined> =>
   new Promise((resolve, reject) => {

@@ -14,13 +14,10 @@ async function asked(text: string, args: string[]) {
 
 describe("-x and --xl", { concurrency: 2 }, () => {
   const ROWS: [name: string, text: string, flag: string, out: string][] = [
-    ["-x prints the first block", TWO, "-x", "a();\n"],
-    ["--extract does as well", TWO, "--extract", "a();\n"],
-    ["--xl prints the last", TWO, "--xl", "b | c\n```\n"],
-    ["--extract-last does as well", TWO, "--extract-last", "b | c\n```\n"],
+    ["--extract prints the first block", TWO, "--extract", "a();\n"],
+    ["--extract-last prints the last", TWO, "--extract-last", "b | c\n```\n"],
     ["without a block the text is printed", "No code.", "-x", "No code.\n"],
-    ["without a block the text is printed by --xl", "No code.", "--xl", "No code.\n"],
-    ["a block that is never closed counts", "```\na\nb", "-x", "a\nb\n"],
+    ["a block that is never closed counts", "```\na\nb", "--xl", "a\nb\n"],
   ];
   for (const [name, text, flag, out] of ROWS)
     test(name, async () => {

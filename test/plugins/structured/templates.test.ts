@@ -124,7 +124,6 @@ describe("-t and -p", { concurrency: 2 }, () => {
 
   const FRONT: [row: string, message: RegExp][] = [
     ["options: [1]", /its 'options' are not a JSON object/],
-    ["options: {", /its 'options' are not a JSON object/],
     ["schema: a flaot", /no type 'flaot'/],
     ["schema: /etc/passwd", /is not a field/],
     ["tools: no_such", /no_such/],
@@ -152,7 +151,6 @@ describe("-t and -p", { concurrency: 2 }, () => {
       /^Cannot use -p lang: it fills in a template\. Name one with -t NAME\.\n$/,
     ],
     ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
-    ["-t without a name", ["-t"], /needs a value/],
   ];
   for (const [name, args, message] of WRONG)
     test(`${name} is wrong usage`, async () => {
@@ -244,7 +242,6 @@ describe("--save", { concurrency: 2 }, () => {
     ["the name of a command", ["--save", "undo", "hi"], /'\/undo' is there already/],
     ["the name of a prompt file that a person wrote", ["--save", "tr", "hi"], /'\/tr' is there already/],
     ["a template of a template", ["-t", "tr", "--save", "b", "hi"], /-t is a template already/],
-    ["a schema that is none", ["--schema", "a flaot", "--save", "b"], /no type 'flaot'/],
   ];
   for (const [name, args, message] of WRONG)
     test(`${name} is refused`, async () => {

@@ -2,11 +2,13 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import type { Call, Ctx, Reply } from "../../../kernel/contract.ts";
+import { decoded } from "../../../plugins/text-calls/coerce.ts";
 import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
 import { rescue } from "../../../plugins/text-calls/rescue.ts";
 import type { Harness } from "../../../sdk/testing.ts";
 import { harness } from "../../support/script.ts";
 import "../../support/lean.ts";
+import { isAll } from "../../support/runs.ts";
 import { FORMATS } from "../../support/text-calls.ts";
 import { CALLS, FILES } from "./habits/calls.ts";
 import { PROSE } from "./prose.ts";
@@ -32,8 +34,8 @@ async function read(known: Known, text: string, worded: boolean, more: Partial<R
 const NEW_ID = /(?<=id\\+": \\+")[\da-f]{8}/g; // of a notebook's cell
 const shown = (calls: readonly Call[]) => calls.map(({ name, args, broken }) => (broken ? [name] : [name, args]));
 
-/** Each format writes every sixth call, each another sixth than the format before it; `npm run fuzz` has all of them. */
-const EVERY = process.env.ZZ_RUNS ? 1 : 6;
+/** Each format writes every sixth call, each another sixth than the format before it; `npm run test:all` has all of them. */
+const EVERY = isAll ? 1 : 6;
 
 test("A call under a foreign name is found in every format", async (t) => {
   const { root } = await house();
@@ -42,10 +44,9 @@ test("A call under a foreign name is found in every format", async (t) => {
   for (const [column, format] of FORMATS.entries())
     await t.test(format.name, async () => {
       const wrong: string[] = [];
-      for (const [row, [, name, given, { failed }]] of CALLS.entries()) {
+      for (const [row, [program, name, given, own]] of CALLS.entries()) {
         if ((row + column) % EVERY) continue;
-        const isCall = typeof given === "object" && given !== null && !Array.isArray(given);
-        if (!isCall || failed || name.includes("<|")) continue; // what no format can write, and what fits no tool
+        if (program === "hostile" || typeof own?.[1] === "string" || name.includes("<|")) continue; // what no format can write, and what fits no tool
         const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root)) as Call["args"];
         const native = await ownCalls([{ id: "1", name, args }], tools, ctx);
         const text = format.calls([{ id: `functions.${name}:0`, name, args }], tools);
@@ -70,28 +71,19 @@ function isSame(found: readonly Call[], native: readonly Call[]): boolean {
 
 describe("A foreign name in a text", () => {
   test("runs: a command, a read and an edit, one after the other", async () => {
-    let script: string[] = [];
-    await using it = await harness({ own: true, files: FILES, answer: "yes", script: [() => script.shift()!] });
-    for (const format of FORMATS) {
-      it.write("a.ts", FILES["a.ts"]!);
-      await it.command("clear");
-      const say = (name: string, args: Call["args"]) => format.calls([{ id: `functions.${name}:0`, name, args }], []);
-      script = [
-        say("Bash", { command: "echo hello", description: "Says hello" }),
-        say("Read", { file_path: "a.ts" }),
-        say("str_replace_based_edit_tool", {
-          command: "str_replace",
-          path: "a.ts",
-          old_str: "return 1;",
-          new_str: "return 2;",
-        }),
-        "Done.",
-      ];
-      const { text, calls } = await it.ask("go");
-      const names = calls.map(({ name, ok }) => `${name} ${ok}`);
-      deepEqual([text, names], ["Done.", ["run_command true", "read_file true", "edit_file true"]], format.name);
-      equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"), format.name);
-    }
+    const say = (name: string, args: Call["args"]) =>
+      FORMATS[0]!.calls([{ id: `functions.${name}:0`, name, args }], []);
+    const edit = { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" };
+    const script = [
+      say("Bash", { command: "echo hello", description: "Says hello" }),
+      say("Read", { file_path: "a.ts" }),
+      say("str_replace_based_edit_tool", edit),
+      "Done.",
+    ];
+    await using it = await harness({ own: true, files: FILES, answer: "yes", script });
+    const { text, calls } = await it.ask("go");
+    deepEqual([text, calls.map(({ name, ok }) => `${name} ${ok}`)], ["Done.", ["run_command true", "read_file true", "edit_file true"]]); // biome-ignore format: short
+    equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"));
   });
 
   test("that nobody knows stays text, and one whose arguments do not fit, too", async () => {
@@ -140,6 +132,13 @@ describe("A foreign name in a text", () => {
   });
 });
 
+test("decoded() reads lists, objects and words of a call whose tool is not known yet, and leaves its texts", () => {
+  const given = { all: "true", paths: ' ["a"] ', nested: '{"a": 1}', text: "1", broken: "[a", offset: "null" };
+  deepEqual(decoded(given), { all: true, paths: ["a"], nested: { a: 1 }, text: "1", broken: "[a" });
+  const texts = { content: '{"a": 1}', command: "[ -e a ]" };
+  deepEqual(decoded(texts), texts);
+});
+
 describe("Nothing that only looks like it is a call", () => {
   for (const text of [
     'open("a.ts")',
@@ -158,13 +157,15 @@ describe("Nothing that only looks like it is a call", () => {
       for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], `${worded}`);
     });
 
-  test(`the ${PROSE.length} texts that talk about calls`, async () => {
+  test("the texts that talk about calls, with foreign names", async () => {
     const it = await known();
-    for (const worded of [false, true])
-      for (const text of PROSE) {
-        const plain = [/\bget_weather\b/g, /\brun_command\b/g, /\bwrite_file\b/g];
-        const foreign = plain.reduce((made, name, i) => made.replace(name, ["Read", "Bash", "Write"][i]!), text);
-        for (const one of [text, foreign]) deepEqual(shown((await read(it, one, worded)).calls), [], one);
-      }
+    for (const text of PROSE) {
+      const names = { get_weather: "Read", run_command: "Bash", write_file: "Write" };
+      const foreign = Object.entries(names).reduce(
+        (made, [own, name]) => made.replaceAll(new RegExp(`\\b${own}\\b`, "g"), name),
+        text,
+      );
+      for (const worded of [false, true]) deepEqual(shown((await read(it, foreign, worded)).calls), [], foreign);
+    }
   });
 });

@@ -1,6 +1,6 @@
 // Prose that talks about calls never runs one: neither where tools were offered natively, nor where zz asked for calls in words.
-import { deepEqual, ok } from "node:assert/strict";
-import { describe, test } from "node:test";
+import { deepEqual } from "node:assert/strict";
+import { test } from "node:test";
 import { PROSE } from "./prose.ts";
 import { readReply, shown } from "./tools.ts";
 
@@ -11,14 +11,7 @@ const tool = (name: string, key: string) => ({
 });
 const tools: any = [tool("get_weather", "city"), tool("run_command", "command"), tool("write_file", "path")];
 
-test("the table has at least 150 texts, all different", () => {
-  ok(PROSE.length >= 150 && new Set(PROSE).size === PROSE.length, `${PROSE.length}`);
-});
-
 for (const worded of [false, true])
-  describe(worded ? "asked for in words" : "offered natively", () => {
-    for (const text of PROSE)
-      test(JSON.stringify(text.slice(0, 90)), async () => {
-        deepEqual(shown(await readReply({ text }, { worded, tools })), []);
-      });
+  test(worded ? "asked for in words" : "offered natively", async () => {
+    for (const text of PROSE) deepEqual(shown(await readReply({ text }, { worded, tools })), [], text);
   });

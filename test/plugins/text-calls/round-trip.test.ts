@@ -1,11 +1,12 @@
-// What zz writes in a format, it reads: a few random conversations here, 10,000 of each format in test/slow/text-calls.test.ts.
+// What zz writes in a format, it reads: a few random conversations in each format.
 import { equal, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { findCalls } from "../../../plugins/text-calls/find.ts";
 import { FORMATS, formatFor, wordsFor } from "../../../plugins/text-calls/formats.ts";
+import { runs } from "../../support/runs.ts";
 import { cutEverywhere, cutOff, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
 
-const RUNS = Number(process.env.ZZ_RUNS ?? 60);
+const RUNS = runs(25, 500);
 
 describe("What is written is read", () => {
   for (const format of FORMATS) test(`${format.name}: ${RUNS} random conversations`, () => roundTrip(format, RUNS));

@@ -8,11 +8,11 @@ const strings = { type: "array", items: string };
 const tool = (name: string, schema: Record<string, unknown>) => ({ name, description: `The ${name}.`, schema });
 
 export const TOOLS = [
-  tool("tide_lookup", object({ port: string, day: integer }, ["port"])),
-  tool("move_crate", object({ id: string, dx: integer, dy: integer, fast: boolean }, ["id"])),
-  tool("ledger_append", object({ text: string }, ["text"])),
+  tool("tide", object({ port: string, day: integer }, ["port"])),
+  tool("move", object({ id: string, dx: integer, dy: integer, fast: boolean }, ["id"])),
+  tool("log", object({ text: string }, ["text"])),
   tool("lamp_dim", object({ level: integer, rooms: strings }, ["level"])),
-  tool("kiln_status", object({})),
+  tool("kiln", object({})),
   tool(
     "note",
     object({ title: string, body: { type: "object" }, tags: strings, weight: { type: "number" } }, ["title"]),

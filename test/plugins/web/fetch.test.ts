@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Rules } from "zz";
-import { harness, type Setup } from "zz/test";
+import { harness, type Setup, standingClock } from "zz/test";
 import { isPlainlyLocal, whyNotPublic } from "../../../plugins/web/address.ts";
 import { ROOT } from "../../support/run.ts";
 
@@ -160,6 +160,7 @@ function pdf(text: string): string {
 }
 
 describe("where it goes", () => {
+  // biome-ignore format: a table
   const local: [address: string, isLocal: boolean][] = [
     ["127.0.0.1", true], ["0.0.0.0", true], ["10.1.2.3", true], ["172.31.0.1", true], ["172.32.0.1", false], ["192.168.1.1", true],
     ["169.254.169.254", true], ["100.64.0.1", true], ["100.128.0.1", false], ["224.0.0.1", true], ["255.255.255.255", true],
@@ -167,28 +168,21 @@ describe("where it goes", () => {
     ["::ffff:8.8.8.8", false], ["::ffff:a00:1", true], ["64:ff9b::7f00:1", true], ["64:ff9b::808:808", false], ["fe80::1", true],
     ["fe80::1%eth0", true], ["fc00::1", true], ["fdff::1", true], ["ff02::1", true], ["2001:db8::1", true], ["2002:7f00:1::", true],
     ["2001:0:1::", true], ["2606:4700::1111", false], ["::127.0.0.1", true], ["nonsense", true],
-  ]; // biome-ignore format: a table
-  for (const [address, isLocal] of local)
-    test(`${address} is ${isLocal ? "not " : ""}public`, () => equal(whyNotPublic(address) !== undefined, isLocal));
+  ];
+  test("an address is public, or of this machine, this network or none", () => {
+    for (const [address, isLocal] of local) equal(whyNotPublic(address) !== undefined, isLocal, address);
+  });
 
-  for (const spelt of [
-    "2130706433",
-    "0x7f.1",
-    "0177.0.0.1",
-    "127.1",
-    "[::ffff:127.0.0.1]",
-    "localhost",
-    "a.LOCALHOST.",
-    "０.０.０.０",
-    "127.0.0.1.",
-  ])
-    test(`http://${spelt} is this machine, whatever allows all hosts`, async (t) => {
-      ok(isPlainlyLocal(new URL(`http://${spelt}/`).hostname));
-      const zz = await having(t, true, { answer: "nobody" });
-      const { refused, text } = await zz.call("web_fetch", { url: `http://${spelt}:9/` });
+  test("this machine is asked for by name, whatever allows all hosts, and however it is spelt", async (t) => {
+    const zz = await having(t, true, { answer: "nobody" });
+    const spelt = "2130706433 0x7f.1 0177.0.0.1 127.1 [::ffff:127.0.0.1] localhost a.LOCALHOST. ０.０.０.０ 127.0.0.1.";
+    for (const host of spelt.split(" ")) {
+      ok(isPlainlyLocal(new URL(`http://${host}/`).hostname));
+      const { refused, text } = await zz.call("web_fetch", { url: `http://${host}:9/` });
       ok(refused, text);
       match(text, /asked for even where all is allowed.* only its own name allows: --allow-net=/);
-    });
+    }
+  });
 
   test("no other protocol, no password, no half address", async (t) => {
     const zz = await having(t, true);
@@ -339,10 +333,11 @@ describe("how much it takes", () => {
       t,
       (_, response) => void response.writeHead(200, { "content-type": "text/plain" }).write("a"),
     );
-    const zz = await having(t, [`127.0.0.1:${port}`], { settings });
-    match(
-      (await zz.call("web_fetch", { url: `http://127.0.0.1:${port}/` })).text,
-      /: it took longer than 1 second \("web\.seconds"\)\.$/,
-    );
+    const clock = standingClock();
+    const zz = await having(t, [`127.0.0.1:${port}`], { settings, clock });
+    const fetched = zz.call("web_fetch", { url: `http://127.0.0.1:${port}/` });
+    await clock.waits(1_000);
+    await clock.pass(1_000);
+    match((await fetched).text, /: it took longer than 1 second \("web\.seconds"\)\.$/);
   });
 });

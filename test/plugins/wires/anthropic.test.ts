@@ -1,18 +1,13 @@
-// Anthropic's Messages through the wire: the bytes that the server sends, what a turn makes of them, and what goes back.
+// Anthropic's Messages through the wire: what goes out, what goes back, and what is sent otherwise after a refusal. streams.test.ts has what comes.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Answer, Message } from "../../../kernel/contract.ts";
+import type { Message } from "../../../kernel/contract.ts";
 import {
   block,
-  COUNTS,
   call,
   end,
   event,
   fakeAnthropic,
-  json,
-  PING,
   redacted,
   refuse,
   say,
@@ -23,7 +18,7 @@ import {
   use,
 } from "../../support/fake/anthropic.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
-import { place, ROOT, zz } from "../../support/run.ts";
+import { place, zz } from "../../support/run.ts";
 import { type How, lamps, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
 
 const MODEL = "anthropic/claude-sonnet-4-5";
@@ -32,184 +27,12 @@ const turn = async (script: Script, how: How = {}, model = MODEL): Promise<Turn>
 /** With these options; effort and schema among them are the request's own. */
 const set = (options: Record<string, unknown>, more: How = {}): How => ({ ...more, options: { options } });
 
-const ending = (ending: "cut" | "hang", ...body: (string | number)[]): Step => ({ ...stream(...body), ending });
-const hi = text(0, "Hi");
 const done = say("done");
-const stop = end("end_turn");
 const signed = { type: "thinking", thinking: "how bright?", signature: "sig-abc/+=" };
 const thought = thinking(0, signed.thinking, signed.signature);
 
-interface Told {
-  text?: string;
-  thinking?: string;
-  finish?: Answer["finish"];
-  usage?: object;
-  calls?: [name: string, args: unknown, id?: string][];
-}
-const dim: Told["calls"] = [["lamp_dim", { level: 8 }, "toolu_lamp_dim_0"]];
-const message = (content: unknown, stop_reason = "end_turn") => ({
-  ...{ id: "msg_1", type: "message", role: "assistant", content, stop_reason },
-  usage: { input_tokens: 61, output_tokens: 9 },
-});
-const delta = (index: number, delta: object) => event("content_block_delta", { index, delta });
 const search = block(1, { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} }, { type: "input_json_delta", partial_json: '{"query":"lamps"}' }); // biome-ignore format: one block
 const found = block(2, { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [{ type: "web_search_result", url: "https://a", title: "A", encrypted_content: "x" }] }); // biome-ignore format: one block
-
-// biome-ignore format: one case a row.
-const TOLD: [string, Step, Told][] = [
-  ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you." }],
-  ["a call in pieces", call(["lamp_dim", { level: 8 }]), { calls: dim }],
-  ["two calls", call(["lamp_dim", { level: 8 }], ["kiln_status", {}]), { calls: [...dim!, ["kiln_status", {}, "toolu_kiln_status_1"]] }],
-  ["two equal calls", call(["kiln_status", {}], ["kiln_status", {}]), { calls: [["kiln_status", {}, "toolu_kiln_status_0"], ["kiln_status", {}, "toolu_kiln_status_1"]] }],
-  ["thinking, text and a call", stream(start(), thought, text(1, "I dim it."), use(2, "lamp_dim", { level: 8 }), end("tool_use")), { calls: [["lamp_dim", { level: 8 }, "toolu_lamp_dim_2"]], thinking: "how bright?" }],
-  ["thinking before text", stream(start(), thought, text(1, "Hi"), stop), { text: "Hi", thinking: "how bright?" }],
-  ["thinking that is not shown", stream(start(), redacted(0, "AbC="), text(1, "Hi"), stop), { text: "Hi" }],
-  ["a whole call in its first event", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }), end("tool_use")), { calls: dim }],
-  ["a call whose arguments come twice", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }, { type: "input_json_delta", partial_json: '{"level":8}' }), end("tool_use")), { calls: dim }],
-  ["a call finished with end_turn", stream(start(), use(0, "lamp_dim", { level: 8 }), stop), { calls: dim }],
-  ["a call without arguments", stream(start(), block(0, { type: "tool_use", id: "t1", name: "kiln_status", input: {} }, { type: "input_json_delta", partial_json: "" }), end("tool_use")), { calls: [["kiln_status", {}, "t1"]] }],
-  ["text in its first event", stream(start(), block(0, { type: "text", text: "H" }, { type: "text_delta", text: "i" }), stop), { text: "Hi" }],
-  ["pings anywhere", stream(PING, start(), PING, hi, PING, PING, stop), { text: "Hi" }],
-  ["events of a kind to come", stream(start(), event("weather", { sky: "blue" }), hi, delta(0, { type: "scent_delta", scent: "x" }), stop), { text: "Hi" }],
-  ["blocks of a kind to come", stream(start(), block(0, { type: "melody", notes: [] }, { type: "note_delta", note: "c" }), text(1, "Hi"), stop), { text: "Hi" }],
-  ["citations", stream(start(), block(0, { type: "text", text: "", citations: [] }, { type: "citations_delta", citation: { url: "https://a" } }, { type: "text_delta", text: "Hi" }), stop), { text: "Hi" }],
-  ["the server's own tools", stream(start(), text(0, "I look. "), search, found, text(3, "Hi"), stop), { text: "I look. Hi" }],
-  ["deltas of a block that never began", stream(start(), delta(0, { type: "text_delta", text: "Hi" }), stop), { text: "Hi" }],
-  ["blocks that never end", stream(start(), event("content_block_start", { index: 0, content_block: { type: "text", text: "Hi" } }), stop), { text: "Hi" }],
-  ["blocks without an index", stream(start(), event("content_block_start", { content_block: { type: "text", text: "" } }), event("content_block_delta", { delta: { type: "text_delta", text: "Hi" } }), event("content_block_stop"), stop), { text: "Hi" }],
-  ["no message_start", stream(hi, stop), { text: "Hi", usage: { input: 0, output: 9 } }],
-  ["no message_stop", stream(start(), hi, event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } })), { text: "Hi" }],
-  ["half a line where message_stop was to come", stream(start(), hi, stop.slice(0, -20)), { text: "Hi" }],
-  ["message_stop without a reason", stream(start(), hi, event("message_stop")), { text: "Hi", usage: { input: 61, output: 1 } }],
-  ["a reason of null before the true one", stream(start(), hi, event("message_delta", { delta: { stop_reason: null }, usage: { output_tokens: 3 } }), stop), { text: "Hi" }],
-  ["a stop sequence", say("Hi", "stop_sequence"), { text: "Hi" }],
-  ["a reason to come", say("Hi", "tired"), { text: "Hi" }],
-  ["a refusal", say("I will not.", "refusal"), { text: "I will not.", finish: "refusal" }],
-  ["a refusal that only explains itself", stream(start(), end("refusal", { output_tokens: 9 }, { stop_details: { type: "refusal", explanation: "Not this." } })), { text: "Not this.", finish: "refusal" }],
-  ["a connection that stays open after the end", ending("hang", start(), hi, stop), { text: "Hi" }],
-  ["events without their names", stream((start() + hi + stop).replaceAll(/^event: .*\n/gm, "")), { text: "Hi" }],
-  ["events without the blank line between", stream((start() + hi + stop).replaceAll("\n\n", "\n")), { text: "Hi" }],
-  ["CRLF", stream((start() + hi + stop).replaceAll("\n", "\r\n")), { text: "Hi" }],
-  ["comments", stream(": ping\n\n", start(), ": still there\n", hi, stop), { text: "Hi" }],
-  ["comments before, between and behind", stream(": a\n\n", ": b\n", start(), ": c\n: d\n\n", hi, ":\n\n", stop, ": e\n\n"), { text: "Hi" }],
-  ["a [DONE] of a gateway", stream(start(), hi, stop, "data: [DONE]\n\n"), { text: "Hi" }],
-  ["data that is JSON but no event", stream("data: null\n\n", "data: 1\n\n", "data: {}\n\n", start(), hi, stop), { text: "Hi" }],
-  ["a last event without its end", stream(start(), hi, stop.trimEnd()), { text: "Hi" }],
-  ["what came from the cache", stream(start({ ...COUNTS, input_tokens: 1, cache_creation_input_tokens: 20, cache_read_input_tokens: 40 }), hi, stop), { text: "Hi", usage: { input: 61, output: 9, cached: 40, written: 20 } }],
-  ["counts at the end alone", stream(start({}), hi, end("end_turn", { input_tokens: 1, cache_read_input_tokens: 60, output_tokens: 9 })), { text: "Hi", usage: { input: 61, output: 9, cached: 60 } }],
-  ["counts of null", stream(start({ ...COUNTS, cache_creation_input_tokens: null, cache_read_input_tokens: null }), hi, stop), { text: "Hi" }],
-  ["one JSON body instead of a stream", json(message([{ type: "text", text: "Hi" }])), { text: "Hi" }],
-  ["one JSON body over many lines", json(message([signed, { type: "text", text: "data: Hi\n\nevent: you" }]), 2), { text: "data: Hi\n\nevent: you", thinking: "how bright?" }],
-  ["one JSON body with a call", json(message([{ type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }], "tool_use")), { calls: dim }],
-];
-describe("Anthropic: a turn", { concurrency: 16 }, () => {
-  for (const [sentence, step, { calls = [], text = calls.length ? "done" : "", ...told }] of TOLD)
-    test(`understands ${sentence}`, async () => {
-      const { answer, error, retried, bodies } = await turn([step, done]);
-      if (error) throw error;
-      const usage = told.usage ?? { input: calls.length ? 122 : 61, output: calls.length ? 18 : 9 };
-      deepEqual(
-        { text: answer!.text, thinking: answer!.thinking, finish: answer!.finish, usage: answer!.usage, retried },
-        { text, thinking: told.thinking, finish: told.finish ?? "stop", usage, retried: [] },
-      );
-      deepEqual(answer!.calls, calls.map(([name, args]) => ({ name, args, ok: true }))); // biome-ignore format: short
-      equal(bodies.length, calls.length ? 2 : 1);
-      if (!calls.length) return;
-      const [asked, results] = bodies[1].messages.slice(-2);
-      const uses = asked.content.filter((one: any) => one.type === "tool_use");
-      deepEqual(uses, calls.map(([name, input, id]) => ({ type: "tool_use", id, name, input }))); // biome-ignore format: short
-      const texts = results.content.map((one: any) => one.content[0].text);
-      deepEqual(texts, calls.map(([, args]) => `ok ${JSON.stringify(args)}`)); // biome-ignore format: short
-    });
-});
-
-const MID = "The model's server failed in mid-stream: ";
-const ENDED = "The connection ended before the answer was complete. Try again.";
-const NOTHING = "The server answered with nothing. Try again.";
-const failed = (type: string, message = type) => event("error", { error: { type, message } });
-const html = "<!doctype html>\n<html><head><title>Welcome</title></head>\n<body>Sign: in</body></html>\n";
-const page = (status: number): Step => ({ status, headers: { "content-type": "text/html" }, body: [html] });
-const OTHER = (spoken: string) =>
-  `Cannot read the answer of 'anthropic': the server speaks ${spoken}, not Anthropic's Messages. Check --base-url, or name the provider that speaks so in --model.`;
-
-// [what came, the step, every time, the error, the requests that it took, the text that is kept]
-// biome-ignore format: one case a row.
-const FAILS: [string, Step, string | RegExp, 1 | 3, string?][] = [
-  ["an overloaded server in mid-stream", stream(start(), hi, failed("overloaded_error", "Overloaded")), `${MID}Overloaded.`, 3, "Hi"],
-  ["an error of the API in mid-stream", stream(start(), hi, failed("api_error", "Internal server error")), `${MID}Internal server error.`, 3, "Hi"],
-  ["a rate limit in mid-stream", stream(start(), hi, failed("rate_limit_error")), `${MID}rate_limit_error.`, 3, "Hi"],
-  ["an invalid request in mid-stream", stream(start(), hi, failed("invalid_request_error", "No such lamp")), `${MID}No such lamp.`, 1, "Hi"],
-  ["a key that ends in mid-stream", stream(start(), hi, failed("authentication_error", "expired")), `${MID}expired. Check the key: --key, or the provider's variable.`, 1, "Hi"],
-  ["a permission that is missing in mid-stream", stream(start(), hi, failed("permission_error", "not yours")), /not yours\. Check the key/, 1, "Hi"],
-  ["a model that is not found in mid-stream", stream(start(), failed("not_found_error", "model: x")), /model: x\. Check --model/, 1, ""],
-  ["a request too large in mid-stream", stream(start(), failed("request_too_large")), `${MID}request_too_large.`, 1, ""],
-  ["no money in mid-stream", stream(start(), failed("billing_error", "Your credit balance is too low")), `${MID}Your credit balance is too low.`, 1, ""],
-  ["an error of a kind to come", stream(start(), hi, failed("moon_error", "the moon")), `${MID}the moon.`, 3, "Hi"],
-  ["an error event of plain words", stream(start(), hi, "event: error\ndata: boom\n\n"), `${MID}boom.`, 3, "Hi"],
-  ["an error without its event's name", stream(start(), hi, `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n`), `${MID}Overloaded.`, 3, "Hi"],
-  ["a line that is not JSON", stream(start(), hi, "data: {oops\n\n", stop), `${MID}a line that is not JSON: {oops.`, 3, "Hi"],
-  ["no end", stream(start(), hi), ENDED, 3, "Hi"],
-  ["a call and no end", stream(start(), use(0, "lamp_dim", { level: 8 })), ENDED, 3, ""],
-  ["a connection cut in the stream", ending("cut", start(), hi, 20), /^(The connection ended|Cannot reach '[^']+': the connection was closed)/, 3, "Hi"],
-  ["a connection cut before the stream", ending("cut", 20), /^(The connection ended|The server answered with nothing|Cannot reach '[^']+': the connection was closed)/, 3, ""],
-  ["an empty body", stream(), NOTHING, 3, ""],
-  ["nothing but pings", stream(PING, PING), NOTHING, 3, ""],
-  ["a start and an end of nothing", stream(start(), event("message_stop")), NOTHING, 3, ""],
-  ["an error as a JSON body", json({ type: "error", error: { type: "invalid_request_error", message: "No such lamp" } }), `${MID}No such lamp.`, 1, ""],
-  ["a stream of Chat Completions", stream(`data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n`), OTHER("Chat Completions"), 1, ""],
-  ["a stream of OpenAI's Responses", stream(`event: response.created\ndata: {"type":"response.created","response":{}}\n\n`), OTHER("OpenAI's Responses"), 1, ""],
-  ["a stream of Gemini's", stream(`data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}\n\n`), OTHER("Gemini's generateContent"), 1, ""],
-  ["lines of Ollama's", stream(`{"message":{"content":"H"},"done":false}\n{"message":{"content":"i"},"done":true}\n`), OTHER("Ollama's own API"), 1, ""],
-  ["one JSON body of Chat Completions", json({ choices: [{ message: { content: "Hi" } }] }, 2), OTHER("Chat Completions"), 1, ""],
-  ["plain words", stream("Good day\n"), `${MID}not a stream but Good day.`, 3, ""],
-  ["a web page with 200", page(200), /a web page \("Welcome"\).*--base-url/, 1, ""],
-];
-describe("Anthropic: a turn fails", { concurrency: 40 }, () => {
-  for (const [sentence, step, message, requests, partial] of FAILS)
-    test(`on ${sentence}`, async () => {
-      const { answer, error, bodies } = await turn([step]);
-      equal(answer, undefined);
-      if (typeof message === "string") equal(error?.message, message);
-      else match(error?.message ?? "", message);
-      equal(bodies.length, requests);
-      equal(error?.partial?.text, partial);
-    });
-
-  test("on silence", async () => {
-    const { error } = await turn([ending("hang", start(), hi)], { options: { settings: { timeout: 3 } } });
-    match(error!.message, /^'anthropic' sent nothing for 3 s/);
-    equal(error?.partial?.text, "Hi");
-  });
-});
-
-const answered = say("Hi");
-const busy = (headers = {}) => refuse(429, "rate_limit_error", "slow down", headers);
-// [what holds, the steps, the waits (least and most), the text or the error]
-// biome-ignore format: one case a row.
-const RETRIES: [string, Step[], [number, number][], string][] = [
-  ["429 waits for the seconds of retry-after", [busy({ "retry-after": "1" }), answered], [[1000, 1000]], "Hi"],
-  ["429 without retry-after is tried again", [busy(), answered], [[500, 625]], "Hi"],
-  ["429 that asks for an hour is not waited for", [busy({ "retry-after": "3600" }), answered], [], "127.0.0.1 answered 429: slow down. Try again in 3600 s."],
-  ["529 is tried again", [refuse(529, "overloaded_error", "Overloaded"), answered], [[500, 625]], "Hi"],
-  ["500 twice is tried a third time", [refuse(500, "api_error", "oh"), refuse(500, "api_error", "oh"), answered], [[500, 625], [1000, 1250]], "Hi"],
-  ["524 with a web page is tried again", [page(524), answered], [[500, 625]], "Hi"],
-  ["an overload in mid-stream is tried again, and the half is gone", [stream(start(), text(0, "Half"), failed("overloaded_error")), answered], [[500, 625]], "Hi"],
-  ["400 is told once", [refuse(400, "invalid_request_error", "No such lamp"), answered], [], "127.0.0.1 answered 400: No such lamp."],
-  ["403 is told once", [refuse(403, "permission_error", "not yours"), answered], [], "127.0.0.1 answered 403: not yours. Check the key: --key, or the provider's variable."],
-  ["413 is told once", [refuse(413, "request_too_large", "too large"), answered], [], "127.0.0.1 answered 413: too large."],
-];
-describe("Anthropic: of what may pass,", { concurrency: 20 }, () => {
-  for (const [sentence, steps, waits, expected] of RETRIES)
-    test(sentence, async () => {
-      const { answer, error, retried, bodies } = await turn(steps);
-      equal(answer?.text ?? error?.message.replace(/:\d+/, ""), expected);
-      equal(retried.length, waits.length);
-      for (const [i, [least, most]] of waits.entries())
-        ok(retried[i]!.wait >= least && retried[i]!.wait <= most, `waited ${retried[i]!.wait} ms`);
-      equal(bodies.length, waits.length + 1);
-      for (const body of bodies) deepEqual(body, bodies[0], "the same request again");
-    });
-});
 
 // ── What goes out ──
 
@@ -318,7 +141,7 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     deepEqual(result.content[0], { type: "tool_result", tool_use_id: "functions_lamp_dim_0_x" });
   });
 
-  test("of twenty turns with a call each is never refused", async () => {
+  test("of a few turns with a call each is never refused, and has four marks for the cache at most", async () => {
     const script: Script = (_, at) =>
       at % 2
         ? say(`done ${at}`)
@@ -328,11 +151,11 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
             use(1, "kiln_status", {}, `toolu_${at}`),
             end("tool_use"),
           );
-    const { answer, error, bodies } = await turn(script, set({ effort: "low" }, { turns: 20 }));
+    const { answer, error, bodies } = await turn(script, set({ effort: "low" }, { turns: 4 }));
     if (error) throw error;
-    deepEqual([answer!.text, bodies.length], ["done 39", 40]);
+    deepEqual([answer!.text, bodies.length], ["done 7", 8]);
     const last = bodies.at(-1);
-    for (let at = 0; at < 20; at++) {
+    for (let at = 0; at < 4; at++) {
       const { content } = last.messages[at * 4 + 1];
       deepEqual(content[0], { type: "thinking", thinking: `round ${at * 2}`, signature: `sig ${at * 2}` });
     }
@@ -550,7 +373,7 @@ describe("Anthropic: an answer", { concurrency: 16 }, () => {
     });
 
   test("whose call the limit cuts does not run it", async () => {
-    const cut = stream(start(), event("content_block_start", { index: 0, content_block: { type: "tool_use", id: "t1", name: "lamp_dim", input: {} } }), delta(0, { type: "input_json_delta", partial_json: '{"level":' }), end("max_tokens")); // biome-ignore format: one
+    const cut = stream(start(), event("content_block_start", { index: 0, content_block: { type: "tool_use", id: "t1", name: "lamp_dim", input: {} } }), event("content_block_delta", { index: 0, delta: { type: "input_json_delta", partial_json: '{"level":' } }), end("max_tokens")); // biome-ignore format: one
     const { answer, bodies } = await turn([cut, done]);
     deepEqual(answer!.calls, [{ name: "lamp_dim", args: {}, ok: false }]);
     match(bodies[1].messages.at(-1).content[0].content[0].text, /cut off by the output limit/);
@@ -561,30 +384,7 @@ describe("Anthropic: an answer", { concurrency: 16 }, () => {
 
 const KEY = { ANTHROPIC_API_KEY: "sk-ant-api03-12345678" };
 const NAMED = ["--once", "-m", MODEL];
-describe("Anthropic: the built program", { concurrency: 2 }, () => {
-  test("thinks, runs a tool, and sends back the signature and the marks", async () => {
-    const first = stream(start(), thought, text(1, "I look."), use(2, "look", {}), end("tool_use"));
-    const fake = await fakeAnthropic([first, say("A lamp.")]);
-    const where = place();
-    const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, "--json", "what is it?"];
-    const { code, stdout, stderr } = await zz(where, args, { env: KEY });
-    await fake.close();
-    equal(code, 0, stderr);
-    const answer = JSON.parse(stdout);
-    deepEqual([answer.text, answer.thinking, answer.calls[0].name], ["A lamp.", "how bright?", "look"]);
-    const [one, two] = fake.requests;
-    deepEqual([one!.headers["x-api-key"], one!.path], [KEY.ANTHROPIC_API_KEY, "/v1/messages"]);
-    const [asked, results] = two!.body.messages.slice(-2);
-    deepEqual(asked.content[0], signed);
-    const [, image] = results.content[0].content;
-    deepEqual(image.source, { type: "base64", media_type: "image/png", data: PIXEL });
-    for (const marked of [two!.body.system[0], two!.body.tools.at(-1), results.content.at(-1)])
-      deepEqual(marked.cache_control, CACHE);
-    deepEqual(two!.body.tools, one!.body.tools, "the prefix stays the same, so that the cache holds");
-    deepEqual(two!.body.system, one!.body.system);
-    equal(JSON.stringify(where.sessions()).includes(KEY.ANTHROPIC_API_KEY), false);
-  });
-
+describe("Anthropic: the program", { concurrency: 2 }, () => {
   test("is reached by ANTHROPIC_BASE_URL, with a version or without, and chosen by its key alone", async () => {
     const fake = await fakeAnthropic([say("Hi")]);
     for (const url of [fake.url, `${fake.url}/`, `${fake.url}/v1`, `${fake.url}/v1/messages`])
@@ -593,22 +393,22 @@ describe("Anthropic: the built program", { concurrency: 2 }, () => {
     equal(fake.requests.at(-1)!.body.model, "claude-sonnet-4-5");
   });
 
-  test("goes on with a session, in which each thought is where it was, for twenty turns", async () => {
+  test("goes on with a session, in which each thought is where it was, turn after turn", async () => {
     const script: Script = (_, at) =>
       at % 2
         ? say(`done ${at}`)
         : stream(start(), thinking(0, `round ${at}`, `sig ${at}`), use(1, "look", {}, `toolu_${at}`), end("tool_use"));
     const fake = await fakeAnthropic(script);
     const where = place();
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < 3; i++) {
       const args = [...NAMED, "--plugin", lamps, "--effort", "low", "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
       const { code, stdout, stderr } = await zz(where, args, { env: KEY });
       deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
     }
     await fake.close();
     const { messages } = fake.requests.at(-1)!.body;
-    equal(fake.requests.length, 40);
-    for (let i = 0; i < 20; i++)
+    equal(fake.requests.length, 6);
+    for (let i = 0; i < 3; i++)
       deepEqual(messages[i * 4 + 1].content[0], {
         type: "thinking",
         thinking: `round ${i * 2}`,
@@ -627,30 +427,5 @@ describe("Anthropic: the built program", { concurrency: 2 }, () => {
   test("says without a key what to set", async () => {
     const { code, stderr } = await zz(place(), [...NAMED, "hi"], { env: { ANTHROPIC_API_KEY: "" } });
     deepEqual([code, stderr], [2, "Cannot ask 'anthropic': no key is set. Set ANTHROPIC_API_KEY, or pass --key KEY (--base-url URL for another server).\n"]); // biome-ignore format: one
-  });
-
-  test("prints the request of a dry run", async () => {
-    const { code, stdout } = await zz(place(), [...NAMED, "--dry-run", "hi"], { env: KEY });
-    const { messages, max_tokens } = JSON.parse(stdout);
-    deepEqual([code, messages.length, max_tokens], [0, 1, 32_000]);
-  });
-
-  test("ends with 1 for a refusal, and 3 for an answer that stays too long", async () => {
-    for (const [step, expected] of [
-      [say("No.", "refusal"), 1],
-      [say("and ", "max_tokens"), 3],
-    ] as const) {
-      // biome-ignore format: one
-      const fake = await fakeAnthropic([step]);
-      const { code } = await zz(place(), [...NAMED, "--base-url", fake.url, "hi"], { env: KEY });
-      await fake.close();
-      equal(code, expected);
-    }
-  });
-
-  test("loads neither native wire until it is asked for", () => {
-    for (const words of ["anthropic-version", "functionDeclarations"])
-      for (const file of ["kernel.js", "plugins.js", "chunks/start.js"])
-        ok(!readFileSync(join(ROOT, "dist", file), "utf8").includes(words), `${words} in ${file}`);
   });
 });

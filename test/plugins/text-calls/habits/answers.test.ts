@@ -1,7 +1,8 @@
 // SEARCH/REPLACE blocks in an answer: an edit where the model means it, and nothing where it only talks of them.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { describe, test } from "node:test";
-import { harness } from "zz/test";
+import { after, describe, test } from "node:test";
+import { type Harness, harness } from "zz/test";
+import { withBlocks } from "../../../../plugins/text-calls/habits/answers.ts";
 
 const FILES = { "src/a.ts": "export const one = 1;\nexport const two = 2;\n", "b.txt": "alpha\r\nbeta\r\n" };
 const block = (old: string, made: string) => `<<<<<<< SEARCH\n${old}\n=======\n${made}\n>>>>>>> REPLACE`;
@@ -12,8 +13,20 @@ const [EDITED, BOTH] = [
   "export const one = 11;\nexport const two = 22;\n",
 ];
 
-const opened = (text: string, t: Parameters<typeof harness>[1]) =>
-  harness({ own: true, files: FILES, answer: "yes", script: [{ call: ["read_file", { path: "src/a.ts" }] }, { call: ["read_file", { path: "b.txt" }] }, text, "Done."] }, t); // biome-ignore format: one
+let opened: Promise<Harness> | undefined;
+const house = () => (opened ??= harness({ own: true, files: FILES, answer: "yes" }));
+after(async () => (await opened)?.close());
+const reply = (text: string) => ({ text, thinking: "", calls: [], finish: "stop" as const });
+
+test("A block in an answer is an edit of the turn", async (t) => {
+  const read = { call: ["read_file", { path: "src/a.ts" }] as [string, object] };
+  const script = [read, `I change it.\n\nsrc/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n`, "Done."];
+  const zz = await harness({ own: true, files: FILES, answer: "yes", script }, t);
+  const answer = await zz.ask("go");
+  deepEqual([answer.text, zz.read("src/a.ts")], ["Done.", EDITED]);
+  deepEqual(answer.calls.slice(1).map(({ name, ok }) => [name, ok]), [["edit_file", true]]); // biome-ignore format: short
+  equal((zz.chat.messages.at(-3) as { text: string }).text, "I change it.");
+});
 
 // biome-ignore format: one answer a row.
 const MEANT: [what: string, text: string, file: string, content: string, said: RegExp][] = [
@@ -25,18 +38,17 @@ const MEANT: [what: string, text: string, file: string, content: string, said: R
   ["two blocks, each with its file", `src/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n\nand\n\nsrc/a.ts\n\`\`\`ts\n${TWO}\n\`\`\``, "src/a.ts", BOTH, /^and$/],
   ["of a file with Windows line ends", `b.txt\n\`\`\`\n${block("beta", "gamma")}\n\`\`\``, "b.txt", "alpha\r\ngamma\r\n", /^$/],
 ];
-describe("a block in an answer is an edit,", { concurrency: 4 }, () => {
+describe("a block in an answer is an edit,", () => {
   for (const [what, text, file, content, said] of MEANT)
-    test(what, async (t) => {
-      const zz = await opened(text, t);
-      const answer = await zz.ask("go");
-      equal(zz.read(file), content, answer.results.at(-1)?.text);
-      deepEqual(answer.calls.slice(2).map(({ name, ok }) => [name, ok]), [["edit_file", true]]); // biome-ignore format: short
-      equal(answer.text, "Done.");
-      const asked = zz.chat.messages.findLast(
-        (one) => one.role === "assistant" && one.calls?.[0]?.name === "edit_file",
-      );
-      match(asked!.text, said);
+    test(what, async () => {
+      const zz = await house();
+      for (const [name, content] of Object.entries(FILES)) zz.write(name, content);
+      const { text: left, calls, finish } = withBlocks(reply(text), zz.ctx);
+      deepEqual([calls.map(({ name }) => name), finish], [["edit_file"], "calls"]);
+      match(left, said);
+      await zz.call("read_file", { path: file });
+      equal((await zz.call("edit_file", calls[0]!.args)).failed, undefined);
+      equal(zz.read(file), content);
     });
 });
 
@@ -52,12 +64,12 @@ const TALK: [what: string, text: string][] = [
   ["that searches for nothing", `src/a.ts\n<<<<<<< SEARCH\n=======\nx\n>>>>>>> REPLACE`],
   ["of git, with a conflict", "src/a.ts\n<<<<<<< HEAD\nexport const one = 1;\n=======\nx\n>>>>>>> main"],
 ];
-describe("a block in an answer stays text,", { concurrency: 4 }, () => {
+describe("a block in an answer stays text,", () => {
   for (const [what, text] of TALK)
-    test(what, async (t) => {
-      const zz = await opened(text, t);
-      const answer = await zz.ask("go");
-      deepEqual([answer.text, answer.calls.length], [text, 2]);
-      equal(zz.read("src/a.ts"), FILES["src/a.ts"]);
+    test(what, async () => {
+      const zz = await house();
+      for (const [name, content] of Object.entries(FILES)) zz.write(name, content);
+      const given = reply(text);
+      equal(withBlocks(given, zz.ctx), given);
     });
 });

@@ -1,9 +1,11 @@
-// Calls in the shapes of other programs, through the turn loop: each is shown, judged and saved as zz's own, and does what it says.
+// Calls in the shapes of other programs: each becomes a call of zz's own, which is shown, judged and saved as such.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
+import { check } from "../../../../kernel/schema.ts";
+import { ownCalls } from "../../../../plugins/text-calls/habits/calls.ts";
 import type { Asked, Harness, Setup } from "../../../../sdk/testing.ts";
 import { harness } from "../../../support/script.ts";
 import "../../../support/lean.ts";
@@ -12,7 +14,7 @@ import { needs } from "../../../support/needs.ts";
 import { repl } from "../../../support/repl.ts";
 import { place, ROOT } from "../../../support/run.ts";
 import { KEY } from "../../../support/terminal.ts";
-import { CALLS, FILES, READ, type Row } from "./calls.ts";
+import { CALLS, FILES } from "./calls.ts";
 
 const TODOS: Asked[] = [
   ["TodoWrite", { todos: [step("content", "one", "completed"), step("content", "two", "in_progress")] }],
@@ -23,29 +25,59 @@ const TODOS: Asked[] = [
   ["SetTodoList", { todos: [step("title", "one", "Done"), step("title", "two", "Pending")] }],
 ];
 
+const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n-  return 1;\n+  return 2;\n*** End Patch";
+
 describe("Calls as other programs' models make them", () => {
   let opened: Promise<Harness> | undefined;
-  let next: Asked[][] = [];
-  const script = () => ({ calls: next.shift() ?? [], text: next.length ? "" : "done" });
+  const house = () => (opened ??= harness({ own: true, files: FILES }));
   after(async () => (await opened)?.close());
+  /** The calls that this one becomes; of one that cannot run, why. */
+  async function become(name: string, given: unknown): Promise<[name: string, args: any][]> {
+    const { ctx, root } = await house();
+    const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", root));
+    const own = await ownCalls([{ id: "1", name, args }], ctx.about.tools, ctx);
+    return own.map(({ name, args, broken }) => [
+      name,
+      broken?.replace(`Cannot call '${name}': `, "") ?? JSON.parse(JSON.stringify(args)),
+    ]);
+  }
+
   for (const [program, rows] of Map.groupBy(CALLS, ([program]) => program))
-    test(`work here: ${program}`, async (t) => {
-      const it = await (opened ??= harness({ own: true, files: FILES, script: [script], answer: "yes" }));
-      for (const [, tool, given, expected] of rows)
-        await t.test(`${tool} ${JSON.stringify(given)?.slice(0, 120)}`, async () => {
-          for (const [name, content] of Object.entries({ "new.txt": null, ...FILES }))
-            if (content === null) rmSync(join(it.root, name), { force: true });
-            else if (it.read(name) !== content) it.write(name, content);
-          const args = JSON.parse(JSON.stringify(given).replaceAll("ROOT", it.root));
-          await it.command("clear"); // sending all rows before it again takes longer each time
-          it.requests.length = 0;
-          next = [READ.map((path) => ["read_file", { path }]), [[tool, args]]];
-          const { results, calls } = await it.ask("go");
-          await looksRight(expected, calls.slice(READ.length), results.slice(READ.length));
-          for (const [name, content] of Object.entries(expected.files ?? {}))
-            if (content === null) ok(!existsSync(join(it.root, name)), `${name} is there`);
-            else equal(it.read(name), content, name);
-        });
+    test(`are translated: ${program}`, async () => {
+      const { tools } = (await house()).ctx.about;
+      for (const [, tool, given, ...own] of rows) {
+        const about = `${tool} ${JSON.stringify(given)?.slice(0, 200)}`;
+        const made = await become(tool, given);
+        deepEqual(made.map(([name, args], i) => (own[i]?.[1] === undefined ? [name] : [name, args])), own, about); // biome-ignore format: short
+        if (program === "hostile") continue;
+        for (const [name, args] of made)
+          if (typeof args !== "string")
+            equal((await check(tools.find((one) => one.name === name)!.schema, args)).wrong, undefined, about);
+      }
+    });
+
+  // biome-ignore format: one case a row.
+  const CELLS: [args: object, cells: string[] | RegExp][] = [
+    [{ notebook_path: "ROOT/n.ipynb", cell_id: "c1", new_source: "x = 2\ny = 3" }, ["# Title\ntext", "x = 2\ny = 3"]],
+    [{ notebook_path: "n.ipynb", cell_id: "c1", cell_type: "markdown", new_source: "x" }, ["# Title\ntext", "x"]],
+    [{ notebook_path: "n.ipynb", cell_id: "m1", edit_mode: "delete", new_source: "" }, ["x = 1"]],
+    [{ notebook_path: "n.ipynb", cell_id: "cell-1", edit_mode: "delete", new_source: "" }, ["# Title\ntext"]],
+    [{ notebook_path: "n.ipynb", cell_number: 0, edit_mode: "insert", cell_type: "code", new_source: "z" }, ["z", "# Title\ntext", "x = 1"]],
+    [{ notebook_path: "n.ipynb", cell_id: "m1", edit_mode: "insert", new_source: "z" }, ["# Title\ntext", "z", "x = 1"]],
+    [{ notebook_path: "n.ipynb", cell_id: "zz", new_source: "z" }, /no cell 'zz'; it has 2/],
+    [{ notebook_path: "n.ipynb", cell_id: "c1", edit_mode: "move", new_source: "z" }, /edit_mode must be/],
+    [{ notebook_path: "a.ts", cell_id: "x", new_source: "y" }, /'a\.ts' is not a notebook/],
+  ];
+  for (const [given, cells] of CELLS)
+    test(`edit the cells of a notebook: ${JSON.stringify(given)}`, async () => {
+      const { ctx } = await house();
+      await ctx.call("read_file", { path: "n.ipynb" });
+      const [[name, args] = ["", ""]] = await become("NotebookEdit", given);
+      equal(name, "edit_file");
+      if (cells instanceof RegExp) return match(args, cells);
+      const edited = JSON.parse(FILES["n.ipynb"]!.replace(args.old_string, () => args.new_string));
+      deepEqual(edited.cells.map(({ source }: any) => source.join("")), cells); // biome-ignore format: short
+      for (const { cell_type, outputs } of edited.cells) equal(Boolean(outputs), cell_type === "code");
     });
 });
 
@@ -154,47 +186,57 @@ describe("A call from another program", () => {
     match((await it.ask("go")).results[0]!.text, /^Cannot call 'Edit'/);
   });
 
-  for (const [tool, args] of TODOS)
-    test(`sets the steps of a list where there is one: ${tool} ${JSON.stringify(args)}`, async () => {
-      await using it = await project([[tool, args]], { plugins: [join(ROOT, "plugins/examples/todo.ts")] });
-      const { results } = await it.ask("go");
-      equal(results[0]!.text, "1. [x] one\n2. [ ] two");
-    });
-});
-
-for (const cols of [80, 40])
-  test(`At ${cols} columns a call from another program is shown as zz's own`, async (t) => {
-    const where = place();
-    writeFileSync(join(where.cwd, "a.ts"), FILES["a.ts"]!);
-    const script = [
-      call(["Read", { file_path: join(where.cwd, "a.ts"), offset: 1, limit: 2 }]),
-      call(["shell", { command: ["bash", "-lc", "echo hello"], workdir: where.cwd }]),
-      call(["Grep", { pattern: "one", output_mode: "count" }]),
-      say("Done."),
-    ];
-    const zz = await repl(t, { where, cols, rows: 24, script });
-    zz.type(`go${KEY.enter}`);
-    const shown = await zz.sees("Done.");
-    match(shown, /^✓ read_file a\.ts · lines 1–2 o/m);
-    match(shown, /^✓ run_command echo he.* · 1 line/m);
-    match(shown, /^✓ grep one/m);
-    for (const row of shown.split("\n")) ok(row.length <= cols, row);
+  test("sets the steps of a list where there is one", async () => {
+    await using it = await project(TODOS, { plugins: [join(ROOT, "plugins/examples/todo.ts")] });
+    const { results } = await it.ask("go");
+    deepEqual(results.map(({ text }) => text), TODOS.map(() => "1. [x] one\n2. [ ] two")); // biome-ignore format: short
   });
 
-type Got = { name: string; args: unknown }[];
-async function looksRight(
-  { to, says = "", not, failed }: Row[3],
-  calls: Got,
-  results: { text: string; failed?: boolean }[],
-): Promise<void> {
-  const text = results.map((one) => one.text).join("\n");
-  const about = `${JSON.stringify(calls)}\n${text}`;
-  deepEqual(calls.map(({ name }) => name).join(" "), to, about);
-  equal(results.some((one) => one.failed) ? true : undefined, failed, about);
-  if (typeof says === "string") ok(text.includes(says), about);
-  else match(text, says, about);
-  if (not) ok(!not.test(text), about);
-}
+  test("does what it says, whatever the tool", async () => {
+    const calls: [tool: string, args: object, says: RegExp][] = [
+      ["Grep", { pattern: "return 1;", output_mode: "content", "-A": 1 }, /^a\.ts:2: {3}return 1;\na\.ts-3- }$/],
+      ["Grep", { pattern: "needle", type: "py", output_mode: "files_with_matches" }, /^src\/deep\/c\.py$/],
+      ["LS", { path: "src" }, /^b\.ts\ndeep\/ \(1 file\)$/],
+      ["shell", { command: ["printf", "%s", 'it\'s $HOME `x` "q"'], workdir: "src" }, /^it's \$HOME `x` "q"$/m],
+      ["Bash", { command: "echo hello", run_in_background: true }, /hello[\s\S]*\[Ignored: run_in_background\./],
+      ["NotebookEdit", { notebook_path: "n.ipynb", cell_id: "c1", new_source: "x = 2" }, /^Edited n\.ipynb/],
+      ["insert_content", { path: "my file.txt", line: 2, content: "new" }, /my file\.txt/],
+      [
+        "replace_in_file",
+        {
+          path: "src/b.ts",
+          diff: "<<<<<<< SEARCH\nexport const needle = one();\n=======\nexport const needle = 2;\n>>>>>>> REPLACE",
+        },
+        /^Edited src\/b\.ts/,
+      ],
+      ["shell", { command: ["apply_patch", PATCH] }, /^Applied: edited a\.ts/],
+    ];
+    const read: Asked[] = Object.keys(FILES).map((path) => ["Read", { path }]);
+    const steps = [{ calls: read }, ...calls.map(([tool, args]) => ({ calls: [[tool, args] as Asked] })), "done"];
+    await using it = await harness({ own: true, files: FILES, answer: "yes", script: steps });
+    const { results } = await it.ask("go");
+    for (const [i, [, , says]] of calls.entries()) match(results[read.length + i]!.text, says);
+    equal(it.read("my file.txt"), "alpha\nnew\nbeta\ngamma\n");
+  });
+});
+
+test("At 40 columns a call from another program is shown as zz's own", async (t) => {
+  const where = place();
+  writeFileSync(join(where.cwd, "a.ts"), FILES["a.ts"]!);
+  const script = [
+    call(["Read", { file_path: join(where.cwd, "a.ts"), offset: 1, limit: 2 }]),
+    call(["shell", { command: ["bash", "-lc", "echo hello"], workdir: where.cwd }]),
+    call(["Grep", { pattern: "one", output_mode: "count" }]),
+    say("Done."),
+  ];
+  const zz = await repl(t, { where, cols: 40, rows: 24, script });
+  zz.type(`go${KEY.enter}`);
+  const shown = await zz.sees("Done.");
+  match(shown, /^✓ read_file a\.ts · lines 1–2 o/m);
+  match(shown, /^✓ run_command echo he.* · 1 line/m);
+  match(shown, /^✓ grep one/m);
+  for (const row of shown.split("\n")) ok(row.length <= 40, row);
+});
 
 function step(field: string, text: string, status: string) {
   return { [field]: text, status };

@@ -337,9 +337,9 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
   const entry = (text: string) => ({
     spec: "/w.js",
     source: "/w.js",
-    integrity: sumOf(text),
+    integrity: sumOf(Buffer.from(text)),
     entry: "w.js",
-    files: { "w.js": sumOf(text, "sha256") },
+    files: { "w.js": sumOf(Buffer.from(text), "sha256") },
   });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
   for (const [what, disturb] of [

@@ -220,7 +220,7 @@ test("--check-plugin checks a folder's index, tells --json, and checks one of zz
   const file = put(where, "lamp/index.ts", LAMP);
   const { file: told, problems } = JSON.parse((await zz(where, ["--check-plugin", "lamp", "--json"])).stdout);
   deepEqual([told, problems], [file, []]); // as text, a folder is in the last table
-  equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")])).code, 0);
+  if (isAll) equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")])).code, 0);
 });
 
 test("--new-plugin writes one that works, has no type errors, and passes its own test", async () => {
@@ -600,7 +600,7 @@ const LOADS: [what: string, name: string, code: string][] = [
   ["TypeScript of CommonJS", "a.cts", LAMP],
   ["TypeScript of CommonJS without an export", "a.cts", "module.exports = () => {};"],
 ]; // biome-ignore format: a table
-for (const [what, name, code] of some(LOADS, 9))
+for (const [what, name, code] of isAll ? LOADS : [])
   test(`--check-plugin loads ${what}`, async () => {
     const ran = await check(atHome(), name, { [name]: code });
     match(ran.stdout, new RegExp(`^'${name}' (has no type errors, and )?loads\\.`));

@@ -279,9 +279,9 @@ describe("from npm", () => {
       /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, which were not run: drop\.\n$/,
     );
     equal(await says(where, "rain"), "drop 1.0 1.0.0");
-    const modules = readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true });
-    ok(!modules.includes("drop/ran"));
-    ok(!modules.includes("zz"), "a peer is zz's to lend");
+    const names = readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
+    ok(!names.includes("drop/ran"));
+    ok(!names.includes("zz"), "a peer is zz's to lend");
   });
 
   test("without npm it says so", async (t) => {

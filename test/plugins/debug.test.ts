@@ -15,13 +15,13 @@ import {
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createZz } from "../../../zz.ts";
-import type { Script } from "../../support/fake/http.ts";
-import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
-import { png } from "../../support/media.ts";
-import { repl } from "../../support/repl.ts";
-import { type How, type Place, place, zz } from "../../support/run.ts";
-import { KEY } from "../../support/terminal.ts";
+import { createZz } from "../../zz.ts";
+import type { Script } from "../support/fake/http.ts";
+import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
+import { png } from "../support/media.ts";
+import { repl } from "../support/repl.ts";
+import { type How, type Place, place, zz } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
 
 const READ = call(["read_file", { path: "a.txt" }]);
 const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"];

@@ -3,10 +3,10 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import type { Ask, Result } from "../../../kernel/contract.ts";
-import { createZz } from "../../../zz.ts";
-import { type Place, place } from "../../support/run.ts";
-import { play } from "../../support/script.ts";
+import type { Ask, Result } from "../../kernel/contract.ts";
+import { createZz } from "../../zz.ts";
+import { type Place, place } from "../support/run.ts";
+import { play } from "../support/script.ts";
 
 type Files = Record<string, string | object>;
 

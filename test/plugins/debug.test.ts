@@ -14,7 +14,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createZz } from "../../zz.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
@@ -22,6 +21,7 @@ import { png } from "../support/media.ts";
 import { repl } from "../support/repl.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 const READ = call(["read_file", { path: "a.txt" }]);
 const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"];
@@ -53,7 +53,7 @@ const below = (log: string, line: RegExp): string => {
   return found[1]!.replace(/^ {4}/gm, "").replace(/\n$/, "");
 };
 
-describe("what the log says was sent is what the server received", { concurrency: 3 }, () => {
+describe("what the log says was sent is what the server received", () => {
   test("as JSON lines: prompt, layers, history, tools, parameters, and what is added in each round", async () => {
     const ran = await run(
       [READ, call(["list_dir", {}]), say("Two lines.")],
@@ -141,7 +141,7 @@ describe("what the log says was sent is what the server received", { concurrency
   });
 });
 
-describe("what happens is written in order", { concurrency: 3 }, () => {
+describe("what happens is written in order", () => {
   test("calls and their results belong to the step whose answer asked for them", async () => {
     const script = [call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]), say("Done.")];
     const all = place();
@@ -214,17 +214,6 @@ describe("what happens is written in order", { concurrency: 3 }, () => {
     );
   });
 
-  test("a log of 30 rounds has the sections once", async () => {
-    const rounds: Script = (_, turn) =>
-      turn < 29 ? call(["read_file", { path: "a.txt", start: 1, end: turn + 1 }]) : say("Done.");
-    const { where } = await run(rounds, ["--debug", "go"]);
-    const log = text(where);
-    equal(log.match(/ STEP-START /g)!.length, 30);
-    for (const section of ["1 HEADER", "2 PROMPT", "3 HISTORY", "4 TOOLS", "5 PARAMETERS", "6 EVENTS"])
-      equal(log.match(new RegExp(`^── ${section}`, "gm"))!.length, 1, section);
-    ok(log.length < 60_000, `${log.length} characters`);
-  });
-
   test("thinking, a retry, and a provider's error with what had come", async () => {
     const script = [
       refuse(503, { error: { message: "busy" } }, { "retry-after": "0" }),
@@ -259,7 +248,8 @@ describe("what happens is written in order", { concurrency: 3 }, () => {
     const got = join(where.home, "got");
     const see = `({ tokens }) => tokens && fs.writeFileSync(${JSON.stringify(got)}, "")`;
     writeFileSync(plugin, `import fs from "node:fs"; export default (zz) => zz.on("received", ${see});`);
-    const stop = (child: ChildProcess) => void until(() => existsSync(got)).then(() => child.kill("SIGINT"));
+    const stop = (child: ChildProcess) =>
+      void waitFor("the words", () => existsSync(got)).then(() => child.kill("SIGINT"));
     const args = ["--debug=log.jsonl", "--plugin", plugin, "go"];
     const ran = await run(script, args, { where, started: stop });
     equal(ran.code, 130);
@@ -272,9 +262,8 @@ describe("what happens is written in order", { concurrency: 3 }, () => {
   test("kill -9 loses nothing that was written", async () => {
     const where = place();
     const blow = new AbortController();
-    void until(() => existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START")).then(
-      () => blow.abort(),
-    );
+    const isAsked = () => existsSync(join(where.cwd, "log.jsonl")) && types(entries(where)).includes("STEP-START");
+    void waitFor("the request", isAsked).then(() => blow.abort());
     await run([{ ...stream(), ending: "hang" as const }], ["--debug=log.jsonl", "go"], { where, signal: blow.signal });
     deepEqual(types(entries(where)), HEAD);
   });
@@ -360,16 +349,14 @@ describe("what happens is written in order", { concurrency: 3 }, () => {
   });
 });
 
-describe("where it goes", { concurrency: 3 }, () => {
+describe("where it goes", () => {
   const rows: [args: string[], env: Record<string, string>, file: string | undefined][] = [
     [["--debug"], {}, "../home/debug.log"],
     [["--debug=my.log"], {}, "my.log"],
     [[], { ZZ_DEBUG: "1" }, "../home/debug.log"],
-    [[], { ZZ_DEBUG: "my.log" }, "my.log"],
     [["--debug"], { ZZ_DEBUG: "my.log" }, "my.log"],
     [["--debug=other.log"], { ZZ_DEBUG: "my.log" }, "other.log"],
     [[], { ZZ_DEBUG: "0" }, undefined],
-    [[], { ZZ_DEBUG: "" }, undefined],
     [[], {}, undefined],
     [["-n", "--debug"], {}, "../home/debug.log"],
   ];
@@ -418,22 +405,14 @@ describe("where it goes", { concurrency: 3 }, () => {
 
   const bad: [what: string, name: string, make: (where: Place) => void, why: RegExp][] = [
     ["a link", "my.log", (where) => symlinkSync(join(where.cwd, "a.txt"), join(where.cwd, "my.log")), /it is a link/],
-    [
-      "a link to nothing",
-      "my.log",
-      (where) => symlinkSync(join(where.cwd, "b.txt"), join(where.cwd, "my.log")),
-      /it is a link/,
-    ],
     ["a folder", "my.log", (where) => mkdirSync(join(where.cwd, "my.log")), /it is a folder/],
     ["in no folder", "none/my.log", () => {}, /no such folder/],
-    ["in a file", "a.txt/my.log", () => {}, /a part of the path is not a folder/],
     [
       "a FIFO",
       "my.log",
       (where) => void execFileSync("mkfifo", [join(where.cwd, "my.log")]),
       /it is not a regular file/,
     ],
-    ["a device", "/dev/full", () => {}, /it is not a regular file/],
   ];
   for (const [what, name, make, why] of bad)
     test(`${what} is refused in one sentence, and the run goes on`, async () => {
@@ -471,7 +450,7 @@ describe("where it goes", { concurrency: 3 }, () => {
   });
 });
 
-describe("secrets are not in it", { concurrency: 2 }, () => {
+describe("secrets are not in it", () => {
   const BASE64 = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
   const said: [what: string, text: string, secret: string][] = [
     ["OpenAI's key", "my key sk-proj-abcdEFGH0123 here", "abcdEFGH0123"],
@@ -624,7 +603,3 @@ test("/debug on and off, at the prompt", async (t) => {
   await says("/debug on", `Cannot write the debug log '${file}': it is a folder. Name a file.`);
   await sitting.leave();
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let left = 1_000; left && !holds(); left--) await sleep(10);
-}

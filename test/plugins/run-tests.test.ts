@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
 import type { Ask, Result } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
 import { type Place, place } from "../support/run.ts";
@@ -18,10 +18,6 @@ function project(files: Files): Place {
   }
   return where;
 }
-
-const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test, which it wants back at the end
-delete process.env.NODE_TEST_CONTEXT;
-if (NODE_TEST_CONTEXT) after(() => Object.assign(process.env, { NODE_TEST_CONTEXT }));
 
 /** What run_command would have given: where the runners themselves are not here, their real output is. */
 type Ran = (args: { command: string }) => Result;
@@ -47,7 +43,11 @@ async function run(where: Place, args: object, { ask, gives, allow = true }: Giv
   let result: Result = { text: "it was not called" };
   const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
   core.observers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
-  await play(core, [["run_tests", args]]);
+  const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test
+  delete process.env.NODE_TEST_CONTEXT;
+  await play(core, [["run_tests", args]]).finally(
+    () => NODE_TEST_CONTEXT && Object.assign(process.env, { NODE_TEST_CONTEXT }),
+  );
   return result;
 }
 interface Data {
@@ -239,15 +239,12 @@ const oneFile = project({
 const COUNTS: [args: object, counts: string, failures: string[]][] = [
   [{}, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ path: "test/a.test.js" }, "passed 1, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
-  [{ path: "test/b.test.js" }, "passed 1, failed 0 (exit code 0)", []],
   [{ path: "test/c [1] 'x'.test.js" }, "passed 1, failed 0 (exit code 0)", []],
-  [{ path: "test" }, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ filter: "adds (badly)" }, "passed 0, failed 1 (exit code 1)", ["adds (badly)"]],
-  [{ filter: "^adds$" }, "passed 1, failed 0 (exit code 0)", []],
   [{ filter: "$(touch planted)" }, "passed 1, failed 0 (exit code 0)", []],
 ];
 for (const [args, counts, failures] of COUNTS)
-  test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, { timeout: 30_000 }, async () => {
+  test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, async () => {
     const result = await run("filter" in args ? oneFile : real, args);
     equal(result.text.split("\n")[1], counts, result.text);
     deepEqual(dataOf(result).failures, failures);
@@ -260,13 +257,13 @@ for (const [args, counts, failures] of COUNTS)
     match(output, /✔ fine[\s\S]*✖ failing tests:/, "the whole output is in the data");
   });
 
-test("run_tests: a name that no test has is a failure that says so", { timeout: 30_000 }, async () => {
+test("run_tests: a name that no test has is a failure that says so", async () => {
   const { text, failed } = await run(oneFile, { filter: "nope" });
   equal(text, "$ node --test --test-name-pattern=nope\nNo test ran: nothing matches filter 'nope'.");
   equal(failed, true);
 });
 
-test("run_tests: what runs is asked for, as a command; a no comes back as one", { timeout: 30_000 }, async () => {
+test("run_tests: what runs is asked for, as a command; a no comes back as one", async () => {
   const questions: string[] = [];
   const ask = async (question: string) => (questions.push(question) ? "n" : "");
   const { text, refused } = await run(real, { filter: "a b" }, { ask, allow: [] });
@@ -275,7 +272,7 @@ test("run_tests: what runs is asked for, as a command; a no comes back as one", 
   equal(refused, true);
 });
 
-test("run_tests: a script that ends before its tests shows how", { timeout: 30_000 }, async () => {
+test("run_tests: a script that ends before its tests shows how", async () => {
   const where = project({ ...script("node build.js && node --test"), "build.js": 'throw new Error("no lamp")' });
   const { text, failed } = await run(where, {});
   match(text, /^\$ npm test\nEnded with exit code 1\.\n\n[\s\S]*Error: no lamp/);

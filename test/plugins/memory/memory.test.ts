@@ -43,7 +43,7 @@ const freely = (where: Place, name: string, args: object) => tool(where, name, a
 
 // ── the prompt ──
 
-describe("the prompt", { concurrency: 2 }, () => {
+describe("the prompt", () => {
   test("says nothing of memory when there is none", async (t) => {
     const { system, stderr } = await told(t, place(), "hello");
     doesNotMatch(system, /--- MEMORY ---/);
@@ -97,7 +97,7 @@ describe("the prompt", { concurrency: 2 }, () => {
     ["a link to one by other letters", "->../../sub/Server.PEM", /it may hold secrets/],
     ["a link to git's own file", "->../../.git/config", /it may hold secrets/],
   ] as const)
-    test(`an index that is ${what} is named, and the turn goes on`, { timeout: 20_000 }, async (t) => {
+    test(`an index that is ${what} is named, and the turn goes on`, async (t) => {
       const secrets = { ".env": "open-sesame", "sub/Server.PEM": "open-sesame", ".git/config": "open-sesame" };
       const where = placed({ ".zz/memory/INDEX.md": content, ...secrets });
       const { system, stderr } = await told(t, where, "hello");
@@ -157,7 +157,7 @@ for (const [what, index, text, expected] of [
 
 // ── remember ──
 
-describe("remember", { concurrency: 2 }, () => {
+describe("remember", () => {
   const day = today();
   for (const [what, files, args, file, content, index] of [
     [
@@ -317,7 +317,7 @@ const NOTES = {
   ".zz/memory/topics/leaving.md": "->/etc/passwd",
 };
 
-describe("recall", { concurrency: 2 }, () => {
+describe("recall", () => {
   const where = placed(NOTES);
   for (const [query, expected] of [
     [
@@ -389,7 +389,7 @@ describe("recall", { concurrency: 2 }, () => {
   });
 });
 
-describe("forget", { concurrency: 2 }, () => {
+describe("forget", () => {
   for (const [what, args, said, file, content] of [
     [
       "by its words",

@@ -130,7 +130,7 @@ async function told(t: TestContext, where: Place, words: string, ...more: string
 /** What stands before everything that a turn may change. */
 const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
 
-describe("the prompt", { concurrency: 2 }, () => {
+describe("the prompt", () => {
   test("says nothing of skills when there are none", async (t) => {
     const { system, stderr } = await told(t, place(), "read the pdf");
     doesNotMatch(system, /SKILLS ---/);
@@ -276,7 +276,7 @@ const tools = placed({
   "none/readme.md": "nothing",
 });
 
-describe("the tools", { concurrency: 2 }, () => {
+describe("the tools", () => {
   for (const [what, name, args, expected, code] of [
     [
       "read_skill: its text and its other files",

@@ -65,81 +65,36 @@ const pax = (path: string) => {
   return line(bare + String(bare + 2).length);
 };
 const long = `p/${"d/".repeat(70)}x`;
+type Entry = Entries[number];
+const file = (name: string, content = ""): Entry => [name, content];
+const entry = (name: string, type: string, content = ""): Entry => [name, content, { type }];
+const link = (name: string, to: string, type = "2"): Entry => [name, "", { type, link: to }];
 for (const [what, entries, names] of [
-  [
-    "files, without their folder",
-    [
-      ["p/a", "1"],
-      ["p/b/c", "2"],
-    ],
-    ["a", "b/c"],
-  ],
-  [
-    "folders, which say nothing",
-    [
-      ["p/", "", { type: "5" }],
-      ["p/a", "1"],
-    ],
-    ["a"],
-  ],
-  [
-    "a long name in pax",
-    [
-      ["pax", pax(long), { type: "x" }],
-      ["short", "1"],
-    ],
-    [long.slice(2)],
-  ],
-  [
-    "a long name of GNU's",
-    [
-      ["././@LongLink", `${long}\0`, { type: "L" }],
-      ["short", "1"],
-    ],
-    [long.slice(2)],
-  ],
-  [
-    "a link to a file in it",
-    [
-      ["p/d/a", "1"],
-      ["p/b", "", { type: "2", link: "d/a" }],
-    ],
-    ["d/a", "b"],
-  ],
-  [
-    "a hard link",
-    [
-      ["p/a", "1"],
-      ["p/b", "", { type: "1", link: "p/a" }],
-    ],
-    ["a", "b"],
-  ],
-] as [string, Entries, string[]][])
+  ["files, without their folder", [file("p/a", "1"), file("p/b/c", "2")], ["a", "b/c"]],
+  ["folders, which say nothing", [entry("p/", "5"), file("p/a", "1")], ["a"]],
+  ["a long name in pax", [entry("pax", "x", pax(long)), file("short", "1")], [long.slice(2)]],
+  ["a long name of GNU's", [entry("././@LongLink", "L", `${long}\0`), file("short", "1")], [long.slice(2)]],
+  ["a link to a file in it", [file("p/d/a", "1"), link("p/b", "d/a")], ["d/a", "b"]],
+  ["a hard link", [file("p/a", "1"), link("p/b", "p/a", "1")], ["a", "b"]],
+] as const)
   test(`untar() reads ${what}`, () => {
-    const contents = untar(tar(entries), true);
+    const contents = untar(tar([...entries]), true);
     deepEqual([...contents.keys()], names);
     if (what.includes("link")) equal(contents.get("b")!.bytes.toString(), "1");
   });
 
 for (const [what, entries, why] of [
-  ["..", [["../x", ""]], /'\.\.\/x' leads out/],
-  [".. in the middle", [["p/../../x", ""]], /leads out/],
-  ["an absolute path", [["/etc/x", ""]], /'\/etc\/x' leads out/],
-  ["a backslash", [["p\\..\\x", ""]], /leads out/],
-  [
-    ".. by pax",
-    [
-      ["pax", pax("../../x"), { type: "x" }],
-      ["p/x", ""],
-    ],
-    /leads out/,
-  ],
-  ["a link out of it", [["p/x", "", { type: "2", link: "../../etc/passwd" }]], /link to '.*passwd', which leads out/],
-  ["an absolute link", [["p/x", "", { type: "2", link: "/etc/passwd" }]], /leads out/],
-  ["a link to nothing", [["p/x", "", { type: "2", link: "y" }]], /link to what is not a file/],
-  ["a device", [["p/x", "", { type: "3" }]], /neither a file nor a folder/],
-] as [string, Entries, RegExp][])
-  test(`untar() refuses ${what}`, () => throws(() => untar(tar(entries), true), why));
+  ["..", [file("../x")], /'\.\.\/x' leads out/],
+  [".. in the middle", [file("p/../../x")], /leads out/],
+  ["an absolute path", [file("/etc/x")], /'\/etc\/x' leads out/],
+  ["a backslash", [file("p\\..\\x")], /leads out/],
+  [".. by pax", [entry("pax", "x", pax("../../x")), file("p/x")], /leads out/],
+  ["a link out of it", [link("p/x", "../../etc/passwd")], /link to '.*passwd', which leads out of it/],
+  ["an absolute link", [link("p/x", "/etc/passwd")], /leads out/],
+  ["a link to nothing", [link("p/x", "y")], /link to what is not a file/],
+  ["a device", [entry("p/x", "3")], /neither a file nor a folder/],
+] as const)
+  test(`untar() refuses ${what}`, () => throws(() => untar(tar([...entries]), true), why));
 
 test("untar() refuses files of more than 200 MB", () => {
   const large = Buffer.alloc(201e6 + 1024); // nobody touches its pages

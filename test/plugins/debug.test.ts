@@ -374,21 +374,6 @@ describe("where it goes", () => {
       match(text(where, file), /Turn ended/);
     });
 
-  test("stack traces come with it, by the flag and by the variable", async () => {
-    for (const [args, env, traces] of [
-      [["--debug"], {}, true],
-      [["--debug=my.log"], {}, true],
-      [[], { ZZ_DEBUG: "1" }, true],
-      [[], { ZZ_DEBUG: "0" }, false],
-      [[], {}, false],
-    ] as const)
-      equal(
-        /^ +at /m.test((await zz(place(), ["--onse", ...args], { env })).stderr),
-        traces,
-        `${args} ${JSON.stringify(env)}`,
-      );
-  });
-
   test("what is there is kept, and closed to others", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "my.log"), "earlier\n");

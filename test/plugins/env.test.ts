@@ -13,6 +13,7 @@ import { harness, kernel, play } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
+/** As all values here, one that no other test has: what one zz in this process keeps, all hide. */
 const VALUE = "hunter-$&-2222";
 
 /** A home that keeps these for commands. */
@@ -51,9 +52,9 @@ const elsewhere = ({ home }: Place): string =>
     .join("\n");
 
 test("a value of any length is hidden, also where a command prints it", async (t) => {
-  const long = Array.from({ length: 9_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
+  const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
   const where = keeping({ LONG: long });
-  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 40_000));
+  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 6_000));
   const calls: [tool: string, args: object][] = [
     ["run_command", { command: "printenv LONG" }],
     ["read_file", { path: "long.txt" }],
@@ -61,7 +62,7 @@ test("a value of any length is hidden, also where a command prints it", async (t
   const { code, texts, sent, stderr } = await turn(t, where, calls, "--allow-run");
   equal(code, 0, stderr);
   match(texts[0]!, /\[value of LONG\]/);
-  doesNotMatch(sent, /k12\+\+|k8000\+/);
+  doesNotMatch(sent, /k12\+\+|k900\+/);
   match(texts[1]!, /\[value of LONG\]/);
 });
 
@@ -268,8 +269,8 @@ describe("the model", () => {
 
   const PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----";
   const rows: [what: string, value: string, text: string, expected: string][] = [
-    ["short ones", "12345", "is 12345", "is 12345"],
-    ["six characters", "123456", "is 123456", "is [value of V]"],
+    ["short ones", "q7w3e", "is q7w3e", "is q7w3e"],
+    ["six characters", "q7w3e9", "is q7w3e9", "is [value of V]"],
     ["plain words", "production", "in production", "in production"],
     ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
     ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
@@ -329,7 +330,7 @@ async function asked(where: Place, tool: string, args: object, key: string | und
 describe("set_env and delete_env", () => {
   test("are asked for, with name and value in full, and then done", async () => {
     const where = keeping({ A: "1" });
-    const value = `${"x".repeat(1_990)} END`;
+    const value = `${"only-here ".repeat(199)}END`;
     const { questions, text } = await asked(where, "set_env", { name: "DB_URL", value }, "y");
     equal(questions.length, 1);
     match(questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);

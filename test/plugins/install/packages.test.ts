@@ -8,6 +8,7 @@ import { specOf } from "../../../plugins/install/spec.ts";
 import { untar } from "../../../plugins/install/tar.ts";
 import { type Entries, tar } from "../../support/fake/registry.ts";
 import { show } from "../../support/install.ts";
+import { isAll } from "../../support/runs.ts";
 
 // ── what can be named ──
 
@@ -95,6 +96,12 @@ for (const [what, entries, why] of [
   ["a device", [entry("p/x", "3")], /neither a file nor a folder/],
 ] as const)
   test(`untar() refuses ${what}`, () => throws(() => untar(tar([...entries]), true), why));
+
+if (isAll)
+  test("untar() refuses more than 20,000 files", () => {
+    const many = tar(Array.from({ length: 20_001 }, (_, i) => file(`p/${i}`)));
+    throws(() => untar(many, true), /more than 20,000 files/);
+  });
 
 test("untar() refuses files of more than 200 MB", () => {
   const large = Buffer.alloc(201e6 + 1024); // nobody touches its pages

@@ -30,6 +30,7 @@ for (const [what, args, files, text] of [
   ],
   ["a secret, since the person chose it", ["--context", "@.env"], { ".env": "K=1\n" }, "K=1"],
   ["a denied file, since the person chose it", ["--context", "@a", "--deny-read"], { a: "x" }, "x"],
+  ["what lies outside", ["--context", "@../notes"], { "../notes": "far" }, "far"],
   ["a text that begins with @", ["--context", " @alice asks"], {}, "@alice asks"],
   ["an empty file: nothing", ["--context", "@a"], { a: "\n" }, undefined],
   ["none: nothing", [], {}, undefined],

@@ -454,6 +454,12 @@ describe("at the prompt", () => {
     doesNotMatch(elsewhere(it.where), /secret/);
   });
 
+  test("no value leaves it as it was", async (t) => {
+    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer: async () => "" }, t);
+    deepEqual(await zz.command("/env set A"), ["Nothing was changed."]);
+    equal(readFileSync(join(zz.home, "env.json"), "utf8"), '{"A":"1"}');
+  });
+
   test("the verbs and the names are completed", async (t) => {
     const zz = await harness({ own: true, home: { "env.json": '{"GH_TOKEN":"x"}' } }, t);
     const names = async (typed: string) => (await zz.ctx.about.complete("env", typed)).map(({ name }) => name.trim());

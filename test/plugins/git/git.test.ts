@@ -133,6 +133,7 @@ const ROWS: Row[] = [
   ["since a commit", "git_diff", { ref: "HEAD" }, /a\/a\.txt[\s\S]*src\/b\.txt/, /secret/],
   ["since a tag, under a path", "git_diff", { ref: "v1", path: "src" }, /^diff --git a\/src\/b\.txt/, /a\/a\.txt/],
   ["between two", "git_diff", { ref: "v1..HEAD" }, "No changes."],
+  ["between one and here", "git_diff", { ref: "v1.." }, "No changes."],
   [
     "a path with staged changes only",
     "git_diff",

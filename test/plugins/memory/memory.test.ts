@@ -375,6 +375,12 @@ describe("forget", () => {
       match(ran.stderr, error);
       deepEqual(read(where, "~/memory/topics/build.md"), NOTES["~/memory/topics/build.md"]);
     });
+
+  test("nobody to ask: refused", async () => {
+    const where = placed(NOTES);
+    equal((await tool(where, "forget", { what: "ci uses" })).code, 4);
+    equal(read(where, "~/memory/topics/build.md"), NOTES["~/memory/topics/build.md"]);
+  });
 });
 
 // ── /memory ──

@@ -71,6 +71,14 @@ needs("bwrap")("refused: a home that can only be read", () => {
   );
 });
 
+test("a file is updated, and stays where it was", async () => {
+  const where = having({ "a.js": tool("a", "A") });
+  await does(where, ["-A", "--install=a.js"]);
+  put(where.cwd, { "a.js": tool("a", "AA") });
+  match((await does(where, ["-A", "--update=a"])).stderr, /changes +~ a\.js\n/);
+  deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/a.js"]);
+});
+
 // ── npm ──
 
 describe("from npm", async () => {

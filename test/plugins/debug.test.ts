@@ -18,9 +18,8 @@ import { createZz } from "../../zz.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { png } from "../support/media.ts";
-import { repl } from "../support/repl.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
-import { KEY } from "../support/terminal.ts";
+import { harness } from "../support/script.ts";
 import { waitFor } from "../support/wait.ts";
 
 const READ = call(["read_file", { path: "a.txt" }]);
@@ -309,17 +308,11 @@ describe("what happens is written in order", () => {
   test("what is compacted, and that messages are gone from what is sent", async () => {
     const where = place();
     const plugin = join(where.cwd, "shorten.ts");
-    writeFileSync(
-      plugin,
-      `export default (zz) => zz.on("called", () => {}) ?? zz.wrap("request", (request, next) =>
-         next(request.messages.length > 3 ? { ...request, messages: request.messages.slice(-2).with(0, { role: "user", text: "before" }) } : request));
-       `,
-    );
-    const { where: at } = await run(
-      [READ, call(["list_dir", {}]), say("Done.")],
-      ["--debug=log.jsonl", "--plugin", plugin, "go"],
-      { where },
-    );
+    const short = `request.messages.slice(-2).with(0, { role: "user", text: "before" })`;
+    const wrap = `(request, next) => next(request.messages.length > 3 ? { ...request, messages: ${short} } : request)`;
+    writeFileSync(plugin, `export default (zz) => zz.wrap("request", ${wrap});`);
+    const script = [READ, call(["list_dir", {}]), say("Done.")];
+    const { where: at } = await run(script, ["--debug=log.jsonl", "--plugin", plugin, "go"], { where });
     const last = of(entries(at), "STEP-START").at(-1);
     deepEqual([last.messages, last.new, last.gone, last.added[0].text], [1, 1, 3, "before"]);
   });
@@ -467,17 +460,8 @@ describe("secrets are not in it", () => {
       const all = said.map(([, text]) => text).join("\n\n");
       writeFileSync(join(where.cwd, "notes.txt"), all);
       const script = [call(["read_file", { path: "notes.txt" }], ["grep", { query: all }]), say(all)];
-      const args = [
-        "--key",
-        "given-by-flag",
-        `--debug=${name}`,
-        "-s",
-        all,
-        "-o",
-        "extra_headers",
-        '{"authorization":"secretly"}',
-        all,
-      ];
+      const header = ["-o", "extra_headers", '{"authorization":"secretly"}'];
+      const args = ["--key", "given-by-flag", `--debug=${name}`, "-s", all, ...header, all];
       const ran = await run(script, args, { where, env: { SOME_API_KEY: "from-environment" } });
       equal(ran.code, 0, ran.stderr);
       const log = text(where, name);
@@ -560,31 +544,24 @@ test("while it is off, nothing is watched; /debug on watches from then on", asyn
   equal(own(), once, "it watches twice");
 });
 
-test("/debug on and off, at the prompt", async (t) => {
-  const sitting = await repl(t, { script: [say("Good.")], cols: 160 });
-  const { where, sees, type } = sitting;
-  const file = join(where.home, "debug.log");
-  const says = async (line: string, text: string | RegExp) => {
-    type(line + KEY.enter);
-    await sees(text);
-  };
-  await says("/debug", `The debug log is off; /debug on writes to ${file}`);
-  await sitting.say("first", "Good.");
+test("/debug on and off in a conversation", async (t) => {
+  const zz = await harness({ own: true, script: ["Good."] }, t);
+  const file = join(zz.home, "debug.log");
+  const says = async (line: string) => (await zz.command(line).catch(({ message }) => [message])).join();
+  equal(await says("/debug"), `The debug log is off; /debug on writes to ${file}`);
+  await zz.ask("first");
   ok(!existsSync(file));
-  await says("/debug on", `The debug log is on: ${file}`);
-  await says("second", /Good\.[\s\S]*Good\./);
-  await sees(/›$/);
-  await says("/debug off", `The debug log is off. What was written stays in ${file}`);
+  match(await says("/debug on"), /^The debug log is on: /);
+  await zz.ask("second");
+  match(await says("/debug off"), /^The debug log is off\. What was written stays in /);
   const log = readFileSync(file, "utf8");
   deepEqual(log.match(/═ TURN \d/g), ["═ TURN 1"]);
   match(log, /^ {2}\[3\] user · 6 characters.*\n {4}second$/m);
   match(log, / Turn ended /);
-  await says("third", /(Good\.[\s\S]*){3}/);
-  await sees(/›$/);
+  await zz.ask("third");
   equal(readFileSync(file, "utf8"), log);
-  await says("/debug onn", "Cannot run '/debug onn': use /debug on or /debug off.");
+  match(await says("/debug onn"), /^Cannot run '\/debug onn': use \/debug on or \/debug off\.$/);
   rmSync(file);
   mkdirSync(file);
-  await says("/debug on", `Cannot write the debug log '${file}': it is a folder. Name a file.`);
-  await sitting.leave();
+  match(await says("/debug on"), /^Cannot write the debug log '.*': it is a folder\. Name a file\.$/);
 });

@@ -36,54 +36,35 @@ async function check(where: Place, name: string, files: Record<string, string>, 
   return zz(where, ["--check-plugin", name], { env });
 }
 
+const ZOD = 'import { z } from "zod";\n';
+const TYPEBOX = 'import Type from "typebox";\n';
+const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
+const ASKS = 'void call("now", {}); call("now", {}).catch(() => {});';
+const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
 const RIGHT: [what: string, code: string][] = [
   ["the five lines of the README", tool("run: () => new Date().toISOString()")],
   [
     "the shorthand",
-    tool(
-      'params: { city: "string", n: "number?", tags: "string[]" }, run: ({ city, n = 1, tags }) => city.at(n) + tags.join()',
-    ),
+    tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1, t }) => c.at(n) + t.join()'),
   ],
-  ["zod", `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")}`],
-  [
-    "typebox",
-    `import Type from "typebox";\n${tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")}`,
-  ],
-  [
-    "JSON Schema",
-    tool(
-      'params: { type: "object", properties: { n: { type: "number" } }, required: ["n"] }, run: ({ n }) => n.toFixed()',
-    ),
-  ],
+  ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
+  ["typebox", TYPEBOX + tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")],
+  ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
   [
     "Node's modules and globals",
-    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid + Buffer.from("a")')}`,
+    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid')}`,
   ],
-  [
-    "settings of its own",
-    `${HEAD}export const defaults = { unit: "C" };\nexport default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n`,
-  ],
-  [
-    "its own files",
-    `import { word } from "./word.ts";
-${tool("run: () => word.trim()")}`,
-  ],
+  ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
+  ["its own files", `import { word } from "./word.ts";\n${tool("run: () => word.trim()")}`],
   [
     "a test of it",
-    `import { harness } from "zz/test";
-export default async () => { await (await harness()).close(); };
-`,
+    'import { harness } from "zz/test";\nexport default async () => { await (await harness()).close(); };\n',
   ],
-  [
-    "an import of a type alone, whose file Node would not find",
-    `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`,
-  ],
+  ["an import of a type alone", `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`],
   ["Windows' line ends", LAMP.replaceAll("\n", "\r\n")],
   [
-    "a promise that is let go on purpose",
-    plugin(
-      'zz.command({ name: "x", description: "d", run: (_, { call }) => { void call("now", {}); call("now", {}).catch(() => {}); } })',
-    ),
+    "a promise that is let go",
+    plugin(`zz.command({ name: "x", description: "d", run: (_, { call }) => { ${ASKS} } })`),
   ],
 ];
 
@@ -105,47 +86,29 @@ for (const [i, [what]] of RIGHT.entries())
     equal(ran.code, 0);
   });
 
+const TWICE = 'zz.tool({ name: "x", description: "", run: () => "" })';
 const WRONG: [what: string, code: string, message: RegExp][] = [
   [
     "a misspelt field",
     LAMP.replace("description", "descripton"),
-    /^a\.ts:2:\d+: .*'descripton' does not exist in type 'Tool<.*Did you mean to write 'description'\?$/m,
+    /in type 'Tool<.*Did you mean to write 'description'\?$/m,
   ],
   [
     "a wrong slot",
     plugin('zz.layer({ name: "l", slot: "rule", text: "x" })'),
-    /^a\.ts:2:\d+: Type '"rule"' is not assignable to .*Did you mean '"rules"'\?$/m,
+    /^a\.ts:2:\d+: .*Did you mean '"rules"'\?$/m,
   ],
   ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
+  ["a missing await", tool('run: (_, { files }) => files.read("x").text'), /Did you forget to use 'await'\?$/m],
   [
-    "a missing await",
-    tool('run: (_, { files }) => { const file = files.read("x"); return file.text; }'),
-    /Property 'text' does not exist on type 'Promise<FileRead>'\. Did you forget to use 'await'\?$/m,
-  ],
-  [
-    "a promise that nobody waits for",
-    tool('changes: true, run: (_, { files }) => { files.write("x", "y"); return "done"; }'),
+    "a lost promise",
+    tool('run: (_, { files }) => { files.read("x"); return "" }'),
     /^a\.ts:2:\d+: This promise is not awaited\./m,
   ],
   [
-    "a wrong argument",
-    tool('run: async (_, { files }) => { await files.write("x", 1); return "done"; }'),
-    /Argument of type 'number' is not assignable to parameter of type 'string | Uint8Array/,
-  ],
-  [
-    "a run that gives a number",
-    tool("run: () => 1"),
-    /^a\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string | Result>'\.$/m,
-  ],
-  [
     "a parameter of zod's that is not there",
-    `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
-    /^a\.ts:3:\d+: Property 'm' does not exist/m,
-  ],
-  [
-    "a parameter of the shorthand's that is misused",
-    tool('params: { n: "number" }, run: ({ n }) => n.trim()'),
-    /Property 'trim' does not exist on type 'number'/,
+    `${ZOD}${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
+    /^a\.ts:3:\d+: Property 'm'/m,
   ],
   [
     "a misspelt type in the shorthand",
@@ -154,21 +117,19 @@ const WRONG: [what: string, code: string, message: RegExp][] = [
   ],
   [
     "two tools of one name",
-    plugin(
-      '{ zz.tool({ name: "x", description: "", run: () => "" }); zz.tool({ name: "x", description: "", run: () => "" }) }',
-    ),
+    plugin(`{ ${TWICE}; ${TWICE} }`),
     /^a\.ts:2:\d+: There is a tool 'x' in this file already\.$/m,
   ],
   ["a name that providers refuse", LAMP.replace('"lamp"', '"my lamp"'), /A tool cannot be called 'my lamp'/],
   [
     "a type that is imported like a value",
     LAMP.replace("import type", "import"),
-    /^a\.ts:1:10: 'Zz' is a type and must be imported using a type-only import/m,
+    /^a\.ts:1:10: .*using a type-only import/m,
   ],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
   [
-    "what is wrong in a file that only an import leads to",
+    "an imported file",
     "export const word: string = 1;",
     /^a\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m,
   ],
@@ -186,12 +147,12 @@ for (const [what, code, message] of [
   [
     "no default export",
     LAMP.replace("export default", "export const it ="),
-    /^a\.ts:1:1: The plugin has no default export to call\./m,
+    /^a\.ts:1:1: The plugin has no default export/m,
   ],
   [
-    "a default export that is no function",
+    "one that is no function",
     `${HEAD}export default { name: "x" };\n`,
-    /^a\.ts:2:16: The default export cannot be called with zz\. Type/m,
+    /^a\.ts:2:16: The default export cannot be called with zz/m,
   ],
 ] as [string, string, RegExp][])
   test(`--check-plugin finds ${what}`, async () => {

@@ -1,7 +1,9 @@
 // Plugins to install, and what is in a home before and after: for tests of --install, --update and --uninstall.
 import { doesNotMatch, equal, match } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { after, before } from "node:test";
+import { fakeRegistry } from "./fake/registry.ts";
 import { type How, type Place, place, type Ran, zz } from "./run.ts";
 
 export const show = (value: unknown) => JSON.stringify(value);
@@ -57,3 +59,24 @@ export const leftovers = (where: Place): string[] =>
   existsSync(join(where.home, "plugins"))
     ? readdirSync(join(where.home, "plugins")).filter((name) => name.startsWith("."))
     : [];
+
+/** npm asks a registry on loopback, with a cache of its own, while the tests of this group run. */
+export function withRegistry(): Awaited<ReturnType<typeof fakeRegistry>> {
+  const npm = {} as Awaited<ReturnType<typeof fakeRegistry>>;
+  const names = ["PATH", "npm_config_registry", "npm_config_cache"];
+  const own = names.map((name) => [name, process.env[name]] as const);
+  before(async () => {
+    Object.assign(npm, await fakeRegistry());
+    const { cwd } = place();
+    symlinkSync(process.execPath, join(cwd, "node")); // npm by the same Node, which keeps what it compiled
+    const PATH = `${cwd}${delimiter}${process.env.PATH}`;
+    Object.assign(process.env, { PATH, npm_config_registry: npm.registry, npm_config_cache: join(cwd, "npm") });
+  });
+  after(() => {
+    for (const [name, value] of own)
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    npm.close();
+  });
+  return npm;
+}

@@ -10,12 +10,12 @@ import {
   symlinkSync,
   truncateSync,
 } from "node:fs";
-import { delimiter, join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { join } from "node:path";
+import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { sumOf } from "../../../plugins/install/contents.ts";
 import { standingClock } from "../../../sdk/testing.ts";
-import { type Entries, fakeRegistry, tar } from "../../support/fake/registry.ts";
+import { type Entries, tar } from "../../support/fake/registry.ts";
 import {
   all,
   does,
@@ -30,6 +30,7 @@ import {
   says,
   show,
   tool,
+  withRegistry,
 } from "../../support/install.ts";
 import { needs } from "../../support/needs.ts";
 import { shell } from "../../support/repository.ts";
@@ -232,29 +233,14 @@ test("refused: what the gate denies, before -A", async () => {
 // ── npm and git ──
 
 describe("from npm", () => {
-  const NAMES = ["PATH", "npm_config_registry", "npm_config_cache"] as const;
-  const own = NAMES.map((name) => [name, process.env[name]] as const);
-  let registry: Awaited<ReturnType<typeof fakeRegistry>>;
-  before(async () => {
-    registry = await fakeRegistry();
-    const { cwd } = place();
-    symlinkSync(process.execPath, join(cwd, "node")); // npm by the same Node, which keeps what it compiled
-    const PATH = `${cwd}${delimiter}${process.env.PATH}`;
-    Object.assign(process.env, { PATH, npm_config_registry: registry.registry, npm_config_cache: join(cwd, "npm") });
-  });
-  after(() => {
-    for (const [name, value] of own)
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    registry.close();
-  });
+  const npm = withRegistry();
 
   test("a package comes with its own packages, whose scripts do not run", async () => {
-    registry.publish(
+    npm.publish(
       { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true },
       { "index.js": 'module.exports = "drop 1.0";' },
     );
-    registry.publish(
+    npm.publish(
       {
         name: "@sky/rain",
         version: "1.0.0",

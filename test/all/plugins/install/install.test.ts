@@ -1,14 +1,14 @@
 // --install, --update, --uninstall with real npm against a registry on loopback, with real git, and killed at every step.
 import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { delimiter, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { fakeRegistry, tar } from "../../../support/fake/registry.ts";
+import { tar } from "../../../support/fake/registry.ts";
 import {
   all,
   does,
@@ -21,6 +21,7 @@ import {
   refuses,
   says,
   tool,
+  withRegistry,
 } from "../../../support/install.ts";
 import { needs } from "../../../support/needs.ts";
 import { shell } from "../../../support/repository.ts";
@@ -81,19 +82,8 @@ test("a file is updated, and stays where it was", async () => {
 
 // ── npm ──
 
-describe("from npm", async () => {
-  const npm = await fakeRegistry();
-  const { cwd } = place();
-  symlinkSync(process.execPath, join(cwd, "node")); // npm by the same Node, which keeps what it compiled
-  const before = { ...process.env };
-  const PATH = `${cwd}${delimiter}${process.env.PATH}`;
-  Object.assign(process.env, { PATH, npm_config_registry: npm.registry, npm_config_cache: join(cwd, "npm") });
-  after(() => {
-    for (const name of ["PATH", "npm_config_registry", "npm_config_cache"])
-      if (before[name] === undefined) delete process.env[name];
-      else process.env[name] = before[name];
-    npm.close();
-  });
+describe("from npm", () => {
+  const npm = withRegistry();
   /** npm keeps what it fetched by its checksum. */
   const forget = () => void (process.env.npm_config_cache = join(place().cwd, "npm"));
 
@@ -110,8 +100,10 @@ describe("from npm", async () => {
     );
   const drop = (version: string) =>
     npm.publish({ name: "drop", version }, { "index.js": `module.exports = "drop ${version}";` });
-  drop("1.0.0");
-  rain("1.0.0");
+  before(() => {
+    drop("1.0.0");
+    rain("1.0.0");
+  });
 
   test("a newer one when asked; exactly the old one, with its packages, from the lock file", async () => {
     const where = place();

@@ -206,7 +206,7 @@ describe("surroundings", () => {
       "package.json": "{}",
     });
     const config = join(where.cwd, "../map.json");
-    writeFileSync(config, '{"symbols":{"map":"always"}}');
+    writeFileSync(config, '{"symbols":{"map":"always","wait":600000,"waitAgain":600000}}');
     const toldAt = async (iso: string, ...args: string[]) => {
       at(iso);
       return told(where, [...args, "--config", config]);

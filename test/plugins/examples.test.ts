@@ -43,7 +43,7 @@ test("the examples are shipped, and none of them is loaded until it is asked for
   }
 });
 
-describe("weather", { concurrency: 4 }, () => {
+describe("weather", () => {
   const oslo = {
     name: "Oslo",
     latitude: 59.9,
@@ -171,7 +171,7 @@ describe("weather", { concurrency: 4 }, () => {
   });
 });
 
-describe("sql", { concurrency: 3 }, () => {
+describe("sql", () => {
   const SHOP = `CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price REAL, photo BLOB);
     CREATE VIEW cheap AS SELECT name FROM items WHERE price < 2;
     INSERT INTO items VALUES (1, 'apple', 1.5, x'010203'), (2, 'a
@@ -202,7 +202,6 @@ describe("sql", { concurrency: 3 }, () => {
     ["WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 500) SELECT n FROM c", /\n200\n\[more rows; narrow it, or LIMIT and OFFSET\]$/],
     ["PRAGMA table_info(items)", /\n1 \| name \| TEXT \| 0 \| NULL \| 0\n/],
     ["VALUES (1), (2)", /\n\[rows: 2\]$/],
-    ["EXPLAIN QUERY PLAN SELECT * FROM items", /SCAN items/],
     ["SELECT printf('%.*c', 5000, 'x')", /x{1000}… \[5000 characters\]\n/],
     ["SELECT * FROM nope", /^Cannot query 'shop\.db': no such table: nope\. Change the query\.$/],
     ["SELEC", /^Cannot run that: only SELECT/],
@@ -364,9 +363,7 @@ describe("data", () => {
   const faults: [args: object, words: RegExp][] = [
     [{ where: ["cost > 1"] }, /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
     [{ where: ["price"] }, /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
-    [{ where: ["price; process.exit()"] }, /^Cannot filter by/],
     [{ select: ["cost"] }, /There is no column in 'cost'/],
-    [{ group: ["cost"] }, /There is no column in 'cost'/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.json" }, /^Cannot read 'bad\.json': it is not JSON \(.*\)\. Fix the file\.$/],
@@ -553,9 +550,7 @@ describe("notify", () => {
     ["control bytes", "a\x1b]0;title\x07b\nc", "a ]0;title b c"],
     ["letters that turn the line around", "a\u202eb\u200bc", "a b c"],
     ["dollars", "$1 costs $2 and $& $$", "$1 costs $2 and $& $$"],
-    ["what looks like a flag", "--help", "--help"],
     ["too much", "é".repeat(300), `${"é".repeat(199)}…`],
-    ["too many pictures", "👍".repeat(300), `${"👍".repeat(199)}…`],
     ["nothing", "", ""],
   ];
   for (const [what, text, shown] of texts)

@@ -22,7 +22,7 @@ const test = needs("git");
 function git(cwd: string, ...args: string[]): string {
   if (!has("git")) return ""; // then no test looks at the repositories that are made for all of them
   const env = { ...process.env, ...PERSON };
-  return execFileSync("git", args, { cwd, encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"], timeout: 10_000 });
+  return execFileSync("git", args, { cwd, encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 const put = ({ cwd }: Place, files: Record<string, string>): void => write(cwd, files);

@@ -260,10 +260,13 @@ describe("sql", () => {
   test("and so is one at Ctrl+C", async (t) => {
     const clock = standingClock();
     const { zz, query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
+    const running = () => process.getActiveResourcesInfo().filter((one) => one === "ProcessWrap").length;
+    const before = running();
     const asked = query(RUNAWAY);
     await clock.waits(7_000); // then it runs
     zz.stop();
     equal(await asked, "[interrupted]");
+    await waitFor("its end", () => running() <= before);
   });
   test("rows are limited by their size too", async (t) => {
     const { query } = await shop(t, { settings: { sql: { characters: 30 } } });

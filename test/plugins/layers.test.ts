@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { after, afterEach, describe, mock, test } from "node:test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
+import { harness } from "../support/script.ts";
 
 type Files = Record<string, string | Buffer>;
 
@@ -222,6 +223,17 @@ describe("surroundings", () => {
     equal(said(second.messages), words);
     equal(said(third.messages), `--- TIME ---\nFriday, 2026-01-02 03:05 (UTC+00:00)\n--- END TIME ---\n\n${words}`);
     equal((await toldAt("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
+  });
+
+  test("in a conversation the time is told again after ten minutes", async (t) => {
+    at("2026-01-02T03:04:00Z");
+    const zz = await harness({ own: true }, t);
+    for (const iso of ["2026-01-02T03:04:00Z", "2026-01-02T03:13:59Z", "2026-01-02T03:14:00Z"]) {
+      at(iso);
+      await zz.ask("hi");
+    }
+    const told = zz.requests.map(({ messages }) => /TIME ---\n\w+, \S+ (\S+)/.exec(messages.at(-1)!.text)?.[1]);
+    deepEqual(told, [undefined, undefined, "03:14"]);
   });
 
   test("--prompt prints what is sent, byte for byte", async () => {

@@ -79,11 +79,11 @@ function startOf(file: string): string {
 }
 
 /** Starts the program detached, so that it outlives zz. If it soon ends with an exit code, it could not open it. */
-function open(name: string, file: string, { programs }: Ctx): Promise<void> {
+function open(name: string, file: string, { programs, io }: Ctx): Promise<void> {
   if (!programs.find(OPENER)) throw cannot(name, `there is no ${OPENER} here. Tell the person where it is: ${file}`);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const child = programs.start(OPENER, [file], { detached: true, stdio: "ignore" });
-  const timer = setTimeout(resolve, FAILURE_WAIT_MS);
+  const cancel = io.clock.timer(FAILURE_WAIT_MS, resolve);
   child.on("error", ({ message }) => reject(cannot(name, `${message}. Tell the person where it is: ${file}`)));
   child.on("exit", (code) => {
     if (!code || OPENER === "explorer")
@@ -91,5 +91,5 @@ function open(name: string, file: string, { programs }: Ctx): Promise<void> {
     else reject(cannot(name, `${OPENER} says that ${EXIT_REASONS[code] ?? `it failed (exit code ${code})`}.`));
   });
   child.unref();
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(cancel);
 }

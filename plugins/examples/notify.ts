@@ -42,36 +42,35 @@ const SHOW = "display notification (item 2 of it) with title (item 1 of it)";
 
 export default (zz: Zz<typeof defaults>) => {
   const { config } = zz;
+  const { clock } = zz.io;
   let isAttended = false; // the person is at a prompt: not with a pipe, nor in a one-shot
   let [busy, asked] = [false, false];
   let lastActive = 0; // when the person was last active
-  let timer: NodeJS.Timeout | undefined;
-  const isLong = () => performance.now() - lastActive >= config.after * 1000;
+  let cancel = () => {}; // of the note that zz waits
+  const isLong = () => clock.now() - lastActive >= config.after * 1000;
 
   zz.on("started", (fact) => void (isAttended = fact.live && fact.stays));
   zz.on("phase", ({ from, to }) => {
-    clearTimeout(timer);
+    cancel();
     busy = to !== "idle";
-    if (from === "idle") lastActive = performance.now();
+    if (from === "idle") lastActive = clock.now();
   });
   zz.on("asked", ({ question }) => {
     if (!busy || !question) return; // the person has just been active, or is
     asked = true;
     const text = question.replace(/^[┏┠┃┗] /gm, "");
-    clearTimeout(timer);
-    timer = setTimeout(
-      () => void notify("zz is waiting for you", text).catch(() => {}),
-      isLong() ? 0 : config.after * 1000,
-    ).unref();
+    cancel();
+    const act = () => void notify("zz is waiting for you", text).catch(() => {});
+    cancel = clock.timer(isLong() ? 0 : config.after * 1000, act, { background: true });
   });
   zz.on("resumed", () => {
-    clearTimeout(timer);
-    if (asked) lastActive = performance.now();
+    cancel();
+    if (asked) lastActive = clock.now();
     asked = false;
   });
   zz.on("answered", ({ text }) => (isLong() ? notify("zz has answered", text) : undefined));
   zz.on("failed", ({ message, exit }) => (exit !== 130 && isLong() ? notify("zz has failed", message) : undefined));
-  zz.defer(() => clearTimeout(timer));
+  zz.defer(() => cancel());
 
   async function notify(title: string, words: string): Promise<void> {
     const text = config.words ? printable(words) : "";

@@ -1,7 +1,7 @@
 // query_sql and /sql: reads a SQLite file, and never writes. An example of work in a process that can be killed.
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { Programs, Zz } from "zz";
+import type { Ctx, Zz } from "zz";
 
 export const defaults = { rows: 200, characters: 40_000, seconds: 10 }; // limits for a query
 export const settings = {
@@ -36,12 +36,12 @@ export default (zz: Zz<typeof defaults>) => {
       required: ["file", "sql"],
     },
     needs: ({ file }) => ({ read: [file] }),
-    async run({ file, sql, params = [] }, { files, programs, signal }) {
+    async run({ file, sql, params = [] }, ctx) {
       checkReads(sql);
-      const path = files.path(file);
+      const path = ctx.files.path(file);
       if (!fs.statSync(path, { throwIfNoEntry: false })?.isFile())
         throw new Error(`Cannot query '${file}': there is no such file. Check the path.`);
-      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, programs, signal).catch((error) => {
+      const found = await ask({ url: urlOf(path), sql, params, ...zz.config }, ctx).catch((error) => {
         throw new Error(`Cannot query '${file}': ${error.message.replace(/\.$/, "")}. Change the query.`);
       });
       const line = (cells: unknown[]) =>
@@ -97,18 +97,17 @@ function urlOf(path: string): string {
 }
 
 /** Runs a query in a separate process, since nothing else stops a runaway one. It gets no variables, so no secrets. */
-async function ask(job: Job, programs: Programs, signal: AbortSignal): Promise<Found> {
-  const how = { signal, timeout: Math.ceil(job.seconds * 1000), killSignal: "SIGKILL", env: {} } as const;
+async function ask(job: Job, { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">): Promise<Found> {
+  const late = io.clock.limit(Math.ceil(job.seconds * 1000));
+  const how = { signal: AbortSignal.any([signal, late]), killSignal: "SIGKILL", env: {} } as const;
   const output = await new Promise<string>((resolve, reject) => {
     const tooLate = new Error(`it took longer than ${job.seconds} s`);
     const args = ["--no-warnings", "-e", `(${runQuery})()`];
     const child = programs.start(process.execPath, args, { ...how, stdio: ["pipe", "pipe", "ignore"] });
     let out = "";
     child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
-    child.on("error", reject); // also when it was stopped
-    child.on("close", (code) =>
-      code === 0 ? resolve(out) : reject(child.killed ? tooLate : new Error("it ended early")),
-    );
+    child.on("error", (error) => reject(late.aborted ? tooLate : error)); // also when it was stopped
+    child.on("close", (code) => (code === 0 ? resolve(out) : reject(new Error("it ended early"))));
     child.stdin!.on("error", () => {}).end(JSON.stringify(job));
   });
   const { why, ...found } = JSON.parse(output);

@@ -86,7 +86,7 @@ export default (zz: Zz<typeof defaults>) => {
   async function get<T>(base: string, query: Record<string, unknown>, stopped: AbortSignal): Promise<T> {
     const url = new URL(base);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
-    const timeout = AbortSignal.timeout(Math.ceil(config.seconds * 1000));
+    const timeout = zz.io.clock.limit(Math.ceil(config.seconds * 1000));
     try {
       const answer = await zz.fetch(url.href, { signal: AbortSignal.any([stopped, timeout]) });
       return Object((await answer.json()) ?? {});

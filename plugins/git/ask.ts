@@ -36,7 +36,7 @@ export interface Repository {
   filters: string[]; // the names of content filters that were switched off; none if the question reads no files
 }
 
-type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs">;
+type RunContext = Pick<Ctx, "root" | "signal" | "about" | "git" | "programs" | "io">;
 
 /**
  * The repository that the project is in. Git must answer all questions to it within that many seconds together.
@@ -47,7 +47,7 @@ export async function repository(ctx: RunContext, seconds: number, readsFiles = 
     root,
     git: { quiet },
   } = ctx;
-  const late = AbortSignal.timeout(Math.ceil(seconds * 1_000));
+  const late = ctx.io.clock.limit(Math.ceil(seconds * 1_000));
   const ask = async (settings: string[], args: string[], { codes = [0], ...how }: AskOptions = {}): Promise<Answer> => {
     const env = how.own ? environment(keptVariables(ctx.about.home)) : ctx.git.env();
     const stops = [ctx.signal, late];
@@ -110,7 +110,7 @@ function relativeTo(prefix: string, name: string): string {
 /** What a question about the repository needs: nothing, or what the repository makes git run or show. */
 export async function needsOf(
   what: string,
-  ctx: Pick<Ctx, "root" | "git" | "signal" | "ask">,
+  ctx: Pick<Ctx, "root" | "git" | "signal" | "io" | "ask">,
   seconds: number,
 ): Promise<Needs> {
   const { why, reads } = await check(ctx, seconds);
@@ -118,8 +118,8 @@ export async function needsOf(
   return { ...(reads.length && { read: reads }), ...(why && { run: [{ name, verdict: "ask", why }] }) };
 }
 
-export async function check({ root, git, signal }: Pick<Ctx, "root" | "git" | "signal">, seconds: number) {
-  const late = AbortSignal.timeout(seconds * 1_000);
+export async function check({ root, git, signal, io }: Pick<Ctx, "root" | "git" | "signal" | "io">, seconds: number) {
+  const late = io.clock.limit(seconds * 1_000);
   return git.check(root, { stop: AbortSignal.any([signal, late]) }).catch((error) => {
     throw error === late.reason ? tooLate(seconds) : error;
   });
@@ -143,6 +143,7 @@ function runGit(
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const stop = AbortSignal.any(stops);
+  const { clock } = ctx.io;
   if (stop.aborted) return Promise.reject(stop.reason);
   const child = ctx.programs.start("git", args, {
     cwd: ctx.root,
@@ -156,16 +157,19 @@ function runGit(
   child.stderr!.on("data", err.add);
   child.stdin?.on("error", () => {}); // it ended without reading
   child.stdin?.end(input);
+  let cancelGrace = () => {};
   const abort = () => {
     kill("SIGTERM"); // lets git remove its lock files
-    setTimeout(kill, KILL_GRACE_MS, "SIGKILL").unref();
+    clock.timer(KILL_GRACE_MS, () => kill("SIGKILL"), { background: true });
   };
   stop.addEventListener("abort", abort, { once: true });
   child.on("error", reject);
-  child.on("exit", () =>
-    setTimeout(() => [child.stdout, child.stderr].map((pipe) => pipe?.destroy()), EXIT_GRACE_MS).unref(),
-  );
+  child.on("exit", () => {
+    const close = () => [child.stdout, child.stderr].forEach((pipe) => void pipe?.destroy());
+    cancelGrace = clock.timer(EXIT_GRACE_MS, close, { background: true });
+  });
   child.on("close", (code) => {
+    cancelGrace();
     stop.removeEventListener("abort", abort);
     if (stop.aborted) reject(stop.reason);
     else if (out.lost() && !cut) reject(cannot("the answer is too long to judge. Name a path, a smaller part"));

@@ -172,8 +172,8 @@ function addCommit(zz: GitZz): void {
 
 /** Cleans up after a commit that was stopped: the signal that stopped it must not stop the cleanup. */
 const unstopped = (ctx: Ctx) => {
-  const { root, about, git, programs } = ctx;
-  return { root, about, git, programs, signal: new AbortController().signal };
+  const { root, about, git, programs, io } = ctx;
+  return { root, about, git, programs, io, signal: new AbortController().signal };
 };
 
 async function needsToLook(what: string, path: string, ctx: Ctx, seconds: number): Promise<Needs> {

@@ -30,8 +30,8 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
     ...["--plugins", "--json", "--quiet", "--no-stdin", "--no-prompt"],
   ];
   const env = { ZZ_DEBUG: undefined, ZZ_HOME: undefined, NO_COLOR: "1" };
-  const how = { cwd: stage.work, env, signal: ctx.signal, limit: TIMEOUT };
-  const { out, err, code } = await run(ctx.programs, process.execPath, args, how).catch((error) => {
+  const how = { cwd: stage.work, env, limit: TIMEOUT };
+  const { out, err, code } = await run(ctx, process.execPath, args, how).catch((error) => {
     throw ctx.signal.aborted ? error : fault(`it did not load within ${TIMEOUT / 1000} s. Nothing was changed`);
   });
   const own = (text: string) => plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");

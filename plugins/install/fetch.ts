@@ -85,10 +85,10 @@ async function fromNpm(
   return { ...base, source: `npm package ${wanted}`, integrity, version };
 }
 
-type RunContext = Pick<Ctx, "programs" | "signal">;
+type RunContext = Pick<Ctx, "programs" | "signal" | "io">;
 
-export async function npm(args: string[], cwd: string, { programs, signal }: RunContext): Promise<ProgramResult> {
-  const ran = await run(programs, "npm", args, { cwd, signal, limit: TIMEOUT });
+export async function npm(args: string[], cwd: string, ctx: RunContext): Promise<ProgramResult> {
+  const ran = await run(ctx, "npm", args, { cwd, limit: TIMEOUT });
   if (ran.code) throw fault(npmFault(ran));
   return ran;
 }
@@ -143,8 +143,8 @@ async function fromGit(
   const git = async (...args: string[]) => {
     const settings = ["-c", "core.hooksPath=/dev/null", "-c", "credential.interactive=false", "-c", "gc.auto=0"];
     const env = { GIT_ALLOW_PROTOCOL: "file:git:http:https:ssh", GIT_SSH_COMMAND: ssh };
-    const how = { cwd: work, env, signal: ctx.signal, limit: TIMEOUT, maxBytes: MAX_BYTES + HEADER_BYTES };
-    return run(ctx.programs, "git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
+    const how = { cwd: work, env, limit: TIMEOUT, maxBytes: MAX_BYTES + HEADER_BYTES };
+    return run(ctx, "git", [...settings, "--git-dir", path.join(work, "git"), ...args], how);
   };
   const gitOrThrow = async (...args: string[]) => {
     const ran = await git(...args);

@@ -1,5 +1,5 @@
 // Runs npm and git without a terminal, so that nothing can wait for a password there, and with a time limit.
-import type { Programs } from "zz";
+import type { Ctx } from "zz";
 import { fault } from "zz/text";
 
 export interface ProgramResult {
@@ -10,7 +10,6 @@ export interface ProgramResult {
 export interface RunOptions {
   cwd: string;
   env?: Record<string, string | undefined>;
-  signal: AbortSignal;
   limit: number; // ms
   maxBytes?: number; // of its output
 }
@@ -28,14 +27,14 @@ const NO_PROMPTS = {
 const MAX_ERROR_CHARS = 64 << 10; // of its stderr
 
 export function run(
-  programs: Programs,
+  { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">,
   program: string,
   args: string[],
-  { cwd, env, signal, limit, maxBytes = 64 << 20 }: RunOptions,
+  { cwd, env, limit, maxBytes = 64 << 20 }: RunOptions,
 ): Promise<ProgramResult> {
   if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(limit)]);
+  const stop = AbortSignal.any([signal, io.clock.limit(limit)]);
   const own = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name));
   const child = programs.start(program, args, {
     cwd,

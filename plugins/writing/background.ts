@@ -25,8 +25,7 @@ export function watchTypes(zz: Zz, checker: () => Promise<Checker>): void {
 
   function begin(ctx: Ctx): void {
     promptCtx = ctx;
-    const timer = setTimeout(look, START_DELAY_MS).unref();
-    zz.defer(() => clearTimeout(timer));
+    zz.defer(zz.io.clock.timer(START_DELAY_MS, () => look(), { background: true }));
   }
 
   /** Checks one file after the other, each as it is when its turn comes. */

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
-import type { Ctx, Programs } from "zz";
+import type { Clock, Ctx, Programs } from "zz";
 import { tryTo, usage } from "zz/text";
 import type { Checked, Problem } from "./check.ts";
 import type { Order, Outcome } from "./worker.ts";
@@ -20,8 +20,8 @@ const LOW_PRIORITY = 10; // typing at the prompt has priority
 /** All instances of zz in this process share one, which ends with the last of them. */
 let shared: { checker: Checker; users: number } | undefined;
 
-export function openChecker(programs: Programs): Checker {
-  shared ??= { checker: startChecker(programs), users: 0 };
+export function openChecker(programs: Programs, clock: Clock): Checker {
+  shared ??= { checker: startChecker(programs, clock), users: 0 };
   const one = shared;
   one.users++;
   return {
@@ -34,21 +34,21 @@ export function openChecker(programs: Programs): Checker {
   };
 }
 
-function startChecker(programs: Programs): Checker {
+function startChecker(programs: Programs, clock: Clock): Checker {
   const waiting = new Map<number, { resolve(checked: Checked): void; reject(error: Error): void }>();
   let worker: Promise<ChildProcess> | undefined;
   let running: ChildProcess | undefined;
-  let idle: NodeJS.Timeout | undefined;
+  let cancelEnd = () => {}; // of a process without a check
   let count = 0;
   return { check, close };
 
   async function check(file: string, { permissions, signal }: Asking, text?: string): Promise<Checked> {
-    clearTimeout(idle);
+    cancelEnd();
     const { promise, resolve, reject } = Promise.withResolvers<Checked>();
     const id = ++count;
     waiting.set(id, { resolve, reject });
     const late = () => fail(new Error(`Cannot check '${file}': it took longer than ${MAX_CHECK_MS / 1_000} s.`));
-    const limit = setTimeout(late, MAX_CHECK_MS);
+    const cancelLimit = clock.timer(MAX_CHECK_MS, late);
     const stop = () => reject(signal!.reason);
     signal?.addEventListener("abort", stop, { once: true });
     try {
@@ -61,9 +61,9 @@ function startChecker(programs: Programs): Checker {
     } finally {
       promise.catch(() => {});
       waiting.delete(id);
-      clearTimeout(limit);
+      cancelLimit();
       signal?.removeEventListener("abort", stop);
-      if (!waiting.size) idle = setTimeout(close, IDLE_MS).unref();
+      if (!waiting.size) cancelEnd = clock.timer(IDLE_MS, close, { background: true });
     }
   }
 
@@ -92,7 +92,7 @@ function startChecker(programs: Programs): Checker {
 
   function fail(error: Error): void {
     for (const { reject } of waiting.values()) reject(error);
-    clearTimeout(idle);
+    cancelEnd();
     process.off("exit", close);
     running?.removeAllListeners("exit").kill("SIGKILL");
     running = worker = undefined;

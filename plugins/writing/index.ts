@@ -8,7 +8,8 @@ import { addWriteTool } from "./write.ts";
 
 export default (zz: Zz) => {
   let opened: Promise<Checker> | undefined;
-  const checker = () => (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker(zz.programs)));
+  const checker = () =>
+    (opened ??= import("./checker.ts").then(({ openChecker }) => openChecker(zz.programs, zz.io.clock)));
   zz.defer(async () => (await opened)?.close());
 
   zz.flag({

@@ -66,7 +66,7 @@ const pluginsIn = (out: string) =>
 /** The output of `zz --plugins` with these plugins. */
 async function loadIn(
   files: string[],
-  { about, root, signal, programs }: Ctx,
+  { about, root, signal, programs, io: { clock } }: Ctx,
   seconds: number,
   env: NodeJS.ProcessEnv = process.env,
 ) {
@@ -82,10 +82,10 @@ async function loadIn(
   child.stdout!.setEncoding("utf8").on("data", (text) => (out = (out + text).slice(-MAX_OUTPUT_CHARS)));
   child.stderr!.setEncoding("utf8").on("data", (text) => (errors = (errors + text).slice(-MAX_OUTPUT_CHARS)));
   const stop = () => kill(child);
-  const limit = setTimeout(() => {
+  const cancelLimit = clock.timer(seconds * 1_000, () => {
     ended = "late";
     stop();
-  }, seconds * 1_000);
+  });
   signal.addEventListener("abort", stop, { once: true });
   process.once("exit", stop);
   try {
@@ -93,14 +93,14 @@ async function loadIn(
     child.on("error", reject);
     child.on("exit", (code, by) => {
       ended ||= by ?? `exit code ${code}`;
-      setTimeout(resolve, 500).unref(); // a process that it started may hold the pipes open
+      clock.timer(500, resolve, { background: true }); // a process that it started may hold the pipes open
     });
     child.on("close", () => resolve());
     await promise;
     signal.throwIfAborted();
     return { out, errors, ended };
   } finally {
-    clearTimeout(limit);
+    cancelLimit();
     stop();
     signal.removeEventListener("abort", stop);
     process.off("exit", stop);

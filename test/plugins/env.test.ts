@@ -1,19 +1,19 @@
 // /env, set_env, delete_env: what commands get, what the model is sent, what lies where, by running the program.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Options } from "../../kernel/core.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { repl, TAB } from "../support/repl.ts";
+import { repl } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
-import { kernel, play } from "../support/script.ts";
+import { some } from "../support/runs.ts";
+import { harness, kernel, play } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
+/** As all values here, one that no other test has: what one zz in this process keeps, all hide. */
 const VALUE = "hunter-$&-2222";
 
 /** A home that keeps these for commands. */
@@ -52,9 +52,9 @@ const elsewhere = ({ home }: Place): string =>
     .join("\n");
 
 test("a value of any length is hidden, also where a command prints it", async (t) => {
-  const long = Array.from({ length: 9_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
+  const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
   const where = keeping({ LONG: long });
-  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 40_000));
+  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 6_000));
   const calls: [tool: string, args: object][] = [
     ["run_command", { command: "printenv LONG" }],
     ["read_file", { path: "long.txt" }],
@@ -62,13 +62,13 @@ test("a value of any length is hidden, also where a command prints it", async (t
   const { code, texts, sent, stderr } = await turn(t, where, calls, "--allow-run");
   equal(code, 0, stderr);
   match(texts[0]!, /\[value of LONG\]/);
-  doesNotMatch(sent, /k12\+\+|k8000\+/);
+  doesNotMatch(sent, /k12\+\+|k900\+/);
   match(texts[1]!, /\[value of LONG\]/);
 });
 
 // ── the person's ──
 
-describe("/env", { concurrency: 2 }, () => {
+describe("/env", () => {
   test("set keeps a value for the person alone, list tells its name, unset forgets it", async () => {
     const where = place();
     const set = await env(where, `set DB_URL ${VALUE} and more`);
@@ -110,12 +110,10 @@ describe("/env", { concurrency: 2 }, () => {
 
   const wrong: [rest: string, words: RegExp][] = [
     ["set 1A x", /^Cannot set '1A': a name is made of letters, digits and _/],
-    ["set A-B x", /^Cannot set 'A-B': a name is made/],
     ["set", /^Cannot set '': a name is made/],
     ["set A", /^Cannot ask for 'A': there is no terminal to ask on\. Give it: \/env set A VALUE\./],
     ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
     ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
-    ["unset", /^Cannot run '\/env unset': use \/env set NAME/],
     ["sot A b", /^Cannot run '\/env sot': use \/env set NAME/],
   ];
   for (const [rest, words] of wrong)
@@ -150,7 +148,7 @@ describe("/env", { concurrency: 2 }, () => {
 
 // ── commands ──
 
-describe("commands", { concurrency: 2 }, () => {
+describe("commands", () => {
   for (const sandbox of ["required", "off"])
     (sandbox === "required" ? needs("bwrap") : test)(
       `have them, whatever they are called, sandbox ${sandbox}`,
@@ -198,37 +196,11 @@ describe("commands", { concurrency: 2 }, () => {
     match(await judge("other=y; ls"), /^allow/);
     match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
   });
-
-  test("tests have them", async () => {
-    const where = keeping({ GH_TOKEN: VALUE });
-    const script = `require("node:test")("t", () => { if (process.env.GH_TOKEN !== ${JSON.stringify(VALUE)}) throw 1; })`;
-    writeFileSync(join(where.cwd, "package.json"), '{ "scripts": { "test": "node --test" } }');
-    writeFileSync(join(where.cwd, "a.test.cjs"), script);
-    const ran = await zz(where, ["--allow-run", "--json", "--call", "run_tests", "{}"], {
-      env: { NODE_TEST_CONTEXT: undefined }, // of this very test run
-    });
-    equal(JSON.parse(ran.stdout).data?.passed, 1, ran.stdout);
-  });
-
-  needs("git")("a commit's hooks have them", async () => {
-    const where = keeping({ GH_TOKEN: VALUE });
-    const git = (...args: string[]) => execFileSync("git", args, { cwd: where.cwd, stdio: "ignore" });
-    git("init");
-    git("config", "user.name", "A");
-    git("config", "user.email", "a@example.com");
-    writeFileSync(join(where.cwd, ".git/hooks/pre-commit"), '#!/bin/sh\nprintf %s "$GH_TOKEN" >../seen\n', {
-      mode: 0o755,
-    });
-    writeFileSync(join(where.cwd, "a.txt"), "a\n");
-    const ran = await zz(where, ["-A", "--call", "git_commit", '{"message":"Add a","files":["a.txt"]}']);
-    equal(ran.code, 0, ran.stderr);
-    equal(readFileSync(join(where.cwd, "../seen"), "utf8"), VALUE);
-  });
 });
 
 // ── what the model is sent ──
 
-describe("the model", { concurrency: 2 }, () => {
+describe("the model", () => {
   test("is told the names, sorted, never the values", async (t) => {
     const { system, sent } = await turn(t, keeping({ GH_TOKEN: VALUE, DB_URL: "postgres" }), []);
     match(system, /^--- ENV ---\nVariables that commands have: DB_URL, GH_TOKEN\.\n--- END ENV ---$/m);
@@ -255,21 +227,6 @@ describe("the model", { concurrency: 2 }, () => {
     doesNotMatch(sent + stdout + stderr + elsewhere(where), /hunter/);
     match(elsewhere(where), /l=\[value of LONGER\]/);
     match(stdout, /"stdout":"t=\[value of GH_TOKEN\]/, "in the data, too");
-  });
-
-  test("reads a long output of which only the ends are shown, and the file with all of it, without values", async (t) => {
-    const where = keeping({ GH_TOKEN: VALUE });
-    const command = 'for i in $(seq 4000); do echo "$i $GH_TOKEN"; done';
-    const first = await turn(t, where, [["run_command", { command }]], "--allow-run");
-    const [, file = ""] = /all of it is in (\S+)\]/.exec(first.texts[0]) ?? [];
-    const second = await turn(
-      t,
-      where,
-      [["read_file", { path: file, start: 2000, end: 2001 }]],
-      `--allow-read=${file}`,
-    );
-    equal(second.texts[0].split("\n")[0], "2000\t2000 [value of GH_TOKEN]");
-    doesNotMatch(first.sent + second.sent, /hunter/);
   });
 
   test("reads no value of what a command prints, be it a plain word", async () => {
@@ -312,8 +269,8 @@ describe("the model", { concurrency: 2 }, () => {
 
   const PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----";
   const rows: [what: string, value: string, text: string, expected: string][] = [
-    ["short ones", "12345", "is 12345", "is 12345"],
-    ["six characters", "123456", "is 123456", "is [value of V]"],
+    ["short ones", "q7w3e", "is q7w3e", "is q7w3e"],
+    ["six characters", "q7w3e9", "is q7w3e9", "is [value of V]"],
     ["plain words", "production", "in production", "in production"],
     ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
     ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
@@ -373,7 +330,7 @@ async function asked(where: Place, tool: string, args: object, key: string | und
 describe("set_env and delete_env", () => {
   test("are asked for, with name and value in full, and then done", async () => {
     const where = keeping({ A: "1" });
-    const value = `${"x".repeat(1_990)} END`;
+    const value = `${"only-here ".repeat(199)}END`;
     const { questions, text } = await asked(where, "set_env", { name: "DB_URL", value }, "y");
     equal(questions.length, 1);
     match(questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
@@ -409,35 +366,20 @@ describe("set_env and delete_env", () => {
       equal(failed, asks > 0);
     });
 
-  test("in a pipe: refused with exit code 4, and done with -A", async (t) => {
-    const where = place();
-    const calls: [string, object][] = [["set_env", { name: "DB_URL", value: "new-value-1" }]];
-    const refused = await turn(t, where, calls, "--allow-env=DB_URL");
-    equal(refused.code, 4);
-    match(refused.stderr, /set_env: Refused: requires env access to "set DB_URL"; run again with --allow-env\./);
-    ok(!existsSync(join(where.home, "env.json")));
-    const done = await turn(t, where, calls, "-A");
-    equal(done.code, 0, done.stderr);
-    deepEqual(kept(where), { DB_URL: "new-value-1" });
-  });
-
   const STEERING =
     "PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES NODE_OPTIONS NODE_PATH BASH_ENV ENV PROMPT_COMMAND IFS SHELL HOME GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_CONFIG_COUNT PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS CLASSPATH EDITOR VISUAL PAGER BROWSER SSH_ASKPASS npm_config_script_shell HTTPS_PROXY https_proxy CC CFLAGS MAKEFLAGS RUSTC_WRAPPER GOFLAGS PS4 CDPATH ZDOTDIR LESSOPEN OPENSSL_CONF SSL_CERT_FILE GCONV_PATH XDG_CONFIG_HOME";
   const bad: [name: string, value: string, words: RegExp][] = [
-    ...STEERING.split(" ").map((name): [string, string, RegExp] => [
+    ...some(STEERING.split(" "), 6).map((name): [string, string, RegExp] => [
       name,
       "x",
       /it changes how programs run, so that only the person does that, by \/env\.$/,
     ]),
     ["", "x", /a name is made of letters/],
     ["A B", "x", /a name is made of letters/],
-    ["A=B", "x", /a name is made of letters/],
     ["1A", "x", /a name is made of letters/],
-    ["Ä", "x", /a name is made of letters/],
     ["A\n", "x", /a name is made of letters/],
     ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
     ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
-    ["A", "a\x1b[8mb", /holds U\+001b/],
     ["A", "a\u202eb", /holds U\+202e/],
     ["A", "a\u{e0041}b", /holds U\+e0041/],
   ];
@@ -470,7 +412,6 @@ describe("at the prompt", () => {
     const it = await repl(t);
     await it.say("hello");
     await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
-    await sleep(50);
     it.type(VALUE);
     await it.sees("*".repeat(VALUE.length));
     it.type(KEY.enter);
@@ -487,16 +428,6 @@ describe("at the prompt", () => {
     await it.leave();
     deepEqual(kept(it.where), { ANOTHER: "1", GH_TOKEN: VALUE });
     doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
-  });
-
-  test("Escape leaves it as it was", async (t) => {
-    const it = await repl(t);
-    await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
-    await sleep(50);
-    it.type("half\x1b");
-    await it.sees("Nothing was changed.");
-    await it.leave();
-    ok(!existsSync(join(it.where.home, "env.json")));
   });
 
   test("a line with a value is not in the history that is kept, and its neighbours are", async (t) => {
@@ -523,23 +454,23 @@ describe("at the prompt", () => {
     doesNotMatch(elsewhere(it.where), /secret/);
   });
 
-  test("Tab completes the verbs and the names", async (t) => {
-    const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }) });
-    it.type(`/env u${TAB}`);
-    await it.sees(/\/env unset $|\/env unset\s*$/);
-    it.type(TAB);
-    await it.sees("/env unset GH_TOKEN");
-    it.type(KEY.enter);
-    await it.sees("GH_TOKEN is forgotten.");
-    await it.leave();
-    deepEqual(kept(it.where), {});
+  test("no value leaves it as it was", async (t) => {
+    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer: async () => "" }, t);
+    deepEqual(await zz.command("/env set A"), ["Nothing was changed."]);
+    equal(readFileSync(join(zz.home, "env.json"), "utf8"), '{"A":"1"}');
+  });
+
+  test("the verbs and the names are completed", async (t) => {
+    const zz = await harness({ own: true, home: { "env.json": '{"GH_TOKEN":"x"}' } }, t);
+    const names = async (typed: string) => (await zz.ctx.about.complete("env", typed)).map(({ name }) => name.trim());
+    deepEqual(await names("u"), ["unset"]);
+    deepEqual(await names("unset "), ["unset GH_TOKEN"]);
   });
 
   test("!command has them; what it prints goes to the model without", async (t) => {
     const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), env: { SHELL: "/bin/sh" } });
     await it.say('!echo "t=$GH_TOKEN"', `t=${VALUE}`);
     await it.sees("to the conversation?");
-    await sleep(150);
     it.type("y");
     await it.sees("with your next message");
     await it.say("see?");
@@ -549,9 +480,12 @@ describe("at the prompt", () => {
   });
 
   test("the live line of a command shows a name", async (t) => {
-    const script = [call(["run_command", { command: 'echo "now $GH_TOKEN"; sleep 0.6' }]), say("Good.")];
-    const it = await repl(t, { where: keeping({ GH_TOKEN: VALUE }), args: ["--allow-run"], script, cols: 140 });
+    const where = keeping({ GH_TOKEN: VALUE }, { shell: { sandbox: "off", effects: "before" } });
+    const command = 'echo "now $GH_TOKEN"; until [ -e go ]; do sleep 0.01; done';
+    const script = [call(["run_command", { command }]), say("Good.")];
+    const it = await repl(t, { where, args: ["--allow-run"], script, cols: 140 });
     await it.say("go", "now [value of GH_TOKEN]");
+    writeFileSync(join(where.cwd, "go"), "");
     await it.sees("Good.");
     await it.leave();
     doesNotMatch(it.raw(), /hunter/);

@@ -2,10 +2,10 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { closeSync, ftruncateSync, mkdirSync, openSync, rmSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
-import { pathToFileURL } from "node:url";
+import { after, afterEach, describe, mock, test } from "node:test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
+import { harness } from "../support/script.ts";
 
 type Files = Record<string, string | Buffer>;
 
@@ -42,7 +42,7 @@ const has = (system: string, ...texts: string[]): void => {
   );
 };
 
-describe("persona", { concurrency: 3 }, () => {
+describe("persona", () => {
   test("a home's files are told: identity and soul first, relations later", async () => {
     const { system } = await told(
       having({
@@ -99,7 +99,7 @@ describe("persona", { concurrency: 3 }, () => {
   });
 });
 
-describe("rules", { concurrency: 3 }, () => {
+describe("rules", () => {
   const file = (title: string, text: string) => `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
   const LOT = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`d/${i}.md`, `text ${i}`]));
   const rows: [what: string, files: Files, folder: string, holds: string[], lacks?: RegExp][] = [
@@ -175,35 +175,31 @@ describe("rules", { concurrency: 3 }, () => {
   });
 });
 
-/** A clock that stands still, at what a file says. */
-function clock(where: Place, iso: string): { set(iso: string): void; env: Record<string, string> } {
-  const [at, code] = [join(where.cwd, "../now"), join(where.cwd, "../clock.mjs")];
-  const set = (iso: string) => writeFileSync(at, iso);
-  writeFileSync(
-    code,
-    `import { readFileSync } from "node:fs";
-     const Real = Date;
-     globalThis.Date = class extends Real {
-       constructor(...args) { args.length ? super(...args) : super(readFileSync(${JSON.stringify(at)}, "utf8")); }
-     };`,
-  );
-  set(iso);
-  return { set, env: { NODE_OPTIONS: `--import=${pathToFileURL(code)}` } };
-}
-
-describe("surroundings", { concurrency: 3 }, () => {
+describe("surroundings", () => {
+  const { TZ } = process.env;
+  /** Time stands still here. */
+  function at(iso: string, zone = "UTC"): void {
+    process.env.TZ = zone;
+    mock.timers.reset();
+    mock.timers.enable({ apis: ["Date"], now: new Date(iso) });
+  }
+  afterEach(() => {
+    mock.timers.reset();
+    if (TZ === undefined) delete process.env.TZ;
+    else process.env.TZ = TZ;
+  });
   for (const [zone, iso, words] of [
     ["UTC", "2026-01-02T03:04:59Z", "Friday, 2026-01-02 03:04 (UTC+00:00)"],
     ["Asia/Kathmandu", "2026-12-31T20:30:00Z", "Friday, 2027-01-01 02:15 (UTC+05:45)"],
     ["America/St_Johns", "2026-03-01T02:00:00Z", "Saturday, 2026-02-28 22:30 (UTC-03:30)"],
   ] as const)
     test(`in ${zone} the time is local, and the last of all`, async () => {
-      const where = place();
-      const { system } = await told(where, [], { env: { ...clock(where, iso).env, TZ: zone } });
+      at(iso, zone);
+      const { system } = await told(place());
       ok(system.endsWith(`\n\n--- TIME ---\n${words}\n--- END TIME ---`), system.slice(-200));
     });
 
-  test("the prompt of a conversation is the same to the byte in every process; the time goes with a later message", async () => {
+  test("the prompt of a conversation is the same to the byte in every instance; the time goes with a later message", async () => {
     const where = having({
       "AGENTS.md": "Tabs.",
       ".zz/SOUL.md": "Dry.",
@@ -211,23 +207,33 @@ describe("surroundings", { concurrency: 3 }, () => {
       "package.json": "{}",
     });
     const config = join(where.cwd, "../map.json");
-    writeFileSync(config, '{"symbols":{"map":"always"}}');
-    const { set, env } = clock(where, "2026-01-02T03:04:05Z");
-    const at = async (iso: string, ...args: string[]) => {
-      set(iso);
-      return told(where, [...args, "--config", config], { env: { ...env, TZ: "UTC" } });
+    writeFileSync(config, '{"symbols":{"map":"always","wait":600000,"waitAgain":600000}}');
+    const toldAt = async (iso: string, ...args: string[]) => {
+      at(iso);
+      return told(where, [...args, "--config", config]);
     };
-    const first = await at("2026-01-02T03:04:05Z");
+    const first = await toldAt("2026-01-02T03:04:05Z");
     match(first.system, /--- REPO MAP[\s\S]*03:04 \(/);
-    const second = await at("2026-01-02T03:04:59Z", "-c");
+    const second = await toldAt("2026-01-02T03:04:59Z", "-c");
     equal(second.system, first.system);
-    const third = await at("2026-01-02T03:05:00Z", "-c");
+    const third = await toldAt("2026-01-02T03:05:00Z", "-c");
     equal(third.system, first.system);
     const said = (messages: Told["messages"]) => messages.at(-1)!.content;
     const words = said(first.messages);
     equal(said(second.messages), words);
     equal(said(third.messages), `--- TIME ---\nFriday, 2026-01-02 03:05 (UTC+00:00)\n--- END TIME ---\n\n${words}`);
-    equal((await at("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
+    equal((await toldAt("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
+  });
+
+  test("in a conversation the time is told again after ten minutes", async (t) => {
+    at("2026-01-02T03:04:00Z");
+    const zz = await harness({ own: true }, t);
+    for (const iso of ["2026-01-02T03:04:00Z", "2026-01-02T03:13:59Z", "2026-01-02T03:14:00Z"]) {
+      at(iso);
+      await zz.ask("hi");
+    }
+    const told = zz.requests.map(({ messages }) => /TIME ---\n\w+, \S+ (\S+)/.exec(messages.at(-1)!.text)?.[1]);
+    deepEqual(told, [undefined, undefined, "03:14"]);
   });
 
   test("--prompt prints what is sent, byte for byte", async () => {
@@ -240,13 +246,13 @@ describe("surroundings", { concurrency: 3 }, () => {
       "../home/memory/INDEX.md": "- a note",
       "../home/skills/pdf/SKILL.md": "---\nname: pdf\ndescription: Forms\n---\nBody",
     });
-    const { env } = clock(where, "2026-01-02T03:04:05Z");
-    const { system } = await told(where, [], { env });
-    const { stdout } = await zz(where, ["--prompt", "--json", "-m", "openai/m"], { env });
+    at("2026-01-02T03:04:05Z");
+    const { system } = await told(where);
+    const { stdout } = await zz(where, ["--prompt", "--json", "-m", "openai/m"]);
     const parts = JSON.parse(stdout);
     equal(parts.map(({ text }: { text: string }) => text).join("\n\n"), system);
     ok(parts.length > 8 && parts.every(({ tokens }: { tokens: number }) => tokens > 0));
-    const plain = (await zz(where, ["--prompt", "-m", "openai/m"], { env })).stdout;
+    const plain = (await zz(where, ["--prompt", "-m", "openai/m"])).stdout;
     equal(plain.replace(/^\[[\w-]+: \w+, from .*\]\n/gm, "").replace(/\n\n\[about \d+ tokens in all\]\n$/, ""), system);
   });
 

@@ -138,24 +138,10 @@ describe("plan mode", () => {
   });
 
   test("--plan: one answer, with nobody to approve it, is the plan", async (t) => {
-    const fake = await fakeOpenAI([
-      call(["plan", { steps: STEPS }]),
-      call(edit("two\n") as [string, object]),
-      say("1. Read a.txt"),
-    ]);
+    const fake = await fakeOpenAI([call(plan({ steps: STEPS })), call(edit("two\n")), say("1. Read a.txt")]);
     t.after(fake.close);
-    const ran = await program(place(), [
-      "--plan",
-      "-A",
-      "--once",
-      "-m",
-      "openai/m",
-      "--base-url",
-      fake.url,
-      "--key",
-      "x",
-      "change it",
-    ]);
+    const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+    const ran = await program(place(), ["--plan", "-A", "--once", ...model, "change it"]);
     equal(ran.stdout, "1. Read a.txt\n");
     match(
       fake.requests[1]!.body.messages.at(-1).content,

@@ -39,12 +39,10 @@ async function asked(where: Place, script: Step[] = [say("x")], args: string[] =
 
 const COMMITS = call(["more_tools", { names: ["git_commit"] }]);
 
-describe("tools in groups", { concurrency: 2 }, () => {
+describe("tools in groups", () => {
   for (const [window, most, least] of [
     [undefined, 2_500, 15],
-    [131_072, 2_500, 15],
     [32_768, 2_500, 15],
-    [16_384, 1_300, 6],
     [8_192, 1_200, 5],
     [4_096, 1_000, 5],
   ] as const)

@@ -96,7 +96,7 @@ function needsProcess(args: string[], { way, env = {}, signal, started }: How): 
   return way !== undefined || Boolean(signal ?? started) || isScript || isShared;
 }
 export const ZZS_OWN =
-  /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE|ACME)_API_KEY|ACME_URL|TRACKER_TOKEN|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
+  /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE|ACME)_API_KEY|ACME_URL|TRACKER_TOKEN|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_DEBUG|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
 
 export function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;

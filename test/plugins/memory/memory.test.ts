@@ -3,13 +3,11 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
-import { today, withIndexed, withNote } from "../../../plugins/memory/notes.ts";
+import { after, before, describe, mock, type TestContext, test } from "node:test";
+import { withIndexed, withNote } from "../../../plugins/memory/notes.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
-import { repl } from "../../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
-import { kernel, play } from "../../support/script.ts";
-import { KEY } from "../../support/terminal.ts";
+import { harness, kernel, play } from "../../support/script.ts";
 
 /** A fresh place; names that begin with ~/ are in the home, a value of `->x` makes a link to x, `|` a FIFO. */
 function placed(files: Record<string, string | Buffer>): Place {
@@ -43,7 +41,7 @@ const freely = (where: Place, name: string, args: object) => tool(where, name, a
 
 // ── the prompt ──
 
-describe("the prompt", { concurrency: 2 }, () => {
+describe("the prompt", () => {
   test("says nothing of memory when there is none", async (t) => {
     const { system, stderr } = await told(t, place(), "hello");
     doesNotMatch(system, /--- MEMORY ---/);
@@ -97,7 +95,7 @@ describe("the prompt", { concurrency: 2 }, () => {
     ["a link to one by other letters", "->../../sub/Server.PEM", /it may hold secrets/],
     ["a link to git's own file", "->../../.git/config", /it may hold secrets/],
   ] as const)
-    test(`an index that is ${what} is named, and the turn goes on`, { timeout: 20_000 }, async (t) => {
+    test(`an index that is ${what} is named, and the turn goes on`, async (t) => {
       const secrets = { ".env": "open-sesame", "sub/Server.PEM": "open-sesame", ".git/config": "open-sesame" };
       const where = placed({ ".zz/memory/INDEX.md": content, ...secrets });
       const { system, stderr } = await told(t, where, "hello");
@@ -157,74 +155,23 @@ for (const [what, index, text, expected] of [
 
 // ── remember ──
 
-describe("remember", { concurrency: 2 }, () => {
-  const day = today();
+describe("remember", () => {
+  before(() => mock.timers.enable({ apis: ["Date"], now: new Date(2026, 0, 2, 23, 59, 59) }));
+  after(() => mock.timers.reset());
+  const day = "2026-01-02";
+  const ours = { ".zz/memory/INDEX.md": "# Ours\n" };
+  const note = (title: string, text: string) => `# ${title}\n\n- ${day}: ${text}\n`;
+  const [topic, daily] = ["topics/build-system", `daily/${day}`];
   for (const [what, files, args, file, content, index] of [
-    [
-      "under today, in the home",
-      {},
-      { text: "Likes tea." },
-      `~/memory/daily/${day}.md`,
-      `# ${day}\n\n- ${day}: Likes tea.\n`,
-      `- [daily/${day}](daily/${day}.md): 1 note, last ${day}: Likes tea.`,
-    ],
-    [
-      "under a topic",
-      {},
-      { text: "a\n  b", topic: "Build System" },
-      "~/memory/topics/build-system.md",
-      `# Build System\n\n- ${day}: a b\n`,
-      `- [topics/build-system](topics/build-system.md): 1 note, last ${day}: a b`,
-    ],
-    [
-      "in core/",
-      {},
-      { text: "a", topic: "core/Person" },
-      "~/memory/core/person.md",
-      `# Person\n\n- ${day}: a\n`,
-      "(core/person.md)",
-    ],
-    [
-      "a topic that would leave",
-      {},
-      { text: "a", topic: "../../etc/x" },
-      "~/memory/topics/etc-x.md",
-      `# ../../etc/x\n\n- ${day}: a\n`,
-      "(topics/etc-x.md)",
-    ],
-    [
-      "a topic in another script",
-      {},
-      { text: "a", topic: "部署" },
-      "~/memory/topics/部署.md",
-      `# 部署\n\n- ${day}: a\n`,
-      "(topics/部署.md)",
-    ],
-    [
-      "in the project, where it has a memory",
-      { ".zz/memory/INDEX.md": "# Ours\n" },
-      { text: "a", topic: "b" },
-      ".zz/memory/topics/b.md",
-      `# b\n\n- ${day}: a\n`,
-      "(topics/b.md)",
-    ],
-    [
-      "in the home all the same",
-      { ".zz/memory/INDEX.md": "# Ours\n" },
-      { text: "a", topic: "b", where: "home" },
-      "~/memory/topics/b.md",
-      `# b\n\n- ${day}: a\n`,
-      "(topics/b.md)",
-    ],
-    [
-      "in a lone MEMORY.md",
-      { "~/MEMORY.md": "- old\n" },
-      { text: "a", topic: "b" },
-      "~/MEMORY.md",
-      `- old\n- ${day}: a\n`,
-      undefined,
-    ],
-  ] as const)
+    ["under today, in the home", {}, { text: "Likes tea." }, `~/memory/${daily}.md`, note(day, "Likes tea."), `- [${daily}](${daily}.md): 1 note, last ${day}: Likes tea.`],
+    ["under a topic", {}, { text: "a\n  b", topic: "Build System" }, `~/memory/${topic}.md`, note("Build System", "a b"), `- [${topic}](${topic}.md): 1 note, last ${day}: a b`],
+    ["in core/", {}, { text: "a", topic: "core/Person" }, "~/memory/core/person.md", note("Person", "a"), "(core/person.md)"],
+    ["a topic that would leave", {}, { text: "a", topic: "../../etc/x" }, "~/memory/topics/etc-x.md", note("../../etc/x", "a"), "(topics/etc-x.md)"],
+    ["a topic in another script", {}, { text: "a", topic: "部署" }, "~/memory/topics/部署.md", note("部署", "a"), "(topics/部署.md)"],
+    ["in the project, where it has a memory", ours, { text: "a", topic: "b" }, ".zz/memory/topics/b.md", note("b", "a"), "(topics/b.md)"],
+    ["in the home all the same", ours, { text: "a", topic: "b", where: "home" }, "~/memory/topics/b.md", note("b", "a"), "(topics/b.md)"],
+    ["in a lone MEMORY.md", { "~/MEMORY.md": "- old\n" }, { text: "a", topic: "b" }, "~/MEMORY.md", `- old\n- ${day}: a\n`, undefined],
+  ] as [string, Record<string, string>, object, string, string, string | undefined][]) // biome-ignore format: a table
     test(what, async () => {
       const where = placed(files);
       const ran = await freely(where, "remember", args);
@@ -263,14 +210,6 @@ describe("remember", { concurrency: 2 }, () => {
     key = "y";
     await play(core, [["remember", { text: "Likes tea.", topic: "x" }]]);
     match(read(where, "~/memory/topics/x.md"), /Likes tea/);
-  });
-
-  test("nobody to ask: refused, and nothing is written", async () => {
-    const where = place();
-    const ran = await tool(where, "remember", { text: "Likes tea." });
-    equal(ran.code, 4);
-    match(ran.stderr, /Refused: requires write access to ".*home\/memory\/daily\/.*run again with --allow-write=/);
-    ok(!existsSync(join(where.home, "memory")));
   });
 
   test("is undone and done again, in the home", async () => {
@@ -317,7 +256,7 @@ const NOTES = {
   ".zz/memory/topics/leaving.md": "->/etc/passwd",
 };
 
-describe("recall", { concurrency: 2 }, () => {
+describe("recall", () => {
   const where = placed(NOTES);
   for (const [query, expected] of [
     [
@@ -389,7 +328,7 @@ describe("recall", { concurrency: 2 }, () => {
   });
 });
 
-describe("forget", { concurrency: 2 }, () => {
+describe("forget", () => {
   for (const [what, args, said, file, content] of [
     [
       "by its words",
@@ -458,29 +397,14 @@ test("/memory without any says where it would lie", async (t) =>
     /Nothing is remembered yet\. Notes would be kept in \.zz\/memory and \/.*home\/memory/,
   ));
 
-test("at the prompt: remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
-  const where = placed({ "~/memory/INDEX.md": "# Mine\n" });
-  const {
-    say: says,
-    type,
-    sees,
-    fake,
-    leave,
-  } = await repl(t, {
-    where,
-    cols: 100,
-    rows: 60,
-    script: [call(["remember", { text: "Likes tea.", topic: "x" }]), say("Noted."), say("Good.")],
-  });
-  await says("remember tea", "Allow?");
-  type("y");
-  await sees("Noted.");
-  type(`/memory tea${KEY.enter}`);
-  await sees(/topics\/x\.md:3/);
-  await says("next");
-  type(`/undo${KEY.enter}`);
-  await sees("Undone:");
-  ok(!existsSync(at(where, "~/memory/topics/x.md")));
-  await leave();
-  equal(new Set(fake.requests.map(({ body }) => body.messages[0].content)).size, 1);
+test("remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
+  const script = [{ call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] }, "Noted.", "Good."];
+  const run = await harness({ own: true, home: { "memory/INDEX.md": "# Mine\n" }, script, answer: "yes" }, t);
+  const file = join(run.home, "memory/topics/x.md");
+  await run.ask("remember tea");
+  match((await run.command("/memory tea")).join(), /topics\/x\.md:3/);
+  await run.ask("next");
+  match((await run.command("/undo")).join(), /Undone:/);
+  ok(!existsSync(file));
+  equal(new Set(run.requests.map(({ system }) => system)).size, 1);
 });

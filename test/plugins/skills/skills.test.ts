@@ -7,10 +7,8 @@ import { describe, type TestContext, test } from "node:test";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
-import { repl } from "../../support/repl.ts";
 import { type Place, place, zz } from "../../support/run.ts";
-import { kernel, play } from "../../support/script.ts";
-import { KEY } from "../../support/terminal.ts";
+import { harness, kernel, play } from "../../support/script.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}\n`;
@@ -130,7 +128,7 @@ async function told(t: TestContext, where: Place, words: string, ...more: string
 /** What stands before everything that a turn may change. */
 const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
 
-describe("the prompt", { concurrency: 2 }, () => {
+describe("the prompt", () => {
   test("says nothing of skills when there are none", async (t) => {
     const { system, stderr } = await told(t, place(), "read the pdf");
     doesNotMatch(system, /SKILLS ---/);
@@ -276,151 +274,41 @@ const tools = placed({
   "none/readme.md": "nothing",
 });
 
-describe("the tools", { concurrency: 2 }, () => {
-  for (const [what, name, args, expected, code] of [
-    [
-      "read_skill: its text and its other files",
-      "read_skill",
-      { name: "pdf" },
-      /Body of pdf\.\n\n\[Other files.*logo\.bin, ref\/fields\.md\]/,
-      0,
-    ],
-    ["read_skill: a file of it", "read_skill", { name: "pdf", file: "ref/fields.md" }, /^the fields\n$/, 0],
-    ["read_skill: one of the project", "read_skill", { name: "here" }, /Body of here\./, 0],
-    [
-      "read_skill: no such skill",
-      "read_skill",
-      { name: "pfd" },
-      /Cannot use skill 'pfd': there is none of that name\. There are: here, pdf\./,
-      1,
-    ],
-    [
-      "read_skill: a broken one",
-      "read_skill",
-      { name: "bad" },
-      /Cannot use skill 'bad': it does not begin with '---'/,
-      1,
-    ],
-    [
-      "read_skill: no such file",
-      "read_skill",
-      { name: "pdf", file: "x.md" },
-      /no such file\. It has: SKILL\.md, logo\.bin/,
-      1,
-    ],
-    [
-      "read_skill: out of the folder",
-      "read_skill",
-      { name: "pdf", file: "../bad/SKILL.md" },
-      /outside of the skill's folder/,
-      1,
-    ],
-    [
-      "read_skill: an absolute path",
-      "read_skill",
-      { name: "pdf", file: "/etc/passwd" },
-      /outside of the skill's folder/,
-      1,
-    ],
-    [
-      "read_skill: a link that leaves",
-      "read_skill",
-      { name: "pdf", file: "away.md" },
-      /outside of the skill's folder/,
-      1,
-    ],
-    ["read_skill: bytes", "read_skill", { name: "pdf", file: "logo.bin" }, /not text/, 1],
-    [
-      "read_skill: what may hold secrets is asked for",
-      "read_skill",
-      { name: "pdf", file: ".env" },
-      /requires read access to ".*\.env"/,
-      4,
-    ],
-    ["read_skill: the folder", "read_skill", { name: "pdf", file: "ref" }, /it is a folder/, 1],
-    [
-      "list_skills",
-      "list_skills",
-      {},
-      / {2}here: In the project \(project, .*\n {2}pdf: Fills forms \(home, .*\n! bad: left out, since it does not begin/,
-      0,
-    ],
-    ["install_skill: neither", "install_skill", { name: "x" }, /needs either content or path/, 1],
-    [
-      "install_skill: a name that leaves",
-      "install_skill",
-      { name: "../x", content: "" },
-      /letters, digits, - and _/,
-      1,
-    ],
-    [
-      "install_skill: no front matter",
-      "install_skill",
-      { name: "x", content: "# X" },
-      /Cannot install skill 'x': it does not begin with '---'/,
-      1,
-    ],
-    [
-      "install_skill: another name",
-      "install_skill",
-      { name: "x", content: skill("y", "Y") },
-      /its front matter names it 'y'/,
-      1,
-    ],
-    [
-      "install_skill: another place",
-      "install_skill",
-      { name: "x", content: skill("x", "X"), where: "moon" },
-      /'moon' is not a place/,
-      1,
-    ],
-    [
-      "install_skill: a line nobody can be shown",
-      "install_skill",
-      { name: "x", content: skill("x", "X", "", "y".repeat(5_000)) },
-      /line of more than 4000/,
-      1,
-    ],
-    [
-      "install_skill: a folder without one",
-      "install_skill",
-      { name: "x", path: "none" },
-      /there is no SKILL\.md in 'none'/,
-      1,
-    ],
-    ["install_skill: no such path", "install_skill", { name: "x", path: "nowhere" }, /no such file/, 1],
-    [
-      "install_skill: from outside is asked for",
-      "install_skill",
-      { name: "x", path: "/etc/hostname" },
-      /requires read access to "\/etc\/hostname"/,
-      4,
-    ],
-    [
-      "install_skill: nobody to ask",
-      "install_skill",
-      { name: "x", content: skill("x", "X") },
-      /Refused: requires write access to ".*home\/skills\/x\/SKILL\.md"/,
-      4,
-    ],
-    [
-      "install_skill: writing in the project allowed is not enough",
-      "install_skill",
-      { name: "x", content: skill("x", "X"), where: "project" },
-      /Refused: requires write access to ".zz\/skills\/x\/SKILL\.md"/,
-      4,
-    ],
-    [
-      "uninstall_skill: nobody to ask",
-      "uninstall_skill",
-      { name: "pdf" },
-      /Refused: requires write access to ".*home\/skills\/pdf\/SKILL\.md"/,
-      4,
-    ],
-    ["uninstall_skill: none", "uninstall_skill", { name: "none" }, /Cannot uninstall skill 'none': there is none/, 1],
-  ] as const)
+describe("the tools", () => {
+  const x = (more: object = {}) => ({ name: "x", content: skill("x", "X"), ...more });
+  const secret = /requires read access to ".*\.env"/;
+  const outside = /outside of the skill's folder/;
+  const home = (name: string) => new RegExp(`Refused: requires write access to ".*home/skills/${name}/SKILL\\.md"`);
+  for (const [what, args, expected, code] of [
+    ["read_skill: its text and its other files", { name: "pdf" }, /Body of pdf\.\n\n\[Other files.*logo\.bin, ref\/fields\.md\]/, 0],
+    ["read_skill: a file of it", { name: "pdf", file: "ref/fields.md" }, /^the fields\n$/, 0],
+    ["read_skill: one of the project", { name: "here" }, /Body of here\./, 0],
+    ["read_skill: no such skill", { name: "pfd" }, /Cannot use skill 'pfd': there is none of that name\. There are: here, pdf\./, 1],
+    ["read_skill: a broken one", { name: "bad" }, /Cannot use skill 'bad': it does not begin with '---'/, 1],
+    ["read_skill: no such file", { name: "pdf", file: "x.md" }, /no such file\. It has: SKILL\.md, logo\.bin/, 1],
+    ["read_skill: out of the folder", { name: "pdf", file: "../bad/SKILL.md" }, outside, 1],
+    ["read_skill: an absolute path", { name: "pdf", file: "/etc/passwd" }, outside, 1],
+    ["read_skill: a link that leaves", { name: "pdf", file: "away.md" }, outside, 1],
+    ["read_skill: bytes", { name: "pdf", file: "logo.bin" }, /not text/, 1],
+    ["read_skill: what may hold secrets is asked for", { name: "pdf", file: ".env" }, secret, 4],
+    ["read_skill: the folder", { name: "pdf", file: "ref" }, /it is a folder/, 1],
+    ["list_skills", {}, / {2}here: In the project \(project, .*\n {2}pdf: Fills forms \(home, .*\n! bad: left out, since it does not begin/, 0],
+    ["install_skill: neither", { name: "x" }, /needs either content or path/, 1],
+    ["install_skill: a name that leaves", { name: "../x", content: "" }, /letters, digits, - and _/, 1],
+    ["install_skill: no front matter", x({ content: "# X" }), /Cannot install skill 'x': it does not begin with '---'/, 1],
+    ["install_skill: another name", x({ content: skill("y", "Y") }), /its front matter names it 'y'/, 1],
+    ["install_skill: another place", x({ where: "moon" }), /'moon' is not a place/, 1],
+    ["install_skill: a line nobody can be shown", x({ content: skill("x", "X", "", "y".repeat(5_000)) }), /line of more than 4000/, 1],
+    ["install_skill: a folder without one", { name: "x", path: "none" }, /there is no SKILL\.md in 'none'/, 1],
+    ["install_skill: no such path", { name: "x", path: "nowhere" }, /no such file/, 1],
+    ["install_skill: from outside is asked for", { name: "x", path: "/etc/hostname" }, /requires read access to "\/etc\/hostname"/, 4],
+    ["install_skill: nobody to ask", x(), home("x"), 4],
+    ["install_skill: writing in the project allowed is not enough", x({ where: "project" }), /requires write access to ".zz\/skills\/x\//, 4],
+    ["uninstall_skill: nobody to ask", { name: "pdf" }, home("pdf"), 4],
+    ["uninstall_skill: none", { name: "none" }, /Cannot uninstall skill 'none': there is none/, 1],
+  ] as [string, object, RegExp, number][]) // biome-ignore format: a table
     test(what, async () => {
-      const ran = await zz(tools, ["--allow-write=.", "--call", name, JSON.stringify(args)]);
+      const ran = await zz(tools, ["--allow-write=.", "--call", what.split(":")[0]!, JSON.stringify(args)]);
       match(ran.stdout + ran.stderr, expected);
       equal(ran.code, code, ran.stderr);
       ok(existsSync(join(tools.home, "skills/pdf/SKILL.md")));
@@ -481,15 +369,6 @@ describe("the tools", { concurrency: 2 }, () => {
     ok(existsSync(join(real, "SKILL.md")));
   });
 
-  test("a person who says no leaves everything", async () => {
-    const where = place();
-    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
-    core.ask = async (question) => (question.startsWith("Why not") ? "" : "n");
-    const [got] = await play(core, [["install_skill", { name: "new", content: skill("new", "New") }]]);
-    match(got!.text, /Refused: the person said no/);
-    ok(!existsSync(join(where.home, "skills")));
-  });
-
   test("the model reads a skill by itself, without a question", async (t) => {
     const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms") });
     const fake = await fakeOpenAI([call(["read_skill", { name: "pdf" }]), say("Done.")]);
@@ -502,45 +381,37 @@ describe("the tools", { concurrency: 2 }, () => {
 
 // ── commands ──
 
-test("/skills in one-shot", async (t) => {
-  const fake = await fakeOpenAI([say("Good.")]);
-  t.after(fake.close);
-  const ran = await zz(tools, [...asks(fake.url), "--once", "/skills"]);
-  match(ran.stderr, / {2}pdf: Fills forms \(home, /);
-  match(ran.stderr, /! bad: left out/);
+test("/skills in one-shot", async () => {
+  const { stderr } = await zz(tools, ["-m", "offline", "--once", "/skills"]);
+  match(stderr, / {2}pdf: Fills forms \(home, /);
+  match(stderr, /! bad: left out/);
 });
 
-test("/skill in one-shot: none of that name, and none named", async (t) => {
-  const fake = await fakeOpenAI([say("Good.")]);
-  t.after(fake.close);
-  const wrong = await zz(tools, [...asks(fake.url), "--once", "/skill pfd"]);
+test("/skill in one-shot: none of that name, and none named", async () => {
+  const wrong = await zz(tools, ["-m", "offline", "--once", "/skill pfd"]);
   match(wrong.stderr, /Cannot use skill 'pfd'/);
   equal(wrong.code, 1);
-  match((await zz(tools, [...asks(fake.url), "--once", "/skill"])).stderr, /Name a skill/);
+  match((await zz(tools, ["-m", "offline", "--once", "/skill"])).stderr, /Name a skill/);
 });
 
 test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
-  const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms") });
-  const { say: says, term, fake, type, sees, leave } = await sitting(t, where);
-  await says("one");
-  type(`/skill pdf${KEY.enter}`);
-  await sees("is in use for this conversation");
-  await says("two", /two[\s\S]*Good\./);
-  type(`/context${KEY.enter}`);
-  await sees("prompt: active-skills");
-  await term.asked(2);
-  await leave();
-  const [first, second] = fake.requests.map(({ body }) => body.messages);
-  equal(second[0].content, first[0].content);
-  match(second.at(-1).content, /^--- ACTIVE SKILLS ---\n# pdf \(the person asked for it[\s\S]*\n\ntwo$/);
-  const again = await fakeOpenAI([say("Good.")]);
-  t.after(again.close);
-  await zz(where, [...asks(again.url), "-c", "--once", "three"]);
-  deepEqual(again.requests[0]!.body.messages.slice(0, 4), second);
-  await zz(where, [...asks(again.url), "-c", "--once", "/skill pdf off"]);
+  const run = await harness({ own: true, home: { "skills/pdf/SKILL.md": skill("pdf", "Fills forms") }, live: true }, t);
+  await run.ask("one");
+  match((await run.command("/skill pdf")).join(), /is in use for this conversation/);
+  await run.ask("two");
+  match((await run.command("/context")).join("\n"), /prompt: active-skills/);
+  const [first, second] = run.requests;
+  equal(second!.system, first!.system);
+  match(second!.messages.at(-1)!.text, /^--- ACTIVE SKILLS ---\n# pdf \(the person asked for it[\s\S]*\n\ntwo$/);
+  await run.restart();
+  await run.ask("three");
+  const third = run.requests.at(-1)!;
+  equal(third.system, first!.system);
+  deepEqual(
+    third.messages.slice(0, 3).map(({ text }) => text),
+    second!.messages.map(({ text }) => text),
+  );
+  await run.command("/skill pdf off");
+  await run.ask("four");
+  match(run.requests.at(-1)!.messages.at(-1)!.text, /--- ACTIVE SKILLS ---\nNothing any more/);
 });
-
-async function sitting(t: TestContext, where: Place) {
-  const term = await repl(t, { where });
-  return { ...term, term };
-}

@@ -1,16 +1,16 @@
 // Plugins are checked, begun, written by the model; functions become tools for one run.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { firstRules } from "../../../kernel/rules.ts";
-import type { Harness, harness } from "../../../sdk/testing.ts";
-import { fakeOpenAI, call as makes, say } from "../../support/fake/openai.ts";
+import { type Harness, type Move, standingClock } from "../../../sdk/testing.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
+import { isAll, some } from "../../support/runs.ts";
+import { harness } from "../../support/script.ts";
 
-const { harness: built } = (await import(join(ROOT, "dist", "test.js"))) as { harness: typeof harness };
 const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
 const tool = (rest: string) => plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
@@ -23,7 +23,7 @@ function put(where: Place, name: string, text: string, at: "cwd" | "home" = "cwd
   return file;
 }
 
-/** A place whose folder is where the home's plugins are: what is checked there is loaded as well. */
+/** A place whose folder is where the home's plugins are: what is checked there is loaded as well, in another process. */
 function atHome(): Place {
   const where = place();
   const cwd = join(where.home, "plugins");
@@ -31,71 +31,50 @@ function atHome(): Place {
   return { ...where, cwd };
 }
 
-async function check(text: string, name = "a.ts", more: Record<string, string> = {}) {
-  const where = atHome();
-  for (const [other, its] of Object.entries(more)) put(where, other, its);
-  put(where, name, text);
-  return zz(where, ["--check-plugin", name]);
+async function check(where: Place, name: string, files: Record<string, string>, env = {}) {
+  for (const [other, text] of Object.entries(files)) put(where, other, text);
+  return zz(where, ["--check-plugin", name], { env });
 }
 
+const ZOD = 'import { z } from "zod";\n';
+const TYPEBOX = 'import Type from "typebox";\n';
+const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
+const ASKS = 'void call("now", {}); call("now", {}).catch(() => {});';
+const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
 const RIGHT: [what: string, code: string][] = [
   ["the five lines of the README", tool("run: () => new Date().toISOString()")],
   [
     "the shorthand",
-    tool(
-      'params: { city: "string", n: "number?", tags: "string[]" }, run: ({ city, n = 1, tags }) => city.at(n) + tags.join()',
-    ),
+    tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1, t }) => c.at(n) + t.join()'),
   ],
-  ["zod", `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")}`],
-  [
-    "typebox",
-    `import Type from "typebox";\n${tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")}`,
-  ],
-  [
-    "JSON Schema",
-    tool(
-      'params: { type: "object", properties: { n: { type: "number" } }, required: ["n"] }, run: ({ n }) => n.toFixed()',
-    ),
-  ],
+  ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
+  ["typebox", TYPEBOX + tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")],
+  ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
   [
     "Node's modules and globals",
-    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid + Buffer.from("a")')}`,
+    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid')}`,
   ],
-  [
-    "settings of its own",
-    `${HEAD}export const defaults = { unit: "C" };\nexport default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n`,
-  ],
-  [
-    "its own files",
-    `import { word } from "./word.ts";
-${tool("run: () => word.trim()")}`,
-  ],
+  ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
+  ["its own files", `import { word } from "./word.ts";\n${tool("run: () => word.trim()")}`],
   [
     "a test of it",
-    `import { harness } from "zz/test";
-export default async () => { await (await harness()).close(); };
-`,
+    'import { harness } from "zz/test";\nexport default async () => { await (await harness()).close(); };\n',
   ],
-  [
-    "an import of a type alone, whose file Node would not find",
-    `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`,
-  ],
+  ["an import of a type alone", `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`],
   ["Windows' line ends", LAMP.replaceAll("\n", "\r\n")],
   [
-    "a promise that is let go on purpose",
-    plugin(
-      'zz.command({ name: "x", description: "d", run: (_, { call }) => { void call("now", {}); call("now", {}).catch(() => {}); } })',
-    ),
+    "a promise that is let go",
+    plugin(`zz.command({ name: "x", description: "d", run: (_, { call }) => { ${ASKS} } })`),
   ],
 ];
 
 const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
 
 /** Rows are checked together, as files that one plugin imports: that takes no longer than one. */
-async function checkRows(rows: (readonly [string, string, ...unknown[]])[]) {
+async function checkRows(rows: (readonly [string, string, ...unknown[]])[], where = place()) {
   const files = Object.fromEntries(rows.map(([, code], i) => [`row${i}.ts`, code]));
   const all = rows.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
-  return check(all, "a.ts", { ...files, ...LIB, "word.ts": 'export const word = "on";' });
+  return check(where, "a.ts", { ...files, ...LIB, "word.ts": 'export const word = "on";', "a.ts": all });
 }
 
 let right: ReturnType<typeof check> | undefined;
@@ -103,50 +82,33 @@ for (const [i, [what]] of RIGHT.entries())
   test(`--check-plugin takes ${what}`, async () => {
     const ran = await (right ??= checkRows(RIGHT));
     ok(!ran.stderr.includes(`row${i}.ts`), ran.stderr);
-    deepEqual([ran.stdout, ran.code], ["'a.ts' has no type errors, and loads.\n", 0]);
+    match(ran.stdout, /^'a\.ts' has no type errors\.\nIt was not loaded/);
+    equal(ran.code, 0);
   });
 
+const TWICE = 'zz.tool({ name: "x", description: "", run: () => "" })';
 const WRONG: [what: string, code: string, message: RegExp][] = [
   [
     "a misspelt field",
     LAMP.replace("description", "descripton"),
-    /^a\.ts:2:\d+: .*'descripton' does not exist in type 'Tool<.*Did you mean to write 'description'\?$/m,
+    /in type 'Tool<.*Did you mean to write 'description'\?$/m,
   ],
   [
     "a wrong slot",
     plugin('zz.layer({ name: "l", slot: "rule", text: "x" })'),
-    /^a\.ts:2:\d+: Type '"rule"' is not assignable to .*Did you mean '"rules"'\?$/m,
+    /^a\.ts:2:\d+: .*Did you mean '"rules"'\?$/m,
   ],
   ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
+  ["a missing await", tool('run: (_, { files }) => files.read("x").text'), /Did you forget to use 'await'\?$/m],
   [
-    "a missing await",
-    tool('run: (_, { files }) => { const file = files.read("x"); return file.text; }'),
-    /Property 'text' does not exist on type 'Promise<FileRead>'\. Did you forget to use 'await'\?$/m,
-  ],
-  [
-    "a promise that nobody waits for",
-    tool('changes: true, run: (_, { files }) => { files.write("x", "y"); return "done"; }'),
+    "a lost promise",
+    tool('run: (_, { files }) => { files.read("x"); return "" }'),
     /^a\.ts:2:\d+: This promise is not awaited\./m,
   ],
   [
-    "a wrong argument",
-    tool('run: async (_, { files }) => { await files.write("x", 1); return "done"; }'),
-    /Argument of type 'number' is not assignable to parameter of type 'string | Uint8Array/,
-  ],
-  [
-    "a run that gives a number",
-    tool("run: () => 1"),
-    /^a\.ts:2:\d+: Type 'number' is not assignable to type 'Awaitable<string | Result>'\.$/m,
-  ],
-  [
     "a parameter of zod's that is not there",
-    `import { z } from "zod";\n${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
-    /^a\.ts:3:\d+: Property 'm' does not exist/m,
-  ],
-  [
-    "a parameter of the shorthand's that is misused",
-    tool('params: { n: "number" }, run: ({ n }) => n.trim()'),
-    /Property 'trim' does not exist on type 'number'/,
+    `${ZOD}${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
+    /^a\.ts:3:\d+: Property 'm'/m,
   ],
   [
     "a misspelt type in the shorthand",
@@ -155,21 +117,19 @@ const WRONG: [what: string, code: string, message: RegExp][] = [
   ],
   [
     "two tools of one name",
-    plugin(
-      '{ zz.tool({ name: "x", description: "", run: () => "" }); zz.tool({ name: "x", description: "", run: () => "" }) }',
-    ),
+    plugin(`{ ${TWICE}; ${TWICE} }`),
     /^a\.ts:2:\d+: There is a tool 'x' in this file already\.$/m,
   ],
   ["a name that providers refuse", LAMP.replace('"lamp"', '"my lamp"'), /A tool cannot be called 'my lamp'/],
   [
     "a type that is imported like a value",
     LAMP.replace("import type", "import"),
-    /^a\.ts:1:10: 'Zz' is a type and must be imported using a type-only import/m,
+    /^a\.ts:1:10: .*using a type-only import/m,
   ],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
   [
-    "what is wrong in a file that only an import leads to",
+    "an imported file",
     "export const word: string = 1;",
     /^a\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m,
   ],
@@ -187,16 +147,16 @@ for (const [what, code, message] of [
   [
     "no default export",
     LAMP.replace("export default", "export const it ="),
-    /^a\.ts:1:1: The plugin has no default export to call\./m,
+    /^a\.ts:1:1: The plugin has no default export/m,
   ],
   [
-    "a default export that is no function",
+    "one that is no function",
     `${HEAD}export default { name: "x" };\n`,
-    /^a\.ts:2:16: The default export cannot be called with zz\. Type/m,
+    /^a\.ts:2:16: The default export cannot be called with zz/m,
   ],
 ] as [string, string, RegExp][])
   test(`--check-plugin finds ${what}`, async () => {
-    const ran = await check(code);
+    const ran = await check(place(), "a.ts", { "a.ts": code });
     match(ran.stderr, message);
     match(ran.stderr, /^1 error in 'a\.ts'\.$/m);
     deepEqual([ran.stdout, ran.code], ["", 1]);
@@ -217,11 +177,11 @@ for (const [name, reason] of [
   });
 
 test("--check-plugin checks a folder's index, tells --json, and checks one of zz's own from source", async () => {
-  const where = atHome();
+  const where = place();
   const file = put(where, "lamp/index.ts", LAMP);
-  const told = await zz(where, ["--check-plugin", "lamp", "--json"]);
-  deepEqual(JSON.parse(told.stdout), { file, problems: [] }); // as text, a folder is in the last table
-  equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")], { way: "node" })).code, 0);
+  const { file: told, problems } = JSON.parse((await zz(where, ["--check-plugin", "lamp", "--json"])).stdout);
+  deepEqual([told, problems], [file, []]); // as text, a folder is in the last table
+  if (isAll) equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")])).code, 0);
 });
 
 test("--new-plugin writes one that works, has no type errors, and passes its own test", async () => {
@@ -229,12 +189,13 @@ test("--new-plugin writes one that works, has no type errors, and passes its own
   const ran = await zz(where, ["--new-plugin", "my-greeter"]);
   const [file, own] = ["my-greeter.ts", "my-greeter.test.ts"].map((name) => join(where.home, "plugins", name));
   ok(ran.stdout.includes(`  ${file}\n  ${own}\n`), ran.stdout);
-  equal((await zz(where, ["--check-plugin", file!])).code, 0);
-  equal((await zz(where, ["--check-plugin", own!])).code, 0);
+  equal((await zz(where, ["--check-plugin", own!])).code, 0); // it imports what it tests
   equal((await zz(where, ["--call", "my_greeter", '{"who":"Bo","loud":true}'])).stdout, "Hello, Bo!!!\n");
-  const node = { encoding: "utf8", cwd: where.cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined } } as const;
-  match(execFileSync(process.execPath, ["--test", own!], node), /pass 1/);
-  execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node); // as an editor sees it
+  if (isAll) {
+    const node = { encoding: "utf8", cwd: where.cwd, env: { ...process.env, NODE_TEST_CONTEXT: undefined } } as const;
+    match(execFileSync(process.execPath, ["--test", own!], node), /pass 1/);
+    execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node); // as an editor sees it
+  }
   const again = await zz(where, ["--new-plugin", "my-greeter"]);
   deepEqual(
     [again.stderr, again.code],
@@ -256,11 +217,8 @@ test("--new-plugin leaves what is there, and mends a link that leads nowhere", a
 
 for (const [name, reason] of [
   ["../x", /a name begins with a letter/],
-  ["a/b", /a name begins with a letter/],
-  ["läm", /a name begins with a letter/],
   ["1a", /a name begins with a letter/],
   ["a".repeat(65), /at most 64/],
-  ["index", /the name has a meaning of its own/],
   ["models", /the name has a meaning of its own/],
   ["Git", /one of zz's own plugins has that name/],
   ["grep", /a tool or a command already has that name/],
@@ -281,15 +239,20 @@ test("--new-plugin says where nothing can be written", async () => {
   match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or fix that\.\n$/);
 });
 
-const write = (where: Place, name: string, code: string) =>
-  zz(where, ["--call", "write_plugin", JSON.stringify({ name, code }), "-A"]);
 const inHome = (where: { home: string }) =>
   existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
 
 const torch = LAMP.replace("lamp", "torch");
 let opened: Promise<Harness> | undefined;
 /** Its one checker has read TypeScript's libraries after the first plugin. */
-const shared = () => (opened ??= built({ own: true, answer: "nobody", home: { "plugins/torch.ts": torch } }));
+const shared = () =>
+  (opened ??= harness({
+    own: true,
+    answer: "nobody",
+    home: { "plugins/torch.ts": torch },
+    script: [() => moves.shift()!],
+  }));
+const moves: (string | Move)[] = [];
 after(async () => (await opened)?.close());
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
 function permit({ core }: Harness, allow: Options["allow"], deny: Options["deny"] = {}): void {
@@ -323,26 +286,13 @@ test("write_plugin shows of one that is there what differs, under its name", asy
   match(questions[0]!, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
 });
 
-for (const [what, code, reason] of [
+const REFUSED: [what: string, code: string, reason: RegExp][] = [
   [
     "whose types do not fit",
     tool("run: () => 1"),
     /its types do not fit, and nothing was written\. Fix it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
   ],
-  ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
   ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
-  ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
-  [
-    "that ends the process",
-    plugin("{ process.exit(0); }"),
-    /lamp\.ts:2: it called process\.exit\(0\), which would end zz\./,
-  ],
-  ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
-  [
-    "that takes another's name",
-    LAMP.replace('"lamp"', '"git_status"'),
-    /tool 'git_status' is already there, from 'git'/,
-  ],
   [
     "that takes the name of another in the home",
     LAMP.replace('"lamp"', '"torch"'),
@@ -352,7 +302,23 @@ for (const [what, code, reason] of [
   ["of 110,000 characters", "// x\n".repeat(22_000), /110000 characters are too many \(100000\)/],
   ["with a line that nobody can read", `${LAMP}//${"x".repeat(4_000)}`, /line 3 has more than 4000 characters/],
   ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
-] as [string, string, RegExp][])
+];
+const ALSO_REFUSED: typeof REFUSED = [
+  ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
+  ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
+  ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
+  [
+    "that ends the process",
+    plugin("{ process.exit(0); }"),
+    /lamp\.ts:2: it called process\.exit\(0\), which would end zz\./,
+  ],
+  [
+    "that takes a name of zz's",
+    LAMP.replace('"lamp"', '"git_status"'),
+    /tool 'git_status' is already there, from 'git'/,
+  ],
+];
+for (const [what, code, reason] of isAll ? [...REFUSED, ...ALSO_REFUSED] : REFUSED)
   test(`write_plugin refuses one ${what}, and leaves nothing behind`, async () => {
     const run = await shared();
     permit(run, ALL);
@@ -362,14 +328,15 @@ for (const [what, code, reason] of [
   });
 
 test("write_plugin gives a plugin up that never ends its loading", async (t) => {
-  const run = await shared();
-  permit(run, ALL);
-  const { env } = run.core.io;
-  t.after(() => Object.assign(run.core.io, { env }));
-  Object.assign(run.core.io, { env: { ...env, ZZ_LOAD_LIMIT: "1" } });
-  const { text, failed } = await run.call("write_plugin", { name: "lamp", code: plugin("{ for (;;); }") });
-  match(text, /loading it took longer than 1 s\. Move slow work into the tool\./);
-  deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
+  const clock = standingClock();
+  const run = await harness({ own: true, clock, answer: "yes" }, t);
+  Object.assign(run.core.io, { env: { ...run.core.io.env, ZZ_LOAD_LIMIT: "7" } });
+  const done = run.call("write_plugin", { name: "lamp", code: plugin("{ for (;;); }") });
+  await clock.waits(7_000);
+  await clock.pass(7_000);
+  const { text, failed } = await done;
+  match(text, /loading it took longer than 7 s\. Move slow work into the tool\./);
+  deepEqual([failed, inHome(run)], [true, []]);
 });
 
 test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
@@ -380,59 +347,49 @@ test("write_plugin with nothing allowed, where nobody can be asked, says which f
   deepEqual([refused, inHome(run)], [true, ["torch.ts"]]);
 });
 
-for (const [what, refused, allow, deny] of [
-  ["itself allowed", false, { run: ["plugin lamp"] }],
-  ["all writing allowed", true, { write: true }],
-  ["npm allowed", true, { run: ["npm"] }],
-  ["all allowed, but itself denied", true, ALL, { run: ["plugin lamp"] }],
-  ["all commands allowed", true, { run: true }],
-  ["all allowed", false, ALL],
-] as [string, boolean, Options["allow"], Options["deny"]?][])
-  test(`write_plugin with ${what} is ${refused ? "refused" : "made"}`, async () => {
+for (const [what, allow, deny] of [
+  ["all allowed, but itself denied", ALL, { run: ["plugin lamp"] }],
+  ["all commands allowed", { run: true }],
+] as [string, Options["allow"], Options["deny"]?][])
+  test(`write_plugin with ${what} is refused`, async () => {
     const run = await shared();
     permit(run, allow, deny);
-    const result = await run.call("write_plugin", { name: "lamp", code: LAMP });
-    equal(Boolean(result.refused), refused, result.text);
-    deepEqual(inHome(run), refused ? ["torch.ts"] : ["lamp.ts", "torch.ts"]);
-    rmSync(join(run.home, "plugins", "lamp.ts"), { force: true });
-    await run.reload();
+    const { text, refused } = await run.call("write_plugin", { name: "lamp", code: LAMP });
+    equal(refused, true, text);
+    deepEqual(inHome(run), ["torch.ts"]);
   });
 
-// After those that share a zz: its checker is that of this one too.
 test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
-  const where = place();
-  const fake = await fakeOpenAI([
-    makes(["write_plugin", { name: "lamp", code: LAMP }]),
-    makes(["lamp", {}]),
-    say("Done."),
-  ]);
-  const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-  const ran = await zz(where, [...model, "--allow-run=plugin lamp", "light"]);
-  await fake.close();
-  deepEqual([ran.stdout, ran.code], ["Done.\n", 0], ran.stderr);
-  const told = (at: number) => fake.requests[at]!.body.messages.at(-1).content;
-  const file = join(where.home, "plugins", "lamp.ts");
-  equal(told(1), `Wrote ${file}. It is in use, and adds the tool lamp.`);
-  equal(told(2), "on");
-  ok(fake.requests[1]!.body.tools.some((one: any) => one.function.name === "lamp"));
-  deepEqual(inHome(where), ["lamp.ts"]);
-  equal((await zz(where, ["--call", "lamp"])).stdout, "on\n");
-  equal((await zz(where, ["--undo"])).stdout, `Undone: created ${file}.\n`);
-  equal(existsSync(file), false);
+  const run = await shared();
+  permit(run, { run: ["plugin lamp"] });
+  moves.push({ call: ["write_plugin", { name: "lamp", code: LAMP }] }, { call: ["lamp"] }, "Done.");
+  const from = run.requests.length;
+  const { text, results } = await run.ask("light");
+  const file = join(run.home, "plugins", "lamp.ts");
+  equal(text, "Done.");
+  deepEqual(
+    results.map((one) => one.text),
+    [`Wrote ${file}. It is in use, and adds the tool lamp.`, "on"],
+  );
+  deepEqual(
+    run.requests.slice(from).map(({ tools }) => tools.some(({ name }) => name === "lamp")),
+    [false, true, true],
+  );
+  deepEqual(await run.command("/undo"), [`Undone: created ${file}.`]);
+  deepEqual(inHome(run), ["torch.ts"]);
+  await run.reload();
 });
 
-for (const [name, reason] of [
-  ["git", /one of zz's own plugins has that name/],
-  ["../x", /a name begins with a letter/],
-  ["index", /the name has a meaning of its own/],
-  ["folder", /there is one of that name in .*folder\/index\.ts/],
-] as const)
-  test(`write_plugin refuses the name '${name}'`, async () => {
-    const where = place();
-    put(where, "plugins/folder/index.ts", plugin("{}"), "home");
-    match((await write(where, name, LAMP)).stderr, reason);
-    deepEqual(inHome(where), ["folder"]);
-  });
+test("write_plugin refuses the names that --new-plugin refuses, and that of a plugin in a folder", async (t) => {
+  const run = await harness({ own: true, home: { "plugins/folder/index.ts": plugin("{}") } }, t);
+  for (const [name, reason] of [
+    ["git", /one of zz's own plugins has that name/],
+    ["../x", /a name begins with a letter/],
+    ["folder", /there is one of that name in .*folder\/index\.ts/],
+  ] as const)
+    match((await run.call("write_plugin", { name, code: LAMP })).text, reason);
+  deepEqual(inHome(run), ["folder"]);
+});
 
 const CODE = `
 /** Adds two numbers. @param first the one */
@@ -556,51 +513,66 @@ const MISNAMED: [what: string, code: string, said: RegExp, file?: string][] = [
 let misnamed: ReturnType<typeof check> | undefined;
 for (const [i, [what, , said, file = `row${i}.ts`]] of MISNAMED.entries())
   test(`--check-plugin finds what does not load: ${what}`, async () => {
-    const rows = Object.fromEntries(MISNAMED.map(([, code], i) => [`row${i}.ts`, code]));
-    const all = MISNAMED.map((_, i) => `import "./row${i}.ts";\n`).join("") + LAMP;
-    misnamed ??= check(all, "a.ts", { ...LIB, ...rows, "b.ts": 'import "./lib/word";' });
-    const ran = await misnamed;
+    const where = isAll ? atHome() : place();
+    put(where, "b.ts", 'import "./lib/word";');
+    const ran = await (misnamed ??= checkRows(MISNAMED, where));
     const own = ran.stderr.split("\n").filter((line) => line.startsWith(`${file}:`));
     match(own.join("\n").replace(`row${i}.ts`, "a.ts"), said);
     // Each once, and nothing else: that it does not load is not told again.
-    match(ran.stderr, new RegExp(`^(\\w+\\.ts:.*\\n){${MISNAMED.length}}${MISNAMED.length} errors in 'a\\.ts'\\.\\n$`));
+    match(
+      ran.stderr,
+      new RegExp(
+        `^(\\w+\\.ts:.*\\n){${MISNAMED.length}}(It was not loaded: .*\\n)?${MISNAMED.length} errors in 'a\\.ts'\\.\\n$`,
+      ),
+    );
     deepEqual([ran.stdout, ran.code], ["", 1]);
   });
 
 const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?: Record<string, string>][] = [
-  ["JSX without its library", "a.tsx", `${HEAD}export const b = <b>x</b>;\n${LAMP.replace(HEAD, "")}`, /^Cannot load plugin 'a' \(.*'react'.*\n1 error in/],
-  ["JavaScript that fails as it is set up", "a.js", RED.replace("tool", "tol"), /^Cannot load plugin 'a' \(.*a\.js:1\): zz\.tol is not a function\nThe types of JavaScript are not checked: a\.js\.\n1 error in/],
   ["a throw, beside a wrong type", "a.ts", `${LAMP}\nthrow new Error("no luck");\nexport const n: number = "x";`, /^a\.ts:\d+:14: Type 'string'.*\n(.*\n)*Cannot load plugin 'a' \(.*a\.ts:\d+\): no luck\n\d errors in/],
+  ["JavaScript that fails as it is set up", "a.js", RED.replace("tool", "tol"), /^Cannot load plugin 'a' \(.*a\.js:1\): zz\.tol is not a function\nThe types of JavaScript are not checked: a\.js\.\n1 error in/],
+  ["an end of the process, hard", "a.ts", plugin("process.abort()"), /^Cannot load '.*a\.ts': the process that tried it ended \(SIGABRT\)/],
+  ["JSX without its library", "a.tsx", `${HEAD}export const b = <b>x</b>;\n${LAMP.replace(HEAD, "")}`, /^Cannot load plugin 'a' \(.*'react'.*\n1 error in/],
   ["a promise that is never settled", "a.ts", `await new Promise(() => {});\n${LAMP}`, /loading took longer than 1 s/],
   ["an end of the process", "a.ts", plugin("process.exit(0)"), /it called process\.exit\(0\)/],
-  ["an end of the process, hard", "a.ts", plugin("process.abort()"), /^Cannot load '.*a\.ts': the process that tried it ended \(SIGABRT\)/],
   ["the file that a folder's package.json names", "red", "", /^red\/src\/main\.ts:1:1: .*no default export/, { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": "export {};", "red/index.ts": LAMP }],
 ]; // biome-ignore format: a table
-for (const [what, name, code, said, more = {}] of UNLOADABLE)
+for (const [what, name, code, said, more = {}] of some(UNLOADABLE, 9))
   test(`--check-plugin finds what does not load: ${what}`, async () => {
-    const where = atHome();
-    for (const [other, text] of Object.entries({ ...LIB, ...more, ...(code && { [name]: code }) }))
-      put(where, other, text);
     const env = what.includes("never settled") ? { ZZ_LOAD_LIMIT: "1" } : {};
-    const ran = await zz(where, ["--check-plugin", name], { env });
+    const ran = await check(atHome(), name, { ...LIB, ...more, ...(code && { [name]: code }) }, env);
     match(ran.stderr, said);
     deepEqual([ran.stdout, ran.code], ["", 1]);
   });
 
-const SAYS: [what: string, name: string, said: string, files: Record<string, string>][] = [
-  ["JavaScript", "a.js", "'a.js' loads.\nThe types of JavaScript are not checked: a.js.\n", { "a.js": RED }],
-  ["JavaScript that asks for it", "a.js", "'a.js' has no type errors, and loads.\n", { "a.js": `// @ts-check\n${RED.replace("(zz)", '(/** @type {import("zz").Zz} */ zz)')}` }],
-  ["JavaScript that TypeScript imports", "a.ts", "'a.ts' has no type errors, and loads.\nThe types of JavaScript are not checked: b.js.\n", { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
-  ["a folder whose package.json names the file", "red", "'red' has no type errors, and loads.\n", { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
-  ["decorators", "a.ts", "'a.ts' has no type errors, and loads.\n", { "a.ts": `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}` }],
-  ["TypeScript of CommonJS", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": LAMP }],
-  ["TypeScript of CommonJS without an export", "a.cts", "'a.cts' has no type errors, and loads.\n", { "a.cts": "module.exports = () => {};" }],
-  ["a test", "a.test.ts", "'a.test.ts' has no type errors.\nIt was not loaded: it is a test.\n", { "a.test.ts": "throw new Error();" }],
+const SAYS: [what: string, name: string, said: RegExp, files: Record<string, string>][] = [
+  ["JavaScript", "a.js", /^'a\.js' has no errors of syntax\.\nThe types of JavaScript are not checked: a\.js\.\nIt was/, { "a.js": RED }],
+  ["JavaScript that asks for it", "a.js", /^'a\.js' has no type errors\.\nIt was/, { "a.js": `// @ts-check\n${RED.replace("(zz)", '(/** @type {import("zz").Zz} */ zz)')}` }],
+  ["JavaScript that TypeScript imports", "a.ts", /^'a\.ts' has no type errors\.\nThe types of JavaScript are not checked: b\.js\.\nIt was/, { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
+  ["a folder whose package.json names the file", "red", /^'red' has no type errors\.\nIt was/, { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
+  ["TypeScript of CommonJS without an export", "a.cts", /^'a\.cts' has no type errors\.\nIt was/, { "a.cts": "module.exports = () => {};" }],
 ]; // biome-ignore format: a table
-for (const [what, name, said, files] of SAYS)
+for (const [what, name, said, files] of some(SAYS, 2))
   test(`--check-plugin says what it looked at: ${what}`, async () => {
-    const where = atHome();
-    for (const [other, text] of Object.entries(files)) put(where, other, text);
-    const ran = await zz(where, ["--check-plugin", name]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], [said, "", 0]);
+    const ran = await check(place(), name, files);
+    match(ran.stdout, said);
+    deepEqual([ran.stderr, ran.code], ["", 0]);
   });
+
+const LOADS: [what: string, name: string, code: string][] = [
+  ["JavaScript", "a.js", RED],
+  ["decorators", "a.ts", `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}`],
+  ["TypeScript of CommonJS", "a.cts", LAMP],
+  ["TypeScript of CommonJS without an export", "a.cts", "module.exports = () => {};"],
+]; // biome-ignore format: a table
+for (const [what, name, code] of isAll ? LOADS : [])
+  test(`--check-plugin loads ${what}`, async () => {
+    const ran = await check(atHome(), name, { [name]: code });
+    match(ran.stdout, new RegExp(`^'${name}' (has no type errors, and )?loads\\.`));
+    deepEqual([ran.stderr, ran.code], ["", 0]);
+  });
+
+test("--check-plugin does not load a test", async () => {
+  const ran = await check(atHome(), "a.test.ts", { "a.test.ts": "throw new Error();" });
+  equal(ran.stdout, "'a.test.ts' has no type errors.\nIt was not loaded: it is a test.\n");
+});

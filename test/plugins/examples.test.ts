@@ -1,5 +1,7 @@
 // The examples in plugins/examples, each through the test kit, as their authors would test them.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -14,13 +16,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Zz } from "zz";
-import { type Harness, harness, type Setup, type Step } from "zz/test";
-import { type Seen, type Step as Served, serve } from "../../support/fake/http.ts";
-import { fakeOpenAI, say } from "../../support/fake/openai.ts";
-import { place, zz as program, ROOT } from "../../support/run.ts";
-import { KEY, terminal } from "../../support/terminal.ts";
+import { type Harness, harness, type Setup, type Step, standingClock } from "zz/test";
+import { type Seen, type Step as Served, serve } from "../support/fake/http.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { place, zz as program, ROOT } from "../support/run.ts";
+import { isAll, some } from "../support/runs.ts";
+import { KEY, terminal } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 const file = (name: string) => join(ROOT, "plugins", "examples", `${name}.ts`);
 const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ...setup, plugins: [file(name)] }, t);
@@ -31,10 +34,8 @@ test("the examples are shipped, and none of them is loaded until it is asked for
     ...["attach.ts", "budget.ts", "data.ts", "lint.ts", "notify.ts"],
     ...["sql.ts", "todo.ts", "weather.ts"],
   ]);
-  for (const way of ["dist", "node"] as const) {
-    const { stdout } = await program(place(), ["--plugins"], { way });
-    doesNotMatch(stdout, /^(examples|attach|budget|data|lint|notify|sql|todo|weather)\b/m);
-  }
+  const { stdout } = await program(place(), ["--plugins"]);
+  doesNotMatch(stdout, /^(examples|attach|budget|data|lint|notify|sql|todo|weather)\b/m);
   ok(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"));
   for (const name of names) {
     const text = readFileSync(join(ROOT, "plugins", "examples", name), "utf8");
@@ -42,7 +43,7 @@ test("the examples are shipped, and none of them is loaded until it is asked for
   }
 });
 
-describe("weather", { concurrency: 4 }, () => {
+describe("weather", () => {
   const oslo = {
     name: "Oslo",
     latitude: 59.9,
@@ -68,17 +69,18 @@ describe("weather", { concurrency: 4 }, () => {
 
   /** A server that knows these places, and a plugin that asks it. */
   async function asking(t: TestContext, places: unknown, weather: Served = json(forecast), more: object = {}) {
+    const clock = standingClock();
     const script = ({ path }: Seen) =>
       path.startsWith("/search") ? json({ results: typeof places === "function" ? places() : places }) : weather;
     const server = await serve(script);
     t.after(server.close);
     const urls = { geocoding: `${server.url}/search`, forecast: `${server.url}/forecast` };
     const zz = await having(t, "weather", {
-      allow: { net: ["127.0.0.1"] },
+      ...{ allow: { net: ["127.0.0.1"] }, clock },
       settings: { weather: { ...urls, ...more } },
     });
     const get = async (city: string, days?: number) => zz.call("get_weather", { city, ...(days && { days }) });
-    return { zz, get, seen: () => server.requests.map(({ path }) => new URL(path, server.url)) };
+    return { zz, get, clock, seen: () => server.requests.map(({ path }) => new URL(path, server.url)) };
   }
 
   test("now, and the next days", async (t) => {
@@ -125,21 +127,26 @@ describe("weather", { concurrency: 4 }, () => {
     ["an error", json({ error: true, reason: "Latitude must be in range" }, 400), /^Cannot get the weather from 127\.0\.0\.1:\d+: it answered 400\. Try again later\.$/],
     ["no forecast", json({}), /127\.0\.0\.1:\d+ sent no forecast\. Try again later\.$/],
     ["no JSON", { body: ["<html>"] }, /it sent no JSON\. Try again later\.$/],
-    ["nothing", { ending: "hang" }, /nothing came within 0\.2 s\. Try again later\.$/],
-    ["half an answer", { body: ['{"current":'], ending: "hang" }, /nothing came within 0\.2 s/],
+    ["nothing", { ending: "hang" }, /nothing came within 7 s\. Try again later\.$/],
+    ["half an answer", { body: ['{"current":'], ending: "hang" }, /nothing came within 7 s/],
   ]; // biome-ignore format: a table
   for (const [what, served, words] of faults)
     test(`a server that sends ${what} is named`, async (t) => {
-      const { get } = await asking(t, [oslo], served, served.ending === "hang" ? { seconds: 0.2 } : {});
-      const { text, failed } = await get("Oslo");
+      const { get, seen, clock } = await asking(t, [oslo], served, { seconds: 7 });
+      const asked = get("Oslo");
+      await waitFor("the question for the forecast", () => seen().length === 2);
+      if (served.ending === "hang") await clock.pass(7_000);
+      const { text, failed } = await asked;
       match(text, words);
       ok(failed);
     });
 
   test("Ctrl+C ends the waiting", async (t) => {
-    const { zz, get } = await asking(t, [oslo], { ending: "hang" });
-    setTimeout(zz.stop, 50);
-    equal((await get("Oslo")).text, "[interrupted]");
+    const { zz, get, seen } = await asking(t, [oslo], { ending: "hang" });
+    const asked = get("Oslo");
+    await waitFor("the question for the forecast", () => seen().length === 2);
+    zz.stop();
+    equal((await asked).text, "[interrupted]");
   });
 
   test("a forecast is remembered for ten minutes; one that failed is not", async (t) => {
@@ -164,7 +171,7 @@ describe("weather", { concurrency: 4 }, () => {
   });
 });
 
-describe("sql", { concurrency: 3 }, () => {
+describe("sql", () => {
   const SHOP = `CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT, price REAL, photo BLOB);
     CREATE VIEW cheap AS SELECT name FROM items WHERE price < 2;
     INSERT INTO items VALUES (1, 'apple', 1.5, x'010203'), (2, 'a
@@ -195,7 +202,6 @@ describe("sql", { concurrency: 3 }, () => {
     ["WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 500) SELECT n FROM c", /\n200\n\[more rows; narrow it, or LIMIT and OFFSET\]$/],
     ["PRAGMA table_info(items)", /\n1 \| name \| TEXT \| 0 \| NULL \| 0\n/],
     ["VALUES (1), (2)", /\n\[rows: 2\]$/],
-    ["EXPLAIN QUERY PLAN SELECT * FROM items", /SCAN items/],
     ["SELECT printf('%.*c', 5000, 'x')", /x{1000}… \[5000 characters\]\n/],
     ["SELECT * FROM nope", /^Cannot query 'shop\.db': no such table: nope\. Change the query\.$/],
     ["SELEC", /^Cannot run that: only SELECT/],
@@ -244,13 +250,23 @@ describe("sql", { concurrency: 3 }, () => {
 
   const RUNAWAY = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
   test("a query that runs away is ended", async (t) => {
-    const { query } = await shop(t, { settings: { sql: { seconds: 0.5 } } });
-    equal(await query(RUNAWAY), "Cannot query 'shop.db': it took longer than 0.5 s. Change the query.");
+    const clock = standingClock();
+    const { query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
+    const asked = query(RUNAWAY);
+    await clock.waits(7_000);
+    await clock.pass(7_000);
+    equal(await asked, "Cannot query 'shop.db': it took longer than 7 s. Change the query.");
   });
   test("and so is one at Ctrl+C", async (t) => {
-    const { zz, query } = await shop(t);
-    setTimeout(zz.stop, 200);
-    equal(await query(RUNAWAY), "[interrupted]");
+    const clock = standingClock();
+    const { zz, query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
+    const running = () => process.getActiveResourcesInfo().filter((one) => one === "ProcessWrap").length;
+    const before = running();
+    const asked = query(RUNAWAY);
+    await clock.waits(7_000); // then it runs
+    zz.stop();
+    equal(await asked, "[interrupted]");
+    await waitFor("its end", () => running() <= before);
   });
   test("rows are limited by their size too", async (t) => {
     const { query } = await shop(t, { settings: { sql: { characters: 30 } } });
@@ -350,9 +366,7 @@ describe("data", () => {
   const faults: [args: object, words: RegExp][] = [
     [{ where: ["cost > 1"] }, /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
     [{ where: ["price"] }, /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
-    [{ where: ["price; process.exit()"] }, /^Cannot filter by/],
     [{ select: ["cost"] }, /There is no column in 'cost'/],
-    [{ group: ["cost"] }, /There is no column in 'cost'/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
     [{ file: "bad.json" }, /^Cannot read 'bad\.json': it is not JSON \(.*\)\. Fix the file\.$/],
@@ -374,12 +388,13 @@ describe("data", () => {
       ok(failed);
     });
 
-  test("200,000 lines, and a quoted cell of 2 MB", async (t) => {
-    const lines = Array.from({ length: 200_000 }, (_, i) => `${i},k${i % 7}`).join("\n");
-    const zz = await having(t, "data", { files: { "big.csv": `n,k\n${lines}\n"${"x\n".repeat(1_000_000)}",z\n` } });
-    const { data } = await zz.call("query_data", { file: "big.csv", group: ["k"], select: ["count"], sort: "k" });
-    deepEqual((data as unknown[]).at(-1), { k: "z", count: 1 });
-  });
+  if (isAll)
+    test("200,000 lines, and a quoted cell of 2 MB", async (t) => {
+      const lines = Array.from({ length: 200_000 }, (_, i) => `${i},k${i % 7}`).join("\n");
+      const zz = await having(t, "data", { files: { "big.csv": `n,k\n${lines}\n"${"x\n".repeat(1_000_000)}",z\n` } });
+      const { data } = await zz.call("query_data", { file: "big.csv", group: ["k"], select: ["count"], sort: "k" });
+      deepEqual((data as unknown[]).at(-1), { k: "z", count: 1 });
+    });
 });
 
 describe("todo", () => {
@@ -465,11 +480,11 @@ describe("notify", () => {
     const command = ["sh", "-c", `printf '%s\\t%s\\n' "$@" >> '${log}'`, "sh", "$1", "$2"];
     const settings = { notify: { after: 0, command, ...notify } };
     const zz = await harness({ live: true, settings, ...more, plugins: [file("notify"), ...plugins] }, t);
-    /** What came, after so many were there or nothing came for a while. */
+    /** What came, once so many were there. Of none: what came before another program that was started later had ended. */
     const told = async (count: number): Promise<string[][]> => {
       const lines = () => (existsSync(log) && readFileSync(log, "utf8").match(/.+\n/g)) || [];
-      for (let left = 300; lines().length < count && left; left--) await sleep(10);
-      if (!count) await sleep(200);
+      if (count) await waitFor(`${count} notes`, () => lines().length >= count);
+      else await once(spawn("sh", ["-c", ":"]), "close");
       return lines().map((line) => line.slice(0, -1).split("\t"));
     };
     return { zz, told };
@@ -481,16 +496,21 @@ describe("notify", () => {
     deepEqual(await told(1), [["zz has answered", "All is well."]]);
   });
   test("a short one is not told of", async (t) => {
-    const { zz, told } = await notified(t, { notify: { after: 5 } });
-    await zz.ask("hi");
-    deepEqual(await told(0), []);
+    const clock = standingClock();
+    const long = async () => {
+      await clock.pass(1_000);
+      return "Long.";
+    };
+    const script: Step[] = ["Short.", long];
+    const { zz, told } = await notified(t, { clock, script, notify: { after: 1 } });
+    for (const line of ["hi", "and now?"]) await zz.ask(line);
+    deepEqual(await told(1), [["zz has answered", "Long."]]);
   });
   test("a failure, but not what the person stopped", async (t) => {
     const { zz, told } = await notified(t, {
       script: [() => new Promise<string>(() => setImmediate(zz.stop)), { fail: "The key is wrong." }],
     });
     await rejects(zz.ask("hi"), /Stopped/);
-    deepEqual(await told(0), []);
     await rejects(zz.ask("hi"), /key/);
     deepEqual(await told(1), [["zz has failed", "The key is wrong."]]);
   });
@@ -508,26 +528,32 @@ describe("notify", () => {
     zz.tool({ name: "rings", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ok" });
   test("a question that nobody answers for a while, but not one that is answered at once, nor the time it took", async (t) => {
     let wait = 600;
-    const answer = () => sleep(wait, "y");
-    const setup = { plugins: [rings], script: [{ call: ["rings"] } as Step], answer, notify: { after: 0.3 } };
+    const clock = standingClock();
+    const answer = async () => {
+      await clock.pass(wait);
+      return "y";
+    };
+    const setup = { clock, plugins: [rings], script: [{ call: ["rings"] } as Step], answer, notify: { after: 0.3 } };
     const { zz, told } = await notified(t, setup);
     await zz.ask("ring");
     const [[title, text] = []] = await told(1);
     equal(title, "zz is waiting for you");
     match(text!, /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/);
-    wait = 0;
+    wait = 299;
     await zz.ask("ring");
-    await sleep(500);
-    equal((await told(1)).length, 1);
+    wait = 300;
+    await zz.ask("ring");
+    deepEqual(
+      (await told(2)).map(([title]) => title),
+      ["zz is waiting for you", "zz is waiting for you"],
+    );
   });
 
   const texts: [what: string, text: string, shown: string][] = [
     ["control bytes", "a\x1b]0;title\x07b\nc", "a ]0;title b c"],
     ["letters that turn the line around", "a\u202eb\u200bc", "a b c"],
     ["dollars", "$1 costs $2 and $& $$", "$1 costs $2 and $& $$"],
-    ["what looks like a flag", "--help", "--help"],
     ["too much", "é".repeat(300), `${"é".repeat(199)}…`],
-    ["too many pictures", "👍".repeat(300), `${"👍".repeat(199)}…`],
     ["nothing", "", ""],
   ];
   for (const [what, text, shown] of texts)
@@ -550,10 +576,12 @@ describe("notify", () => {
   });
 
   test("a command that takes its time does not hold the turn", async (t) => {
-    const { zz } = await notified(t, { notify: { command: ["sh", "-c", "touch begun; sleep 1; touch ended"] } });
+    const script = "until [ -e go ]; do sleep 0.01; done; touch ended"; // in the project
+    const { zz } = await notified(t, { notify: { command: ["sh", "-c", script] } });
     await zz.ask("hi");
     equal(zz.read("ended"), undefined);
-    while (zz.read("begun") === undefined) await sleep(10); // in the project
+    zz.write("go", "");
+    await waitFor("the command's end", () => zz.read("ended") !== undefined);
   });
 
   test("the desktop's own program gets the text, without markup", { skip: process.platform !== "linux" }, async (t) => {
@@ -569,8 +597,7 @@ describe("notify", () => {
       rmSync(bin, { recursive: true });
     });
     await zz.ask("hi");
-    for (let left = 200; !existsSync(log) && left; left--) await sleep(10);
-    await sleep(20);
+    await waitFor("the desktop's program", () => existsSync(log) && readFileSync(log, "utf8").split("|").length > 4);
     equal(readFileSync(log, "utf8"), "--app-name=zz|--|zz has answered|&lt;b>1 &amp; 2&lt;/b>|");
     deepEqual(await told(0), []);
   });
@@ -581,7 +608,7 @@ describe("notify", () => {
     ["another", { TERM_PROGRAM: "Apple_Terminal" }, /\x07/],
     ["tmux in iTerm2", { TERM_PROGRAM: "iTerm.app", TMUX: "/tmp/tmux" }, /^(?!.*\]9;)[\s\S]*\x07/],
   ];
-  for (const [what, env, bytes] of terminals)
+  for (const [what, env, bytes] of some(terminals, 4))
     test(`in a terminal: ${what}`, async (t) => {
       const fake = await fakeOpenAI([say("Good; very.")]);
       t.after(fake.close);
@@ -595,8 +622,7 @@ describe("notify", () => {
       const before = term.raw().length;
       term.type(`hi${KEY.enter}`);
       await term.sees("Good; very.");
-      for (let left = 200; !bytes.test(term.raw().slice(before)) && left; left--) await sleep(10);
-      match(term.raw().slice(before), bytes);
+      await waitFor(String(bytes), () => bytes.test(term.raw().slice(before)), term.raw);
       term.type(KEY.ctrlD);
       equal(await term.exited, 0);
     });

@@ -2,9 +2,9 @@
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { sentenceOf } from "../../kernel/faults.ts";
-import { harness } from "../../sdk/testing.ts";
-import { place, zz } from "../support/run.ts";
+import { sentenceOf } from "../../../kernel/faults.ts";
+import { harness } from "../../../sdk/testing.ts";
+import { place, zz } from "../../support/run.ts";
 
 const WORDS: [what: string, word: string][] = [
   ["a name that is too long", "x".repeat(300)],

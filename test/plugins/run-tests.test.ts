@@ -1,17 +1,16 @@
 // run_tests: how it finds the way that a project tests, and what it makes of the runners' own output.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { after, test } from "node:test";
-import type { Ask, Result } from "../../../kernel/contract.ts";
-import { createZz } from "../../../zz.ts";
-import { type Place, place } from "../../support/run.ts";
-import { play } from "../../support/script.ts";
+import { test } from "node:test";
+import type { Ask, Result } from "../../kernel/contract.ts";
+import type { Core } from "../../kernel/core.ts";
+import { createZz } from "../../zz.ts";
+import { type Place, place } from "../support/run.ts";
 
 type Files = Record<string, string | object>;
 
-function project(files: Files): Place {
-  const where = place();
+function project(files: Files, where = place()): Place {
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
     writeFileSync(join(where.cwd, name), typeof content === "string" ? content : JSON.stringify(content));
@@ -19,36 +18,37 @@ function project(files: Files): Place {
   return where;
 }
 
-const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test, which it wants back at the end
-delete process.env.NODE_TEST_CONTEXT;
-if (NODE_TEST_CONTEXT) after(() => Object.assign(process.env, { NODE_TEST_CONTEXT }));
-
 /** What run_command would have given: where the runners themselves are not here, their real output is. */
 type Ran = (args: { command: string }) => Result;
 const LOOKED: Ran = ({ command }) => ({ text: command, data: { exit: 0, stdout: "", stderr: "" } });
 
 interface Given {
   ask?: Ask;
-  gives?: Ran;
   allow?: true | string[];
 }
-async function run(where: Place, args: object, { ask, gives, allow = true }: Given = {}): Promise<Result> {
-  const options = {
-    root: where.cwd,
-    home: where.home,
-    save: false,
-    allow: { run: allow },
-    settings: { shell: { effects: "before" } },
-  };
-  const core = await createZz(options);
+const open = ({ cwd: root, home }: Place, allow: true | string[] = true) =>
+  createZz({ root, home, save: false, allow: { run: allow }, settings: { shell: { effects: "before" } } });
+
+async function run(where: Place, args: object, { ask, allow }: Given = {}): Promise<Result> {
+  const core = await open(where, allow);
   if (ask) core.ask = ask;
-  if (gives)
-    core.tools.set("run_command", { owner: "test", value: { name: "run_command", description: "x", run: gives } });
-  let result: Result = { text: "it was not called" };
-  const see = (fact: any) => fact.call.name === "run_tests" && (result = fact.result);
-  core.observers.push({ owner: "test", value: { event: "called", see, limit: 1_000 } });
-  await play(core, [["run_tests", args]]);
-  return result;
+  const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test
+  delete process.env.NODE_TEST_CONTEXT;
+  const done = core.ctx().call("run_tests", args);
+  return done.finally(() => NODE_TEST_CONTEXT && Object.assign(process.env, { NODE_TEST_CONTEXT }));
+}
+
+const bench = place();
+let looking: Promise<Core> | undefined;
+/** In a project of these files, where run_command gives what it is told to; `within`: in this folder of it. */
+async function look(files: Files, args: object, gives = LOOKED, within = ""): Promise<Result> {
+  rmSync(bench.cwd, { recursive: true, force: true });
+  project(files, bench);
+  mkdirSync(bench.cwd, { recursive: true });
+  const inner = { ...bench, cwd: join(bench.cwd, within) };
+  const core = await (within ? open(inner) : (looking ??= open(bench)));
+  core.tools.set("run_command", { owner: "test", value: { name: "run_command", description: "x", run: gives } });
+  return core.ctx().call("run_tests", args);
 }
 interface Data {
   command: string;
@@ -169,7 +169,7 @@ const COMMANDS: Row[] = [
 ];
 for (const [what, files, args, command] of COMMANDS)
   test(`run_tests finds the command: ${what}`, async () => {
-    const { text } = await run(project(files), args, { gives: LOOKED });
+    const { text } = await look(files, args);
     if (typeof command === "string") equal(text.split("\n")[0], `$ ${command}`);
     else match(text, command);
   });
@@ -216,7 +216,7 @@ const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = 
 ];
 for (const [what, files, args, expected] of REFUSED)
   test(`run_tests refuses ${what}`, async () => {
-    const { text, failed } = await run(project(files), args, { gives: LOOKED });
+    const { text, failed } = await look(files, args);
     match(text, expected);
     equal(failed, true);
   });
@@ -239,15 +239,12 @@ const oneFile = project({
 const COUNTS: [args: object, counts: string, failures: string[]][] = [
   [{}, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ path: "test/a.test.js" }, "passed 1, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
-  [{ path: "test/b.test.js" }, "passed 1, failed 0 (exit code 0)", []],
   [{ path: "test/c [1] 'x'.test.js" }, "passed 1, failed 0 (exit code 0)", []],
-  [{ path: "test" }, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ filter: "adds (badly)" }, "passed 0, failed 1 (exit code 1)", ["adds (badly)"]],
-  [{ filter: "^adds$" }, "passed 1, failed 0 (exit code 0)", []],
   [{ filter: "$(touch planted)" }, "passed 1, failed 0 (exit code 0)", []],
 ];
 for (const [args, counts, failures] of COUNTS)
-  test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, { timeout: 30_000 }, async () => {
+  test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, async () => {
     const result = await run("filter" in args ? oneFile : real, args);
     equal(result.text.split("\n")[1], counts, result.text);
     deepEqual(dataOf(result).failures, failures);
@@ -260,13 +257,13 @@ for (const [args, counts, failures] of COUNTS)
     match(output, /✔ fine[\s\S]*✖ failing tests:/, "the whole output is in the data");
   });
 
-test("run_tests: a name that no test has is a failure that says so", { timeout: 30_000 }, async () => {
+test("run_tests: a name that no test has is a failure that says so", async () => {
   const { text, failed } = await run(oneFile, { filter: "nope" });
   equal(text, "$ node --test --test-name-pattern=nope\nNo test ran: nothing matches filter 'nope'.");
   equal(failed, true);
 });
 
-test("run_tests: what runs is asked for, as a command; a no comes back as one", { timeout: 30_000 }, async () => {
+test("run_tests: what runs is asked for, as a command; a no comes back as one", async () => {
   const questions: string[] = [];
   const ask = async (question: string) => (questions.push(question) ? "n" : "");
   const { text, refused } = await run(real, { filter: "a b" }, { ask, allow: [] });
@@ -275,7 +272,7 @@ test("run_tests: what runs is asked for, as a command; a no comes back as one", 
   equal(refused, true);
 });
 
-test("run_tests: a script that ends before its tests shows how", { timeout: 30_000 }, async () => {
+test("run_tests: a script that ends before its tests shows how", async () => {
   const where = project({ ...script("node build.js && node --test"), "build.js": 'throw new Error("no lamp")' });
   const { text, failed } = await run(where, {});
   match(text, /^\$ npm test\nEnded with exit code 1\.\n\n[\s\S]*Error: no lamp/);
@@ -283,8 +280,7 @@ test("run_tests: a script that ends before its tests shows how", { timeout: 30_0
 });
 
 test("run_tests: a runner in a folder above, as workspaces have it", async () => {
-  const outer = project({ ...BIN, "in/vitest.config.ts": "" });
-  const { text } = await run({ ...outer, cwd: join(outer.cwd, "in") }, {}, { gives: LOOKED });
+  const { text } = await look({ ...BIN, "in/vitest.config.ts": "" }, {}, LOOKED, "in");
   equal(text.split("\n")[0], "$ ../node_modules/.bin/vitest run");
 });
 
@@ -427,14 +423,6 @@ const TAP = {
     "      operator: '=='",
     "      stack: |-",
     "        TestContext.<anonymous> (/tmp/rt/node/test/a.test.js:3:100)",
-    "        Test.runInAsyncScope (node:async_hooks:227:14)",
-    "        Test.run (node:internal/test_runner/test:1402:25)",
-    "        Suite.processPendingSubtests (node:internal/test_runner/test:974:18)",
-    "        Test.postRun (node:internal/test_runner/test:1542:19)",
-    "        Test.run (node:internal/test_runner/test:1467:12)",
-    "        async Promise.all (index 0)",
-    "        async Suite.run (node:internal/test_runner/test:1905:7)",
-    "        async startSubtestAfterBootstrap (node:internal/test_runner/harness:387:3)",
     "      ...",
     "    # Subtest: later",
     "    ok 3 - later # SKIP",
@@ -490,7 +478,7 @@ for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
     test(`run_tests reads what \`${runner}\` prints, ${known ? "known" : "behind another script"}`, async () => {
       const data = { exit: 1, stdout, stderr };
       const gives: Ran = () => ({ text: "x", failed: true, data });
-      const result = await run(project(script(known ? runner : "make check")), {}, { gives });
+      const result = await look(script(known ? runner : "make check"), {}, gives);
       equal(result.text.split("\n")[1], `${counts} (exit code 1)`);
       deepEqual(dataOf(result).failures, [failure]);
       match(result.text, why);
@@ -501,7 +489,7 @@ for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
 test("run_tests: an output too long is cut in what the model reads", async () => {
   const data = { exit: null, timedOut: true, stdout: `${"line\n".repeat(99999)}the end`, stderr: "" };
   const gives: Ran = () => ({ text: "x", data });
-  const { text } = await run(project(script("make check")), {}, { gives });
+  const { text } = await look(script("make check"), {}, gives);
   match(text, /^\$ npm test\nEnded with stopped: it took too long\.\n\n\[…\]\nline\n[\s\S]*the end$/);
   ok(text.length < 5_000);
 });

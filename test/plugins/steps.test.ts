@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
-import { ROOT } from "../../support/run.ts";
+import { ROOT } from "../support/run.ts";
 
 const having = (t: TestContext, name: string, setup: Setup = {}) =>
   harness({ own: true, ...setup, plugins: [join(ROOT, "plugins", "examples", `${name}.ts`)] }, t);

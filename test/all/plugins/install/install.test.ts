@@ -1,0 +1,266 @@
+// --install, --update, --uninstall with real npm against a registry on loopback, with real git, and killed at every step.
+import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { tar } from "../../../support/fake/registry.ts";
+import {
+  all,
+  does,
+  having,
+  leftovers,
+  lockFile,
+  lockOf,
+  manifest,
+  put,
+  refuses,
+  says,
+  tool,
+  withRegistry,
+} from "../../../support/install.ts";
+import { needs } from "../../../support/needs.ts";
+import { shell } from "../../../support/repository.ts";
+import { place, WAYS, zzProcess } from "../../../support/run.ts";
+
+// ── what does not load ──
+
+for (const [what, files, why] of [
+  ["a syntax error", { "x.ts": "export default (" }, /it does not load: Cannot load plugin 'x' \(x\.ts:1\)/],
+  ["an exit", { "x.ts": "process.exit(0)" }, /it does not load: .*it called process\.exit\(0\)/],
+  ["no export", { "x.ts": "export const a = 1" }, /no default export/],
+  ["a missing module", { "x.ts": 'import "./y.ts"; export default () => {}' }, /it does not load:.*y\.ts/],
+  ["a tool that zz has", { "x.ts": tool("read_file", "x") }, /it does not load:.*read_file/],
+] as [string, Record<string, string>, RegExp][])
+  test(`refused: ${what}`, async () => {
+    const where = having(files);
+    await refuses(where, ["-A", "--install", "./x.ts"], why);
+    deepEqual([all(where.home), leftovers(where)], [{}, []]);
+  });
+
+test("refused: a plugin that never ends its loading, as the zz that tries it says", async () => {
+  const where = having({ "x.js": "for (;;);", "y.js": "await new Promise(() => {})" });
+  const how = { env: { ZZ_LOAD_LIMIT: "1" }, way: "dist" } as const;
+  for (const file of ["./x.js", "./y.js"])
+    await refuses(where, ["-A", "--install", file], /took longer than 1 s|ran for 1 s without an end/, 1, how);
+  deepEqual(all(where.home), {});
+});
+
+needs("bwrap")("refused: a home that can only be read", () => {
+  const where = having({ "a.ts": tool("a", "A") });
+  mkdirSync(join(where.home, "plugins"), { recursive: true });
+  const words = [
+    "--dev-bind",
+    "/",
+    "/",
+    "--ro-bind",
+    where.home,
+    where.home,
+    ...WAYS.dist,
+    "-A",
+    "--install",
+    "./a.ts",
+  ];
+  const why = /Cannot install '\.\/a\.ts': '.*plugins.*' cannot be used: the file system is read-only\. Choose/;
+  throws(
+    () => execFileSync("bwrap", words, { cwd: where.cwd, env: { ...process.env, ZZ_HOME: where.home }, stdio: "pipe" }),
+    ({ stderr }: any) => why.test(stderr),
+  );
+});
+
+test("a file is updated, and stays where it was", async () => {
+  const where = having({ "a.js": tool("a", "A") });
+  await does(where, ["-A", "--install=a.js"]);
+  put(where.cwd, { "a.js": tool("a", "AA") });
+  match((await does(where, ["-A", "--update=a"])).stderr, /changes +~ a\.js\n/);
+  deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/a.js"]);
+});
+
+// ── npm ──
+
+describe("from npm", () => {
+  const npm = withRegistry();
+  /** npm keeps what it fetched by its checksum. */
+  const forget = () => void (process.env.npm_config_cache = join(place().cwd, "npm"));
+
+  const rain = (version: string) =>
+    npm.publish(
+      {
+        ...{ name: "@sky/rain", version, license: "MIT", type: "module", keywords: ["zz-plugin"], main: "index.ts" },
+        ...{ dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
+      },
+      {
+        "index.ts": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " ${version}"`)}`,
+        "README.md": version,
+      },
+    );
+  const drop = (version: string) =>
+    npm.publish({ name: "drop", version }, { "index.js": `module.exports = "drop ${version}";` });
+  before(() => {
+    drop("1.0.0");
+    rain("1.0.0");
+  });
+
+  test("a newer one when asked; exactly the old one, with its packages, from the lock file", async () => {
+    const where = place();
+    await does(where, ["-A", "--install", "@sky/rain"]);
+    const lock = readFileSync(lockFile(where), "utf8");
+    rain("1.1.0");
+    drop("1.1.0");
+    const other = place();
+    put(other.home, { "plugins.lock.json": lock });
+    match((await does(other, ["-A", "--install"])).stderr, /restore puts 'rain'/);
+    equal(await says(other, "rain"), "drop 1.0.0 1.0.0");
+    equal(readFileSync(lockFile(other), "utf8"), lock);
+    match((await does(other, ["--install"])).stdout, /Everything is as it was installed: rain\./);
+
+    const updated = await does(where, ["-A", "--update"]);
+    match(updated.stdout, /^Installed 'rain' 1\.1\.0/);
+    match(updated.stderr, /changes +1\.0\.0 → 1\.1\.0; ~ README\.md, ~ index\.ts, ~ package\.json\n/);
+    equal(await says(where, "rain", { way: "dist" }), "drop 1.1.0 1.1.0"); // Node keeps a package that it imported
+    match((await does(where, ["--update"])).stdout, /'rain' 1\.1\.0 is up to date/);
+    await does(where, ["--uninstall", "rain"]);
+    deepEqual(Object.keys(all(where.home)), ["plugins.lock.json"]);
+  });
+
+  test("other bytes under the same version are an error, whoever tells of them; an update that fails keeps the old", async () => {
+    const where = place();
+    const files = { "plugin.js": tool("snow", "1") };
+    npm.publish({ name: "snow", version: "1.0.0", zz: "plugin.js" }, files);
+    await does(where, ["-A", "--install", "snow"]);
+    const lock = readFileSync(lockFile(where), "utf8");
+    const evil = gzipSync(
+      tar([
+        ["package/package.json", manifest("snow")],
+        ["package/plugin.js", tool("snow", "evil")],
+      ]),
+    );
+    npm.swap("snow", "1.0.0", evil, false);
+    forget();
+    await refuses(place(), ["-A", "--install", "snow"], /EINTEGRITY|integrity differs/);
+    npm.swap("snow", "1.0.0", evil, true);
+    rmSync(join(where.home, "plugins", "snow"), { recursive: true });
+    forget();
+    const why =
+      /Cannot restore 'snow': what npm package snow gives is not what was installed \(sha512-\S+ instead of sha512-/;
+    await refuses(where, ["-A", "--install"], why);
+    deepEqual(all(where.home), { "plugins.lock.json": lock });
+    npm.publish({ name: "snow", version: "1.0.0", zz: "plugin.js" }, files);
+    forget();
+    await does(where, ["-A", "--install"]);
+    npm.publish({ name: "snow", version: "2.0.0", zz: "plugin.js" }, { "plugin.js": "throw new Error('broken')" });
+    forget();
+    await refuses(where, ["-A", "--update"], /Cannot update 'snow': it does not load:.*broken/);
+    equal(await says(where, "snow"), "1");
+    equal(readFileSync(lockFile(where), "utf8"), lock);
+  });
+
+  for (const [what, words, why, code, registry] of [
+    ["no such package", ["none-such"], /there is no such package as 'none-such' \(npm: E404\)/],
+    ["no such version", ["drop@9"], /has no such version \(npm: ETARGET\)/],
+    ["no plugin", ["drop@1.0.0"], /neither the key "zz".* nor the keyword "zz-plugin"/],
+    ["no network", ["drop"], /npm cannot reach its registry \(ECONNREFUSED\)/, 1, "http://127.0.0.1:49"],
+    [
+      "a registry that is denied",
+      ["a", "--deny-net=registry.example"],
+      /net access to "registry\.example" is denied/,
+      4,
+      "http://registry.example/",
+    ],
+  ] as [string, string[], RegExp, number?, string?][])
+    test(`refused: ${what}`, async () => {
+      const where = place();
+      process.env.npm_config_registry = registry ?? npm.registry;
+      await refuses(where, ["-A", "--install", ...words], why, code);
+      deepEqual(all(where.home), {});
+    });
+});
+
+// ── git ──
+
+needs("git")("from git: an update, and the very commit from the lock file", async () => {
+  const { cwd } = having({ "package.json": manifest("hail"), "plugin.js": tool("hail", "1") });
+  const commit = (script: string) =>
+    shell(cwd, `${script}; git add -A; git -c user.name=n -c user.email=e@e commit -qm x; git rev-parse HEAD`).trim();
+  const one = commit("git init -q -b main; git config uploadpack.allowAnySHA1InWant true");
+  const where = place();
+  await does(where, ["-A", "--install", `file://${cwd}`]);
+  const lock = readFileSync(lockFile(where), "utf8");
+  put(cwd, { "plugin.js": tool("hail", "2"), "more.ts": "" });
+  const two = commit(":");
+  notEqual(one, two);
+  const { stderr } = await does(where, ["-A", "--update", "hail"]);
+  const [from, to] = [one.slice(0, 10), two.slice(0, 10)];
+  match(stderr, new RegExp(`changes +1\\.0\\.0 \\(${from}\\) → 1\\.0\\.0 \\(${to}\\); \\+ more\\.ts, ~ plugin\\.js`));
+  equal(await says(where, "hail"), "2");
+  writeFileSync(lockFile(where), lock);
+  await does(where, ["-A", "--install"]);
+  equal(await says(where, "hail"), "1");
+  equal(lockOf(where).hail.commit, one);
+});
+
+needs("git")(
+  "a private repository, none at all, no network, no git: a sentence each, and no password is asked for",
+  async () => {
+    const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    after(() => void server.close().closeAllConnections());
+    const where = place();
+    const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
+    await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
+    await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
+    await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
+    await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
+    const how = { env: { PATH: "/nowhere" } };
+    await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
+    deepEqual(all(where.home), {});
+  },
+);
+
+// ── kill -9 ──
+
+/** Loaded before zz: kills it before its nth change of what is in HOME/plugins or of the lock file. */
+const KILLER = `import fs from "node:fs";
+let left = Number(process.env.KILLED_AT);
+for (const name of ["renameSync", "rmSync", "writeFileSync", "mkdirSync", "copyFileSync", "chmodSync"]) {
+  const change = fs[name];
+  fs[name] = (...words) => {
+    const isOurs = words.slice(0, 2).some((one) => /\\/home\\/plugins(\\/|\\.lock)/.test(String(one)));
+    if (isOurs && process.argv.includes("--update") && !--left) process.kill(process.pid, "SIGKILL");
+    return change(...words);
+  };
+}
+`;
+
+test("killed before any of its changes, an update leaves the old or the new, and the next run clears up", async () => {
+  const folder = (version: string) => ({
+    "w/package.json": manifest("w", { version }),
+    "w/plugin.js": `import { says } from "./says.js";\n${tool("w", "x").replace('"x"', "says")}`,
+    "w/says.js": `export const says = "${version}";`,
+    "w/data/1": version,
+  });
+  const where = having({ ...folder("1.0.0"), "killer.mjs": KILLER });
+  await does(where, ["-A", "--install", "./w"]);
+  const seen = new Set<boolean>(); // whether a killed update was completed
+  let step = 0;
+  for (let isKilled = true; isKilled; ) {
+    step++;
+    put(where.cwd, folder(`${step + 1}.0.0`));
+    const killer = `--import=${pathToFileURL(join(where.cwd, "killer.mjs"))}`;
+    const env = { NODE_OPTIONS: killer, KILLED_AT: String(step) };
+    const { code } = await zzProcess(where, ["-A", "--update"], { env });
+    isKilled = code === null;
+    await refuses(where, ["--uninstall", "none"], /it was not installed by zz/, 2); // any run that installs clears up
+    const { version } = lockOf(where).w;
+    equal(await says(where, "w", { way: "dist" }), version);
+    equal(readFileSync(join(where.home, "plugins/w/data/1"), "utf8"), version);
+    deepEqual(leftovers(where), []);
+    if (isKilled) seen.add(version === `${step + 1}.0.0`);
+  }
+  ok(step > 5, `${step} changes`);
+  deepEqual([...seen].sort(), [false, true]);
+});

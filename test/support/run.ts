@@ -53,8 +53,6 @@ export interface How {
   clock?: Clock;
   env?: Record<string, string | undefined>;
   signal?: AbortSignal;
-  /** Instead of the machine's, for zz in this process. */
-  clock?: Clock;
   /** Called as soon as the process runs. */
   started?(child: ChildProcess): void;
 }

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, type TestContext, test } from "node:test";
+import { describe, type TestContext, test } from "node:test";
 import type { Entry, Message } from "../../kernel/contract.ts";
 import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
 import { codeBlocks } from "../../plugins/answer.ts";
@@ -518,9 +518,6 @@ describe("answers", () => {
 });
 
 describe("help and templates", () => {
-  /** A prompt that several tests type at, one after the other. */
-  const shared = talk({ after } as TestContext, [say("A.")]);
-
   test("/help has every command in its group, plugins' own under other, and the keys", async (t) => {
     const where = place();
     mkdirSync(join(where.home, "plugins"), { recursive: true });
@@ -550,8 +547,8 @@ describe("help and templates", () => {
     return cells.flatMap((cell) => /^(?:(?:Ctrl|Alt)\+\w+|Up|Down|Tab|Escape)/.exec(cell) ?? []);
   };
 
-  test("/help KEY explains every key that the documents name, and the prompt's own, which /help lists", async () => {
-    const { gives } = await shared;
+  test("/help KEY explains every key that the documents name, and the prompt's own, which /help lists", async (t) => {
+    const { gives } = await talk(t, []);
     const keys = documentedKeys();
     ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
     const others = ["ctrl+c", "control-c", "^D", "ctrl+l", "enter", "esc", "Alt-Enter", "\\ ", '"""', "!!", "!+"];

@@ -14,6 +14,7 @@ import { harness, type Setup } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { rare } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
@@ -412,7 +413,7 @@ describe("settings", () => {
     deepEqual([file().symbols ?? {}, file().rounds], [{}, undefined]);
   });
 
-  test("/config shows whole names at 40 columns, where values are cut first", async (t) => {
+  rare("/config shows whole names at 40 columns, where values are cut first", async (t) => {
     const { gives } = await talk(t, [], { cols: 40, rows: 100 });
     await gives("/config", /^ {2}display\.wordsPerSecond +40$[\s\S]*^\* set by you/m);
   });
@@ -460,7 +461,7 @@ describe("answers", () => {
     await gives("/copy that", "Cannot copy 'that': use /copy,");
   });
 
-  test("/copy uses xclip where there is a display", async (t) => {
+  rare("/copy uses xclip where there is a display", async (t) => {
     const where = place();
     const bin = join(where.cwd, "..", "bin"); // not in the project, whose programs zz does not start
     mkdirSync(bin);
@@ -606,7 +607,7 @@ describe("help and templates", () => {
     await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
   });
 
-  test("/plugins says all of why one failed, 40 columns wide", async (t) => {
+  rare("/plugins says all of why one failed, 40 columns wide", async (t) => {
     const where = place();
     mkdirSync(join(where.home, "plugins"), { recursive: true });
     const code = 'export default (zz) =>\n  zz.tool({ name: "typo", descripton: "d", run: () => "" });';
@@ -637,7 +638,7 @@ describe("help and templates", () => {
     }
   });
 
-  test("/help fits 40 columns", async (t) => {
+  rare("/help fits 40 columns", async (t) => {
     const { gives, raw } = await talk(t, [], { cols: 40 });
     await gives("/help all", "//TEXT");
     for (const line of raw().slice(raw().indexOf("conversation:")).split("\r\n"))

@@ -9,6 +9,7 @@ import { type Fake, serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
 import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
+import { rare } from "../support/runs.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -75,7 +76,7 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(again);
 });
 
-test("A list of /setup follows the window, with the same row selected", async () => {
+rare("A list of /setup follows the window, with the same row selected", async () => {
   const term = terminal(place(), [], { cols: 80, rows: 24 });
   await at(term, SELECT, DOWN, DOWN);
   const before = term.raw().length;
@@ -205,7 +206,7 @@ test("Another server is found by its address alone: /v1 is added, and a server w
   equal(kept(where, "keys.json")?.openai, undefined);
 });
 
-test("An address that nobody answers at is told in a sentence and asked for again", async () => {
+rare("An address that nobody answers at is told in a sentence and asked for again", async () => {
   const term = terminal(place(), []);
   await at(term, SELECT, DOWN, DOWN, ENTER);
   await at(term, "Base URL", "-", ENTER);
@@ -246,7 +247,7 @@ test("Escape stops a pull: the connection closes, nothing is kept", async (t) =>
   await leave(term);
 });
 
-test("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
+rare("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
   const fake = await ollama(t, [], 0, notInRegistry);
   const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
   await at(term, SELECT, ENTER);
@@ -273,7 +274,7 @@ test("A model that is there is offered first; pulling is not offered then", asyn
   await leave(term);
 });
 
-test("At 40 columns no line of the first picker is broken", async () => {
+rare("At 40 columns no line of the first picker is broken", async () => {
   const term = terminal(place(), [], { cols: 40 });
   const shown = await term.sees(SELECT);
   match(
@@ -285,7 +286,7 @@ test("At 40 columns no line of the first picker is broken", async () => {
   await leave(term);
 });
 
-test("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
+rare("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
   const url = "http://models.example-company.internal:8080/some/long/path/v1";
   const term = terminal(place(), ["-m", "offline"], { cols: 40 });
   await at(term, PROMPT, `/setup${ENTER}`);
@@ -381,7 +382,7 @@ test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not ech
   deepEqual(kept(where, "keys.json"), { openai: SECRET });
 });
 
-test("Without pickers an empty line leaves and nothing is kept", async () => {
+rare("Without pickers an empty line leaves and nothing is kept", async () => {
   const where = place();
   const term = terminal(where, [], { env: { TERM: "dumb" } });
   await at(term, "A number (Enter leaves):", "\r");
@@ -390,7 +391,7 @@ test("Without pickers an empty line leaves and nothing is kept", async () => {
   equal(kept(where, "zz.config.json"), undefined);
 });
 
-test("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
+rare("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
   const term = terminal(place(), [], { shell: (zz) => `stty -g; ${zz}; stty -g` });
   await at(term, SELECT, ENTER);
   await at(term, "OpenAI key:", KEY.ctrlC);

@@ -135,3 +135,15 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await sees(/›$/);
   await leave();
 });
+
+test("/trust shows what a project's settings would change, without keys, and takes a no", async (t) => {
+  const where = place();
+  mkdirSync(join(where.cwd, ".zz"));
+  const settings = { shell: { sandbox: "off" }, providers: { x: { key: "abcdefgh" } } };
+  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(settings));
+  const { sees, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
+  await sees(/\.zz\/zz\.config\.json\n {4}shell\.sandbox: "off"\n {4}providers\.x\.key: \[key\]\n[\s\S]*Load it\?/);
+  type("n");
+  await sees("Left out. /trust asks again.");
+  await leave();
+});

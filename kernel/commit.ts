@@ -3,11 +3,13 @@ import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { bytesOf, record } from "./changes.ts";
+import { clockOf } from "./clock.ts";
 import type { Difference } from "./contract.ts";
 import { around, emit, isTool, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open } from "./gate.ts";
+import { withProjectLock } from "./locks.ts";
 import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { followChanges } from "./seen.ts";
@@ -64,7 +66,8 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   const shown = held.size && !open.size && core.ask ? await preview(place, tool, effects?.about ?? "", inFull()) : ""; // as none was asked
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
-  await record(place, tool, held, !effects);
+  const { root } = core.options;
+  await withProjectLock(root, clockOf(core.io), place.ctx.signal, () => record(place, tool, held, !effects));
   if (isTool(tool)) followChanges(chat, held, !effects);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };

@@ -135,14 +135,17 @@ function inFolder<T>(file: string, act: (here: string) => T): T {
   }
 }
 
-/** Writes a file's new state next to it and renames it into place: whole, or not at all. aside: where it is already. */
-function put(file: string, state: State, modes?: FolderModes, aside?: string): void {
+/** Writes a file's new state next to it and renames it into place: whole, or not at all. aside: where it is already. check: runs right
+ * before the file is replaced or removed. */
+function put(file: string, state: State, modes?: FolderModes, aside?: string, check: (here: string) => void = () => {}): void {
   for (const missing of missingFolders(path.dirname(file))) fs.mkdirSync(missing);
   inFolder(file, (here) => {
     const old = fs.lstatSync(here, { throwIfNoEntry: false });
-    if (!state) old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
-    else if (aside) inFolder(aside, (part) => replace(here, part, old));
-    else if (!isFolder(state)) replace(here, temporaryIn(path.dirname(here)), old, state);
+    if (!state) {
+      check(here);
+      old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
+    } else if (aside) inFolder(aside, (part) => replace(here, part, old));
+    else if (!isFolder(state)) replace(here, temporaryIn(path.dirname(here)), old, state, check);
     else if (old?.isDirectory()) modes?.give(file, state.mode);
     else {
       if (old) fs.unlinkSync(here);
@@ -153,13 +156,25 @@ function put(file: string, state: State, modes?: FolderModes, aside?: string): v
 }
 const temporaryIn = (folder: string): string => path.join(folder, `.zz-${process.pid}-${newId()}.tmp`);
 
-function replace(file: string, part: string, old: fs.Stats | undefined, state?: State): void {
+function replace(file: string, part: string, old: fs.Stats | undefined, state?: State, check?: (here: string) => void): void {
   try {
     if (state) write(part, state, old);
+    check?.(file);
     if (old?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
-    fs.renameSync(part, file);
+    if (old || !state || !linkNew(part, file)) fs.renameSync(part, file);
   } finally {
     fs.rmSync(part, { force: true });
+  }
+}
+
+/** Unlike a rename, a link takes nobody's place: who has made such a file meanwhile keeps it. False: this disk has no links. */
+function linkNew(part: string, file: string): boolean {
+  try {
+    fs.linkSync(part, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") throw changedMeanwhile(file);
+    return false;
   }
 }
 
@@ -202,10 +217,12 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
     for (const folder of new Set(steps.flatMap(({ file }) => [path.dirname(file), lasting(file, going)]))) sweep(folder);
     for (step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
-      done.push([step, keepAside(step, going)]);
+      const aside = keepAside(step, going);
+      done.push([step, aside]);
       if (going.has(step.file)) tidy(); // that may be in it
       if (step.act) step.act(false);
-      else if (step.to || standing(step.file)) put(step.file, step.to, modes);
+      else if (step.to || standing(step.file)) put(step.file, step.to, modes, undefined, () => assertAsCompared(step));
+      if (!step.act && aside) assertKept(step, aside);
     }
     forget();
     tidy();
@@ -219,6 +236,19 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
   }
 }
 
+/** What is replaced is what was compared: another program may have saved the file since, in place or as a new one. */
+function assertAsCompared({ file, from }: Step): void {
+  if (isFolder(from)) return; // what is in it decides, and rmdir() refuses
+  const look = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) => stat && `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+  const before = look();
+  if (!alike(standing(file), from) || look() !== before) throw changedMeanwhile(file);
+}
+/** The old content, which is kept until all is done, is still what was compared: else somebody has just written to it. */
+function assertKept({ file, from }: Step, aside: string): void {
+  if (!fs.readFileSync(aside).equals(from!.bytes)) throw changedMeanwhile(file);
+}
+const changedMeanwhile = (file: string): Fault => fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
+
 /** The folder of a file, or the one around the folders that go. */
 const lasting = (file: string, going: Set<string>): string => path.dirname(wayTo(file).find((at) => going.has(at)) ?? file);
 
@@ -229,9 +259,15 @@ function keepAside({ file, from, act }: Step, going: Set<string>): string | unde
   return tryTo(() => inFolder(file, (here) => inFolder(aside, (there) => fs.linkSync(here, there) ?? aside))); // some disks have no links
 }
 
-function takeBack({ file, from, act }: Step, modes: FolderModes, aside?: string): void {
-  if (act) act(true);
-  else if (alike(standing(file), from)) isFolder(from) && modes.give(file, from!.mode);
+function takeBack({ file, from, to, act }: Step, modes: FolderModes, aside?: string): void {
+  if (act) {
+    act(true);
+    return;
+  }
+  const now = standing(file);
+  const isOthers = now !== undefined && (now.mode & TYPE) === FILE && ![from, to].some((state) => state?.bytes.equals(now.bytes));
+  if (isOthers) return; // somebody has saved it since: theirs stays
+  if (alike(now, from)) isFolder(from) && modes.give(file, from!.mode);
   else if (!aside || !tryTo(() => put(file, from, modes, aside) ?? true)) put(file, from, modes);
 }
 

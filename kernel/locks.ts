@@ -1,6 +1,9 @@
 // One writer at a time, by a lock that a dead process does not keep.
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
+import { sleepWith } from "./clock.ts";
+import type { Clock } from "./contract.ts";
 import { makePrivate, startOf, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { textOf, tryTo } from "./text.ts";
@@ -58,6 +61,40 @@ export function updatePrivate(file: string, change: (text: string) => string): v
   } finally {
     release();
   }
+}
+
+/**
+ * One zz at a time changes the files of a project, wherever its home is: what it compares is then what it replaces. The lock lies in the
+ * machine's folder for temporary files, since a project holds no file of zz's. Where none can be made, it goes without.
+ */
+export async function withProjectLock<T>(root: string, clock: Clock, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  const release = await projectLock(root, clock, signal);
+  try {
+    return await act();
+  } finally {
+    release?.();
+  }
+}
+
+async function projectLock(root: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
+  const folder = path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
+  const isOurs = tryTo(() => {
+    makePrivate(folder);
+    const { uid, mode } = fs.lstatSync(folder);
+    return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
+  });
+  if (!isOurs) return undefined;
+  const file = path.join(folder, process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32));
+  for (let until = clock.now() + PATIENCE, holder = ""; ; )
+    try {
+      return lock(file, `Cannot write in '${root}'`);
+    } catch (error) {
+      if (codeOf(error)) return undefined; // a full disk must keep nobody from undoing
+      const now = textOf(file);
+      if (now !== holder) [holder, until] = [now, clock.now() + PATIENCE];
+      if (clock.now() > until) throw error;
+      await sleepWith(clock, 2 + Math.random() * 10, signal);
+    }
 }
 
 /** Waits for its turn: others hold the lock for a few ms. */

@@ -6,7 +6,8 @@ import { codeOf, usage } from "./faults.ts";
 import { PATIENCE } from "./limits.ts";
 import { programs } from "./programs.ts";
 import { reason, Secret, sealed, sealUrl, secret } from "./secrets.ts";
-import { clean, tryTo, unknown } from "./text.ts";
+import { ENDPOINT } from "./settings-table.ts";
+import { clean, nearest, short, tryTo, unknown } from "./text.ts";
 
 export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
   const { model, baseUrl } = core.options;
@@ -15,7 +16,11 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
   const failures: string[] = [];
   const lists = asked.map(async ({ name, models }) => {
-    const found = await models(clockOf(core.io).limit(PATIENCE), endpointOf(core, name)).catch((error) => {
+    const list = async () => {
+      refuseUnknownFields(core, name);
+      return models(clockOf(core.io).limit(PATIENCE), endpointOf(core, name));
+    };
+    const found = await list().catch((error) => {
       if (only) throw error;
       failures.push(`${name}: ${reason(error)}`);
       return [];
@@ -44,10 +49,25 @@ export function providerNamed(core: Core, model: string): Provider {
   const [name = ""] = model.split("/");
   const all = allProviders(core);
   const provider = all.get(name);
+  refuseUnknownFields(core, name);
   if (provider) return provider;
   const { like } = ownSettings(core)[name] ?? {};
   if (like) throw usage(`Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`);
   throw usage(`Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`);
+}
+
+/** What is configured but not understood is not used: with a misspelt "url", the person's words would go to another server. */
+function refuseUnknownFields(core: Core, name: string): void {
+  const { providers = {} } = core.options.settings;
+  const known = [...allProviders(core).keys()];
+  const misspelt = Object.keys(providers).find((other) => !known.includes(other) && nearest(other, known) === name);
+  const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
+  if (misspelt !== undefined)
+    throw refuse(`the settings describe '${short(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
+  const fields = Object.keys(ENDPOINT.properties);
+  const strange = Object.keys(providers[name] ?? {}).find((field) => field !== "kept" && !fields.includes(field));
+  if (strange === undefined) return;
+  throw refuse(`in its settings ${unknown("field", short(strange), fields)} Correct it, so that nothing goes elsewhere.`);
 }
 
 export function endpointOf(core: Core, provider: string): Endpoint {

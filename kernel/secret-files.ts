@@ -25,6 +25,7 @@ export function holdsSecret(file: string): boolean {
   if (namesSecret(name)) return true;
   // To Windows `x.pem:stream` is a part of x.pem, and to git `HEAD:.env` is a file.
   if (name.includes(":") && name.split(":").some(namesSecret)) return true;
+  if (/(^|\/)\.?secrets\//.test(whole) && !ORDINARY.test(name) && !PUBLIC.test(name)) return true; // a folder of them, but not of code
   const place = `/${whole}/`.replace(/\/{2,}/g, "/");
   return (/\/\.|\.git\/|\/library\//.test(place) && PLACE.test(place)) || SYSTEM_PLACE.test(place);
 }

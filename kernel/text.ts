@@ -114,7 +114,8 @@ const MAX_NAME_CHARS = 100; // longer ones are not typos
 /** The known name that a misspelt one most likely means, by edit distance; fuse.js takes too long to load at each start. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const meant = name.toLowerCase();
-  const farFrom = (word: string) => (word.startsWith(meant) && meant.length > 1 ? 1 : distance(meant, word));
+  const isPart = (word: string) => (word.startsWith(meant) && meant.length > 1) || (meant.endsWith(word) && word.length > 2);
+  const farFrom = (word: string) => (isPart(word) ? 1 : distance(meant, word));
   const all = [...known].map((word) => ({ word, far: farFrom(word.toLowerCase()) }));
   const [best] = all.sort((one, other) => one.far - other.far); // the first of equally near ones
   return best && best.far <= Math.max(2, Math.ceil(name.length / 3)) ? best.word : undefined;

@@ -1,10 +1,12 @@
 // Undo and redo.
 import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
 import { openChat, remember, save } from "./chat.ts";
+import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE } from "./disk.ts";
+import { withProjectLock } from "./locks.ts";
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
 import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
@@ -46,7 +48,8 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    putAll(steps, () => tidy(changes, paths), true);
+    const put = async () => putAll(steps, () => tidy(changes, paths), true);
+    await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);
   }

@@ -9,6 +9,7 @@ export interface ServerConfig {
   url?: string;
   headers?: Record<string, string>;
   disabled?: boolean;
+  enabled?: boolean; // as other programs say it
   timeout?: number; // the limit of one call, in seconds
   readOnly?: "ask" | "believe"; // "believe": tools that it calls read-only run without a question
   sandbox?: boolean | { hosts?: string[]; write?: string[] };

@@ -2,8 +2,8 @@
 // those that an editor names for its conversation.
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
-import { fault, textOf, tryTo } from "zz/text";
-import type { ServerConfig } from "./schema.ts";
+import { fault, nearest, textOf, tryTo } from "zz/text";
+import { SCHEMA, type ServerConfig } from "./schema.ts";
 
 export type { ServerConfig } from "./schema.ts";
 
@@ -44,7 +44,7 @@ export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, 
   function add(name: string, config: ServerConfig, from: Source): void {
     const wrong = wrongIn(name, config);
     if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
-    else if (!config.disabled)
+    else if (!config.disabled && config.enabled !== false)
       all.set(name, {
         name,
         config,
@@ -72,6 +72,9 @@ function wrongIn(name: string, config: ServerConfig): string | undefined {
   if (typeof config !== "object" || config === null) return "it must be an object.";
   if (typeof config.command !== "string" && typeof config.url !== "string")
     return 'it has neither "command" nor "url". Add one.';
+  const strange = Object.keys(config).find((field) => !FIELDS.includes(field) && !OF_OTHERS.includes(field));
+  const meant = strange === undefined ? undefined : nearest(strange, FIELDS);
+  if (meant) return `it has "${strange!.slice(0, 60)}", which nobody knows. Did you mean "${meant}"?`;
   if (config.url !== undefined && !URL.canParse(config.url.replace(VARIABLE, "x")))
     return "its url is not a URL. Fix it.";
   return undefined;
@@ -102,6 +105,20 @@ function projectServers({ root, plugins }: Ctx, left: string[]): Record<string, 
   left.push(`The MCP servers of ${FILE} are left out: it is not JSON with "mcpServers". Fix it.`);
   return {};
 }
+
+const FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
+/** Fields that other programs have in such a file. */
+const OF_OTHERS = [
+  "type",
+  "transport",
+  "name",
+  "enabled",
+  "description",
+  "alwaysAllow",
+  "autoApprove",
+  "trust",
+  "tools",
+];
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 

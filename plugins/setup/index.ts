@@ -1,5 +1,5 @@
 // /setup chooses the model; zz runs it by itself if it found none. /keys and --keys are in keys.ts.
-import type { Choice, Ctx, Endpoint, Model, Secret, Zz } from "zz";
+import type { Choice, Ctx, Model, Secret, Zz } from "zz";
 import {
   addressOf,
   endpoints,
@@ -26,7 +26,7 @@ const NOT_CHAT = /embed|whisper|tts|dall-e|moderation|realtime|transcribe|audio|
 /** What the person chose. Nothing is saved before all of it is known. */
 interface Plan {
   model: string;
-  endpoint?: Endpoint; // for the provider openai
+  settings?: Record<string, string | Secret | undefined>; // of its provider
 }
 
 export default (zz: Zz) => {
@@ -70,11 +70,9 @@ async function setUp(zz: Zz, ctx: Ctx): Promise<void> {
   if (!ctx.ask) return ctx.note(NO_TERMINAL);
   const plan = await withPerson(ctx, (person) => decide(zz, person, ctx));
   if (!plan) return ctx.note(`Nothing was changed: ${answering(ctx.chat.model)}. /setup asks again.`);
-  const { model, endpoint } = plan;
-  if (endpoint) {
-    if (endpoint.url !== endpoints(ctx).openai?.url) await ctx.settings.set("providers.openai.url", endpoint.url);
-    await ctx.settings.set("providers.openai.key", endpoint.key);
-  }
+  const { model, settings = {} } = plan;
+  const [provider] = model.split("/");
+  for (const [name, value] of Object.entries(settings)) await ctx.settings.set(`providers.${provider}.${name}`, value);
   await ctx.chat.use(model);
   await ctx.settings.set("model", model);
   ctx.note(`From now on ${answering(model)}, also next time. /setup does this again.`);
@@ -209,11 +207,34 @@ async function enterKey(zz: Zz, person: Person, ctx: Ctx, url: string | undefine
             "gpt-4o-mini",
           )
         : await person.line("The server lists no models. Its model's name:");
-      const kept = { ...(url && { url: at }), ...(hidden && { key: hidden }) };
-      return { model: `openai/${model.trim()}`, endpoint: kept };
+      if (!url) return { model: `openai/${model.trim()}`, settings: { key: hidden } };
+      return { model: `${providerAt(at, ctx)}/${model.trim()}`, settings: { like: "openai", url: at, key: hidden } };
     }
     person.say(refusal!.message);
     if (!refusal!.key) return undefined;
+  }
+}
+
+/**
+ * A key belongs to the address that it was given for. So another address is another provider, named after its host: whatever is kept
+ * for OpenAI, and OPENAI_API_KEY, never goes there.
+ */
+function providerAt(url: string, ctx: Ctx): string {
+  const { hostname, port } = new URL(url);
+  const isLocal = /^(localhost|127\.|\[?::1)/.test(hostname);
+  const words = isLocal ? ["local", port] : [hostname.replace(/^(api|www)\./, ""), port];
+  const name = words
+    .filter(Boolean)
+    .join("-")
+    .replace(/[^A-Za-z0-9]+/g, "-")
+    .replace(/^(?=\d)/, "at-");
+  const isFree = (name: string) => {
+    const { url: taken } = endpoints(ctx)[name] ?? {};
+    return taken === url || (taken === undefined && !ctx.about.providers.some((other) => other.name === name));
+  };
+  for (let count = 1; ; count++) {
+    const numbered = count === 1 ? name : `${name}-${count}`;
+    if (isFree(numbered)) return numbered;
   }
 }
 

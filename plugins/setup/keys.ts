@@ -76,7 +76,7 @@ async function dropKey(provider: string, ctx: Ctx): Promise<string> {
 
 export async function runKeys(zz: Zz, rest: string, ctx: Ctx): Promise<void> {
   const [first = "", second = "", third] = rest.split(/\s+/);
-  if (!first) return ctx.note(listed(ctx, (name) => `/keys ${name}`));
+  if (!first) return ctx.note(listed(zz, ctx, (name) => `/keys ${name}`));
   const drops = first === "drop";
   const provider = drops ? second : first;
   if (third || (!drops && second))
@@ -94,7 +94,7 @@ const WAYS = "zz --keys set PROVIDER, with the key on stdin, or zz --keys remove
 /** --keys [set|remove PROVIDER]. Throws on failure, so that a script gets an exit code. */
 export async function keysFlag(zz: Zz, words: string[], ctx: Ctx): Promise<Result> {
   const [verb, provider = "", ...more] = words;
-  if (!verb) return { text: listed(ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
+  if (!verb) return { text: listed(zz, ctx, (name) => `zz --keys set ${name}`), data: places(ctx) };
   if (!/^(set|remove|drop)$/.test(verb)) throw usage(`Cannot '${verb}' keys: there is no such word. Write ${WAYS}.`);
   if (more.length) throw usage("Cannot take a key from the line, where others can see it. Give it on stdin.");
   if (!provider) throw usage(`Cannot ${verb} a key: no provider is named. Write ${WAYS}.`);
@@ -141,16 +141,30 @@ async function keepKey(zz: Zz, provider: string, key: string, ctx: Ctx): Promise
 const knownTo = (ctx: Ctx): string[] =>
   [...new Set([...Object.keys(variables(ctx)), ...Object.keys(endpoints(ctx))])].sort();
 
-const places = (ctx: Ctx) => knownTo(ctx).map((provider) => ({ provider, from: keyFrom(provider, ctx) || null }));
+const places = (ctx: Ctx) =>
+  knownTo(ctx).map((provider) => ({
+    provider,
+    from: keyFrom(provider, ctx) || null,
+    to: addressOf(provider, ctx) ?? null,
+  }));
+
+/** Where a provider's key goes: whoever set another address by hand sees it here. */
+function goesTo(provider: string, zz: Zz, ctx: Ctx): string {
+  const url = addressOf(provider, ctx);
+  return url && URL.canParse(url) ? `goes to ${zz.veil(new URL(url).host)}` : "goes to its own address";
+}
 
 /** A line for each provider that has a key or is common; the others by name only. */
-function listed(ctx: Ctx, enters: (name: string) => string): string {
+function listed(zz: Zz, ctx: Ctx, enters: (name: string) => string): string {
   const known = knownTo(ctx);
   const some = known.filter((name) => USUAL.includes(name) || name in endpoints(ctx) || keyFrom(name, ctx));
   const others = known.filter((name) => !some.includes(name) && !WITHOUT_KEYS.includes(name));
   const local = known.filter((name) => !some.includes(name) && WITHOUT_KEYS.includes(name));
   const width = Math.max(8, ...some.map((name) => name.length));
-  const lines = some.map((name) => `${name.padEnd(width)}  ${keyFrom(name, ctx) || missing(name)}`);
+  const lines = some.map((name) => {
+    const from = keyFrom(name, ctx);
+    return `${name.padEnd(width)}  ${from ? `${from}, ${goesTo(name, zz, ctx)}` : missing(name)}`;
+  });
   return [
     ...lines,
     ...(others.length ? [`No key, and so not asked: ${others.join(", ")}.`] : []),

@@ -76,7 +76,9 @@ function plan({
     (at) => !within(at, locked),
   );
   const writable = [
-    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter((at) => !secret(at)),
+    ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter(
+      (at) => !secret(at) || shown.some((one) => isInside(one, at)),
+    ),
     ...git.write,
   ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
@@ -86,6 +88,10 @@ function plan({
   const open = [...shown, ...needed].filter(
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
+  const covers = (folder: string, at: string) =>
+    isInside(folder, at) &&
+    !isInside(folder, root) &&
+    ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
@@ -97,7 +103,7 @@ function plan({
     ...pinned.map((at) => ({ at, args: ["--bind", at, at] })),
     ...locked.map((at) => ({ at, args: ["--ro-bind", at, at] })),
     ...hidden
-      .filter((at) => !hidden.some((folder) => folder !== at && isInside(folder, at) && !isInside(folder, root)))
+      .filter((at) => !hidden.some((folder) => folder !== at && covers(folder, at)))
       .map((at) =>
         cover(
           at,

@@ -13,7 +13,6 @@ import { type Caps, GRACE_MS, type Mark, newMark, sendSignal, settle, watch } fr
 import type { Sandbox } from "./sandbox.ts";
 
 export { MAX_FILE_BYTES, MAX_SHOWN_CHARS } from "./outputs.ts";
-export { cleanEnv } from "./secrets.ts";
 
 export interface Job {
   programs: Programs;

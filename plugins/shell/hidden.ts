@@ -43,7 +43,13 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
   );
   const pin = [...unread.places, ...found.matching.flatMap(({ file, rule }) => (rule.kind === "read" ? [file] : []))];
   const closed = {
-    hide: [...own.map((name) => join(home, name)), ...permissions.credentials(), ...pin, ...found.secret],
+    hide: [
+      ...own.map((name) => join(home, name)),
+      ...permissions.credentials(),
+      ...pin,
+      ...found.secret,
+      ...(onView ? found.repositories : []), // of the project's own, more is known
+    ],
     pin,
     keep: [
       ...(all ? [root, `${root}/.git`] : unwritten.places),
@@ -95,12 +101,13 @@ function denied({ permissions, root }: Ctx, kind: "read" | "write", onView = fal
 
 interface Found {
   secret: string[];
+  repositories: string[]; // git folders in the project besides its own, found by what they hold
   matching: { file: string; rule: Rule }[];
 }
 
 async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   const { root, permissions } = ctx;
-  const found: Found = { secret: [], matching: [] };
+  const found: Found = { secret: [], repositories: [], matching: [] };
   const rules = patterns.map(({ rule }) => ({ rule, fits: permissions.matches(rule.kind, rule.name!) }));
   let [left, pauseAt] = [
     permissions.wide === undefined ? Number.POSITIVE_INFINITY : MAX_ENTRIES,
@@ -123,7 +130,8 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
     while (folders.length && left > 0) {
       const at = folders.pop()!;
       if (performance.now() > pauseAt) pauseAt = (await setImmediate(SLICE_MS)) + performance.now();
-      const { names = [], secret, inner } = entriesAt(at, permissions.secret, rules.length > 0);
+      const { names = [], secret, inner, isGit } = entriesAt(at, permissions.secret, rules.length > 0);
+      if (isGit && isProject && at !== root) found.repositories.push(at);
       left -= names.length + inner.length + 1;
       if (isProject)
         found.secret.push(
@@ -140,6 +148,7 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
       // The contents of `.git` are git's own; a hidden folder needs no search.
       for (const name of inner) {
         const file = within(at, name);
+        if (name === ".git" && isProject && at !== root) found.repositories.push(file);
         if (name === ".git") found.secret.push(...(isProject ? [`${file}/credentials`] : []));
         else if (!skip.has(file)) folders.push(file);
       }
@@ -156,6 +165,7 @@ interface Seen {
   names?: string[]; // all but folders, if requested
   inner: string[]; // folders
   secret: string[];
+  isGit: boolean; // whether git would take it for a repository's own folder
 }
 /** Results by folder, so that unchanged ones are not read again: a tenth of the time if there are many. */
 const seen = new Map<string, Seen>();
@@ -168,9 +178,12 @@ function entriesAt(folder: string, isSecret: (path: string) => boolean, named: b
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
   if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
-  const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], ...(named && { names: [] }) };
+  const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], isGit: false, ...(named && { names: [] }) };
   const isDotted = /\/\.|\.git$/.test(folder);
-  for (const entry of direntsOf(folder)) {
+  const entries = direntsOf(folder);
+  const all = new Set(entries.map(({ name }) => name));
+  result.isGit = GIT_ENTRIES.every((name) => all.has(name));
+  for (const entry of entries) {
     const { name } = entry;
     const file = within(folder, name);
     if (entry.isDirectory()) {
@@ -185,6 +198,8 @@ function entriesAt(folder: string, isSecret: (path: string) => boolean, named: b
   if (!named) seen.set(folder, result);
   return result;
 }
+
+const GIT_ENTRIES = ["HEAD", "objects", "refs"];
 
 function statOf(file: string): Stats | undefined {
   return statSync(file, { throwIfNoEntry: false });

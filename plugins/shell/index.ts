@@ -311,7 +311,7 @@ async function run(
     throw new Error(
       `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
     );
-  const { cleanEnv, runJob } = await import("./exec.ts");
+  const { runJob } = await import("./exec.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;
   if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
@@ -319,9 +319,8 @@ async function run(
     throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
   const net = strict ? "none" : netOf(ctx, hosts);
   const given = ownVariables(ctx);
-  const mayHave = (variable: string) =>
-    Object.hasOwn(given, variable) || ctx.permissions.judge("env", variable).verdict === "allow";
-  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...cleanEnv(envOf(given), mayHave) };
+  const variables = await variablesFor(strict || argv !== undefined, given, ctx);
+  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
@@ -379,6 +378,13 @@ async function run(
   }
 }
 
+/** Of the person's variables, those that a command gets. */
+async function variablesFor(isUnasked: boolean, given: Record<string, string>, { permissions }: Ctx) {
+  const { cleanEnv, neededEnv } = await import("./secrets.ts");
+  const mayHave = (name: string) => Object.hasOwn(given, name) || permissions.judge("env", name).verdict === "allow";
+  return (isUnasked ? neededEnv : cleanEnv)(envOf(given), mayHave);
+}
+
 type Shown = { exit: number | null; stdout: string; stderr: string; unkept?: string };
 function inOneRow({ exit, stdout, stderr, unkept }: Shown): string {
   const shown = [stdout, stderr].join("\n");
@@ -396,11 +402,23 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
   );
   const { closedFiles } = await import("./hidden.ts");
   const closed = await closedFiles(ctx, view !== undefined);
-  const more = view ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() } : {};
+  const more = view
+    ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
+    : await hiddenHome(ctx, closed.hide);
   return {
     keep: closed.keep,
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
+}
+
+/** What commands that were asked for do not see of the home. */
+async function hiddenHome({ permissions, root }: Ctx, closed: string[]) {
+  const { homeBut } = await import("./toolchains.ts");
+  const allowed = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "allow" && /^(read|write)$/.test(kind) && name ? [permissions.place(name)] : [],
+  );
+  const { hide, show } = homeBut(root, allowed, permissions.secret);
+  return { hide: [...closed, ...hide], show };
 }
 
 /** Opens a sandbox for a program that keeps running. Nothing is restored, since others may change the project, too. */
@@ -417,8 +435,9 @@ async function openedForService(
 
 /** What commands on a view, which run unreviewed, cannot see: all but the project, the system and PATH's programs. */
 async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
-  const [{ outsideOf, toolchains }, { secretsInGit }] = await Promise.all([
+  const [{ outsideOf }, { toolchains }, { secretsInGit }] = await Promise.all([
     import("./view.ts"),
+    import("./toolchains.ts"),
     import("./judge/git-history.ts"),
   ]);
   const { index, history } = await secretsInGit(ctx);
@@ -428,7 +447,9 @@ async function hiddenFromView(ctx: Ctx, view: View, hide: string[]) {
     index || history || isDenied || mayHoldPasswords(ctx.root)
       ? [join(ctx.root, ".git"), ...repository(ctx.root).write]
       : [];
-  return { view, hide: [...hide, ...git, ...outsideOf(ctx.root), view.own], show: toolchains(ctx.root, hide) };
+  const outside = outsideOf(ctx.root);
+  const programs = toolchains(ctx.root, [...outside, ...hide], ctx.permissions.secret);
+  return { view, hide: [...hide, ...git, ...outside, view.own, ...programs.hide], show: programs.show };
 }
 
 type Net = "none" | "all" | string[];

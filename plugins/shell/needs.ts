@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule } from "zz";
-import { isInside } from "zz/text";
+import { isInside, repositoryTop } from "zz/text";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
 import type { Judged, Simple } from "./judge/index.ts";
 import { inFolder, realOf } from "./paths.ts";
@@ -67,7 +67,7 @@ export async function judgedOnCopy(
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
     return undefined;
   const [{ whyBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
-  if (whyBeyond(judged.simple)) return undefined;
+  if (whyBeyond(judged.simple) || judged.simple.some((one) => asksOtherRepository(one, root))) return undefined;
   const named = judged.simple.flatMap(namesOf).filter((at) => !isInside(root, at));
   const isLooking = judged.reads.length + named.length > 0;
   const hidden = isLooking ? outsideOf(root) : [];
@@ -90,6 +90,20 @@ export async function judgedOnCopy(
     verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+}
+
+/** Whether git is asked of a repository in the project that a copy hides: there, git would find the one around it instead. */
+function asksOtherRepository({ words: [program, ...rest], dirs = [] }: Simple, root: string): boolean {
+  if (program === undefined || basename(program) !== "git") return false;
+  const own = repositoryTop(root);
+  const end = rest.findIndex((word) => word === undefined || !/^-/.test(word));
+  const options = end < 0 ? rest : rest.slice(0, end + 1);
+  if (options.some((word) => /^--(git-dir|work-tree|bare)/.test(word ?? ""))) return true;
+  const folders = rest.flatMap((word, i) => (word === "-C" && i < rest.length - 1 ? [rest[i + 1] ?? ""] : []));
+  const at = [...dirs, ...dirs.flatMap((dir) => folders.map((folder) => inFolder(dir, folder)))];
+  return at
+    .map((folder) => realOf(folder) ?? folder)
+    .some((folder) => isInside(root, folder) && repositoryTop(folder) !== own);
 }
 
 /**

@@ -37,6 +37,28 @@ export function looksSecret(value: string): boolean {
 }
 const MIN_COPY_CHARS = 8; // of a secret that is looked for in other variables
 
+/** What any program needs, and where toolchains lie. Whatever else is set may be a secret: no list of shapes knows all of them. */
+const NEEDED =
+  /^(?:HOME|PATH|PWD|LANG|LANGUAGE|LC_[A-Z]+|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|COLUMNS|LINES|SHELL|USER|LOGNAME|TZ|TMPDIR|CI|NODE_ENV)$/;
+const TOOLCHAINS = new Set(
+  `XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME NIX_PATH NIX_PROFILES
+  NVM_DIR NVM_BIN NVM_INC FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME N_PREFIX NODENV_ROOT PNPM_HOME BUN_INSTALL DENO_DIR DENO_INSTALL
+  COREPACK_HOME YARN_CACHE_FOLDER npm_config_cache npm_config_prefix PYENV_ROOT VIRTUAL_ENV CONDA_PREFIX CONDA_EXE PIPX_HOME UV_CACHE_DIR
+  POETRY_HOME RUSTUP_HOME CARGO_HOME CARGO_TARGET_DIR GOPATH GOROOT GOBIN GOCACHE GOMODCACHE JAVA_HOME JDK_HOME SDKMAN_DIR JENV_ROOT
+  GRADLE_HOME GRADLE_USER_HOME MAVEN_HOME M2_HOME ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME RBENV_ROOT GEM_HOME GEM_PATH
+  BUNDLE_PATH PHPENV_ROOT COMPOSER_HOME PLENV_ROOT GHCUP_INSTALL_BASE_PREFIX STACK_ROOT OPAMROOT OPAM_SWITCH_PREFIX DOTNET_ROOT
+  ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_CACHE_DIR SWIFTLY_HOME_DIR ZIG_GLOBAL_CACHE_DIR CCACHE_DIR CMAKE_PREFIX_PATH PKG_CONFIG_PATH
+  HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY`.split(/\s+/),
+);
+const isPlaces = (value: string): boolean => value.split(":").every((place) => !place || place.startsWith("/"));
+
+/** The environment of a command that nobody was asked about: what it needs, and what the person allowed by name. */
+export function neededEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
+  const isNeeded = (name: string, value = "") => NEEDED.test(name) || (TOOLCHAINS.has(name) && isPlaces(value));
+  const some = Object.entries(env).filter(([name, value]) => allowed(name) || isNeeded(name, value));
+  return cleanEnv(Object.fromEntries(some), allowed);
+}
+
 /** Removes variables that would steer bash, and secrets except those allowed by name. */
 export function cleanEnv(env: NodeJS.ProcessEnv, allowed: (name: string) => boolean): NodeJS.ProcessEnv {
   const all = Object.entries(env).filter(([name]) => !STEERS_BASH.test(name));

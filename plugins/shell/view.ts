@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
 import { errnoSentence, isInside, textOf, tryTo } from "zz/text";
-import { direntsOf, isFolder, real } from "./paths.ts";
+import { direntsOf, real } from "./paths.ts";
 import { startOf } from "./processes.ts";
 
 export interface View {
@@ -237,23 +237,4 @@ export function outsideOf(root: string): string[] {
     ...home,
     ...PRIVATE.filter((at) => fs.existsSync(at)),
   ];
-}
-
-/** The programs of PATH in those places, with their folders, unless these contain something that must stay hidden. */
-export function toolchains(root: string, hide: string[]): string[] {
-  const folders = real((process.env.PATH ?? "").split(":").filter(path.isAbsolute));
-  const own = real([process.execPath]);
-  const wide = (at: string) =>
-    at === "/" ||
-    isInside(at, root) ||
-    real([os.homedir()]).some((home) => isInside(at, home)) ||
-    /\/\.local$/.test(at);
-  return [...folders, ...own.map((at) => path.dirname(at))].flatMap((at) => {
-    const above = path.dirname(at);
-    const depth = above.split("/").length - 1;
-    const brings =
-      /^s?bin$/.test(path.basename(at)) && depth > 1 && !wide(above) && !hide.some((one) => isInside(above, one));
-    const modules = path.basename(at) === ".bin" && path.basename(above) === "node_modules";
-    return isFolder(at) && !wide(at) ? [brings || modules ? above : at] : [];
-  });
 }

@@ -12,7 +12,8 @@ export function bestFor(query: string, all: Found[]): { exact: Found[]; near: Fo
   if (exact.length) return { exact, near: [] };
   const words = split(query);
   const sameWords = all.filter(({ name }) => split(name).join(" ") === words.join(" "));
-  if (sameWords.length) return { exact: sameWords, near: [] };
+  if (sameWords.length)
+    return /\s/.test(query.trim()) ? { exact: sameWords, near: [] } : { exact: [], near: sameWords };
   // All words, in the name and comment together: `turn loop` finds runTurn, "The turn loop".
   const scored = all
     .map((found) => ({ found, score: overlap(words, found) }))

@@ -2,7 +2,7 @@
 // any. ZZ_ORDER=SEED shuffles them, which must change nothing.
 import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { delimiter, dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -26,6 +26,9 @@ const { values: flags, positionals: named } = parseArgs({
 if (flags.all || flags.slice) process.env.ZZ_ALL = "1";
 /** The tests and what they start share a cache of compiled code: stripping types would take a quarter of the time. */
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), `zz-test-cache-${userInfo().uid}`);
+
+/** What tests start as `node` is the one that runs them, also without npm. */
+process.env.PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
 
 const folder = mkdtempSync(join(tmpdir(), "zz-tests-"));
 const stop = new AbortController();

@@ -45,6 +45,11 @@ function readBy(
   dirs: readonly string[],
   fileFacts: FileFacts,
 ): Read {
+  const follows = hasOption(
+    args.map(({ text }) => text),
+    FOLLOWS[name] ?? "",
+  );
+  if (follows) return { doubt: ask(`with such an option ${name} follows links, also out of the project`), reads: [] };
   const parsed: Parsed =
     options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options);
   if (parsed.unknownOption) {
@@ -91,6 +96,18 @@ const SEARCHES: Record<string, string> = {
   rg: "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
 };
 
+/**
+ * Options with which a program follows links that its line does not name, and so may leave the project. What a line names is judged by
+ * where it leads. `find` has its own table.
+ */
+const FOLLOWS: Record<string, string> = {
+  ...Object.fromEntries(split("grep egrep fgrep").map((name) => [name, "-R --dereference-recursive"])),
+  ls: "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
+  du: "-L -D -H --dereference --dereference-args",
+  rg: "-L --follow",
+  tree: "-l",
+};
+
 // ── The table ──────────────────────────────────────────────────────────────────────────────────────────
 
 const TEXT: Reader = { operands: "text" };
@@ -101,7 +118,7 @@ const GREP: Reader = {
     --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
     --text --binary-files= --files-without-match --files-with-matches --count --initial-tab --null --null-data
     --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir=`,
-  asks: `-r -R -d -D -f --recursive --dereference-recursive --directories --devices --file --exclude-from`,
+  asks: `-r -d -D -f --recursive --directories --devices --file --exclude-from`,
   pattern: true,
 };
 
@@ -137,7 +154,7 @@ const READERS: Record<string, Reader> = {
       operands.every(({ text }) => text?.startsWith("+")) ? undefined : ask("date may set the clock"),
   },
   ls: {
-    options: `-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size=
+    options: `-aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size=
       --ignore-backups --color? --directory --classify? --file-type --format= --full-time --group-directories-first
       --no-group --human-readable --si --hide= --hyperlink? --indicator-style= --inode --ignore= --literal
       --numeric-uid-gid --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive
@@ -166,9 +183,9 @@ const READERS: Record<string, Reader> = {
       operands.some(({ text }) => isFolderIn(text, dirs)) ? ask("diff reads every file of a folder") : undefined,
   },
   du: {
-    options: `-0abchHkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
+    options: `-0abchkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
       --max-depth= --summarize --separate-dirs --one-file-system --threshold= --time? --exclude= --null`,
-    asks: "-L -X --dereference --exclude-from --files0-from",
+    asks: "-X --exclude-from --files0-from",
   },
   df: {
     options: `-ahHiklmPT -B: -t: -x: --all --human-readable --si --inodes --local --portability --print-type
@@ -204,7 +221,7 @@ const READERS: Record<string, Reader> = {
   tree: {
     options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune --du --si --inodes
       --device --charset= --filelimit= --sort= --timefmt= --matchdirs --ignore-case --gitignore --nolinks`,
-    asks: "-o -R -l -H --output --fromfile --gitfile --infofile --info",
+    asks: "-o -R -H --output --fromfile --gitfile --infofile --info",
   },
   jq: {
     options: `-rcnseSjaMCR --raw-output --raw-output0 --compact-output --null-input --slurp --exit-status --sort-keys
@@ -224,8 +241,8 @@ const READERS: Record<string, Reader> = {
       --before-context= --max-count= --max-depth= --max-columns= --max-columns-preview --multiline --multiline-dotall
       --pcre2 --quiet --replace= --sort= --sortr= --stats --trim --vimgrep --with-filename --no-filename --null --json
       --passthru --text --crlf --threads= --no-config --no-messages --pretty --type-list --version --one-file-system`,
-    asks: `-z -u -. -L -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
-      --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --follow --file --ignore-file
+    asks: `-z -u -. -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
+      --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --file --ignore-file
       --type-add --hostname-bin --hyperlink-format --iglob --debug --trace`,
     pattern: true,
     check: checkRg,

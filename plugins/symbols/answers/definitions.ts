@@ -4,7 +4,7 @@ import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
 import { bestFor, type Found, fuzzy } from "../match.ts";
 import type { Index } from "../project.ts";
-import { defining, generated } from "../rows.ts";
+import { generated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import { type Alias, aliasesOf } from "./aliases.ts";
@@ -12,9 +12,9 @@ import {
   capped,
   filesUnder,
   foundIn,
-  lastName,
   MAX_NAMES_PER_FILE,
   MAX_ROWS,
+  meantBy,
   NO_CODE,
   nameIn,
   notLookedAt,
@@ -27,8 +27,7 @@ const MAX_PART_LINES = 400; // lines
 
 export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
-  const wanted = nameIn(symbol);
-  const files = defining(index.pageIndexes, lastName(wanted));
+  const { wanted, files } = meantBy(index, symbol);
   const named = foundIn(index, files, ctx);
   const aliases = await aliasesOf(state, index, files, wanted, ctx);
   const code = named.filter(({ kind }) => kind !== "key");
@@ -153,8 +152,8 @@ export async function showPart(
     what === "function"
       ? ["function", "method"]
       : ["class", "interface", "type", "enum", "namespace", "const", "variable"];
-  const wanted = nameIn(name);
-  const files = at ? filesUnder(index, at, ctx) : defining(index.pageIndexes, lastName(wanted));
+  const { wanted, files: defining } = meantBy(index, name);
+  const files = at ? filesUnder(index, at, ctx) : defining;
   const named = foundIn(index, files, ctx);
   const all = named.filter(({ kind }) => kinds.includes(kind));
   const isWanted = (found: Found) => found.name === wanted || found.name.endsWith(`.${wanted}`);

@@ -6,7 +6,7 @@ import { bestFor } from "../match.ts";
 import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
 import type { At, Place } from "../refs/contract.ts";
-import { defining, using } from "../rows.ts";
+import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
 import { importGraph, leadsAsBefore } from "./imports.ts";
@@ -16,7 +16,7 @@ import {
   foundIn,
   lastName,
   MAX_ROWS,
-  nameIn,
+  meantBy,
   relative,
   SCRIPT,
   takesName,
@@ -123,12 +123,12 @@ function nearestTo(index: Index, name: string, ctx: Ctx): string {
 
 /** The definitions that a name may refer to; if the project has none, the files that use it. */
 function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
-  const wanted = nameIn(symbol);
+  const { wanted, files: defining } = meantBy(index, symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
   if (file && !index.facts(file))
     throw new Error(`Cannot look for '${symbol}' in '${at}': ${whyUnread(index, at, ctx)}`);
-  const alike = foundIn(index, defining(index.pageIndexes, name), ctx)
+  const alike = foundIn(index, defining, ctx)
     .filter((found) => found.kind !== "key" && lastName(found.name) === name)
     .filter((found) => (!file || found.path === file) && (!line || found.line === line));
   const exact = alike.filter((found) => found.name === wanted || found.name.endsWith(`.${wanted}`));

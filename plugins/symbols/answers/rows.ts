@@ -7,6 +7,7 @@ import { CODE } from "../code.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { Found } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
+import { defining } from "../rows.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
@@ -17,12 +18,25 @@ export const isMapped = (file: string): boolean =>
   SCRIPT.test(file) || (languageOf(file)?.isMarkup === undefined && !!languageOf(file));
 
 /** As the index writes it: Class::method, Class#method and $name are spelt by other languages. */
-export const nameIn = (symbol: string): string =>
-  symbol
-    .trim()
-    .replace(/\(\)$/, "")
-    .replace(/(?<=[\w?!>)])(?:::|->|\\|#)(?=[\w~])/g, ".")
-    .replace(/^[.$](?=[\w-])/, "");
+export const nameIn = (symbol: string): string => spellings(symbol).at(-1)!;
+
+/** The exact name first, then with the separators of the index, then without the sign that other languages put before a name. */
+function spellings(symbol: string): string[] {
+  const exact = symbol.trim().replace(/\(\)$/, "");
+  const dotted = exact.replace(/(?<=[\w?!>)])(?:::|->|\\|#)(?=[\w~])/g, ".");
+  return [exact, dotted, dotted.replace(/^[.$](?=[\w-])/, "")];
+}
+
+/** What a name means, and the files that define it: exactly what is called that, else by the spelling of languages that write it otherwise. */
+export function meantBy(index: Index, symbol: string): { wanted: string; files: string[]; exactly: boolean } {
+  const [exact = "", dotted = "", bare = ""] = spellings(symbol);
+  for (const wanted of [exact, dotted]) {
+    const files = defining(index.pageIndexes, lastName(wanted));
+    if (files.length) return { wanted, files, exactly: true };
+  }
+  const files = defining(index.pageIndexes, lastName(bare)).filter((file) => bare === dotted || !SCRIPT.test(file));
+  return { wanted: files.length ? bare : dotted, files, exactly: false };
+}
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
 

@@ -1,0 +1,199 @@
+// toolchains: what a command may see of the programs on PATH that lie in hidden folders. A sandbox shows what is named here, never what
+// lies beside it: next to `~/work/bin` are the person's other projects.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { isInside, tryTo } from "zz/text";
+import { direntsOf, isFolder, real, realOf } from "./paths.ts";
+
+/** Managers of versions, by their folder in the home, and what of it their programs need. */
+const MANAGERS: [folder: string, needs: string][] = [
+  [".nvm", "versions alias nvm.sh nvm-exec"],
+  [".fnm", "node-versions aliases"],
+  [".local/share/fnm", "node-versions aliases"],
+  [".volta", "bin tools"],
+  [".nodenv", "bin libexec shims versions plugins version"],
+  [".pyenv", "bin libexec shims versions plugins version"],
+  [".rbenv", "bin libexec shims versions plugins version"],
+  [".plenv", "bin libexec shims versions plugins version"],
+  [".phpenv", "bin libexec shims versions plugins version"],
+  [".jenv", "bin libexec shims versions plugins version"],
+  [".goenv", "bin libexec shims versions plugins version"],
+  [".tfenv", "bin lib libexec versions version"],
+  [".rvm", "bin scripts rubies gems wrappers"],
+  [".asdf", "bin lib libexec shims installs plugins asdf.sh"],
+  [".local/share/mise", "shims installs"],
+  [".rustup", "toolchains settings.toml"],
+  [".elan", "bin toolchains settings.toml"],
+  [".ghcup", "bin ghc"],
+  [".sdkman", "bin candidates libexec src var"],
+  [".juliaup", "bin"],
+  [".julia/juliaup", "bin"],
+  [".swiftly", "bin toolchains"],
+  [".dotnet", "dotnet host sdk shared packs tools"],
+  [".deno", "bin"],
+  [".bun", "bin install/global/node_modules"],
+  [".local/share/pnpm", "global nodejs pnpm pnpx"],
+  [".npm-global", "bin lib/node_modules"],
+  [".yarn", "bin"],
+  [".config/yarn/global/node_modules", "."],
+  [".local/share/pipx/venvs", "."],
+  [".local/pipx/venvs", "."],
+  [".local/share/uv", "tools python"],
+];
+/** rustup's programs in `.cargo/bin` are links of its own making: what they start lies elsewhere. */
+const ALSO: Record<string, string> = { ".cargo/bin": ".rustup", ".juliaup/bin": ".julia/juliaup" };
+
+/** Installations, known by a file of theirs in the folder above `bin`, and what of that folder their programs need. */
+const INSTALLATIONS: [mark: string, needs: string][] = [
+  ["include/node/node.h", "bin lib/node_modules include/node share"],
+  ["lib/node_modules/npm/package.json", "bin lib/node_modules"],
+  ["lib/jrt-fs.jar", "bin lib conf jmods include release"],
+  ["src/runtime/runtime.go", "bin pkg src lib misc go.env VERSION"],
+  ["pyvenv.cfg", "bin lib lib64 include pyvenv.cfg"],
+  ["conda-meta", "bin condabin lib include share/terminfo etc/profile.d conda-meta"],
+  ["lib/rustlib", "bin lib libexec share etc"],
+  ["lib/erlang", "bin lib"],
+  ["libexec/git-core", "bin libexec lib share"],
+  ["boot/org.scala-lang", "bin lib"],
+  ["m2.conf", "bin boot conf/settings.xml conf/logging lib"],
+  ["lib/gradle-launcher.jar", "bin lib"],
+  ["Homebrew/Library", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
+  ["Homebrew", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
+];
+/** What commands that were asked for need of a home besides programs: who the person is to git, and what was downloaded before. */
+const AT_HOME = [
+  ...[
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".gitignore",
+    ".gitignore_global",
+  ],
+  ...[
+    ".cache",
+    ".npm/_cacache",
+    ".npm/_npx",
+    ".local/share/pnpm/store",
+    ".pnpm-store",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+  ],
+  ...[
+    ".cargo/registry",
+    ".cargo/git",
+    "go/pkg/mod",
+    ".m2/repository",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".ivy2/cache",
+  ],
+  ...[
+    ".nuget/packages",
+    ".local/share/gem",
+    ".gem/ruby",
+    ".bundle/cache",
+    ".composer/cache",
+    ".hex",
+    ".mix",
+    ".pub-cache",
+  ],
+  ...[".stack", ".cabal/packages", ".local/lib", ".local/share/uv", ".platformio", ".terminfo", ".config/ripgrep"],
+];
+
+/** The home, for commands that were asked for: hidden but for what is known to be needed, and for what the person allowed by name. */
+export function homeBut(root: string, allowed: string[], isSecret: (file: string) => boolean): Shown {
+  const hide = real([os.homedir()]).filter((home) => home !== "/" && !isInside(root, home));
+  const needs = hide.flatMap((home) => AT_HOME.map((name) => path.join(home, name)));
+  const programs = toolchains(root, hide, isSecret);
+  const show = real([...needs, ...allowed]).filter(
+    (at) => !isSecret(at) && hide.some((home) => home !== at && isInside(home, at)),
+  );
+  return { show: [...programs.show, ...show], hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)] };
+}
+
+/** Right in these folders: whoever names a folder does not mean its `.env`. */
+const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
+  folders.flatMap((at) => direntsOf(at).map(({ name }) => path.join(at, name))).filter(isSecret);
+
+const PYTHON = /^python3(?:\.\d+)?$/;
+const MAX_LINKS = 2_000;
+
+export interface Shown {
+  show: string[];
+  hide: string[]; // in what is shown
+}
+
+/** `hidden`: what else a command does not see; `isSecret` judges a name. */
+export function toolchains(root: string, hidden: string[], isSecret: (file: string) => boolean): Shown {
+  const homes = real([os.homedir()]);
+  const isWide = (at: string) => at === "/" || isInside(at, root) || homes.some((home) => isInside(at, home));
+  const folders = real([
+    ...(process.env.PATH ?? "").split(":").filter(path.isAbsolute),
+    path.dirname(process.execPath),
+  ]);
+  const isHidden = (at: string) => hidden.some((folder) => isInside(folder, at));
+  const shown = new Set<string>();
+  const kept: string[] = [];
+  const show = (at: string) => {
+    if (!isWide(at) && fs.existsSync(at)) shown.add(at);
+  };
+  for (const folder of folders) {
+    if (!isFolder(folder) || isWide(folder) || !isHidden(folder)) continue;
+    const known = partsOf(folder, homes);
+    if (known) for (const part of known) show(part);
+    else {
+      show(folder);
+      kept.push(
+        ...direntsOf(folder).flatMap((entry) => (isProgram(folder, entry) ? [] : path.join(folder, entry.name))),
+      );
+    }
+    for (const target of targetsIn(folder))
+      if (isHidden(target) && ![...shown].some((at) => isInside(at, target)))
+        for (const part of partsOf(path.dirname(target), homes) ?? [packagesOf(target) ?? target]) show(part);
+  }
+  return { show: [...shown], hide: [...new Set([...kept, ...secretsIn([...shown], isSecret)])] };
+}
+
+/** What the programs of a folder need, if it belongs to something in the tables. */
+function partsOf(folder: string, homes: string[]): string[] | undefined {
+  for (const home of homes) {
+    const also = ALSO[path.relative(home, folder)];
+    if (also) return [folder, ...needsIn(path.join(home, also), MANAGERS.find(([name]) => name === also)![1])];
+    for (const [name, needs] of MANAGERS)
+      if (isInside(path.join(home, name), folder))
+        return [...needsIn(path.join(home, name), needs), ...(isBin(folder) ? [folder] : [])];
+  }
+  if (path.basename(folder) === ".bin" && path.basename(path.dirname(folder)) === "node_modules")
+    return [path.dirname(folder)];
+  if (!isBin(folder)) return undefined;
+  const above = path.dirname(folder);
+  const found = INSTALLATIONS.find(([mark]) => fs.existsSync(path.join(above, mark)));
+  if (found) return needsIn(above, found[1]);
+  const python = direntsOf(path.join(above, "lib")).find(({ name }) => PYTHON.test(name));
+  const isPython = python && fs.existsSync(path.join(above, "lib", python.name, "os.py"));
+  return isPython ? [folder, path.join(above, "lib"), path.join(above, "include")] : undefined;
+}
+
+const isBin = (folder: string): boolean => /^s?bin$/.test(path.basename(folder));
+const needsIn = (folder: string, needs: string): string[] => needs.split(" ").map((need) => path.join(folder, need));
+
+/** A link, or a file that may be executed and does not hide. */
+function isProgram(folder: string, entry: fs.Dirent): boolean {
+  if (entry.name.startsWith(".")) return false;
+  if (entry.isSymbolicLink()) return true;
+  const mode = entry.isFile() && fs.statSync(path.join(folder, entry.name), { throwIfNoEntry: false })?.mode;
+  return Boolean(mode && mode & 0o111);
+}
+
+/** Where the links in a folder lead. */
+const targetsIn = (folder: string): string[] =>
+  direntsOf(folder)
+    .filter((entry) => entry.isSymbolicLink())
+    .slice(0, MAX_LINKS)
+    .flatMap(({ name }) => realOf(path.join(folder, name)) ?? [])
+    .filter((target) => tryTo(() => fs.statSync(target).isFile()) === true);
+
+/** A program in packages of Node needs those around it. */
+const packagesOf = (file: string): string | undefined => /^.*?\/node_modules(?=\/)/.exec(file)?.[0];

@@ -1,0 +1,134 @@
+// Another program saves a file while zz puts its own change in place: what it saved is in the file, whenever that happens and however it
+// saves, and zz says so. Two zz in one project lose none of what each was told is written.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { FILE, putAll, type State } from "../../kernel/disk.ts";
+import { place } from "../support/run.ts";
+import { runs } from "../support/runs.ts";
+
+const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
+const NAMES = ["first", "second", "third", "made"];
+const THEIRS = "what the person saved\n";
+/** How editors save: into the file, as a new file that takes its place, or by moving the old one away first. */
+const EDITORS: Record<string, (at: string, save: typeof fs.writeFileSync, rename: typeof fs.renameSync) => void> = {
+  "in place": (at, save) => save(at, THEIRS),
+  "as a new file": (at, save, rename) => {
+    save(`${at}.new`, THEIRS);
+    rename(`${at}.new`, at);
+  },
+  "with a backup": (at, save, rename) => {
+    if (fs.existsSync(at)) rename(at, `${at}~`);
+    save(at, THEIRS);
+  },
+};
+const CALLS = [
+  "openSync",
+  "writeFileSync",
+  "fsyncSync",
+  "linkSync",
+  "lstatSync",
+  "closeSync",
+  "readFileSync",
+  "renameSync",
+  "unlinkSync",
+] as const;
+
+/** Puts all in place; before the call of that number the person saves the file. What was thrown, or "" if nothing; undefined: no such call. */
+function putWhile(root: string, name: string, editor: string, count: number): string | undefined {
+  const real = Object.fromEntries(CALLS.map((call) => [call, fs[call]])) as Record<
+    string,
+    (...given: any[]) => unknown
+  >;
+  let [calls, isSaved] = [0, false];
+  const at = join(root, name);
+  for (const call of CALLS)
+    (fs as any)[call] = (...given: any[]) => {
+      const isLastStep = call === "renameSync" && String(given[1]).endsWith(`/${name}`) && editor !== "in place"; // no program can see between
+      if (!isSaved && !isLastStep && ++calls === count) {
+        isSaved = true;
+        for (const one of CALLS) (fs as any)[one] = real[one];
+        EDITORS[editor]!(at, real.writeFileSync as any, real.renameSync as any);
+        for (const one of CALLS) (fs as any)[one] = real[one];
+      }
+      return real[call]!(...given);
+    };
+  try {
+    putAll(
+      NAMES.map((one) => ({
+        file: join(root, one),
+        from: one === "made" ? undefined : file("old\n"),
+        to: file(`new ${one}\n`),
+      })),
+      () => {},
+      false,
+    );
+    return isSaved ? "" : undefined;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    for (const one of CALLS) (fs as any)[one] = real[one];
+  }
+}
+
+describe("whoever saves a file while zz changes it", () => {
+  for (const editor of Object.keys(EDITORS))
+    for (const name of ["first", "third", "made"])
+      test(`${editor}: '${name}' is as it was saved, and the others are all new or all old`, () => {
+        for (let count = 1; ; count++) {
+          const { cwd: root } = place();
+          for (const one of NAMES.slice(0, 3)) fs.writeFileSync(join(root, one), "old\n");
+          const said = putWhile(root, name, editor, count);
+          if (said === undefined) {
+            ok(count > 20, `${count}`);
+            return;
+          }
+          equal(fs.readFileSync(join(root, name), "utf8"), THEIRS, `call ${count}: ${said}`);
+          const others = NAMES.filter((one) => one !== name).map(
+            (one) => fs.existsSync(join(root, one)) && fs.readFileSync(join(root, one), "utf8"),
+          );
+          const isNew = said === "";
+          deepEqual(
+            others,
+            NAMES.filter((one) => one !== name).map((one) =>
+              isNew ? `new ${one}\n` : one === "made" ? false : "old\n",
+            ),
+            `call ${count}: ${said}`,
+          );
+          if (!isNew) match(said, /changed meanwhile\. Read it again\.$/);
+          deepEqual(
+            fs.readdirSync(root).filter((one) => one.endsWith(".tmp")),
+            [],
+          );
+          fs.rmSync(dirname(root), { recursive: true });
+        }
+      });
+});
+
+describe("several zz at once in one project", () => {
+  for (const count of [2, 4])
+    test(`${count} of them lose none of what was acknowledged`, async (t) => {
+      const { cwd: root } = place();
+      const files = ["a.txt", "b.txt"];
+      for (const name of files) fs.writeFileSync(join(root, name), "start\n");
+      const each = runs(15, 120);
+      const children = Array.from({ length: count }, (_, i) =>
+        fork(join(import.meta.dirname, "../support/fake/appender.ts"), [root, `${i}`, `${each}`, ...files], {
+          execArgv: [],
+        }),
+      );
+      t.after(() => children.map((child) => child.kill("SIGKILL")));
+      const acknowledged = (
+        await Promise.all(children.map(async (child) => (await once(child, "message"))[0] as string[]))
+      ).flat();
+      const text = files.map((name) => fs.readFileSync(join(root, name), "utf8")).join("");
+      deepEqual(
+        acknowledged.filter((line) => !text.includes(`${line}\n`)),
+        [],
+      );
+      ok(acknowledged.length > each / 2, `${acknowledged.length}`);
+    });
+});

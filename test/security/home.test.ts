@@ -1,0 +1,86 @@
+// A command that the person asked for or allowed sees of the home what is known to be needed, and what was allowed by name: no credentials of any tool.
+import { deepEqual, equal, match } from "node:assert/strict";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before } from "node:test";
+import { needs } from "../support/needs.ts";
+import { harness } from "../support/script.ts";
+
+const test = needs("bwrap");
+const CANARY = "CANARY-91c2";
+const HIDDEN = [
+  ...[
+    ".config/Bitwarden CLI/data.json",
+    ".config/Slack/storage",
+    ".config/Signal/config.json",
+    ".config/stripe/config.toml",
+  ],
+  ...[
+    ".cloudflared/cert.pem",
+    ".config/sops/age/keys.txt",
+    ".sbt/1.0/credentials",
+    ".ivy2/.credentials",
+    ".supabase/access-token",
+  ],
+  ...[".local/share/com.vercel.cli/auth.json", ".config/.wrangler/config/default.toml", ".config/netlify/config.json"],
+  ...[
+    ".config/hcloud/cli.toml",
+    ".config/github-copilot/hosts.json",
+    ".local/share/opencode/auth.json",
+    ".qwen/oauth_creds.json",
+  ],
+  ...[".circleci/cli.yml", ".tsh/keys/x", ".dbt/profiles.yml", ".nuget/NuGet/NuGet.Config", ".local/share/atuin/key"],
+  ...[".doppler/.doppler.yaml", ".railway/config.json", ".foundry/keystores/me", ".android/adbkey", ".aws/credentials"],
+  ...[".ssh/id_ed25519", ".config/gh/hosts.yml", ".npmrc", ".docker/config.json", ".bash_history", "letters/taxes.txt"],
+  ...[".config/a-tool-that-nobody-knows/session", "work/other/.env", "work/other/main.ts"],
+];
+const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
+
+const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its own
+const { HOME } = process.env;
+before(() => {
+  for (const [i, name] of [...HIDDEN, ...SHOWN].entries()) {
+    fs.mkdirSync(dirname(join(home, name)), { recursive: true });
+    fs.writeFileSync(join(home, name), `${i < HIDDEN.length ? CANARY : "shown"} ${name}\n`);
+  }
+  process.env.HOME = home;
+});
+after(() => {
+  process.env.HOME = HOME;
+  fs.rmSync(home, { recursive: true });
+});
+
+/** What a script prints that was allowed to run on the project itself. */
+async function run(script: string, more: { read?: string[]; write?: string[] } = {}): Promise<string> {
+  const allow = { run: true as const, ...more };
+  await using zz = await harness({ own: true, answer: "nobody", allow, files: { "look.sh": script } });
+  const { text, data } = await zz.call("run_command", { command: "sh look.sh", direct: true });
+  equal((data as { exit: number } | undefined)?.exit, 0, text);
+  return text;
+}
+
+test("nothing else of the home is seen", async () => {
+  const said = await run(
+    `grep -rIs ${CANARY} "$HOME"\nfor f in ${HIDDEN.map((name) => `'${name}'`).join(" ")}; do cat "$HOME/$f"; done 2>/dev/null\ntrue`,
+  );
+  deepEqual(said.match(new RegExp(`.*${CANARY}.*`, "g")), null);
+});
+
+test("what is known to be needed is seen", async () => {
+  const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}`);
+  deepEqual(
+    said.match(/^shown .*$/gm),
+    SHOWN.map((name) => `shown ${name}`),
+  );
+});
+
+test("what the person allowed by name is seen, and can be written", async () => {
+  const [letters, other] = [join(home, "letters"), join(home, "work/other")];
+  const said = await run(
+    `cat ${letters}/taxes.txt; cat ${other}/main.ts; echo new > ${other}/made; cat ${other}/.env 2>/dev/null; true`,
+    { read: [letters], write: [other] },
+  );
+  match(said, /taxes\.txt[\s\S]*main\.ts/);
+  equal(said.includes(".env"), false, said);
+  equal(fs.readFileSync(join(other, "made"), "utf8"), "new\n");
+});

@@ -1,0 +1,114 @@
+// A copy shows the programs on PATH and what they need, never what lies beside them: twenty places where people keep programs, each with
+// something next to it that nobody else may read.
+import { deepEqual, equal } from "node:assert/strict";
+import fs from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before } from "node:test";
+import { harness } from "../support/script.ts";
+import { viewTest } from "../support/view.ts";
+
+/** A folder of PATH in the home, what else its programs need, and what lies beside them. */
+const PLACES: [bin: string, needs: string[], secrets: string[]][] = [
+  [
+    "work/bin",
+    [],
+    ["work/other/.env", "work/other/src/main.ts", "work/bin/.env", "work/bin/notes.txt", "work/bin/sub/key"],
+  ],
+  ["go/bin", [], ["go/src/private/main.go", "go/pkg/mod/private.example/lib.go"]],
+  [".railway/bin", [], [".railway/config.json"]],
+  [".foundry/bin", [], [".foundry/keystores/me", ".foundry/cache/x"]],
+  [".local/bin", [], [".local/share/keyrings/login.keyring", ".local/state/history"]],
+  ["bin", [], ["notes.txt", "bin/deploy.conf"]],
+  [
+    ".cargo/bin",
+    [".rustup/toolchains/stable/bin/rustc"],
+    [".cargo/credentials.toml", ".cargo/registry/private/lib.rs"],
+  ],
+  [".nvm/versions/node/v22/bin", [".nvm/versions/node/v22/lib/node_modules/npm/cli.js"], [".nvm/.env"]],
+  [".volta/bin", [".volta/tools/image/node/bin/node"], [".volta/hooks.json", ".volta/log/x"]],
+  [".pyenv/shims", [".pyenv/versions/3.13/lib/os.py"], [".pyenv/.git/config"]],
+  [
+    ".sdkman/candidates/java/current/bin",
+    [".sdkman/candidates/java/current/lib/rt"],
+    [".sdkman/etc/config", ".sdkman/tmp/x"],
+  ],
+  [".deno/bin", [], [".deno/.credentials"]],
+  [
+    ".bun/bin",
+    [".bun/install/global/node_modules/x/index.js"],
+    [".bun/install/cache/private/index.js", ".bun/.bunfig"],
+  ],
+  [".dotnet/tools", [".dotnet/shared/x.dll"], [".dotnet/corefx/cryptography/x509stores/my/key"]],
+  [".config/yarn/global/node_modules/.bin", [".config/yarn/global/node_modules/x/index.js"], [".config/yarn/rc"]],
+  [".npm-global/bin", [".npm-global/lib/node_modules/x/cli.js"], [".npm-global/etc/npmrc"]],
+  ["apps/jdk/bin", ["apps/jdk/lib/jrt-fs.jar", "apps/jdk/lib/modules"], ["apps/jdk/notes/key", "apps/secret.txt"]],
+  [
+    "code/tool/venv/bin",
+    ["code/tool/venv/pyvenv.cfg", "code/tool/venv/lib/x.py"],
+    ["code/tool/settings.py", "code/tool/.env"],
+  ],
+  [
+    "miniconda3/bin",
+    ["miniconda3/conda-meta/history", "miniconda3/lib/x.py"],
+    ["miniconda3/.condarc", "miniconda3/etc/fish/x"],
+  ],
+  [
+    "projects/site/node_modules/.bin",
+    ["projects/site/node_modules/x/index.js"],
+    ["projects/site/src/app.ts", "projects/site/.env"],
+  ],
+];
+const CANARY = "CANARY-7d1f";
+const home = fs.mkdtempSync("/var/tmp/zz-person-"); // a sandbox has a /tmp of its own
+const names = PLACES.map((_, i) => `tool-${i}`);
+const { HOME, PATH } = process.env;
+
+before(() => {
+  const put = (name: string, text: string, mode = 0o644) => {
+    fs.mkdirSync(dirname(join(home, name)), { recursive: true });
+    fs.writeFileSync(join(home, name), text, { mode });
+  };
+  for (const [i, [bin, needs, secrets]] of PLACES.entries()) {
+    put(join(bin, names[i]!), `#!/bin/sh\necho ${names[i]} works\n`, 0o755);
+    for (const need of needs) put(need, `needed by ${names[i]}\n`);
+    for (const secret of secrets) put(secret, `${CANARY} ${secret}\n`);
+  }
+  fs.mkdirSync(join(home, ".local/opt"));
+  put(".local/opt/lone", "#!/bin/sh\necho lone works\n", 0o755);
+  put(".local/opt/beside", `${CANARY} beside lone\n`);
+  fs.symlinkSync("../opt/lone", join(home, ".local/bin/lone"));
+  process.env.HOME = home;
+  process.env.PATH = [...PLACES.map(([bin]) => join(home, bin)), PATH].join(":");
+});
+after(() => {
+  Object.assign(process.env, { HOME, PATH });
+  fs.rmSync(home, { recursive: true });
+});
+
+const run = async (script: string) => {
+  await using zz = await harness({ own: true, answer: "nobody", files: { "look.sh": script } });
+  const { data, text } = await zz.call("run_command", { command: "sh look.sh" });
+  equal((data as { exit: number } | undefined)?.exit, 0, text);
+  return text;
+};
+
+viewTest("every program on PATH runs on a copy, also behind a link", async () => {
+  const said = await run([...names, "lone"].join("\n"));
+  deepEqual(
+    said.match(/^\S+ works$/gm),
+    [...names, "lone"].map((name) => `${name} works`),
+  );
+});
+
+viewTest("a copy shows what they need", async () => {
+  const needs = PLACES.flatMap(([, files]) => files);
+  const said = await run(`cd "$HOME" && cat ${needs.join(" ")}`);
+  equal(said.match(/^needed by /gm)?.length, needs.length);
+});
+
+viewTest("a copy shows nothing that lies beside them", async () => {
+  const said = await run(`grep -rIs ${CANARY} "$HOME"\nls -RA "$HOME" 2>/dev/null\ntrue`);
+  deepEqual(said.match(new RegExp(`.*${CANARY}.*`, "g")), null);
+  for (const name of ["keystores", "private", "login.keyring", "settings.py", "other"])
+    equal(said.includes(name), false, name);
+});

@@ -1,6 +1,7 @@
 // /setup and /keys in a real pseudo-terminal: what the screen shows, the files hold and the servers are asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
@@ -393,12 +394,19 @@ rare("Without pickers an empty line leaves and nothing is kept", async () => {
 
 rare("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
   const term = terminal(place(), [], { shell: (zz) => `stty -g; ${zz}; stty -g` });
-  await at(term, SELECT, ENTER);
-  await at(term, "OpenAI key:", KEY.ctrlC);
-  await at(term, /asks again[\s\S]*›/, `!stty -echo${ENTER}`);
-  await at(term, /exit code 0[\s\S]*›$/, `/setup${ENTER}`);
-  await at(term, /asks again[\s\S]*navigate/, ESCAPE);
-  await at(term, /asks again[\s\S]*asks again[\s\S]*›$/, KEY.ctrlD);
+  const tty = () => readlinkSync(`/proc/${term.pty.pid}/fd/0`);
+  const isRaw = () => / -icanon /.test(execFileSync("stty", ["-a", "-F", tty()], { encoding: "utf8" }));
+  const press = async (text: string | RegExp, keys: string) => {
+    await term.sees(text);
+    await waitFor("zz to read single keys, which it does once it has drawn the question", isRaw);
+    term.type(keys);
+  };
+  await press(SELECT, ENTER);
+  await press("OpenAI key:", KEY.ctrlC);
+  await press(/asks again[\s\S]*›/, `!stty -echo${ENTER}`);
+  await press(/exit code 0[\s\S]*›$/, `/setup${ENTER}`);
+  await press(/asks again[\s\S]*navigate/, ESCAPE);
+  await press(/asks again[\s\S]*asks again[\s\S]*›$/, KEY.ctrlD);
   await term.exited;
   const [before, after] = term.raw().match(/[\da-f]+(:[\da-f]+){10,}/g) ?? [];
   ok(before);

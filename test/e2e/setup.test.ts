@@ -199,11 +199,12 @@ test("Another server is found by its address alone: /v1 is added, and a server w
   await at(term, "Base URL", `127.0.0.1:${server.port}`, ENTER);
   await at(term, "Its key", "-", ENTER);
   await at(term, "own-7b", ENTER);
-  await at(term, "From now on openai/own-7b answers", `hi${ENTER}`);
+  await at(term, /From now on local-\d+\/own-7b answers/, `hi${ENTER}`);
   await term.sees("From mine.");
   await leave(term);
   const url = `http://127.0.0.1:${server.port}/v1`;
-  deepEqual(kept(where, "zz.config.json"), { providers: { openai: { url } }, model: "openai/own-7b" });
+  const name = `local-${server.port}`;
+  deepEqual(kept(where, "zz.config.json"), { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` });
   equal(kept(where, "keys.json")?.openai, undefined);
 });
 
@@ -310,14 +311,14 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
   const where = place();
   const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_API_KEY: "from-outside" } });
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}not set/);
+  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}not set/);
   await at(term, PROMPT, `/keys openai${ENTER}`);
   await at(term, "Key for openai:", SECRET, ENTER);
   await term.sees(/The key for 'openai' is kept in [\s\S]*keys\.json, which[\s\S]*read\./);
   equal(kept(where, "keys.json").openai, SECRET);
   equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/openai {4}keys\.json\n/);
+  await term.sees(/openai {4}keys\.json, goes to its own address\n/);
   await at(term, PROMPT, `/keys drop openai${ENTER}`);
   await term.sees("The key for 'openai' is dropped from keys.json.");
   equal(kept(where, "keys.json").openai, undefined);
@@ -333,7 +334,7 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
 
 test("--keys names --key, and says which providers need no key", async () => {
   const { stdout } = await zz(place(), ["--keys", "--key", SECRET, "--base-url", "http://127.0.0.1:49/v1"]);
-  match(stdout, /^openai +--key$/m);
+  match(stdout, /^openai +--key, goes to 127\.0\.0\.1:49$/m);
   match(stdout, /^No key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
   match(stdout, /^No key needed, asked when named: llamacpp, lmstudio, sglang, vllm\.$/m);
   doesNotMatch(stdout, /sk-/);
@@ -347,7 +348,7 @@ test("/keys names where a key is, drops it from there, and says where another is
   const env = { OLLAMA_API_KEY: "from-outside" };
   const term = terminal(where, ["-m", "offline/router"], { env });
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}zz\.config\.json\n/);
+  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
   await at(term, PROMPT, `/keys openai${ENTER}`);
   await at(term, "Key for openai:", "sk-another-one-99", ENTER);
   await term.sees(/The one in\s+zz\.config\.json\s+goes\s+before\s+it\./);
@@ -450,10 +451,10 @@ describe("zz --keys", { concurrency: 4 }, () => {
     deepEqual(kept(where, "keys.json"), { groq: SECRET });
     equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
     const list = await zz(where, ["--keys"]);
-    match(list.stdout, /^groq +keys\.json$/m);
+    match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
     match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
     const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
-    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json" }]); // biome-ignore format: short
+    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json", to: null }]); // biome-ignore format: short
     const gone = await zz(where, ["--keys", "remove", "groq"]);
     equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
     equal(kept(where, "keys.json")?.groq, undefined);

@@ -3,7 +3,6 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { DONE, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { repl, TAB } from "../support/repl.ts";
 import { place, zz, zzProcess } from "../support/run.ts";
@@ -41,39 +40,35 @@ for (const [cols, rows] of [
     await again.leave();
   });
 
-for (const [cols, rows] of [
-  [80, 24],
-  [40, 15],
-] as const)
-  test(`At ${cols}×${rows} the last conversation is offered once, and Tab on the empty line continues it`, async (t) => {
-    const zz = await repl(t, { cols, rows });
-    await zz.say("mend the typo in the long explanation of prices");
-    await zz.leave();
-    const again = await repl(t, { where: zz.where, cols, rows });
-    const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
-    ok(
-      shown.split("\n").every((row) => row.length < cols),
-      shown,
-    );
-    again.type(TAB);
-    await again.sees(/Now in “mend[\s\S]*1 message\s+of\s+yours/);
-    await again.say("and now?", /and now\?[\s\S]*Good\./);
-    equal(again.fake.requests[0]!.body.messages.filter((one: any) => one.role === "user").length, 2);
-    await again.leave();
-    equal(zz.where.sessions().length, 1);
-    const typed = await repl(t, { where: zz.where, cols, rows });
-    await typed.sees("Tab continues");
-    await typed.say("something new");
-    typed.type(TAB);
-    await sleep(100);
-    await typed.leave();
-    equal(zz.where.sessions().length, 2);
-  });
+test("The last conversation is offered once, and Tab on the empty line continues it", async (t) => {
+  const size = { cols: 40, rows: 15 };
+  const zz = await repl(t, size);
+  await zz.say("mend the typo in the long explanation of prices");
+  await zz.leave();
+  const again = await repl(t, { where: zz.where, ...size });
+  const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
+  ok(
+    shown.split("\n").every((row) => row.length < size.cols),
+    shown,
+  );
+  again.type(TAB);
+  await again.sees(/Now in “mend[\s\S]*1 message\s+of\s+yours/);
+  await again.say("and now?", /and now\?[\s\S]*Good\./);
+  equal(again.fake.requests[0]!.body.messages.filter((one: any) => one.role === "user").length, 2);
+  await again.leave();
+  equal(zz.where.sessions().length, 1);
+  const typed = await repl(t, { where: zz.where, ...size });
+  await typed.sees("Tab continues");
+  await typed.say("something new");
+  typed.type(`${TAB}more${KEY.enter}`); // it would be answered in the other one
+  await typed.sees(/more[\s\S]*Good\.[\s\S]*›$/);
+  await typed.leave();
+  equal(zz.where.sessions().length, 2);
+});
 
 // biome-ignore format: one case a row.
 const NOT_OFFERED: [what: string, args: string[], settings?: object][] = [
   ["with -c", ["-c"]],
-  ["with --quiet", ["--quiet"]],
   ["where the settings say so", [], { repl: { offer: false } }],
 ];
 for (const [what, args, settings] of NOT_OFFERED)

@@ -2,7 +2,7 @@
 // program of docs/scripts.md with embed(): each is run as it is printed.
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
@@ -10,20 +10,14 @@ import { harness } from "zz/test";
 import { serve } from "../support/fake/http.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
-import { place, ROOT, zz } from "../support/run.ts";
+import { snippet } from "../support/pages.ts";
+import { place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
-const PAGE = ["plugins", "scripts"].map((name) => readFileSync(join(ROOT, "docs", `${name}.md`), "utf8")).join("\n");
-const sample = (holds: string): string => {
-  const found = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)]
-    .map(([, text]) => text!)
-    .filter((text) => text.includes(holds));
-  equal(found.length, 1, `one sample with ${holds}`);
-  return found[0]!;
-};
 function saved(holds: string, name: string, where = place()) {
   const file = join(where.cwd, `${name}.ts`);
-  writeFileSync(file, sample(holds));
+  writeFileSync(file, snippet(holds));
   return { ...where, file };
 }
 
@@ -131,9 +125,7 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
 describe("Dialogs", () => {
   const WRITE = [say("First."), call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
   const rows: [what: string, leave: (term: ReturnType<typeof terminal>) => void, code: number, words: string[]][] = [
-    ["/quit", (term) => term.type(`/quit${KEY.enter}`), 0, []],
     ["the end of input", (term) => term.type(KEY.ctrlD), 0, []],
-    ["a signal", (term) => term.pty.kill("SIGTERM"), 143, []],
     ["Ctrl+C, after words on the command line", (term) => term.type(KEY.ctrlC), 0, ["hello", "there"]],
   ];
   for (const [what, leave, code, words] of rows)
@@ -142,7 +134,7 @@ describe("Dialogs", () => {
       t.after(fake.close);
       const where = saved("createInterface", "plain");
       const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-      const term = terminal(where, [...model, "--plugin", where.file, ...words], { process: what === "a signal" });
+      const term = terminal(where, [...model, "--plugin", where.file, ...words]);
       if (!words.length) {
         await term.sees("project >");
         term.type(`hello there${KEY.enter}`);
@@ -166,30 +158,10 @@ describe("Dialogs", () => {
     const term = terminal(where, [...model, "--plugin", where.file]);
     await term.sees("project >");
     term.type(`hello${KEY.enter}`);
-    while (!fake.requests.length) await new Promise((resolve) => setTimeout(resolve, 20));
+    await waitFor("the request", () => fake.requests.length);
     term.type(KEY.ctrlC);
     await term.sees(/Stopped\.\nproject >/);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
   });
-});
-
-test("docs/scripts.md: the program with embed() continues the session of its id, and no other", async () => {
-  const { home, cwd } = place();
-  const folder = join(ROOT, "dist", "embed-sample");
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, "program.ts");
-  writeFileSync(file, sample("import { embed }"));
-  const run = async (...args: string[]) => {
-    const env = { ...process.env, ZZ_HOME: home };
-    const { stdout } = await promisify(execFile)(process.execPath, [file, ...args], { cwd, env });
-    return /^(\S+): (\d+) messages$/m.exec(stdout)!.slice(1);
-  };
-  try {
-    const [id = "", count] = await run();
-    deepEqual(await run(id), [id, String(2 * Number(count))]);
-    await rejects(run("nope"), /Cannot continue 'nope'\./);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });

@@ -1,41 +1,13 @@
-// README.md and the pages of docs/: every sample is run as it is printed, and every table lists all that it should.
+// README.md and the pages of docs/: every sample is run as it is printed (those that start programs: test/all/e2e/readme.test.ts), and every table lists all that it should.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { harness } from "zz/test";
 import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { needs } from "../support/needs.ts";
-import { commandPicture, picture } from "../support/pictures.ts";
-import { environment, type How, place, ROOT, WAYS, zz } from "../support/run.ts";
-import { viewTest } from "../support/view.ts";
-
-const inRoot = (name: string) => readFileSync(join(ROOT, name), "utf8");
-const DOCS = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
-const PAGES = new Map(["README.md", ...DOCS.map((name) => `docs/${name}`)].map((name) => [name, inRoot(name)]));
-const page = (name: string) => PAGES.get(name)!;
-/** A sample that appears on two pages is the same on both. */
-const snippets = [...PAGES].flatMap(([name, text]) =>
-  [...text.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, kind, text]) => ({ page: name, kind, text: text! })),
-);
-const snippet = (holds: string) => {
-  const found = new Set(snippets.filter(({ text }) => text.includes(holds)).map(({ text }) => text));
-  equal(found.size, 1, `one snippet with ${holds}`);
-  return [...found][0]!;
-};
-const checkout = { ...place(), cwd: ROOT }; // one home, so that the checkout is indexed once
+import { DOCS, inRoot, PAGES, page, snippet, snippets } from "../support/pages.ts";
+import { type How, place, ROOT, zz } from "../support/run.ts";
 
 test("README.md fits one sitting, and pages have no long lines but in tables and samples", () => {
   ok(page("README.md").split("\n").length <= 250, "at most 250 lines");
@@ -105,7 +77,7 @@ test("Pages: every snippet is covered by a test here", () => {
   );
 });
 
-test("README.md and docs/install.md install what test/e2e/packages.test.ts tries", () => {
+test("README.md and docs/install.md install what test/all/e2e/packages.test.ts tries", () => {
   for (const { text, page } of snippets.filter(({ text }) => text.includes("npm pack")))
     match(text, /npm pack( && |\n)npm install -g \.\/zz-\*\.tgz/, page);
   const { name, private: isPrivate } = JSON.parse(inRoot("package.json"));
@@ -121,48 +93,14 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
     .split(/\n| && /))
     ok(ci.includes(command), command);
   equal(scripts.test, "npm run build && node test/support/all.ts");
-  const [, folders = ""] =
-    /test\/\{([\w,]+)\}\/\*\*\/\*\.test\.ts/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
-  deepEqual([...folders.split(","), "slow", "support"].sort(), readdirSync(join(ROOT, "test")).sort());
+  const [, folders = ""] = /: "\{([\w,]+)\}"/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
+  const others = ["all", "bench", "slow", "support"]; // of `npm run test:all` and `npm run bench`
+  const there = readdirSync(join(ROOT, "test")).filter((name) => !others.includes(name));
+  deepEqual(folders.split(",").sort(), there.sort());
   match(scripts.check, /tsc && biome check/);
   match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
   match(readFileSync(join(ROOT, "test/kernel/house.test.ts"), "utf8"), /"biome"\), \["check"/);
 });
-
-test("README: the offline answer is what zz prints, but for line numbers", async () => {
-  const [command, ...expected] = snippet("$ npx zz --model").trimEnd().split("\n");
-  const args = /^\$ npx zz (.*) "(.*)"$/.exec(command!)!;
-  const ran = await zz(checkout, [...args[1]!.split(" "), args[2]!, "-n"]);
-  equal(ran.code, 0);
-  const even = (text: string) => text.replace(/:\d+/g, ":N");
-  equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
-});
-
-test("README: the references are what zz prints, but for line numbers", async () => {
-  const [command, ...expected] = snippet("$ npx zz --call").trimEnd().split("\n");
-  const [, tool, args] = /^\$ npx zz --call (\w+) '(.*)'$/.exec(command!)!;
-  const ran = await zz(checkout, ["--call", tool!, args!, "-n"]);
-  equal(ran.code, 0, ran.stderr);
-  const even = (text: string) => text.trimEnd().replace(/:\d+/g, ":N");
-  equal(even(ran.stdout.split("\n").slice(0, expected.length).join("\n")), even(expected.join("\n")));
-});
-
-for (const theme of ["dark", "light"] as const)
-  test(`README.md: the picture for a ${theme} page is what the screen shows, but for times`, async () => {
-    const { file, svg, text } = await picture(theme);
-    const remedy = "Does it look as it should? Then `npm run pictures` makes it again.";
-    equal(readFileSync(file, "utf8"), svg, remedy);
-    equal(`${text}\n`, snippet("$ zz\n"), remedy);
-  });
-
-for (const theme of ["dark", "light"] as const)
-  viewTest(
-    `README.md: the picture of commands for a ${theme} page is what the screen shows, but for times`,
-    async () => {
-      const { file, svg } = await commandPicture(theme);
-      equal(readFileSync(file, "utf8"), svg, "Does it look as it should? Then `npm run pictures` makes it again.");
-    },
-  );
 
 test("README: the five-line plugin works as printed", async () => {
   const where = place();
@@ -170,16 +108,6 @@ test("README: the five-line plugin works as printed", async () => {
   writeFileSync(join(where.cwd, "now.ts"), snippet('name: "now"'));
   const ran = await zz(where, ["--plugin", "now.ts", "--call", "now"]);
   match(ran.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z\n$/);
-});
-
-test("README: the test of a plugin passes as printed, by plain node", () => {
-  const { cwd } = place();
-  writeFileSync(join(cwd, "now.ts"), snippet('name: "now"'));
-  writeFileSync(join(cwd, "now.test.ts"), snippet('from "zz/test"'));
-  mkdirSync(join(cwd, "node_modules"));
-  symlinkSync(ROOT, join(cwd, "node_modules", "zz"));
-  const { NODE_TEST_CONTEXT, ...env } = process.env;
-  match(execFileSync(process.execPath, ["--test", "now.test.ts"], { cwd, env, encoding: "utf8" }), /pass 1\n/);
 });
 
 test("README: the plugin with words of zz/text works as printed, and the table has all of them", async () => {
@@ -251,48 +179,6 @@ test("README: every command is in its table, and the template is a command", asy
   const sent = "Translate the comments in a.ts into French. Leave the code as it is.";
   equal(fake.requests[0]!.body.messages.at(-1).content, sent);
 });
-
-needs("git")(
-  "README: the hook writes the commit message that the model gave, and leaves a message of one's own alone",
-  async () => {
-    const where = place();
-    const fake = await fakeOpenAI([say("Add the number one\n")]);
-    const git = (...args: string[]) => {
-      const path = [join(where.cwd, "..", "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
-      const env = { ...process.env, PATH: path, ZZ_HOME: where.home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
-      const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-      return new Promise<string>((resolve, reject) => {
-        const child = spawn("git", [...who, ...args], { cwd: where.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-        let text = "";
-        for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
-        child.on("close", (code) => (code ? reject(new Error(text)) : resolve(text)));
-      });
-    };
-    try {
-      mkdirSync(join(where.cwd, "..", "bin"));
-      symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "..", "bin", "zz"));
-      const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
-      mkdirSync(where.home);
-      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-      await git("init");
-      const hook = join(where.cwd, ".git", "hooks", "prepare-commit-msg");
-      mkdirSync(join(hook, ".."), { recursive: true });
-      writeFileSync(hook, snippet('"--cached"'));
-      chmodSync(hook, 0o755);
-      writeFileSync(join(where.cwd, "a.txt"), "1\n");
-      await git("add", ".");
-      await git("commit");
-      equal((await git("log", "--format=%B")).trim(), "Add the number one");
-      match(fake.requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
-      writeFileSync(join(where.cwd, "a.txt"), "2\n");
-      await git("commit", "-a", "-m", "mine");
-      equal((await git("log", "-1", "--format=%B")).trim(), "mine");
-      equal(fake.requests.length, 1);
-    } finally {
-      await fake.close();
-    }
-  },
-);
 
 const scripted = async (snippetOf: string, script: Script, args: string[], how: How = {}) => {
   const where = place();
@@ -372,82 +258,6 @@ test("docs/plugins.md: a package as printed is installed as a plugin", async () 
   match((await zz(where, ["--plugins"])).stdout, /^weather +home/m);
 });
 
-test("README: the snippets have no type errors", () => {
-  const folder = join(ROOT, "dist", "readme");
-  mkdirSync(folder, { recursive: true });
-  for (const [i, { kind, text }] of snippets.entries()) if (kind === "ts") writeFileSync(join(folder, `${i}.ts`), text);
-  try {
-    const config = { extends: "../../tsconfig.json", include: ["*.ts"], exclude: [], compilerOptions: { paths: {} } };
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
-    const tsc = join(ROOT, "node_modules", ".bin", "tsc");
-    execFileSync(tsc, ["-p", folder, "--singleThreaded"], { encoding: "utf8" }); // else each thread checks the libraries
-  } catch (error) {
-    throw new Error((error as { stdout: string }).stdout);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
-
-needs("git")("README: the lines for scripts run as printed", async (t) => {
-  const fake = await fakeOpenAI([say("Hi.")]);
-  t.after(fake.close);
-  const where = place();
-  const bin = join(where.cwd, "bin");
-  mkdirSync(bin);
-  writeFileSync(join(bin, "zz"), `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`);
-  chmodSync(join(bin, "zz"), 0o755);
-  writeFileSync(join(where.cwd, "report.txt"), "All is well.\n");
-  execFileSync("git", ["init", "-q"], { cwd: where.cwd });
-  const env = {
-    ...process.env,
-    PATH: `${bin}:${process.env.PATH}`,
-    ZZ_HOME: where.home,
-    ZZ_MODEL: "openai/m",
-    OPENAI_BASE_URL: fake.url,
-  };
-  const shell = spawn("sh", ["-e"], { cwd: where.cwd, env, stdio: ["pipe", "pipe", "inherit"] });
-  shell.stdin.end(snippet("Say hi"));
-  let out = "";
-  shell.stdout.on("data", (text) => (out += text));
-  equal(await new Promise((done) => shell.on("close", done)), 0);
-  equal(out, "Hi.\nHi.\n");
-  equal(readFileSync(join(where.cwd, "summary.txt"), "utf8"), "Hi.\n");
-  equal(JSON.parse(readFileSync(join(where.cwd, "answer.json"), "utf8")).text, "Hi.");
-  match(fake.requests[2]!.body.messages.at(-1).content, /FILE report\.txt[\s\S]*All is well\.[\s\S]*Three sentences/);
-});
-
-test("docs/scripts.md: the lines for data, code and templates run as printed", async (t) => {
-  const answers = [
-    say('Here: {"vendor": "ACME", "total": 12.5, "due": "May"}'),
-    say("Try:\n```sh\ndu | sort -n\n```"),
-    say("Hallo."),
-  ];
-  const fake = await fakeOpenAI(answers);
-  t.after(fake.close);
-  const where = place();
-  const bin = join(where.cwd, "bin");
-  mkdirSync(bin);
-  writeFileSync(join(bin, "zz"), `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`);
-  chmodSync(join(bin, "zz"), 0o755);
-  writeFileSync(join(where.cwd, "invoice.txt"), "ACME 12.50 in May\n");
-  writeFileSync(join(where.cwd, "letter.txt"), "Hello.\n");
-  const own = { ZZ_HOME: where.home, ZZ_MODEL: "openai/m", OPENAI_BASE_URL: fake.url };
-  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, ...own };
-  const shell = spawn("sh", ["-e"], { cwd: where.cwd, env, stdio: ["pipe", "pipe", "inherit"] });
-  shell.stdin.end(snippet("--schema 'vendor"));
-  let out = "";
-  shell.stdout.on("data", (text) => (out += text));
-  equal(await new Promise((done) => shell.on("close", done)), 0);
-  const [data, saved, ...rest] = out.split("\n");
-  deepEqual(JSON.parse(data!), { vendor: "ACME", total: 12.5, due: "May" });
-  match(saved!, /^Saved as .*translate\.md\. zz -t translate asks with it\.$/);
-  deepEqual(rest, ["Hallo.", ""]);
-  equal(readFileSync(join(where.cwd, "largest.sh"), "utf8"), "du | sort -n\n");
-  match(fake.requests[0]!.body.messages.at(-1).content, /ACME 12\.50 in May[\s\S]*extract$/);
-  match(fake.requests[2]!.body.messages[0].content, /^You translate\. Keep the tone\./);
-  match(fake.requests[2]!.body.messages.at(-1).content, /Hello\.[\s\S]*Into German, for my bank\.$/);
-});
-
 test("README: the settings are accepted as printed", async () => {
   const where = place();
   writeFileSync(join(where.cwd, "zz.json"), snippet('"rounds": 30'));
@@ -463,42 +273,4 @@ test("README: the other projects are reached as printed", async () => {
   writeFileSync(join(where.cwd, "work", "lib", "src", "a.ts"), "x\n");
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
   equal((await zz(where, args, { env: { HOME: where.cwd } })).stdout, "1\tx\n");
-});
-
-test("README: the program runs as printed", async () => {
-  const file = join(ROOT, "dist", "readme-program.ts");
-  writeFileSync(file, snippet("openChat(zz"));
-  try {
-    const out = execFileSync(process.execPath, [file], { cwd: ROOT, encoding: "utf8", env: environment(checkout, {}) });
-    match(out, /zz\.ts:\d+: export async function runTurn/);
-  } finally {
-    rmSync(file);
-  }
-  ok(existsSync(join(ROOT, "dist", "types", "zz.d.ts")));
-});
-
-test("docs/plugins.md: the linter tells the model of its mistakes, and the helper reads for it, as printed", async (t) => {
-  const { cwd } = place();
-  writeFileSync(join(cwd, "linter.ts"), snippet("check_types says"));
-  writeFileSync(join(cwd, "helper.ts"), snippet("look_into"));
-  const kit = await harness(
-    {
-      own: true,
-      plugins: ["linter", "helper"].map((name) => join(cwd, `${name}.ts`)),
-      files: { "b.ts": "export const b = 1;\n" },
-      allow: { write: ["."] },
-      script: [
-        { call: ["write_file", { path: "a.ts", content: 'export const a: number = "1";\n' }] },
-        { call: ["look_into", { question: "Where is b?" }] },
-        { call: ["read_file", { path: "b.ts" }] },
-        "In b.ts.",
-        "Done.",
-      ],
-    },
-    t,
-  );
-  const { results } = await kit.ask("go");
-  match(results.at(-1)!.text, /^In b\.ts\.$/);
-  const [told] = kit.chat.messages.filter((message) => message.role === "user" && message.aside);
-  match(told!.text, /^After your change, check_types says:\n.*a\.ts.*not assignable to type 'number'/s);
 });

@@ -1,6 +1,6 @@
 // Faults that were found by trying everything as a user and as a plugin author: each sentence is a promise to keep.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
@@ -10,9 +10,9 @@ import type { Options } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs as needing } from "../support/needs.ts";
-import { INIT, shell } from "../support/repository.ts";
+import { repl } from "../support/repl.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { KEY } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 const create = (where: Place, path: string) =>
@@ -99,22 +99,15 @@ test("--undo is about the last session that changed anything, and --changes show
   ok(existsSync(at(where, "old")), "an older session's file was taken away");
 });
 
-// biome-ignore format: one case a row.
-const WITH_MODEL: [what: string, args: string[], env: Record<string, string>, settings?: object][] = [
-  ["in the settings", [], {}, { model: "openai/gpt-4o" }],
-  ["in ZZ_MODEL", [], { ZZ_MODEL: "openai/gpt-4o" }],
-  ["on the command line", ["--model", "openai/gpt-4o"], {}],
-];
-for (const [what, args, env, settings] of WITH_MODEL)
-  test(`--undo, --redo and --changes work with a model ${what}`, async () => {
-    const where = place();
-    await create(where, "a");
-    if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-    const said = async (flag: string) => (await zz(where, [...args, flag], { env })).stdout;
-    match(await said("--changes"), /created {2}a {2}\(create_file\)/);
-    equal(await said("--undo"), "Undone: created a.\n");
-    equal(await said("--redo"), "Redone: created a.\n");
-  });
+test("--undo, --redo and --changes work with a model in the settings that has no key", async () => {
+  const where = place();
+  await create(where, "a");
+  writeFileSync(join(where.home, "zz.config.json"), '{"model": "openai/gpt-4o"}');
+  const said = async (flag: string) => (await zz(where, [flag])).stdout;
+  match(await said("--changes"), /created {2}a {2}\(create_file\)/);
+  equal(await said("--undo"), "Undone: created a.\n");
+  equal(await said("--redo"), "Redone: created a.\n");
+});
 
 test("--undo, --redo and --changes with --session are about that session", async () => {
   const where = place();
@@ -143,13 +136,9 @@ test("-c goes on with the last talk, not with what --call left", async (t) => {
 for (const permissions of [
   { deny: { read: "a.txt" } },
   { deny: { raed: ["a.txt"] } },
-  { dny: { read: ["a.txt"] } },
   { deny: ["a.txt"] },
-  { deny: "read" },
-  { deny: { read: false } },
   { deny: { read: [5] } },
   [],
-  null,
 ])
   test(`Permissions that cannot be understood are refused: ${JSON.stringify(permissions)}`, async () => {
     const where = place();
@@ -164,8 +153,6 @@ for (const [settings, why] of [
   [{ sandbox: "requird" }, /"sandbox" is "requird"\. It is "auto", "required" or "off"/],
   [{ except: "chmod" }, /"except" must be a list/],
   [{ seconds: -1 }, /"seconds" is -1\. It is a number of seconds up to 1000000; 0: no limit\. Fix it\./],
-  [{ maxSeconds: "long" }, /"maxSeconds" is "long"\. It is a number of seconds/],
-  [{ allow: ["make"] }, /there is no "allow"/],
   ["off", /there is no "0"/],
 ] as const)
   test(`A setting of 'shell' that cannot be understood lets no command run: ${JSON.stringify(settings)}`, async () => {
@@ -187,43 +174,6 @@ test("A misspelt setting of 'shell' leaves the plugin loaded, and says at the st
     /^Cannot run commands: in the settings under "shell", there is no "sandbx"\. There are: sandbox, except, seconds, maxSeconds, effects, maxCopyMB; /,
   );
   match(ran.stdout, /^shell +zz +[\d.]+ ms /m);
-});
-
-for (const flag of ["--deny-run=", "--allow-write=", "--deny-read=,"])
-  test(`A list that is empty is refused: ${flag}`, async () => {
-    const ran = await zz(place(), [flag, "--call", "run_command", '{"command":"ls"}']);
-    equal(ran.code, 2, ran.stdout);
-  });
-
-test("An edit of a file that changed since is a failure, not a refusal for want of permission", async (t) => {
-  const fake = await fakeOpenAI([
-    call(["read_file", { path: "a.txt" }]),
-    call(["run_command", { command: "sed -i s/one/1/ a.txt" }]),
-    call(["edit_file", { path: "a.txt", old_string: "two", new_string: "2" }]),
-    say("Done."),
-  ]);
-  t.after(fake.close);
-  const where = place();
-  writeFileSync(at(where, "a.txt"), "one\ntwo\n");
-  const ran = await zz(where, asks(fake.url, "--once", "-A"), { input: "go" });
-  match(fake.requests.at(-1)!.body.messages.at(-1).content, /^Cannot write 'a\.txt': it (has )?changed since/);
-  equal(ran.code, 0, ran.stderr);
-});
-
-test("An editor that was left without saving is no yes: the question comes again", async (t) => {
-  const fake = await fakeOpenAI([call(["create_file", { path: "a.txt", content: "1\n" }]), say("Done.")]);
-  t.after(fake.close);
-  const where = place();
-  const term = terminal(where, asks(fake.url), { env: { EDITOR: "true" } });
-  await term.sees("›");
-  term.type(`go${KEY.enter}`);
-  await term.sees("Allow?");
-  term.type("e");
-  await term.sees(/Allow\?[\s\S]*(Allow\?|Done\.)/);
-  ok(!existsSync(at(where, "a.txt")), "it was written");
-  term.type("n");
-  await term.sees("Why not?");
-  term.type(`${KEY.enter}${KEY.ctrlD}`);
 });
 
 test("Where there is no text to edit, e is not offered", async () => {
@@ -250,13 +200,6 @@ test("What the person edited is told without a ruler of equal signs", async () =
   doesNotMatch(result.text, /={10}/);
 });
 
-test("A question about a link says where it leads", async () => {
-  const where = place();
-  symlinkSync("/etc/hostname", at(where, "notes.txt"));
-  const { questions } = await answered(where, "read_file", { path: "notes.txt" }, ["n"]);
-  match(questions[0]!, /\/etc\/hostname/);
-});
-
 for (const needs of [{ rnu: ["make"] }, { run: "make" }, { run: [5] }])
   test(`Needs that cannot be understood are refused: ${JSON.stringify(needs)}`, async () => {
     const tool: Tool = { name: "careless", description: "-", needs: () => needs as any, run: () => "ran" };
@@ -267,8 +210,6 @@ for (const needs of [{ rnu: ["make"] }, { run: "make" }, { run: [5] }])
 
 for (const [by, flags, permissions] of [
   ["a denial", ["--deny-write=src"], {}],
-  ["--only-write", ["--only-write=docs/**"], {}],
-  ["an `only` of the settings", [], { only: { write: ["docs/**"] } }],
   ["an `ask` of the settings", [], { ask: { write: ["src"] } }],
 ] as const)
   needing("bwrap")(`What may not be written by ${by}, a command cannot write either`, async () => {
@@ -280,17 +221,6 @@ for (const [by, flags, permissions] of [
     await withSettings(where, { permissions }, args);
     equal(readFileSync(at(where, "src/a"), "utf8"), "1");
   });
-
-needing("git")("What may not be read is not shown unasked out of git", async () => {
-  const where = place();
-  mkdirSync(at(where, "private"));
-  writeFileSync(at(where, "private/x"), "kept to oneself");
-  shell(where.cwd, `${INIT}; git add -A; git -c user.name=n -c user.email=e commit -qm one`);
-  for (const command of ["git show HEAD", "git log -p", "git show HEAD --stat -p"]) {
-    const ran = await zz(where, ["--deny-read=private", "--call", "run_command", JSON.stringify({ command })]);
-    doesNotMatch(ran.stdout, /kept to oneself/, command);
-  }
-});
 
 test("--judge - prints an object a line and nothing else, also with --json", async () => {
   const ran = await zz(asksBefore(place()), ["--judge", "-", "--json"], { input: '"ls"\n"make"\n' });
@@ -306,7 +236,6 @@ test("--judge - prints an object a line and nothing else, also with --json", asy
 for (const [file, why] of [
   ["nowhere/audit", "no such file or folder"],
   [".", "it is a folder"],
-  ["", "no such file or folder"],
 ] as const)
   test(`An audit that cannot be written is a sentence: '${file}'`, async () => {
     const ran = await zz(place(), [`--audit=${file}`, "--call", "read_file", '{"path":"a"}']);
@@ -314,18 +243,16 @@ for (const [file, why] of [
     match(ran.stderr, new RegExp(`^Cannot write the audit to '${file.replace(".", "\\.")}': ${why}\\. .*\\n$`));
   });
 
-for (const timeout_ms of [0, -1])
-  test(`A command is not run for ${timeout_ms} ms`, async () => {
-    const ran = await zz(place(), ["--call", "run_command", JSON.stringify({ command: "ls", timeout_ms })]);
-    equal(ran.code, 1);
-    match(ran.stderr, /^Cannot run it for .* ms\. Give a timeout_ms from 1 to 600000\.\n$/);
-  });
+test("A command is not run for 0 ms", async () => {
+  const ran = await zz(place(), ["--call", "run_command", JSON.stringify({ command: "ls", timeout_ms: 0 })]);
+  equal(ran.code, 1);
+  match(ran.stderr, /^Cannot run it for .* ms\. Give a timeout_ms from 1 to 600000\.\n$/);
+});
 
 for (const [shell, timeout_ms, ends] of [
   [{ seconds: 0.3 }, undefined, "killed after 0.3 s: it did not end by itself. Give it a longer timeout_ms (up to 600000), or"],
   [{ maxSeconds: 0.3, seconds: 0.2 }, 9_000, "killed after 0.3 s: it did not end by itself. Let it do less;"],
   [{ maxSeconds: 0 }, 200, "killed after 0.2 s: it did not end by itself. Give it a longer timeout_ms, or let it do less;"],
-  [{ maxSeconds: 0.3, seconds: 0 }, undefined, "exit code 0 "],
   [{ maxSeconds: 0.3, seconds: 0 }, 9_000, "exit code 0 "],
 ] as const) // biome-ignore format: a table
   test(`How long a command may take: shell ${JSON.stringify(shell)}, timeout_ms ${timeout_ms}`, async () => {
@@ -346,48 +273,10 @@ test("The model is told how long a command may take", async () => {
   equal(await told({ seconds: 0 }), "no limit unless it says otherwise");
 });
 
-test("The question about a command shows all of it", async () => {
-  const command = "touch x; ls";
-  const { questions } = await answered(place(), "run_command", { command }, [""]);
-  match(questions[0]!, /┃ \$ touch x; ls\n/);
-});
-
-test("/auto-apply does not say that edits ask while a flag allows them", async () => {
-  const term = terminal(place(), ["-m", "offline", "--allow-write"]);
-  await term.sees("›");
+test("/auto-apply does not say that edits ask while a flag allows them", async (t) => {
+  const term = await repl(t, { args: ["--allow-write"] });
   term.type(`/auto-apply${KEY.enter}`);
   await term.sees("/auto-apply is on by --allow-write; /permissions lists it; use on or off.");
   term.type(`/auto-apply off${KEY.enter}`);
   await term.sees("Edits are still made without asking by --allow-write");
-  term.type(KEY.ctrlD);
-  await term.exited;
 });
-
-for (const [what, one, two] of [
-  ["a line of 280,000 characters", longLine(0), longLine(3)],
-  ["12,000 lines in another order", shuffled(7), shuffled(11)],
-] as const)
-  test(`A difference in ${what} is shown whole in the end, or refused`, async () => {
-    const where = place();
-    writeFileSync(at(where, "a.txt"), one);
-    const tool: Tool = {
-      name: "change",
-      description: "-",
-      changes: true,
-      run: async (_, ctx) => ctx.files.write("a.txt", two).then(() => "ok"),
-    };
-    const { questions } = await answered(where, "change", {}, [""], { tool });
-    const shown = questions[0] ?? "";
-    const last = [one, two].map((text) => text.trimEnd().split("\n").at(-1)!);
-    if (what.startsWith("12,000")) equal(shown, "", "nobody would read as much: it is refused");
-    else for (const line of last) ok(shown.includes(line), "its last line is there");
-  });
-
-function longLine(skip: number): string {
-  const word = (i: number) => ((i * 2_654_435_761) % 2 ** 31).toString(36).padStart(6, "0");
-  return `${Array.from({ length: 40_000 }, (_, i) => word(skip && i % skip === 0 ? i + 50_000 : i)).join(" ")}\n`;
-}
-
-function shuffled(step: number): string {
-  return `${Array.from({ length: 12_000 }, (_, i) => (i * step) % 12_011).join("\n")}\n`;
-}

@@ -75,15 +75,6 @@ export default (zz) => {
   await leave();
 });
 
-test("A plugin that would take another's name is refused, and the other stays", async (t) => {
-  const { say, sees, put, leave } = await sit(t, { "lamp.ts": tool("first") });
-  await say("one", "It is first.");
-  put("other.ts", tool("second"));
-  await sees(/Cannot load plugin 'other' [\s\S]*tool 'lamp' is already there, from 'lamp'/);
-  await say("two", /two[\s\S]*It is first\./);
-  await leave();
-});
-
 test("What a plugin added goes without a trace: listeners, timers, layers, commands, wrappers", async (t) => {
   const { say, put, drop, sees, fake, type, leave } = await sit(t, {
     "lamp.ts": `export default (zz) => {
@@ -114,24 +105,13 @@ test("What a plugin added goes without a trace: listeners, timers, layers, comma
   await leave();
 });
 
-test("/reload says what came of it, and that nothing has changed", async (t) => {
-  const { say, sees } = await sit(t, { "lamp.ts": tool("on") });
-  await say("/reload", "No plugin has changed.");
-  await sees(/›$/);
-});
-
-/** A project that brings a lamp. */
-const bringing = (answer: string) => ({
-  where: place(),
-  write: (where: { cwd: string }, text = answer) => {
-    mkdirSync(join(where.cwd, ".zz", "plugins"), { recursive: true });
-    writeFileSync(join(where.cwd, ".zz", "plugins", "lamp.ts"), tool(text));
-  },
-});
-
 test("A project's plugin is asked for at the prompt, shown, loaded, and asked for again when it changes", async (t) => {
-  const { where, write } = bringing("on");
-  write(where);
+  const where = place();
+  const write = (answer: string) => {
+    mkdirSync(join(where.cwd, ".zz", "plugins"), { recursive: true });
+    writeFileSync(join(where.cwd, ".zz", "plugins", "lamp.ts"), tool(answer));
+  };
+  write("on");
   const { sees, say, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
   const question = "Load it? [y]es, [n]o, [s]how it:";
   await sees(question);
@@ -140,7 +120,7 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   type("y");
   await sees("Plugin 'lamp' loaded");
   await say("one", "It is on.");
-  write(where, "evil");
+  write("evil");
   await sees(/\.zz\/plugins\/lamp\.ts changed since you trusted it\. What was loaded stays in use/);
   await say("two", /two[\s\S]*It is on\./);
   type("/trust\r");
@@ -151,34 +131,19 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await say("three", "It is evil.");
   await say("/trust no", "Plugin 'lamp' unloaded.");
   await say("four", "No lamp.");
-  await leave();
-});
-
-test("/trust shows what a project's settings would change, without keys", async (t) => {
-  const { where, write } = bringing("on");
-  write(where);
-  const settings = {
-    shell: { sandbox: "off" },
-    permissions: { allow: { run: ["make"] } },
-    providers: { x: { key: "abcdefgh" } },
-  };
-  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(settings));
-  const { sees, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
-  await sees(
-    /\.zz\/zz\.config\.json\n {4}shell\.sandbox: "off"\n {4}permissions\.allow\.run: \["make"\]\n {4}providers\.x\.key: \[key\]\n[\s\S]*Load it\?/,
-  );
-  type("n");
+  await say("/reload", "No plugin has changed.");
   await sees(/›$/);
   await leave();
 });
 
-test("No means no: nothing of the project is loaded, and the talk goes on", async (t) => {
-  const { where, write } = bringing("on");
-  write(where);
-  const { sees, say, type, leave } = await repl(t, { where, script, cols: 40, rows: 30 });
-  await sees(/Load\s+it\? \[y\]es, \[n\]o, \[s\]how it:$/);
+test("/trust shows what a project's settings would change, without keys, and takes a no", async (t) => {
+  const where = place();
+  mkdirSync(join(where.cwd, ".zz"));
+  const settings = { shell: { sandbox: "off" }, providers: { x: { key: "abcdefgh" } } };
+  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(settings));
+  const { sees, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
+  await sees(/\.zz\/zz\.config\.json\n {4}shell\.sandbox: "off"\n {4}providers\.x\.key: \[key\]\n[\s\S]*Load it\?/);
   type("n");
   await sees("Left out. /trust asks again.");
-  await say("one", "No lamp.");
   await leave();
 });

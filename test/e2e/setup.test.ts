@@ -1,17 +1,18 @@
 // /setup and /keys in a real pseudo-terminal: what the screen shows, the files hold and the servers are asked.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
-import { spawn } from "@lydell/node-pty";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { type Fake, serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
 import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
-import { type Place, place, WAYS, zz } from "../support/run.ts";
+import { type Place, place, zz } from "../support/run.ts";
+import { rare } from "../support/runs.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
+import { waitFor } from "../support/wait.ts";
 
 const SECRET = "sk-right-0123456789abcdef";
 const [DOWN, ESCAPE, ENTER, SELECT] = ["\x1b[B", "\x1b", KEY.enter, "↑↓ navigate"];
@@ -41,13 +42,10 @@ async function ollama(t: TestContext, ...more: Parameters<typeof fakeOllama> ext
   return fake;
 }
 
-/** Types the keys once the screen shows the text; arrows and Enter one by one, as fingers do. */
+/** Types the keys once the screen shows the text. */
 async function at(term: Terminal, text: string | RegExp, ...keys: string[]): Promise<void> {
   await term.sees(text);
-  for (const key of keys) {
-    await sleep(30);
-    term.type(key);
-  }
+  for (const key of keys) term.type(key);
 }
 async function leave(term: Terminal, code = 0): Promise<void> {
   await at(term, PROMPT, KEY.ctrlD);
@@ -79,11 +77,12 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(again);
 });
 
-test("A list of /setup follows the window, with the same row selected", async () => {
+rare("A list of /setup follows the window, with the same row selected", async () => {
   const term = terminal(place(), [], { cols: 80, rows: 24 });
   await at(term, SELECT, DOWN, DOWN);
+  const before = term.raw().length;
   term.resize(40, 16);
-  await sleep(400);
+  await waitFor("the list in the new width", () => term.raw().length > before);
   await at(term, /❯ Enter another server's address/, ENTER);
   await term.sees(/^✔ Which model should answer\? Enter ano…\n\? Base URL/m);
   equal(term.screen().match(/Which model/g)?.length, 1, term.screen());
@@ -106,8 +105,6 @@ test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () =
   const where = place();
   for (const [key, way] of [
     [ESCAPE, []],
-    [KEY.ctrlC, []],
-    [KEY.ctrlD, []],
     [KEY.ctrlC, [ENTER]], // at the password
   ] as const) {
     const term = terminal(where, []);
@@ -202,15 +199,16 @@ test("Another server is found by its address alone: /v1 is added, and a server w
   await at(term, "Base URL", `127.0.0.1:${server.port}`, ENTER);
   await at(term, "Its key", "-", ENTER);
   await at(term, "own-7b", ENTER);
-  await at(term, "From now on openai/own-7b answers", `hi${ENTER}`);
+  await at(term, /From now on local-\d+\/own-7b answers/, `hi${ENTER}`);
   await term.sees("From mine.");
   await leave(term);
   const url = `http://127.0.0.1:${server.port}/v1`;
-  deepEqual(kept(where, "zz.config.json"), { providers: { openai: { url } }, model: "openai/own-7b" });
+  const name = `local-${server.port}`;
+  deepEqual(kept(where, "zz.config.json"), { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` });
   equal(kept(where, "keys.json")?.openai, undefined);
 });
 
-test("An address that nobody answers at is told in a sentence and asked for again", async () => {
+rare("An address that nobody answers at is told in a sentence and asked for again", async () => {
   const term = terminal(place(), []);
   await at(term, SELECT, DOWN, DOWN, ENTER);
   await at(term, "Base URL", "-", ENTER);
@@ -237,25 +235,21 @@ test("A model is pulled with a bar on one line, then used and kept", async (t) =
   await leave(term);
 });
 
-for (const [name, key] of [
-  ["Ctrl+C", KEY.ctrlC],
-  ["Escape", ESCAPE],
-] as const)
-  test(`${name} stops a pull: the connection closes, nothing is kept`, async (t) => {
-    const fake = await ollama(t, [], 0, { ...pulling(2.6, 100, 50), ending: "hang" });
-    const where = place();
-    const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
-    await at(term, SELECT, ENTER);
-    await at(term, "qwen3:8b", ENTER);
-    await at(term, /of 2\.6 GB/, "typed meanwhile", key);
-    await term.sees("Nothing was changed: zz is offline, without a model.");
-    doesNotMatch(term.screen(), /typed meanwhile/);
-    ok(fake.asked.includes("closed /api/pull"));
-    equal(kept(where, "zz.config.json"), undefined);
-    await leave(term);
-  });
+test("Escape stops a pull: the connection closes, nothing is kept", async (t) => {
+  const fake = await ollama(t, [], 0, { ...pulling(2.6, 100, 50), ending: "hang" });
+  const where = place();
+  const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
+  await at(term, SELECT, ENTER);
+  await at(term, "qwen3:8b", ENTER);
+  await at(term, /of 2\.6 GB/, "typed meanwhile", ESCAPE);
+  await term.sees("Nothing was changed: zz is offline, without a model.");
+  doesNotMatch(term.screen(), /typed meanwhile/);
+  await waitFor("the end of the connection", () => fake.asked.includes("closed /api/pull"));
+  equal(kept(where, "zz.config.json"), undefined);
+  await leave(term);
+});
 
-test("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
+rare("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
   const fake = await ollama(t, [], 0, notInRegistry);
   const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
   await at(term, SELECT, ENTER);
@@ -282,19 +276,7 @@ test("A model that is there is offered first; pulling is not offered then", asyn
   await leave(term);
 });
 
-test("A window that is resized under a picker leaves it working, also at 40 columns", async () => {
-  const where = place();
-  const term = terminal(where, [], { cols: 80 });
-  await term.sees(SELECT);
-  term.resize(40, 24);
-  await sleep(50);
-  await at(term, SELECT, DOWN, DOWN, DOWN, ENTER);
-  await term.sees("From now on zz is offline");
-  equal(kept(where, "zz.config.json").model, "offline/router");
-  await leave(term);
-});
-
-test("At 40 columns no line of the first picker is broken", async () => {
+rare("At 40 columns no line of the first picker is broken", async () => {
   const term = terminal(place(), [], { cols: 40 });
   const shown = await term.sees(SELECT);
   match(
@@ -306,7 +288,7 @@ test("At 40 columns no line of the first picker is broken", async () => {
   await leave(term);
 });
 
-test("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
+rare("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
   const url = "http://models.example-company.internal:8080/some/long/path/v1";
   const term = terminal(place(), ["-m", "offline"], { cols: 40 });
   await at(term, PROMPT, `/setup${ENTER}`);
@@ -329,14 +311,14 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
   const where = place();
   const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_API_KEY: "from-outside" } });
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}not set/);
+  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}not set/);
   await at(term, PROMPT, `/keys openai${ENTER}`);
   await at(term, "Key for openai:", SECRET, ENTER);
   await term.sees(/The key for 'openai' is kept in [\s\S]*keys\.json, which[\s\S]*read\./);
   equal(kept(where, "keys.json").openai, SECRET);
   equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/openai {4}keys\.json\n/);
+  await term.sees(/openai {4}keys\.json, goes to its own address\n/);
   await at(term, PROMPT, `/keys drop openai${ENTER}`);
   await term.sees("The key for 'openai' is dropped from keys.json.");
   equal(kept(where, "keys.json").openai, undefined);
@@ -352,7 +334,7 @@ test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop
 
 test("--keys names --key, and says which providers need no key", async () => {
   const { stdout } = await zz(place(), ["--keys", "--key", SECRET, "--base-url", "http://127.0.0.1:49/v1"]);
-  match(stdout, /^openai +--key$/m);
+  match(stdout, /^openai +--key, goes to 127\.0\.0\.1:49$/m);
   match(stdout, /^No key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
   match(stdout, /^No key needed, asked when named: llamacpp, lmstudio, sglang, vllm\.$/m);
   doesNotMatch(stdout, /sk-/);
@@ -366,7 +348,7 @@ test("/keys names where a key is, drops it from there, and says where another is
   const env = { OLLAMA_API_KEY: "from-outside" };
   const term = terminal(where, ["-m", "offline/router"], { env });
   await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY\nopenai {4}zz\.config\.json\n/);
+  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
   await at(term, PROMPT, `/keys openai${ENTER}`);
   await at(term, "Key for openai:", "sk-another-one-99", ENTER);
   await term.sees(/The one in\s+zz\.config\.json\s+goes\s+before\s+it\./);
@@ -382,73 +364,52 @@ test("/keys names where a key is, drops it from there, and says where another is
   await leave(term);
 });
 
-/** Runs a shell script in its own terminal, types an answer to each of the texts, and returns all output. */
-async function shell(
-  where: Place,
-  script: string,
-  more: Record<string, string>,
-  steps: [sees: string | RegExp, types: string][],
-): Promise<string> {
-  const [node, file] = WAYS.dist;
-  const { OPENAI_API_KEY, OPENAI_BASE_URL, ZZ_MODEL, NO_COLOR, ...inherited } = process.env;
-  const env = { ...inherited, OLLAMA_HOST: "http://127.0.0.1:49", ZZ_HOME: where.home, SHELL: "/bin/sh", ...more };
-  const args = ["-c", script.replace("zz", `'${node}' '${file}'`)];
-  const pty = spawn("sh", args, { cols: 80, rows: 24, cwd: where.cwd, env, name: "xterm-256color" });
-  let all = "";
-  pty.onData((data) => (all += data));
-  const ended = new Promise<void>((resolve) => pty.onExit(() => resolve()));
-  for (const [sees, types] of steps) {
-    const until = performance.now() + 5_000;
-    while (typeof sees === "string" ? !all.includes(sees) : !sees.test(all)) {
-      if (performance.now() > until) pty.kill("SIGKILL");
-      ok(performance.now() < until, `never saw ${sees} in ${all}`);
-      await sleep(10);
-    }
-    await sleep(60);
-    pty.write(types);
-  }
-  await ended;
-  return all;
-}
-
 test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not echoed", async (t) => {
   const server = await keyed(t);
   const where = place();
-  const all = await shell(where, "TERM=dumb exec zz", { OPENAI_BASE_URL: `${server.url}/v1` }, [
-    [
-      / 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/,
-      "7\n",
-    ],
-    [/the numbers go from 1 to 4\.[\s\S]*A number/, "1\n"],
-    ["OpenAI key: (hidden)", `${SECRET}\n`],
-    [/2 {2}gpt-4o-mini[\s\S]*A number/, "2\n"],
-    ["From now on openai/gpt-4o-mini answers", "hi\n"],
-    ["From the server.", KEY.ctrlD],
-  ]);
-  doesNotMatch(all, /sk-|\x1b/);
+  const term = terminal(where, [], {
+    env: { TERM: "dumb", OPENAI_BASE_URL: `${server.url}/v1` },
+    process: true, // stty of the key takes the terminal of the process
+  });
+  const first =
+    / 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/;
+  await at(term, first, "7\r");
+  await at(term, /the numbers go from 1 to 4\.[\s\S]*A number/, "1\r");
+  await at(term, "OpenAI key: (hidden)", `${SECRET}\r`);
+  await at(term, /2 {2}gpt-4o-mini[\s\S]*A number/, "2\r");
+  await at(term, "From now on openai/gpt-4o-mini answers", "hi\r");
+  await at(term, "From the server.", KEY.ctrlD);
+  await term.exited;
+  doesNotMatch(term.raw(), /sk-|\x1b/);
   deepEqual(kept(where, "keys.json"), { openai: SECRET });
 });
 
-test("Without pickers an empty line leaves and nothing is kept", async () => {
+rare("Without pickers an empty line leaves and nothing is kept", async () => {
   const where = place();
-  const all = await shell(where, "TERM=dumb exec zz", {}, [
-    ["A number (Enter leaves):", "\n"],
-    [/asks again[\s\S]*›/, KEY.ctrlD],
-  ]);
-  match(all, /Nothing was changed: zz is offline/);
+  const term = terminal(where, [], { env: { TERM: "dumb" } });
+  await at(term, "A number (Enter leaves):", "\r");
+  await at(term, /Nothing was changed: zz is offline[\s\S]*asks again[\s\S]*›/, KEY.ctrlD);
+  await term.exited;
   equal(kept(where, "zz.config.json"), undefined);
 });
 
-test("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
-  const all = await shell(place(), "stty -g; zz; stty -g", {}, [
-    [SELECT, ENTER],
-    ["OpenAI key:", KEY.ctrlC],
-    ["asks again", "!stty -echo\r"],
-    ["exit code 0", "/setup\r"],
-    [/asks again[\s\S]*navigate/, ESCAPE],
-    [/asks again[\s\S]*asks again/, KEY.ctrlD],
-  ]);
-  const [before, after] = all.match(/[\da-f]+(:[\da-f]+){10,}/g) ?? [];
+rare("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
+  const term = terminal(place(), [], { shell: (zz) => `stty -g; ${zz}; stty -g` });
+  const tty = () => readlinkSync(`/proc/${term.pty.pid}/fd/0`);
+  const isRaw = () => / -icanon /.test(execFileSync("stty", ["-a", "-F", tty()], { encoding: "utf8" }));
+  const press = async (text: string | RegExp, keys: string) => {
+    await term.sees(text);
+    await waitFor("zz to read single keys, which it does once it has drawn the question", isRaw);
+    term.type(keys);
+  };
+  await press(SELECT, ENTER);
+  await press("OpenAI key:", KEY.ctrlC);
+  await press(/asks again[\s\S]*›/, `!stty -echo${ENTER}`);
+  await press(/exit code 0[\s\S]*›$/, `/setup${ENTER}`);
+  await press(/asks again[\s\S]*navigate/, ESCAPE);
+  await press(/asks again[\s\S]*asks again[\s\S]*›$/, KEY.ctrlD);
+  await term.exited;
+  const [before, after] = term.raw().match(/[\da-f]+(:[\da-f]+){10,}/g) ?? [];
   ok(before);
   equal(after, before);
 });
@@ -490,10 +451,10 @@ describe("zz --keys", { concurrency: 4 }, () => {
     deepEqual(kept(where, "keys.json"), { groq: SECRET });
     equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
     const list = await zz(where, ["--keys"]);
-    match(list.stdout, /^groq +keys\.json$/m);
+    match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
     match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
     const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
-    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json" }]); // biome-ignore format: short
+    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json", to: null }]); // biome-ignore format: short
     const gone = await zz(where, ["--keys", "remove", "groq"]);
     equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
     equal(kept(where, "keys.json")?.groq, undefined);
@@ -506,9 +467,7 @@ describe("zz --keys", { concurrency: 4 }, () => {
     [["set", "groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],
     [["set", "groq"], "\n", /^Cannot keep a key for 'groq': none was given\./],
     [["set", "groq"], "a line\nand another\n", /^Cannot keep a key for 'groq': what was given is not a key, which is one word\./],
-    [["set"], SECRET, /^Cannot set a key: no provider is named\./],
     [["set", "grok"], SECRET, /^Cannot keep a key: there is no provider 'grok'/],
-    [["show", "groq"], "", /^Cannot 'show' keys: there is no such word\./],
   ];
   for (const [words, input, sentence] of WRONG)
     test(`${words.join(" ")} with ${JSON.stringify(input)} keeps nothing and says why`, async () => {

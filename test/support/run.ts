@@ -29,7 +29,7 @@ export function visible(name: string): string {
 export const WAYS = {
   dist: [process.execPath, join(ROOT, "dist", "zz.js")],
   node: [process.execPath, join(ROOT, "zz.ts")],
-  tsx: [join(ROOT, "node_modules", ".bin", "tsx"), join(ROOT, "zz.ts")],
+  tsx: [process.execPath, join(ROOT, "node_modules", ".bin", "tsx"), join(ROOT, "zz.ts")], // else the first node of PATH runs it
 } as const;
 export type Way = keyof typeof WAYS;
 
@@ -47,8 +47,8 @@ export interface Ran {
 }
 export interface How {
   way?: Way;
-  /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. */
-  input?: string | null;
+  /** What is piped in, then closed; undefined: /dev/null; null: a pipe that stays open and silent. Streams are for runs in this process. */
+  input?: string | Readable | null;
   /** Instead of the machine's, for a run in this process. */
   clock?: Clock;
   env?: Record<string, string | undefined>;
@@ -117,7 +117,7 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
   const [stdout, stderr] = [collector(), collector()];
   runsHere++;
   const code = await run(args, {
-    stdin: how.input === null ? new Readable({ read() {} }) : Readable.from(how.input ? [Buffer.from(how.input)] : []),
+    stdin: stdinOf(how.input),
     stdout,
     stderr,
     env: environment(where, how),
@@ -126,6 +126,11 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
     ...(how.clock && { clock: how.clock }),
   }).finally(() => runsHere--);
   return { code, stdout: stdout.text(), stderr: stderr.text(), ms: performance.now() - started };
+}
+
+function stdinOf(input: How["input"]): Readable {
+  if (input instanceof Readable) return input;
+  return input === null ? new Readable({ read() {} }) : Readable.from(input ? [Buffer.from(input)] : []);
 }
 
 function collector(): Writable & { text(): string } {
@@ -141,10 +146,10 @@ function collector(): Writable & { text(): string } {
 
 /** Runs the program in its own process, as a person's shell would start it. */
 export function zzProcess(where: Place, args: string[], how: How = {}): Promise<Ran> {
-  const [command, file] = WAYS[how.way ?? "dist"];
+  const [command, ...program] = WAYS[how.way ?? "dist"];
   const env = environment(where, how);
   const started = performance.now();
-  const child = spawn(command, [file, ...args], {
+  const child = spawn(command, [...program, ...args], {
     cwd: where.cwd,
     env,
     stdio: [how.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],

@@ -1,5 +1,10 @@
 // How much of a long table or of a random property a run looks at: `npm test` some, `npm run test:all` more, `npm run fuzz` what ZZ_RUNS says.
+import { test } from "node:test";
+
 export const isAll = process.env.ZZ_ALL === "1";
+
+/** A test of what few people meet: only in `npm run test:all`. */
+export const rare: typeof test = isAll ? test : (((): void => {}) as never);
 
 /** How many runs of a random property. */
 export const runs = (some: number, all: number): number => Number(process.env.ZZ_RUNS) || (isAll ? all : some);

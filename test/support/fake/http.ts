@@ -11,6 +11,8 @@ export interface Step {
   body?: (string | number)[];
   /** What happens after the body: a proper end, a cut connection, or nothing at all. */
   ending?: "end" | "cut" | "hang";
+  /** Called once the whole body was sent. */
+  sent?(): void;
 }
 export interface Seen {
   method: string;
@@ -65,7 +67,7 @@ const NOT_HOLDING = { ref: false };
 
 async function play(
   response: ServerResponse,
-  { status = 200, headers = {}, body = [], ending = "end" }: Step,
+  { status = 200, headers = {}, body = [], ending = "end", sent }: Step,
 ): Promise<void> {
   response.writeHead(status, headers);
   response.flushHeaders();
@@ -73,6 +75,7 @@ async function play(
     if (typeof piece === "number") await sleep(piece, undefined, NOT_HOLDING);
     else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
   }
+  sent?.();
   if (ending === "end") response.end();
   if (ending === "cut") response.destroy();
 }

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { place, ROOT } from "../support/run.ts";
+import { place, ROOT } from "../../support/run.ts";
 
 /** The real script, in a checkout where each step writes a file, and a word to a log. */
 function checkout() {

@@ -2,12 +2,12 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { call, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
-import { place } from "../support/run.ts";
-import { KEY, type Terminal } from "../support/terminal.ts";
-import { viewTest } from "../support/view.ts";
+import { call, say } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
+import { place } from "../../support/run.ts";
+import { KEY, type Terminal } from "../../support/terminal.ts";
+import { viewTest } from "../../support/view.ts";
+import { waitFor } from "../../support/wait.ts";
 
 /** A command that leaves files in /tmp, one of them in a folder that nobody may enter, and prints what it sees of another's. */
 const LEAVES = `node -e 'const fs = require("fs"), d = os.tmpdir() + "/shut"; console.log("left", fs.readdirSync(os.tmpdir()).length);
@@ -20,12 +20,6 @@ const ENDS: [what: string, end: (term: Terminal) => unknown, code: number | unde
   ["Ctrl+D", ({ type }) => type(KEY.ctrlD), 0],
   ["the terminal's end", ({ pty }) => (pty as unknown as { destroy(): void }).destroy(), undefined],
 ];
-
-/** Waits until the process is gone; a terminal that has ended does not tell. */
-async function gone(pid: number): Promise<void> {
-  for (let left = 500; left && existsSync(`/proc/${pid}`); left--) await sleep(20);
-  ok(!existsSync(`/proc/${pid}`), "it never ended");
-}
 
 for (const [what, end, code] of ENDS)
   for (const isRunning of what === "Ctrl+D" ? [false] : [false, true])
@@ -44,12 +38,14 @@ for (const [what, end, code] of ENDS)
       ok(own().length > 0, "it has such a folder");
       if (isRunning) {
         term.type(`two${KEY.enter}`);
-        const isThere = () => own().some((name) => existsSync(join(tmp, name, "tmp/f")));
-        for (let left = 500; left && !isThere(); left--) await sleep(20);
-        ok(isThere(), term.screen());
+        await waitFor(
+          "the command's file",
+          () => own().some((name) => existsSync(join(tmp, name, "tmp/f"))),
+          term.screen,
+        );
       }
       end(term);
       if (code !== undefined) equal(await term.exited, code);
-      await gone(term.pty.pid);
+      await waitFor("its process to be gone", () => !existsSync(`/proc/${term.pty.pid}`)); // a terminal that has ended does not tell
       deepEqual(own(), []);
     });

@@ -11,7 +11,6 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -21,18 +20,13 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { brotliCompressSync } from "node:zlib";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { ROOT } from "../support/run.ts";
+import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { ROOT } from "../../support/run.ts";
 
 const base = mkdtempSync(join(tmpdir(), "zz-packages-"));
 after(() => rmSync(base, { recursive: true, force: true }));
-const MB = 1_000_000;
 const npm = (args: string[], cwd: string) =>
   execFileSync("npm", args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-const bytesIn = (folder: string): number =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 
 let count = 0;
 /** A program in an empty home and an empty project. */
@@ -98,7 +92,7 @@ describe("the packed tarball", () => {
     deepEqual(missing, []);
   });
 
-  test("brings at most four packages of 30 MB, none with an install script", () => {
+  test("brings two packages that bring no others, none with an install script", () => {
     const { dependencies, scripts } = JSON.parse(readFileSync(join(installed, "zz", "package.json"), "utf8"));
     const warned = Object.keys(scripts).filter((name) => /^((pre|post)?install|prepare|prepublish)$/.test(name));
     deepEqual(warned, [], "npm warns of these at an install");
@@ -109,7 +103,6 @@ describe("the packed tarball", () => {
       deepEqual([theirs.dependencies ?? {}, theirs.scripts?.postinstall], [{}, undefined]);
       cpSync(join(ROOT, "node_modules", name), join(installed, name), { recursive: true });
     }
-    ok(bytesIn(installed) < 30 * MB, `${bytesIn(installed) / MB} MB`);
     ok(!packed.files.some(({ path }) => /zz\.mjs$|^test\//.test(path)));
   });
 
@@ -124,8 +117,6 @@ describe("the one file", { concurrency: 2 }, () => {
   const file = join(base, "zz.mjs");
   before(() => cpSync(join(ROOT, "dist", "zz.mjs"), file));
   const unpacked = (cache: string) => readdirSync(cache);
-
-  test("is at most 12 MB", () => ok(statSync(file).size < 12 * MB));
   describe("in an empty folder", { concurrency: 1 }, () => {
     const one = newcomer(file);
     before(() => {

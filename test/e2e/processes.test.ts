@@ -1,0 +1,134 @@
+// zz as a process of its own: each way to start it, signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import type { Script } from "../support/fake/http.ts";
+import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { environment, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
+import { KEY } from "../support/terminal.ts";
+import { viewTest } from "../support/view.ts";
+import { waitFor } from "../support/wait.ts";
+
+async function server(script: Script) {
+  const fake = await fakeOpenAI(script);
+  after(fake.close);
+  return { ...fake, args: ["--once", "--model", "openai/m", "--base-url", fake.url, "--key", "x"] };
+}
+
+/** A line of sh in which $ZZ is the built program. */
+function shell({ home, cwd }: Place, line: string): Promise<{ stdout: string; stderr: string }> {
+  const env = {
+    ...environment({ home, cwd, sessions: () => [] }, {}),
+    ZZ: WAYS.dist.map((word) => `'${word}'`).join(" "),
+  };
+  const child = spawn("sh", ["-c", line.replaceAll("$ZZ", env.ZZ)], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (piece) => (stdout += piece));
+  child.stderr.on("data", (piece) => (stderr += piece));
+  return new Promise((resolve) => child.on("close", () => resolve({ stdout, stderr })));
+}
+const quoted = (args: string[]) => args.map((arg) => `'${arg}'`).join(" ");
+
+for (const way of Object.keys(WAYS) as Way[])
+  test(`By ${way} a tool call runs, and the second request carries call and result`, async () => {
+    const where = place();
+    writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
+    const { args, requests } = await server([call(["read_file", { path: "a.txt" }]), say("done")]);
+    const ran = await zz(where, args, { way, input: "hi" });
+    deepEqual([ran.stdout, ran.stderr, ran.code, requests.length], ["done\n", "", 0, 2]);
+    deepEqual(requests[0]!.body.messages.at(-1), { role: "user", content: "hi" });
+    match(requests[1]!.body.messages.at(-1).content, /the needle/);
+    deepEqual(problems(requests[1]!.body), []);
+  });
+
+test("A failure is a sentence and no trace", async () => {
+  const ran = await zz(place(), ["--onse"], { way: "node" });
+  deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", "Unknown flag --onse. Did you mean --once?\n"]);
+});
+
+test("A pipe that stays open does not keep zz with --no-stdin, nor after its answer", async () => {
+  const { args } = await server([say("x")]);
+  equal((await zz(place(), [...args, "--no-stdin", "hi"], { way: "dist", input: null })).code, 0);
+});
+
+for (const [signal, code, half, format] of [
+  ["SIGINT", 130, [], ["--json-lines"]],
+  ["SIGTERM", 143, [delta({ content: "half" })], []],
+] as const)
+  test(`${signal} ${half.length ? "in mid-answer" : "before the answer"}: the request is closed, the message is saved, exit ${code}`, async () => {
+    const where = place();
+    let strike = () => {};
+    const { args, requests } = await server(() => ({ ...stream(...half), ending: "hang", sent: () => strike() }));
+    const ran = await zz(where, [...args, ...format], {
+      input: "hi",
+      started: (child) => (strike = () => void child.kill(signal)),
+    });
+    await requests[0]!.aborted;
+    deepEqual([ran.code, requests.length], [code, 1]);
+    if (format.length) {
+      const end = JSON.parse(ran.stdout.trimEnd().split("\n").at(-1)!);
+      deepEqual([end.type, end.exit], ["error", code]);
+    } else equal(ran.stdout, "");
+    ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
+    const saved = where.sessions()[0]!.find((entry) => entry.type === "message");
+    deepEqual(saved.message, { role: "user", text: "hi" });
+  });
+
+test("A stdout that is closed early ends it quietly; one that is full is a sentence and exit 1", async () => {
+  const text = Array.from({ length: 40_000 }, (_, i) => `line ${i}`).join("\n");
+  const { args } = await server([stream(delta({ content: text }), delta({}, "stop"), DONE)]);
+  const all = quoted([...args, "--no-stdin", "hi"]);
+  const early = await shell(place(), `{ $ZZ ${all} --json-lines; echo "code $?" >&2; } | head -1`);
+  match(early.stdout, /^\{"type":"started"/);
+  equal(early.stderr, "code 0\n");
+  const full = await shell(place(), `$ZZ ${all} >/dev/full; echo "code $?" >&2`);
+  equal(full.stderr, "Cannot write the answer to 'stdout': the disk is full. Make room.\ncode 1\n");
+});
+
+test("A folder that is gone is a sentence", async () => {
+  const { stderr } = await shell(
+    place(),
+    "mkdir gone && cd gone && rmdir ../gone && $ZZ --once -m offline hi; echo $? >&2",
+  );
+  equal(stderr, "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n2\n");
+});
+
+test("A plugin that throws from a timer, or ends the process, is told of in a sentence", async () => {
+  const hang = await server([{ ...stream(), ending: "hang" }]);
+  for (const [code, exit, words] of [
+    ["setTimeout(() => { throw new Error('stray') }, 1)", 1, /outside of any turn.*stray/],
+    ["setTimeout(() => process.exit(0), 1)", 1, /ended it before there was an answer/],
+    ["setTimeout(() => process.exit(3), 1)", 3, /ended it before there was an answer/],
+  ] as const) {
+    const where = place();
+    writeFileSync(join(where.cwd, "bad.ts"), `export default () => void ${code};`);
+    const ran = await zz(where, [...hang.args, "--json", "--plugin", "bad.ts", "hi"], { way: "dist" });
+    match(ran.stderr + ran.stdout, words);
+    ok(!/^\s+at /m.test(ran.stderr), ran.stderr);
+    const { type, exit: told } = JSON.parse(ran.stdout);
+    deepEqual([type, told, ran.code], ["error", exit, exit]);
+  }
+});
+
+viewTest("After SIGTERM while a command runs, its temporary folders are gone", async (t) => {
+  const where = place();
+  const tmp = join(where.home, "tmp");
+  mkdirSync(tmp, { recursive: true });
+  const own = () => readdirSync(tmp).filter((name) => name.startsWith("zz-"));
+  const command = `node -e 'require("fs").writeFileSync(os.tmpdir() + "/f", "x"); setTimeout(() => {}, 600_000)'`;
+  const term = await repl(t, {
+    where,
+    script: [call(["run_command", { command }])],
+    env: { TMPDIR: tmp },
+    process: true,
+  });
+  term.type(`run it${KEY.enter}`);
+  const isRunning = () => own().some((name) => existsSync(join(tmp, name, "tmp/f")));
+  await waitFor("the command's file", isRunning, term.screen);
+  process.kill(term.pty.pid, "SIGTERM");
+  equal(await term.exited, 143);
+  deepEqual(own(), []);
+});

@@ -1,11 +1,11 @@
 // A REPL at its prompt, with a model that plays a script, and what the model was sent.
 import { equal } from "node:assert/strict";
 import { after, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Fake, Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place } from "./run.ts";
 import { KEY, type Terminal, type TerminalOptions, terminal } from "./terminal.ts";
+import { waitFor } from "./wait.ts";
 
 export type ReplOptions = TerminalOptions & Partial<{ script: Script; where: Place; args: string[] }>;
 
@@ -50,7 +50,7 @@ export async function sharedRepl({ where = place(), args = [], ...how }: Omit<Re
   let one = open();
   return async (next: Script = [say("Good.")]) => {
     if (isGone) one = open(); // a test that failed ended it
-    for (let left = 250; !/›[^\n]*$/.test(one.screen()) && left && !isFresh; left--) await sleep(20); // the turn before may end yet
+    await one.sees(/›[^\n]*$/); // the turn before may end yet
     if (!isFresh) one.type(`${CTRL_U}/new${KEY.enter}`);
     await one.sees(isFresh ? "›" : /A new conversation\.[^›]*›$/);
     isFresh = false;
@@ -73,7 +73,7 @@ function at(term: Terminal, where: Place, fake: Fake) {
     sent,
     /** Waits for that many requests, and returns what the person said in the last one. */
     async asked(count = 1) {
-      for (let left = 500; fake.requests.length < count && left; left--) await sleep(10);
+      await waitFor(`request ${count}`, () => fake.requests.length >= count, term.screen);
       equal(fake.requests.length, count, term.screen());
       return sent().at(-1);
     },
@@ -83,9 +83,7 @@ function at(term: Terminal, where: Place, fake: Fake) {
       return term.sees(sees);
     },
     async leave() {
-      term.type(KEY.ctrlC);
-      await sleep(30);
-      term.type(KEY.ctrlD);
+      term.type(KEY.ctrlC + KEY.ctrlD);
       equal(await term.exited, 0);
     },
   };

@@ -1,6 +1,7 @@
 // A REPL at its prompt, with a model that plays a script, and what the model was sent.
 import { equal } from "node:assert/strict";
 import { after, type TestContext } from "node:test";
+import type { StandingClock } from "../../sdk/clock.ts";
 import type { Fake, Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place } from "./run.ts";
@@ -12,6 +13,13 @@ export type ReplOptions = TerminalOptions & Partial<{ script: Script; where: Pla
 export const ESC = "\x1b";
 const CTRL_U = "\x15"; // drops what stands in the line
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
+
+/** Passes the moment without a key that a question waits for before it shows, or before it takes a key on a further page. */
+export async function nobodyTypes(clock: StandingClock): Promise<void> {
+  await clock.waits(LOOK_MS);
+  await clock.pass(LOOK_MS);
+}
+const LOOK_MS = 50;
 
 export async function repl(t: TestContext, options: ReplOptions = {}) {
   const { script = [say("Good.")], where = place(), args = [], ...how } = options;

@@ -78,7 +78,9 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     ...how.env,
   };
   const size = { cols, rows };
-  const line = needsProcess(args, how)
+  const isApart = needsProcess(args, how);
+  if (isApart && how.clock) throw new Error("A zz in its own process cannot be handed a clock.");
+  const line = isApart
     ? inProcess(where, args, env, { ...how, ...size })
     : here(where, args, env, { ...size, clock: how.clock });
   const view = new xterm.Terminal({ ...size, allowProposedApi: true });
@@ -145,7 +147,8 @@ function needsProcess(args: string[], { process, way, shell, env = {} }: Termina
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name) && !TERMINALS.test(name));
   return process === true || way !== undefined || shell !== undefined || args.includes("--run") || isShared;
 }
-const TERMINALS = /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|VTE_VERSION)$/;
+const TERMINALS =
+  /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|KONSOLE_VERSION|VTE_VERSION|TMUX|STY|ZELLIJ)$/;
 
 function inProcess(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
   const { cols = 80, rows = 24, way = "dist", shell } = how;

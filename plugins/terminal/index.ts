@@ -78,7 +78,7 @@ export default (zz: Zz<typeof defaults>) => {
     async (text, next, ctx) => {
       const answer = await next(text);
       if (!isRich(screen)) return answer;
-      const shown = await rendered(answer, { width: zz.io.stdout.columns ?? 80, theme: look(screen) });
+      const shown = await rendered(answer, { width: zz.io.stdout.columns || 80, theme: look(screen) });
       return zz.config.reveal === "words" ? reveal(zz, shown, ctx.signal) : shown;
     },
     { order: "first", limit: 600_000 },

@@ -58,7 +58,7 @@ export async function sharedRepl({ where = place(), args = [], ...how }: Omit<Re
   let one = open();
   return async (next: Script = [say("Good.")]) => {
     if (isGone) one = open(); // a test that failed ended it
-    await one.sees(/›[^\n]*$/); // the turn before may end yet
+    await one.sees(/›[^\n]*(\n {2}[^\n]*)*$/); // the turn before may end yet; a menu may be open
     if (!isFresh) one.type(`${CTRL_U}/new${KEY.enter}`);
     await one.sees(isFresh ? "›" : /A new conversation\.[^›]*›$/);
     isFresh = false;

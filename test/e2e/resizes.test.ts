@@ -3,9 +3,8 @@ import { equal, ok } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "zz/test";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { nobodyTypes, type ReplOptions, repl } from "../support/repl.ts";
+import { nobodyTypes, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
-import { waitFor } from "../support/wait.ts";
 
 const WIDTHS = [40, 80, 33, 100, 40];
 const SETTLED_MS = 150; // without a change, and what is shown is drawn anew
@@ -76,7 +75,7 @@ async function thinking(t: TestContext) {
     await zz.clock.pass(100);
     return zz.drawn();
   };
-  await waitFor("the live line", async () => /thinking · \d\.\d s · \d+ tokens/.test(await tick()), zz.screen);
+  await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
   return { ...zz, tick, end };
 }
 

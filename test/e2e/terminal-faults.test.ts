@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { standingClock } from "zz/test";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { ESC, nobodyTypes, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
+import { ESC, nobodyTypes, repl, sharedRepl, TAB, ticks, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
@@ -161,7 +161,7 @@ test("Thinking in wide signs stays on one line", async (t) => {
   const thought = delta({ reasoning_content: "思考✅".repeat(60) });
   const term = await repl(t, { script: [{ ...stream(thought), ending: "hang" }], clock });
   term.type(`go${KEY.enter}`);
-  await waitFor("the thoughts", async () => (await clock.pass(100), await term.drawn()).includes("思考"), term.screen);
+  await ticks(clock, term, "思考");
   await clock.pass(100);
   equal((await term.drawn()).match(/thinking/g)?.length, 1, term.screen());
 });

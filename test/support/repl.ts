@@ -21,6 +21,16 @@ export async function nobodyTypes(clock: StandingClock): Promise<void> {
 }
 const LOOK_MS = 50;
 
+/** Lets the live line move on until the screen shows the text. */
+export async function ticks(clock: StandingClock, term: Terminal, text: RegExp | string): Promise<string> {
+  return waitFor(`${text} on the live line`, async () => {
+    await clock.pass(TICK_MS);
+    const shown = await term.drawn();
+    return (typeof text === "string" ? shown.includes(text) : text.test(shown)) && shown;
+  });
+}
+const TICK_MS = 100;
+
 export async function repl(t: TestContext, options: ReplOptions = {}) {
   const { script = [say("Good.")], where = place(), args = [], ...how } = options;
   const fake = await fakeOpenAI(script);

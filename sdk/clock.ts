@@ -5,20 +5,20 @@ import type { Clock } from "../kernel/contract.ts";
 export interface StandingClock extends Clock {
   /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. */
   pass(ms: number): Promise<void>;
-  /** Waits until something waits for that long: then `pass()` reaches it. */
-  waits(ms: number): Promise<void>;
+  /** Waits until something waits for that long, or for up to `most`: then `pass()` reaches it. */
+  waits(ms: number, most?: number): Promise<void>;
 }
 
 type Due = { at: number; ms: number; act: () => void };
 
 export function standingClock(): StandingClock {
   const pending = new Set<Due>();
-  const awaited = new Set<{ ms: number; go: () => void }>();
+  const awaited = new Set<{ fits(ms: number): boolean; go: () => void }>();
   let time = 0;
   const timer: Clock["timer"] = (ms, act) => {
     const due = { at: time + ms, ms, act };
     pending.add(due);
-    for (const one of awaited) if (one.ms === ms) one.go();
+    for (const one of awaited) if (one.fits(ms)) one.go();
     return () => void pending.delete(due);
   };
   return {
@@ -42,10 +42,11 @@ export function standingClock(): StandingClock {
       }
       time = end;
     },
-    async waits(ms) {
-      if ([...pending].some((due) => due.ms === ms)) return;
+    async waits(least, most = least) {
+      const fits = (ms: number) => ms >= least && ms <= most;
+      if ([...pending].some(({ ms }) => fits(ms))) return;
       await new Promise<void>((resolve) => {
-        const one = { ms, go: () => [awaited.delete(one), resolve()] };
+        const one = { fits, go: () => [awaited.delete(one), resolve()] };
         awaited.add(one);
       });
     },

@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, DONE, delta, say, stream, usage } from "../support/fake/openai.ts";
 import { ESC, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { type Place, place } from "../support/run.ts";

@@ -3,7 +3,7 @@ import { equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type StandingClock, standingClock } from "zz/test";
+import { type StandingClock, standingClock } from "../../sdk/clock.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { nobodyTypes, repl } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";

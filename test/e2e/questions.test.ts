@@ -4,7 +4,7 @@ import { equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, LEFT, nobodyTypes, repl, sharedRepl, UP } from "../support/repl.ts";

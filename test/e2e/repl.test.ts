@@ -1,7 +1,7 @@
 // The prompt's loop, in a real pseudo-terminal: what the screen shows and what the files hold.
 import { deepEqual, doesNotMatch, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { problems, say, stream } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";

@@ -1,7 +1,7 @@
 // Several changes of the window's size, one straight after the other: what is left on the screen is what there is, once.
 import { equal, ok } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
 import { nobodyTypes, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";

@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { nobodyTypes, type ReplOptions, repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";

@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
 import { ESC, nobodyTypes, repl, sharedRepl, TAB, ticks, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";

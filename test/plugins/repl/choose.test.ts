@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
-import { harness, standingClock } from "zz/test";
+import { harness, standingClock } from "../../../sdk/testing.ts";
 import { call, say } from "../../support/fake/openai.ts";
 import { DOWN, type ReplOptions, repl, ticks } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";

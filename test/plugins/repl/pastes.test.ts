@@ -1,7 +1,7 @@
 // Pastes: told apart from keys in whatever pieces the bytes come, and long ones named in the line.
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../../sdk/clock.ts";
 import {
   expandPastes,
   newPastes,

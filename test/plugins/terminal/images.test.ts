@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import jpeg from "jpeg-js";
 import pngjs from "pngjs";
-import { standingClock } from "zz/test";
+import { standingClock } from "../../../sdk/clock.ts";
 import {
   drawn,
   MAX_IMAGE_COLUMNS,

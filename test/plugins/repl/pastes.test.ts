@@ -1,7 +1,6 @@
 // Pastes: told apart from keys in whatever pieces the bytes come, and long ones named in the line.
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { standingClock } from "../../../sdk/clock.ts";
 import {
   expandPastes,
   newPastes,
@@ -10,6 +9,7 @@ import {
   readInput,
   textInLine,
 } from "../../../plugins/repl/pastes.ts";
+import { standingClock } from "../../../sdk/clock.ts";
 
 const [START, END] = ["\x1b[200~", "\x1b[201~"];
 

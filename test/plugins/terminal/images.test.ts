@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import jpeg from "jpeg-js";
 import pngjs from "pngjs";
-import { standingClock } from "../../../sdk/clock.ts";
 import {
   drawn,
   MAX_IMAGE_COLUMNS,
@@ -14,6 +13,7 @@ import {
   protocolOf,
 } from "../../../plugins/terminal/images.ts";
 import { sixels } from "../../../plugins/terminal/sixel.ts";
+import { standingClock } from "../../../sdk/clock.ts";
 import { mediaIn } from "../../../sdk/media.ts";
 import { call, say } from "../../support/fake/openai.ts";
 import { JPEG, PDF, png } from "../../support/media.ts";

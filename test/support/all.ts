@@ -32,7 +32,7 @@ const stop = new AbortController();
 let heard = performance.now();
 const started = performance.now();
 const events = run({
-  files: groups(files()).map(moduleOf),
+  files: groups(files()).map(([name, together]) => moduleOf(name, together)),
   concurrency: AT_ONCE,
   timeout: HANGS_MS,
   signal: stop.signal,
@@ -63,7 +63,7 @@ function files(): string[] {
 }
 
 /** Files that share a process: loading zz takes as long as a dozen tests. Each passes alone, too, and in any order. */
-function groups(all: string[]): string[][] {
+function groups(all: string[]): [name: string, files: string[]][] {
   const shared = new Map<string, string[]>();
   for (const file of all) {
     const [, place] = /^test\/(.*)\.test\.ts$/.exec(file) ?? [];
@@ -72,7 +72,7 @@ function groups(all: string[]): string[][] {
     shared.set(name, [...(shared.get(name) ?? []), file]);
   }
   const rank = (name: string) => (APART.includes(name) ? APART.indexOf(name) : APART.length);
-  const inOrder = [...shared].sort(([a], [b]) => rank(a) - rank(b)).map(([, together]) => together);
+  const inOrder = [...shared].sort(([a], [b]) => rank(a) - rank(b));
   if (!process.env.ZZ_ORDER) return inOrder;
   const next = random(Number(process.env.ZZ_ORDER));
   const shuffled = <T>(list: T[]): T[] =>
@@ -80,11 +80,11 @@ function groups(all: string[]): string[][] {
       .map((item) => [next(), item] as const)
       .sort(([a], [b]) => a - b)
       .map(([, item]) => item);
-  return shuffled(inOrder).map(shuffled);
+  return shuffled(inOrder).map(([name, together]) => [name, shuffled(together)]);
 }
 
-function moduleOf(files: string[], i: number): string {
-  const module = join(folder, `${i}.test.mjs`);
+function moduleOf(name: string, files: string[]): string {
+  const module = join(folder, `${name.replaceAll("/", ".")}.mjs`);
   const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href);
   writeFileSync(module, urls.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
   return module;
@@ -93,9 +93,5 @@ function moduleOf(files: string[], i: number): string {
 /** A process that goes on after its last test, because something in it never ends. */
 function endWhatHangs(): void {
   if (performance.now() - heard < HANGS_MS + 30_000) return;
-  console.error(
-    "Ended the tests: nothing was heard of them for so long that one hangs, or a process does not end after its last.",
-  );
-  process.exitCode = 1;
-  stop.abort();
+  stop.abort(new Error("Ended, since nothing was heard of it for so long: a test hangs, or its process does not end."));
 }

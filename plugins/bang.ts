@@ -86,7 +86,7 @@ async function run(
   { root, io, signal, programs }: Ctx,
   kept: Variables,
 ): Promise<string> {
-  const started = performance.now();
+  const started = io.clock.now();
   const child = programs.start(...shellFor(words), {
     cwd: root,
     env: { ...process.env, ...kept },
@@ -114,10 +114,10 @@ async function run(
       child.on("error", (error) => resolve(`Cannot run it: ${error.message}. Check SHELL`));
       child.on("exit", (code, killed) => resolve(killed ? `stopped by ${killed}` : `exit code ${code}`));
     });
-    await Promise.race([ended(child.stdout, child.stderr), new Promise((late) => setTimeout(late, EXIT_GRACE_MS))]);
+    await Promise.race([ended(child.stdout, child.stderr), io.clock.sleep(EXIT_GRACE_MS)]);
     child.stdout?.destroy();
     child.stderr?.destroy();
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
     io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${dim(io, `${how} · ${seconds} s`)}\n`);
     return plain(output.text());
   } finally {

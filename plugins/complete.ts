@@ -1,6 +1,5 @@
 // Tab: completes commands and their values, @files, paths and #symbols, with fuzzy search, in a menu below the line.
 // The menu of commands and @files opens by itself while one is typed.
-import timers from "node:timers/promises";
 import type { Choice, Ctx, Line, Zz } from "zz";
 import { width } from "zz/text";
 
@@ -63,7 +62,7 @@ const isOpen = (line: Line): boolean => opensMenu(line) && !line.history.include
 async function suggest(line: Line, ctx: Ctx): Promise<void> {
   const { text } = line;
   if (!opensMenu(line)) return;
-  if (!isCommand(text)) await timers.setTimeout(PAUSE_MS);
+  if (!isCommand(text)) await ctx.io.clock.sleep(PAUSE_MS);
   if (line.text !== text) return;
   const found = await find(text, ctx);
   const choices = found ? await best(found.typed, found.choices) : [];

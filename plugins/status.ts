@@ -121,9 +121,11 @@ async function windowOf(ctx: Ctx): Promise<string> {
 }
 
 /** The model's window. A conversation at a terminal knows it already; a one-shot has to ask for it. */
-async function knownWindow({ chat, about }: Ctx): Promise<number | undefined> {
+async function knownWindow({ chat, about, io }: Ctx): Promise<number | undefined> {
   if (chat.window) return chat.window;
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, WINDOW_TIMEOUT, undefined).unref());
+  const late = new Promise<undefined>((resolve) => {
+    io.clock.timer(WINDOW_TIMEOUT, () => resolve(undefined), { background: true });
+  });
   const asked = about.models().catch(() => undefined);
   return (await Promise.race([asked, late]))?.models.find(({ id }) => id === chat.model)?.window;
 }

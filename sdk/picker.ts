@@ -1,7 +1,7 @@
 // A list to choose from, as high as the terminal has room for. It is drawn again when the terminal is resized.
 import type { Interface } from "node:readline";
 import { styleText } from "node:util";
-import type { PluginIo } from "../kernel/contract.ts";
+import type { Clock, PluginIo } from "../kernel/contract.ts";
 import { rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
 const { getBuiltinModule: builtin } = process;
@@ -10,7 +10,10 @@ const MIN_ROWS = 3; // with fewer, the help and the descriptions give theirs to 
 const TYPED_COLUMNS = 16; // that many may be typed without a row of its own
 const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms
 const nextRound = () => new Promise((resolve) => setImmediate(resolve));
-const ESCAPE = { escapeCodeTimeout: 50 } as object as Interface; // ms: what follows Escape later is a key of its own
+const ESCAPE_MS = 50; // what follows Escape later is a key of its own
+const ESCAPE_ALONE = { escapeCodeTimeout: 1 } as object as Interface; // ms: wholeKeys() has waited
+const STARTED_KEY = /\x1b+(?:\[[[\d;?<=>]*|O\d?)?$/;
+const MAX_KEY_BYTES = 32;
 
 export interface PickerRow<T> {
   value: T;
@@ -29,9 +32,9 @@ export interface Picker<T> {
 export async function pickRow<T>(io: PluginIo, picker: Picker<T>): Promise<T | undefined> {
   const stdin = io.stdin as NodeJS.ReadStream;
   const state: State<T> = { term: "", selected: picker.selected, typed: [], feed: () => {} };
-  const onData = (bytes: Buffer) => state.feed(bytes);
+  const keys = wholeKeys(io.clock, (bytes) => state.feed(bytes));
   stdin.setRawMode?.(true);
-  stdin.on("data", onData).resume();
+  stdin.on("data", keys.read).resume();
   try {
     await nextRound(); // keys typed before do not count as an answer
     for (;;) {
@@ -39,7 +42,8 @@ export async function pickRow<T>(io: PluginIo, picker: Picker<T>): Promise<T | u
       if (chosen !== RESIZED) return chosen;
     }
   } finally {
-    stdin.off("data", onData).pause();
+    keys.stop();
+    stdin.off("data", keys.read).pause();
     stdin.setRawMode?.(false);
   }
 }
@@ -50,6 +54,24 @@ interface State<T> {
   selected: T | undefined;
   typed: Buffer[]; // between a change of the window and the next drawing
   feed(bytes: Buffer): void;
+}
+
+/** Hands bytes on; those that end in the beginning of a key wait a moment for its rest, since otherwise it is Escape. */
+function wholeKeys(clock: Clock, deliver: (bytes: Buffer) => void): { read(bytes: Buffer): void; stop(): void } {
+  let held = Buffer.alloc(0);
+  let cancel = () => {};
+  const flush = () => {
+    const bytes = held;
+    held = Buffer.alloc(0);
+    deliver(bytes);
+  };
+  const read = (bytes: Buffer) => {
+    cancel();
+    held = Buffer.concat([held, bytes]);
+    if (STARTED_KEY.test(held.toString("latin1", Math.max(0, held.length - MAX_KEY_BYTES)))) cancel = clock.timer(ESCAPE_MS, flush);
+    else flush();
+  };
+  return { read, stop: () => cancel() };
 }
 
 /** Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the list was erased. */
@@ -65,7 +87,8 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
     ...(selected !== undefined && { default: selected }),
   };
   const over = new AbortController();
-  let [isResized, timer]: [boolean, NodeJS.Timeout?] = [false];
+  let isResized = false;
+  let cancel = () => {};
   let isDrawn = true; // what the picker writes is shown
   const leave = () => {
     isDrawn = false;
@@ -74,15 +97,15 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
   const resized = () => {
     isDrawn = false; // it would be for the old window
     state.feed = (bytes) => void state.typed.push(bytes);
-    clearTimeout(timer);
-    timer = setTimeout(() => over.abort((isResized = true)), SETTLED_MS);
+    cancel();
+    cancel = io.clock.timer(SETTLED_MS, () => over.abort((isResized = true)));
   };
   const output = Object.create(stderr, {
     end: { value: () => {} }, // the terminal outlives the picker
     write: { value: (text: string) => !isDrawn || stderr.write(text) },
   }) as NodeJS.WriteStream;
   const input = new PassThrough();
-  emitKeypressEvents(input, ESCAPE);
+  emitKeypressEvents(input, ESCAPE_ALONE);
   input.on("keypress", (_, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
     if (name === "escape" || (ctrl && /^[cd]$/.test(name))) leave();
   });
@@ -102,7 +125,7 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
     if (!isDrawn) erase(io, layout, state.term);
     return isResized ? RESIZED : undefined;
   } finally {
-    clearTimeout(timer);
+    cancel();
     stderr.off("resize", resized);
     picker.signal?.removeEventListener("abort", leave);
   }

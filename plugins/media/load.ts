@@ -45,7 +45,7 @@ async function mediaAt(zz: Zz, given: string): Promise<MediaFile | undefined> {
 }
 
 /** What zz itself reads of stdin afterwards is nothing. */
-async function fromPipe({ io: { stdin, variable } }: Zz): Promise<Uint8Array> {
+async function fromPipe({ io: { stdin, variable, clock } }: Zz): Promise<Uint8Array> {
   if (stdin.isTTY) throw new Error("stdin is a terminal. Pipe it in: zz -a - 'what is this?' < photo.png");
   if (!stdin.readable) throw new Error("stdin was read already. Name - once.");
   const seconds = Number(variable("ZZ_STDIN_WAIT") ?? STDIN_WAIT_SECONDS);
@@ -57,15 +57,20 @@ async function fromPipe({ io: { stdin, variable } }: Zz): Promise<Uint8Array> {
     reject(new Error(why));
   };
   const silent = `nothing came on stdin for ${seconds} s. ZZ_STDIN_WAIT=SECONDS waits longer (0: no limit).`;
-  const timer = seconds ? setTimeout(stop, seconds * 1000, silent) : undefined;
+  let cancel = () => {};
+  const waitForMore = () => {
+    cancel();
+    if (seconds) cancel = clock.timer(seconds * 1000, () => stop(silent));
+  };
+  waitForMore();
   stdin.on("data", (piece: Buffer) => {
-    timer?.refresh();
+    waitForMore();
     pieces.push(Buffer.from(piece));
     size += piece.length;
     if (size > MAX_MEDIA_BYTES) stop(tooLarge());
   });
   stdin.on("end", () => resolve(Buffer.concat(pieces))).on("error", reject);
-  const bytes = await promise.finally(() => clearTimeout(timer));
+  const bytes = await promise.finally(() => cancel());
   if (!bytes.length) throw new Error("nothing came through the pipe. Give it a file: < photo.png");
   return bytes;
 }
@@ -82,7 +87,7 @@ async function fromUrl(zz: Zz, given: string): Promise<Uint8Array> {
       throw fault(`Cannot attach '${given}': reaching '${hostname}' is denied ${why}.`, { exit: 4 });
     return next(request);
   });
-  const answer = await zz.fetch(given, { signal: AbortSignal.any([zz.signal, AbortSignal.timeout(FETCH_LIMIT_MS)]) });
+  const answer = await zz.fetch(given, { signal: AbortSignal.any([zz.signal, zz.io.clock.limit(FETCH_LIMIT_MS)]) });
   if (Number(answer.headers.get("content-length") ?? 0) > MAX_MEDIA_BYTES) throw new Error(tooLarge());
   const pieces: Uint8Array[] = [];
   let size = 0;

@@ -35,7 +35,8 @@ const SHOW_CURSOR = "\x1b[?25h";
 const READLINES_ERASE = "\x1b[0J";
 const LEAVE_MS = 1000; // Ctrl+C twice within this time leaves
 const MAX_QUEUED_COLUMNS = 60; // characters of a queued message that are shown
-const ESCAPE = { escapeCodeTimeout: 50 }; // ms: a key that follows Escape within this time counts as Alt plus that key
+const ESCAPE_ALONE = { escapeCodeTimeout: 1 }; // ms: pastes.ts has waited for what belongs to Escape
+const ESCAPE = { escapeCodeTimeout: 50 }; // ms: the same for what reads the terminal itself
 
 export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) => void): Keyboard {
   const stdout = zz.io.stdout as NodeJS.WriteStream;
@@ -77,7 +78,7 @@ export function openKeyboard(zz: Zz, host: DialogHost, onLeave: (code: number) =
 function openEditor(input: PassThrough, output: NodeJS.WriteStream, isDumb: boolean, { entries }: History): Editor {
   const terminal = !isDumb;
   const history = [...entries];
-  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, ...ESCAPE };
+  const options = { prompt: DEFAULT_PROMPT, history, historySize: MAX_ENTRIES, terminal, ...ESCAPE_ALONE };
   return readline.createInterface({ input, output, ...options }) as Editor;
 }
 
@@ -86,19 +87,18 @@ function takeInput(keyboard: Keyboard, input: PassThrough): void {
   const { zz, editor, question, isDumb } = keyboard;
   const { stdin, stdout } = zz.io;
   const keys = isDumb ? undefined : openKeys(keyboard);
-  const reader = openPasteReader(
-    (bytes) => {
-      if (isTooEarly(keyboard)) return;
-      if (question.onKey) question.onKey(bytes.toString("utf8"));
-      else input.write(bytes);
-    },
-    (pasted) => {
-      if (isTooEarly(keyboard)) return;
-      const text = normalizePaste(pasted);
-      if (keys && !question.onKey) receivePaste(keys, text);
-      else insertPaste(keyboard, text);
-    },
-  );
+  const onKeys = (bytes: Buffer) => {
+    if (isTooEarly(keyboard)) return;
+    if (question.onKey) question.onKey(bytes.toString("utf8"));
+    else input.write(bytes);
+  };
+  const onPaste = (pasted: string) => {
+    if (isTooEarly(keyboard)) return;
+    const text = normalizePaste(pasted);
+    if (keys && !question.onKey) receivePaste(keys, text);
+    else insertPaste(keyboard, text);
+  };
+  const reader = openPasteReader({ clock: zz.io.clock, onKeys, onPaste });
   keyboard.onInput = (bytes) => readInput(reader, bytes);
   const end = () => editor.close();
   setRaw(keyboard, true);
@@ -201,9 +201,9 @@ export function interrupt(keyboard: Keyboard): void {
     keyboard.held.length = 0;
     startNewLine(keyboard);
     Object.assign(editor, { historyIndex: -1 }); // Up begins at the newest again
-  } else if (performance.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
+  } else if (zz.io.clock.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
   else {
-    keyboard.lastInterrupt = performance.now();
+    keyboard.lastInterrupt = zz.io.clock.now();
     stdout.write("\nCtrl+C again to leave.\n");
   }
   showPrompt(keyboard, currentPrompt(keyboard));

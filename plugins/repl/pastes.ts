@@ -1,29 +1,37 @@
 // Separates pastes from keys in the terminal's input; long pastes are stored, and shown by a short name in the line.
+import type { Zz } from "zz";
 import { clean } from "zz/text";
 
 const [PASTE_START, PASTE_END] = ["\x1b[200~", "\x1b[201~"]; // a terminal sends these around a paste
 const CTRL_C = Buffer.from("\x03");
 const LOST_END_MS = 500; // after a pause like this Ctrl+C ends a paste
-const ESCAPE_MS = 20; // the rest of a marker arrives within this time, or it was the Escape key
+const ESCAPE_MS = 50; // what follows Escape within this time belongs to it: the rest of a key or of a marker, or Alt
+const STARTED_KEY = /\x1b+(?:\[[[\d;?<=>]*|O\d?)?$/; // the markers begin like keys
 
 /** Reads the terminal's input, however its bytes are split. */
 export interface PasteReader {
+  readonly clock: Zz["io"]["clock"];
   onKeys(bytes: Buffer): void;
   onPaste(text: string): void;
   paste: Buffer[] | undefined; // the pieces of one that has not ended
-  heldBack: Buffer; // bytes that may be the beginning of a marker
-  heldBackTimer: NodeJS.Timeout | undefined;
+  heldBack: Buffer; // bytes that may be the beginning of a key or of a marker
+  stopHolding(): void;
   lastReadAt: number;
 }
 
-export function openPasteReader(onKeys: PasteReader["onKeys"], onPaste: PasteReader["onPaste"]): PasteReader {
-  return { onKeys, onPaste, paste: undefined, heldBack: Buffer.alloc(0), heldBackTimer: undefined, lastReadAt: 0 };
-}
+type Hears = Pick<PasteReader, "clock" | "onKeys" | "onPaste">;
+export const openPasteReader = (hears: Hears): PasteReader => ({
+  ...hears,
+  paste: undefined,
+  heldBack: Buffer.alloc(0),
+  stopHolding: () => {},
+  lastReadAt: 0,
+});
 
 export function readInput(reader: PasteReader, bytes: Buffer): void {
-  clearTimeout(reader.heldBackTimer);
-  const pause = performance.now() - reader.lastReadAt;
-  reader.lastReadAt = performance.now();
+  reader.stopHolding();
+  const pause = reader.clock.now() - reader.lastReadAt;
+  reader.lastReadAt = reader.clock.now();
   if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // its end was lost
   let rest = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
@@ -35,10 +43,11 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
     if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
     reader.paste = reader.paste ? undefined : [];
   }
-  const complete = rest.length - startedMarkerLength(rest, reader.paste ? PASTE_END : PASTE_START);
+  const complete = rest.length - (reader.paste ? startedEndLength(rest) : startedKeyLength(rest));
   deliver(reader, rest.subarray(0, complete));
   reader.heldBack = Buffer.from(rest.subarray(complete));
-  if (reader.heldBack.length && !reader.paste) reader.heldBackTimer = setTimeout(deliverHeldBack, ESCAPE_MS, reader);
+  if (reader.heldBack.length && !reader.paste)
+    reader.stopHolding = reader.clock.timer(ESCAPE_MS, () => deliverHeldBack(reader));
 }
 
 function deliverHeldBack(reader: PasteReader): void {
@@ -53,12 +62,17 @@ function deliver({ paste, onKeys }: PasteReader, bytes: Buffer): void {
   else onKeys(bytes);
 }
 
-/** How many of the last bytes may be the beginning of a marker. */
-function startedMarkerLength(bytes: Buffer, marker: string): number {
-  for (let length = Math.min(marker.length - 1, bytes.length); length > 0; length--)
-    if (bytes.toString("latin1", bytes.length - length) === marker.slice(0, length)) return length;
+/** How many of the last bytes may be the beginning of the marker that ends a paste. */
+function startedEndLength(bytes: Buffer): number {
+  for (let length = Math.min(PASTE_END.length - 1, bytes.length); length > 0; length--)
+    if (bytes.toString("latin1", bytes.length - length) === PASTE_END.slice(0, length)) return length;
   return 0;
 }
+
+const MAX_KEY_BYTES = 32;
+/** How many of the last bytes may be the beginning of a key, or of the marker that begins a paste. */
+const startedKeyLength = (bytes: Buffer): number =>
+  STARTED_KEY.exec(bytes.toString("latin1", Math.max(0, bytes.length - MAX_KEY_BYTES)))?.[0].length ?? 0;
 
 /** The pasted text with plain line ends and no control characters. */
 export const normalizePaste = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));

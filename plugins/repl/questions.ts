@@ -1,5 +1,4 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
-import timers from "node:timers/promises";
 import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
 import { putQuestion, rowsOf, type Screen } from "./pager.ts";
@@ -125,15 +124,20 @@ async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boole
 const LETTER_MS = 600; // between two letters of someone who types slowly
 
 /** The next key, if it comes within a moment. */
-async function keySoon({ question }: Keyboard): Promise<string> {
-  const typed = new Promise<string>((resolve) => (question.onKey = resolve));
-  const key = await Promise.race([typed, timers.setTimeout(LETTER_MS, "")]);
+async function keySoon({ question, zz }: Keyboard): Promise<string> {
+  const key = await new Promise<string>((resolve) => {
+    const cancel = zz.io.clock.timer(LETTER_MS, () => resolve(""));
+    question.onKey = (typed) => {
+      cancel();
+      resolve(typed);
+    };
+  });
   question.onKey = undefined;
   return key;
 }
 
-async function waitUntilNobodyTypes({ question }: Keyboard): Promise<void> {
-  await waitForQuiet((onNoise) => (question.onNoise = onNoise));
+async function waitUntilNobodyTypes({ question, zz }: Keyboard): Promise<void> {
+  await waitForQuiet(zz.io, (onNoise) => (question.onNoise = onNoise));
   question.onNoise = undefined;
 }
 

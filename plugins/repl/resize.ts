@@ -13,13 +13,13 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
   if (isDumb) return;
   for (const listener of stdout.listeners("resize") as (() => void)[])
     if (!before.includes(listener)) stdout.off("resize", listener);
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   const drawAt = (columns: number | undefined) =>
     void Object.defineProperty(screen, "columns", { value: columns, configurable: true });
   drawAt(stdout.columns);
   const resized = () => {
-    clearTimeout(timer);
-    timer = setTimeout(settle, SETTLED_MS);
+    cancel();
+    cancel = zz.io.clock.timer(SETTLED_MS, settle);
   };
   stdout.on("resize", resized);
   editor.once("close", () => stdout.off("resize", resized));

@@ -1,5 +1,4 @@
 // Functions for the screen and for single keys, used by questions and notes.
-import timers from "node:timers/promises";
 import type { Zz } from "zz";
 import { clean, terminalColumns, wrap } from "zz/text";
 
@@ -20,11 +19,12 @@ export function keyOf(typed: string, keys: string): string {
 }
 
 const QUIET_MS = 100; // a key that is held down repeats faster
+const LOOK_MS = 50;
 
 /** Waits until nothing was typed for a moment: input from before a question does not answer it. */
-export async function waitForQuiet(listen: (onNoise: () => void) => void): Promise<void> {
+export async function waitForQuiet({ clock }: Zz["io"], listen: (onNoise: () => void) => void): Promise<void> {
   let lastNoise = Number.NEGATIVE_INFINITY;
-  listen(() => (lastNoise = performance.now()));
-  do await timers.setTimeout(50);
-  while (performance.now() - lastNoise < QUIET_MS);
+  listen(() => (lastNoise = clock.now()));
+  do await clock.sleep(LOOK_MS);
+  while (clock.now() - lastNoise < QUIET_MS);
 }

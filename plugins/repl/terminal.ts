@@ -16,7 +16,7 @@ export async function ask({ io }: Zz, question: string, keys?: string): Promise<
   try {
     const write = (text: string) => void stderr.write(text);
     const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
-    const settle = () => waitForQuiet((onNoise) => (onTyped = onNoise));
+    const settle = () => waitForQuiet(io, (onNoise) => (onTyped = onNoise));
     const press = async (settled: boolean) => {
       if (settled) await settle();
       return new Promise<string>((resolve) => (onTyped = resolve));

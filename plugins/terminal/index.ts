@@ -78,7 +78,7 @@ export default (zz: Zz<typeof defaults>) => {
     async (text, next, ctx) => {
       const answer = await next(text);
       if (!isRich(screen)) return answer;
-      const shown = await rendered(answer, { width: zz.io.stdout.columns ?? 80, theme: look(screen) });
+      const shown = await rendered(answer, { width: zz.io.stdout.columns || 80, theme: look(screen) });
       return zz.config.reveal === "words" ? reveal(zz, shown, ctx.signal) : shown;
     },
     { order: "first", limit: 600_000 },
@@ -100,14 +100,13 @@ async function rendered(answer: string, look: Look): Promise<string> {
 
 /** Prints word by word until a key is pressed; returns the rest of the text. */
 async function reveal({ io, config }: Zz<typeof defaults>, text: string, signal: AbortSignal): Promise<string> {
-  const { setTimeout: sleep } = await import("node:timers/promises");
   const pieces = text.match(/\s*\S+/g) ?? [];
   let isHurried = false;
   const hurry = () => void (isHurried = true);
   io.stdin.once("data", hurry);
   while (pieces.length > 1 && !isHurried && !signal.aborted) {
     io.stdout.write(pieces.shift()!);
-    await sleep(1000 / config.wordsPerSecond);
+    await io.clock.sleep(1000 / config.wordsPerSecond);
   }
   io.stdin.off("data", hurry);
   return pieces.join("");

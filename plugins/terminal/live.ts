@@ -24,34 +24,44 @@ export function liveLine({ io, on, look }: Where) {
   let [shown, above]: [boolean, string[]] = [false, []]; // whether there are rows, and those above the cursor
   let [what, tokens, said, since, frame] = ["", 0, "", 0, 0];
   let ahead = ""; // typed for the next prompt
-  let clock: NodeJS.Timeout | undefined; // advances the time when nothing arrives
+  let cancel: (() => void) | undefined; // of the clock, which advances the time when nothing arrives
   return { begin, resume, thinks, progress, typed, wipe, stop };
 
   function begin(doing: string): void {
     stop();
     if (!on()) return;
-    [what, tokens, said, since] = [doing, 0, "", performance.now()];
-    clock = setInterval(tick, FRAME_TIME).unref();
+    [what, tokens, said, since] = [doing, 0, "", io.clock.now()];
+    tickSoon();
+  }
+  function tickSoon(): void {
+    cancel = io.clock.timer(
+      FRAME_TIME,
+      () => {
+        tickSoon();
+        tick();
+      },
+      { background: true },
+    );
   }
   /** Starts again after a question. */
   function resume(doing: string): void {
-    if (!clock) begin(doing);
+    if (!cancel) begin(doing);
   }
   function thinks(count: number, thought: string): void {
-    if (!clock) begin("thinking"); // after a question
+    if (!cancel) begin("thinking"); // after a question
     [tokens, said] = [count, thought]; // shortened when shown: for each piece, that would take quadratic time
   }
   /** Shows progress. Outside a turn, such as while the code is indexed, there is no clock, so it is drawn at once. */
   function progress(text: string): void {
     said = text;
-    if (!clock) show([short(text, Math.min(60, columns() - 1))]);
+    if (!cancel) show([short(text, Math.min(60, columns() - 1))]);
   }
   function typed(text: string): void {
     ahead = text;
-    if (clock) tick();
+    if (cancel) tick();
   }
   function tick(): void {
-    const seconds = ((performance.now() - since) / 1000).toFixed(1);
+    const seconds = ((io.clock.now() - since) / 1000).toFixed(1);
     const head = [
       `${FRAMES[frame++ % FRAMES.length]} ${what}`,
       `${seconds} s`,
@@ -86,8 +96,8 @@ export function liveLine({ io, on, look }: Where) {
     [shown, above] = [false, []];
   }
   function stop(): void {
-    clearInterval(clock);
-    clock = undefined;
+    cancel?.();
+    cancel = undefined;
     wipe();
   }
 }

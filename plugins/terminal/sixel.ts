@@ -29,7 +29,7 @@ export async function askForSixels({ io, terminal }: Pick<Ctx, "io" | "terminal"
 }
 
 /** Everything that arrives until the terminal has answered, or the time is up. */
-function ask({ stdin: input, stderr }: Ctx["io"]): Promise<string> {
+function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
   const stdin = input as NodeJS.ReadStream;
   return new Promise((resolve) => {
     let said = "";
@@ -37,13 +37,13 @@ function ask({ stdin: input, stderr }: Ctx["io"]): Promise<string> {
       said += bytes.toString("latin1");
       if (ANSWERED.test(said)) end();
     };
-    const late = setTimeout(end, ASK_MS);
+    const cancel = clock.timer(ASK_MS, end);
     stdin.setRawMode(true);
     stdin.on("data", hear).resume();
     stderr.write(ASK);
 
     function end(): void {
-      clearTimeout(late);
+      cancel();
       stdin.off("data", hear).pause();
       stdin.setRawMode(false);
       const typed = said.replace(ANSWERED, "").replace(CELL, "");

@@ -176,11 +176,12 @@ function clipStyled(row: string, columns: number): string {
 
 /** Loads what is heavy while the model thinks. */
 function whileThinking(screen: Screen): (fact: Events["phase"]) => void {
-  let soon: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   return ({ to }) => {
-    clearTimeout(soon);
+    cancel();
     if (to !== "thinking" || !isRich(screen)) return;
-    soon = setTimeout(() => import("./markdown.ts").catch(() => {}), HEAVY_AFTER).unref();
+    const load = () => void import("./markdown.ts").catch(() => {});
+    cancel = screen.io.clock.timer(HEAVY_AFTER, load, { background: true });
   };
 }
 

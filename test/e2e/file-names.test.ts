@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, TAB } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
@@ -32,40 +31,32 @@ function evil() {
   return where;
 }
 
-for (const [what, typed] of [
-  ["the menu of @files", "@zzq"],
-  ["the files that /add offers", "/add zzq"],
-  ["the files that a mention is most like", "@zzq1pain"],
+for (const [what, typed, shows] of [
+  ["the menu of @files", "@zzq", /\n {2}\S*zzq/],
+  ["the files that /add offers", "/add zzq", /\n {2}\S*zzq/],
+  ["the files that a mention is most like", "@zzq1pain", /zzq8line/],
 ] as const)
   test(`In ${what} no name is obeyed`, async (t) => {
     const zz = await repl(t, { where: evil(), rows: 40 });
     zz.type(`${typed}${TAB}`);
-    await sleep(1_000);
-    for (let i = 0; i < 4; i++) {
-      zz.type(TAB);
-      await sleep(100);
-    }
-    match(zz.screen(), /zzq/);
+    await zz.sees(shows);
+    for (let i = 0; i < 4; i++) await zz.press(TAB);
+    await zz.drawn();
     doesNotMatch(zz.raw(), OBEYED);
-    zz.type(ESC);
-    await sleep(100);
-    zz.type(KEY.ctrlC);
-    await sleep(100);
-    await zz.leave();
   });
 
 test("In questions, calls and refusals no name is obeyed", async (t) => {
   const calls = EVIL.map((path) => call(["write_file", { path: `new-${path}`, content: "x" }]));
   const zz = await repl(t, { where: evil(), rows: 40, script: [...calls, say("Done.")] });
   zz.type(`go${KEY.enter}`);
-  for (let left = 200; left && !zz.screen().includes("Done."); left--) {
-    if (/Allow\? \[[^\]]*\] \([^)]*\) ?$/.test(zz.screen())) zz.type("n");
-    else if (/Why not\?[^\n]*$/.test(zz.screen())) zz.type(KEY.enter);
-    await sleep(150);
+  for (const i of EVIL.keys()) {
+    await zz.sees(new RegExp(`(Allow\\?[\\s\\S]*){${i + 1}}`));
+    zz.type("n");
+    await zz.sees(new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
+    zz.type(KEY.enter);
   }
-  ok(zz.screen().includes("Done."), zz.screen());
+  await zz.sees("Done.");
   doesNotMatch(zz.raw(), OBEYED);
-  await zz.leave();
 });
 
 for (const repository of [false, true])

@@ -151,7 +151,6 @@ test("In a conversation", async (t) => {
     const turn = fake.requests.length + 1;
     term.type(`@.env${KEY.enter}`);
     await term.sees("Allow?");
-    await new Promise((later) => setTimeout(later, 200));
     term.type("n");
     await term.sees("Why not?");
     term.type(KEY.enter);

@@ -1,83 +1,70 @@
-// A question that is longer than the screen: a yes counts only once all of it has been on the screen.
+// Questions and results that are longer than the screen: a yes counts only once all of it has been on the screen.
 import { equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "node:test";
+import { type StandingClock, standingClock } from "../../sdk/clock.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { nobodyTypes, repl } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
-const lines = Array.from({ length: 120 }, (_, i) => (i === 60 ? "the hidden middle" : `line ${i + 1}`));
-const WRITE = ["write_file", { path: "a.txt", content: lines.join("\n") }] as [string, object];
-const COMMAND = ["run_command", { command: `touch ${"x".repeat(1_500)} hidden-middle ${"y".repeat(1_500)}` }] as [
-  string,
-  object,
+const lines = Array.from({ length: 60 }, (_, i) => (i === 30 ? "the hidden middle" : `line ${i + 1}`));
+const WRITE: [string, object] = ["write_file", { path: "a.txt", content: lines.join("\n") }];
+const COMMAND: [string, object] = [
+  "run_command",
+  { command: `touch ${"x".repeat(700)} hidden-middle ${"y".repeat(700)}` },
 ];
-const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)/g;
-const PAUSE = 250; // longer than zz waits for a key that is held down
+const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)[^─]*$/;
 
-/** Reads page by page, pressing y too early on each. Returns all that was on the screen. */
-async function readAll(
-  term: Pick<Terminal, "screen" | "type" | "sees">,
-  end: RegExp,
-  done: () => boolean,
-): Promise<string> {
+/** Reads page by page, pressing y on each, and once more too early. Returns all that was on the screen. */
+async function readAll(term: Terminal, clock: StandingClock, end: RegExp): Promise<string> {
+  await nobodyTypes(clock); // then it shows
   await term.sees(BAR);
-  for (let pages = 0; pages < 60; pages++) {
-    await sleep(PAUSE);
-    if (end.test(term.screen())) return term.screen();
-    term.type("y");
-    await sleep(PAUSE);
-    ok(!done(), "y counted before the end had been shown");
-    const before = [...term.screen().matchAll(BAR)].length;
-    term.type(" ");
-    await sleep(PAUSE);
-    ok([...term.screen().matchAll(BAR)].length <= Math.max(before, 1));
+  for (;;) {
+    await clock.waits(50);
+    const page = await term.drawn();
+    await term.press(" "); // a key that is held down
+    await clock.pass(150);
+    if (end.test(page)) return page;
+    await term.press("y");
+    await nobodyTypes(clock);
+    equal((await term.drawn()).length, page.length, "neither was an answer");
+    await term.press(" ");
   }
-  throw new Error(`The end was never shown:\n${term.screen()}`);
 }
 
-/** The terminal keeps what has scrolled away, so a test sees all of it. */
-describe("a question longer than the screen", { concurrency: 4 }, () => {
-  for (const [cols, rows] of [
-    [80, 24],
-    [40, 15],
-  ] as const) {
-    test(`In the conversation at ${cols}×${rows}, y counts once all of a new file has been shown`, async (t: TestContext) => {
-      const where = place();
-      const zz = await repl(t, { where, cols, rows, script: [call(WRITE), say("Done.")] });
-      const file = join(where.cwd, "a.txt");
-      zz.type(`go${KEY.enter}`);
-      const seen = await readAll(zz, /Allow\? \[y\/N\/e\/A\/\?\]/, () => existsSync(file));
-      match(seen, /the hidden middle/);
-      for (let i = 1; i < 120; i += 7) if (i !== 61) match(seen, new RegExp(`line ${i}\\b`));
-      equal(existsSync(file), false);
-      zz.type("y");
-      await zz.sees("Done.");
-      equal(readFileSync(file, "utf8"), lines.join("\n"));
-      await zz.leave();
-    });
+test("In the conversation y counts once all of a new file has been shown", async (t) => {
+  const [where, clock] = [place(), standingClock()];
+  const zz = await repl(t, { where, cols: 40, rows: 15, clock, script: [call(WRITE), say("Done.")] });
+  const file = join(where.cwd, "a.txt");
+  zz.type(`go${KEY.enter}`);
+  const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);
+  for (const line of lines) ok(seen.includes(line), line);
+  equal(existsSync(file), false);
+  zz.type("y");
+  await zz.sees("Done.");
+  equal(readFileSync(file, "utf8"), lines.join("\n"));
+});
 
-    test(`One answer at ${cols}×${rows}: n counts at once, and y only after the hidden middle of a command`, async (t: TestContext) => {
-      const where = asksBefore(place());
-      const fake = await fakeOpenAI([call(COMMAND), call(COMMAND), say("Done.")]);
-      t.after(fake.close);
-      const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"];
-      const term = terminal(where, args, { cols, rows });
-      const seen = await readAll(term, /Allow\? \[y\/N\/e\/A\/F\/\?\]/, () => fake.requests.length > 1);
-      match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
-      term.type("n");
-      await term.sees("Why not?");
-      term.type(KEY.enter);
-      for (let left = 40; left && !/Why not\?[\s\S]*Why not\?/.test(term.screen()); left--) {
-        if (fake.requests.length > 1) term.type("n"); // at once, on the first page
-        await sleep(PAUSE);
-      }
-      term.type(KEY.enter);
-      await term.sees("Done.");
-      equal(await term.exited, 4);
-    });
+test("In a one-shot n counts at once, and y only after the hidden middle of a command", async (t) => {
+  const [where, clock] = [asksBefore(place()), standingClock()];
+  const fake = await fakeOpenAI([call(COMMAND), call(COMMAND), say("Done.")]);
+  t.after(fake.close);
+  const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"];
+  const term = terminal(where, args, { cols: 40, rows: 15, clock });
+  const seen = await readAll(term, clock, /Allow\? \[y\/N\/e\/A\/F\/\?\][^─]*$/);
+  match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
+  equal(fake.requests.length, 1);
+  for (const no of ["n", "n"]) {
+    term.type(no);
+    await term.sees(/Why not\?[^─]*$/);
+    term.type(KEY.enter);
+    if (fake.requests.length > 1) break;
+    await nobodyTypes(clock); // the second command's first page
+    await term.sees(BAR);
+    await nobodyTypes(clock);
   }
+  await term.sees("Done.");
+  equal(await term.exited, 4);
 });

@@ -1,91 +1,114 @@
 // Several changes of the window's size, one straight after the other: what is left on the screen is what there is, once.
 import { equal, ok } from "node:assert/strict";
-import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "node:test";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { nobodyTypes, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
 const WIDTHS = [40, 80, 33, 100, 40];
-type Repl = Awaited<ReturnType<typeof repl>>;
+const SETTLED_MS = 150; // without a change, and what is shown is drawn anew
 
-async function resize(zz: Repl, pause: number): Promise<string> {
-  for (const cols of WIDTHS) {
-    zz.resize(cols, 24);
-    if (pause) await sleep(pause);
-  }
-  await sleep(500);
-  return zz.screen();
+/** A prompt whose clock the test moves. */
+async function open(t: TestContext, options: ReplOptions = {}) {
+  const clock = standingClock();
+  const zz = await repl(t, { cols: 100, clock, ...options });
+  return {
+    ...zz,
+    clock,
+    async resized(pause: number): Promise<string> {
+      for (const cols of WIDTHS) {
+        zz.resize(cols, 24);
+        await clock.pass(pause);
+        await zz.drawn();
+      }
+      await clock.pass(SETTLED_MS);
+      return zz.drawn();
+    },
+  };
 }
 /** The terminal breaks lines wherever they end. */
 const count = (text: string, part: string): number =>
   text.replace(/\s+/g, "").split(part.replace(/\s+/g, "")).length - 1;
 
+const LONG = "first the quick brown fox jumps over the lazy dog, and then it sleeps until the evening comes last";
 for (const reflow of [false, true])
-  for (const pause of [0, 15, 90])
-    for (const [what, typed] of [
-      ["a line of one row", "short words"],
-      [
-        "a line that wraps",
-        "first the quick brown fox jumps over the lazy dog, and then it sleeps until the evening comes last",
-      ],
-    ] as const)
-      test(`${what} stands there once after five resizes, ${pause} ms apart${reflow ? ", where the terminal breaks it anew" : ""}`, async (t) => {
-        const zz = await repl(t, { cols: 100, env: { TMUX: "", TERM_PROGRAM: "", VTE_VERSION: reflow ? "7600" : "" } });
+  for (const pause of [0, SETTLED_MS])
+    for (const typed of ["short words", LONG])
+      test(`A line of ${typed.length} characters stands there once after five resizes, ${pause} ms apart${reflow ? ", where the terminal breaks it anew" : ""}`, async (t) => {
+        const zz = await open(t, { env: { TMUX: "", TERM_PROGRAM: "", VTE_VERSION: reflow ? "7600" : "" } });
         zz.view.options.reflowCursorLine = reflow;
-        zz.type(typed);
-        await zz.sees(typed.slice(-8));
-        const shown = await resize(zz, pause);
-        const first = typed.split(" ")[0]!;
-        equal(count(shown, `› ${first}`), 1, shown);
+        await zz.press(typed);
+        await zz.drawn();
+        const shown = await zz.resized(pause);
+        equal(count(shown, `› ${typed.split(" ")[0]}`), 1, shown);
         equal(count(shown, typed.split(" ").at(-1)!), 1, shown);
         ok(shown.trimEnd().split("\n").length <= 2 + Math.ceil((typed.length + 10) / 40), shown);
         zz.type(`!${KEY.enter}`);
         equal(await zz.asked(), `${typed}!`);
       });
 
-for (const pause of [0, 15, 60])
+test("The line is drawn once no change came for 150 ms", async (t) => {
+  const zz = await open(t);
+  await zz.press("words");
+  await zz.drawn();
+  const from = zz.raw().length;
+  for (const cols of [60, 70]) {
+    zz.resize(cols, 24);
+    await zz.clock.pass(SETTLED_MS - 1);
+  }
+  await zz.drawn();
+  equal(zz.raw().slice(from), "");
+  await zz.clock.pass(1);
+  await zz.drawn();
+  ok(zz.raw().slice(from).includes("words"));
+});
+
+const SAID = "a rather long thought that takes the whole of a row of the screen, up to its very end";
+/** The same while the model thinks, until `end` is called. */
+async function thinking(t: TestContext) {
+  const { promise, resolve: end } = Promise.withResolvers<void>();
+  const thoughts = Array.from({ length: 25 }, () => delta({ reasoning_content: `${SAID} ` }));
+  const zz = await open(t, { script: [stream(...thoughts, promise, ...say("Thought over.").body!)] });
+  zz.type(`go${KEY.enter}`);
+  const tick = async () => {
+    await zz.clock.pass(100);
+    return zz.drawn();
+  };
+  await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
+  return { ...zz, tick, end };
+}
+
+for (const pause of [0, 60, 100])
   test(`The live line leaves nothing behind after five resizes, ${pause} ms apart`, async (t) => {
-    const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
-    const thoughts = Array.from({ length: 25 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
-    const zz = await repl(t, {
-      cols: 100,
-      process: true,
-      script: [stream(...thoughts, ...say("Thought over.").body!)],
-    });
-    zz.type(`go${KEY.enter}`);
-    await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
-    const shown = await resize(zz, pause);
+    const zz = await thinking(t);
+    const shown = await zz.resized(pause);
     ok(count(shown, "thinking · ") <= 1, shown);
+    zz.end();
     equal(count(await zz.sees("Thought over."), "thinking · "), 0, zz.screen());
   });
 
 test("The live line leaves nothing behind, and erases nothing else, where zz hears of a new width late", async (t) => {
-  const said = "a rather long thought that takes the whole of a row of the screen, up to its very end";
-  const thoughts = Array.from({ length: 30 }, () => [delta({ reasoning_content: `${said} ` }), 100]).flat();
-  const zz = await repl(t, { cols: 100, process: true, script: [stream(...thoughts, ...say("Thought over.").body!)] });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/thinking · \d\.\d s · \d+ tokens/);
+  const zz = await thinking(t);
   for (const cols of [40, 100, 33, 60]) {
     zz.view.resize(cols, 24);
-    await sleep(250); // rows are drawn each 100 ms
-    zz.pty.resize(cols, 24);
-    await sleep(250);
-    ok(count(zz.screen(), "thinking · ") <= 1, zz.screen());
-    equal(count(zz.screen(), "› go"), 1, zz.screen());
+    await zz.tick();
+    zz.resize(cols, 24);
+    const shown = await zz.tick();
+    ok(count(shown, "thinking · ") <= 1, shown);
+    equal(count(shown, "› go"), 1, shown);
   }
+  zz.end();
   equal(count(await zz.sees("Thought over."), "thinking · "), 0, zz.screen());
 });
 
-for (const pause of [0, 15, 60])
-  test(`A question stands there once, and whole, after five resizes, ${pause} ms apart`, async (t) => {
-    const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];
-    const zz = await repl(t, { cols: 100, script });
-    zz.type(`go${KEY.enter}`);
-    await zz.sees(/\[y\/n|\[y\/N|Allow/);
-    const before = zz.screen();
-    const shown = await resize(zz, pause);
-    equal(count(shown, "new.txt"), count(before, "new.txt"), shown);
-    zz.type("y");
-    await zz.sees("Written.");
-  });
+test("A question stands there once, and whole, after five resizes, and is answered", async (t) => {
+  const zz = await open(t, { script: [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")] });
+  zz.type(`go${KEY.enter}`);
+  await nobodyTypes(zz.clock);
+  const before = await zz.sees("Allow?");
+  const shown = await zz.resized(60);
+  equal(count(shown, "new.txt"), count(before, "new.txt"), shown);
+  zz.type("y");
+  await zz.sees("Written.");
+});

@@ -3,9 +3,9 @@ import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { nobodyTypes, repl } from "../support/repl.ts";
 import { place, zz as run } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -15,23 +15,17 @@ const EDIT = call(["create_file", { path: "a.txt", content: "one\ntwo\n" }]);
 for (const [cols, rows] of [
   [80, 24],
   [40, 15],
-] as const) {
-  test(`At ${cols}×${rows} no word of /changes N is torn at the edge`, async (t) => {
-    const content = "export const price = sum + total of what was sold in spring and summer\n";
-    const script = [call(["create_file", { path: "a.txt", content }]), say("Done.")];
-    const zz = await repl(t, { cols, rows, script });
-    await zz.say("/auto-apply on", /auto-apply ›\s*$/);
-    await zz.say("go", /Done\.[\s\S]*auto-apply ›\s*$/);
-    zz.type(`\x0c/changes 1${KEY.enter}`);
-    const shown = await zz.sees(/1 \+ export const price = sum \+ total\s+of what was sold in spring\s+and summer\n/);
-    ok(shown.split("\n").every((row) => row.length <= cols));
-    await zz.leave();
-  });
-
-  test(`At ${cols}×${rows} an edit under auto-apply shows its diff, and the prompt says that it is on`, async (t) => {
-    const where = place();
-    const script = [EDIT, call(["create_file", { path: "long.txt", content: LONG }]), say("Done.")];
-    const zz = await repl(t, { where, cols, rows, script });
+] as const)
+  test(`At ${cols}×${rows} an edit under auto-apply shows its diff, the prompt says that it is on, and /changes N shows any again`, async (t) => {
+    const clock = standingClock();
+    const wide = "export const price = sum + total of what was sold in spring and summer\n";
+    const script = [
+      call(["create_file", { path: "wide.txt", content: wide }]),
+      EDIT,
+      call(["create_file", { path: "long.txt", content: LONG }]),
+      say("Done."),
+    ];
+    const zz = await repl(t, { cols, rows, script, clock });
     await zz.say("/auto-apply on", /auto-apply ›\s*$/);
     const shown = await zz.say("go", /Done\.[\s\S]*auto-apply ›\s*$/);
     match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
@@ -41,20 +35,19 @@ for (const [cols, rows] of [
     );
     await zz.say("/auto-apply off", /Edits are asked for again\.[\s\S]*›\s*$/);
     doesNotMatch(zz.screen().split("\n").at(-1)!, /auto-apply/);
-    await zz.say("/changes 1", /changes 1\ncreate a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n/);
-    zz.type(`/changes 2${KEY.enter}`);
+    await zz.say("/changes 1", /1 \+ export const price = sum \+ total\s+of what was sold in spring\s+and summer\n/); // no word is torn
+    await zz.say("/changes 2", /changes 2\ncreate a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n/);
+    zz.type(`/changes 3${KEY.enter}`);
+    await nobodyTypes(clock);
     await zz.sees(/(line \d+ of |\/)43/);
-    await sleep(300);
-    for (let left = 20; left && !/›\s*$/.test(zz.screen()); left--) {
-      zz.type("\x1b");
-      await sleep(400); // a key that comes too early is dropped
-    }
+    await nobodyTypes(clock);
+    await zz.press("\x1b");
+    await clock.pass(50);
     await zz.sees(/─ .*\n.*›\s*$/);
     await zz.say("/changes 7", /Cannot show change 7: there is none/);
     await zz.say("/changes x", /Cannot show change 'x': there is none/);
     for (const row of zz.screen().split("\n")) ok(row.length <= cols, row);
   });
-}
 
 function having(home: object, project?: object) {
   const where = place();
@@ -111,7 +104,6 @@ test("After A the next edit shows its diff, and one that was asked for is not sh
   const zz = await repl(t, { where, script });
   zz.type(`go${KEY.enter}`);
   await zz.sees("Allow?");
-  await sleep(200);
   zz.type("A");
   const shown = await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
   match(shown, /^create c\.txt · line 1 · \+1 −0\n {4}1 \+ three\n✓ create_file c\.txt/m);

@@ -347,9 +347,10 @@ export const ENTRIES: Record<string, Loader> = {
     const { normalizePaste, openPasteReader, readInput } = await import("../../plugins/repl/pastes.ts");
     const { addLine, newDraft } = await import("../../plugins/repl/drafts.ts");
     const { clip } = await import("../../sdk/width.ts");
+    const { CLOCK } = await import("../../kernel/clock.ts");
     const nothing = () => {};
     return (text) => [
-      readInput(openPasteReader(nothing, nothing), Buffer.from(text)),
+      readInput(openPasteReader({ clock: CLOCK, onKeys: nothing, onPaste: nothing }), Buffer.from(text)),
       normalizePaste(text),
       text.split("\n").map((line) => [addLine(newDraft(), line), clip(normalizePaste(line), 80)]),
     ];

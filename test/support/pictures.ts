@@ -2,7 +2,6 @@
 // pseudo-terminal, with a scripted model. `npm run pictures` makes them again; test/e2e/readme.test.ts compares.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type xterm from "@xterm/headless";
 import { call, fakeOpenAI, say } from "./fake/openai.ts";
 import { place, ROOT } from "./run.ts";
@@ -74,9 +73,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
     term.type(`${line}${KEY.enter}`);
     for (const text of seen) {
       await term.sees(text);
-      if (text !== "Allow?") continue;
-      await sleep(300); // keys pressed before a question appeared do not answer it
-      term.type("y");
+      if (text === "Allow?") term.type("y");
     }
     await ready();
   }

@@ -1,17 +1,35 @@
 // A REPL at its prompt, with a model that plays a script, and what the model was sent.
 import { equal } from "node:assert/strict";
 import { after, type TestContext } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { StandingClock } from "../../sdk/clock.ts";
 import type { Fake, Script } from "./fake/http.ts";
 import { fakeOpenAI, say } from "./fake/openai.ts";
 import { type Place, place } from "./run.ts";
 import { KEY, type Terminal, type TerminalOptions, terminal } from "./terminal.ts";
+import { waitFor } from "./wait.ts";
 
 export type ReplOptions = TerminalOptions & Partial<{ script: Script; where: Place; args: string[] }>;
 
 export const ESC = "\x1b";
 const CTRL_U = "\x15"; // drops what stands in the line
 export const [UP, DOWN, LEFT, TAB] = [`${ESC}[A`, `${ESC}[B`, `${ESC}[D`, "\t"];
+
+/** Passes the moment without a key that a question waits for before it shows, or before it takes a key on a further page. */
+export async function nobodyTypes(clock: StandingClock): Promise<void> {
+  await clock.waits(LOOK_MS);
+  await clock.pass(LOOK_MS);
+}
+const LOOK_MS = 50;
+
+/** Lets the live line move on until the screen shows the text. */
+export async function ticks(clock: StandingClock, term: Terminal, text: RegExp | string): Promise<string> {
+  return waitFor(`${text} on the live line`, async () => {
+    await clock.pass(TICK_MS);
+    const shown = await term.drawn();
+    return (typeof text === "string" ? shown.includes(text) : text.test(shown)) ? shown : "";
+  });
+}
+const TICK_MS = 100;
 
 export async function repl(t: TestContext, options: ReplOptions = {}) {
   const { script = [say("Good.")], where = place(), args = [], ...how } = options;
@@ -50,7 +68,7 @@ export async function sharedRepl({ where = place(), args = [], ...how }: Omit<Re
   let one = open();
   return async (next: Script = [say("Good.")]) => {
     if (isGone) one = open(); // a test that failed ended it
-    for (let left = 250; !/›[^\n]*$/.test(one.screen()) && left && !isFresh; left--) await sleep(20); // the turn before may end yet
+    await one.sees(/›[^\n]*(\n {2}[^\n]*)*$/); // the turn before may end yet; a menu may be open
     if (!isFresh) one.type(`${CTRL_U}/new${KEY.enter}`);
     await one.sees(isFresh ? "›" : /A new conversation\.[^›]*›$/);
     isFresh = false;
@@ -73,7 +91,7 @@ function at(term: Terminal, where: Place, fake: Fake) {
     sent,
     /** Waits for that many requests, and returns what the person said in the last one. */
     async asked(count = 1) {
-      for (let left = 500; fake.requests.length < count && left; left--) await sleep(10);
+      await waitFor(`request ${count}`, () => fake.requests.length >= count, term.screen);
       equal(fake.requests.length, count, term.screen());
       return sent().at(-1);
     },
@@ -83,9 +101,7 @@ function at(term: Terminal, where: Place, fake: Fake) {
       return term.sees(sees);
     },
     async leave() {
-      term.type(KEY.ctrlC);
-      await sleep(30);
-      term.type(KEY.ctrlD);
+      term.type(KEY.ctrlC + KEY.ctrlD);
       equal(await term.exited, 0);
     },
   };

@@ -1,14 +1,16 @@
 // Opens a real pseudo-terminal, runs zz in it, and reads its screen. zz runs in the test's own process where that is enough:
 // a process of its own costs half a second of work.
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
 import { ReadStream, WriteStream } from "node:tty";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
+import type { Clock } from "../../kernel/contract.ts";
 import type { Stop } from "../../kernel/process.ts";
 import { type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
+import { waitFor } from "./wait.ts";
 
 export interface Terminal {
   /** For its process id and signals; only with { process: true }. */
@@ -18,6 +20,10 @@ export interface Terminal {
   /** The screen with its colours. */
   view: xterm.Terminal;
   type(keys: string): void;
+  /** Types, and waits until zz has read it; not with { process: true }. */
+  press(keys: string): Promise<void>;
+  /** Waits until all that was written so far is on the screen; not with { process: true }. */
+  drawn(): Promise<string>;
   resize(cols: number, rows: number): void;
   /** Every byte that was written, unchanged. */
   raw(): string;
@@ -25,8 +31,8 @@ export interface Terminal {
   onData(hear: (text: string) => void): void;
   /** From now on only reads the bytes, so that measurements leave out the work of this screen. */
   shut(): void;
-  /** Waits until the screen holds the text; fails with the screen after so many seconds, 30 by default. */
-  sees(text: string | RegExp, patience?: number): Promise<string>;
+  /** Waits until the screen holds the text. */
+  sees(text: string | RegExp): Promise<string>;
   exited: Promise<number>;
   /** Closes the window; at the latest that is done at the end of the file. */
   hangUp(): unknown;
@@ -43,6 +49,8 @@ export interface TerminalOptions {
   shell?: (zz: string) => string;
   /** For signals, a program that has the terminal, or whatever ends a process. */
   process?: boolean;
+  /** Instead of the machine's, for zz in this process: standingClock(), which the test moves. */
+  clock?: Clock;
 }
 
 /** What zz writes to a terminal, and the ways to reach it. */
@@ -53,6 +61,9 @@ interface Line {
   hangUp(): unknown;
   exited: Promise<number>;
   pty?: IPty;
+  /** Waits until zz has read what was typed, and until what it wrote has been read here. */
+  taken?(): Promise<void>;
+  flushed?(): Promise<void>;
 }
 
 export function terminal(where: Place, args: string[], how: TerminalOptions = {}): Terminal {
@@ -67,9 +78,11 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     ...how.env,
   };
   const size = { cols, rows };
-  const line = needsProcess(args, how)
+  const isApart = needsProcess(args, how);
+  if (isApart && how.clock) throw new Error("A zz in its own process cannot be handed a clock.");
+  const line = isApart
     ? inProcess(where, args, env, { ...how, ...size })
-    : here(where, args, env, size);
+    : here(where, args, env, { ...size, clock: how.clock });
   const view = new xterm.Terminal({ ...size, allowProposedApi: true });
   let [bytes, blind] = ["", false];
   line.onData((data) => {
@@ -80,10 +93,10 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   after(() => alive && line.hangUp());
   const exited = line.exited.then(async (code) => {
     alive = false;
-    for (let before = -1; before !== bytes.length; await sleep(20)) before = bytes.length; // late output
-    await new Promise<void>((drawn) => view.write("", drawn));
+    await shown();
     return code;
   });
+  const shown = () => new Promise<void>((done) => view.write("", done)); // all that has arrived
   const screen = () => {
     const { active } = view.buffer;
     const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");
@@ -97,23 +110,34 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     type: line.type,
     onData: line.onData,
     hangUp: line.hangUp,
+    async press(keys) {
+      line.type(keys);
+      await line.taken!();
+    },
+    async drawn() {
+      await line.flushed!();
+      await shown();
+      return screen();
+    },
     raw: () => bytes,
     shut: () => void (blind = true),
     resize(cols, rows) {
       line.resize(cols, rows);
       view.resize(cols, rows);
     },
-    async sees(text, patience = 30) {
-      const until = performance.now() + patience * 1_000;
-      for (;;) {
-        const shown = screen();
-        if (typeof text === "string" ? shown.includes(text) : text.test(shown)) return shown;
-        if (performance.now() > until) {
+    sees(text) {
+      let seen = "";
+      const isThere = () => {
+        seen = screen();
+        return typeof text === "string" ? seen.includes(text) : text.test(seen);
+      };
+      return waitFor(`${text} on the screen`, isThere, () => `It shows:\n${seen}`).then(
+        () => seen,
+        (late) => {
           line.hangUp();
-          throw new Error(`The screen never showed ${text}. It shows:\n${shown}`);
-        }
-        await sleep(10);
-      }
+          throw late;
+        },
+      );
     },
   };
 }
@@ -123,7 +147,8 @@ function needsProcess(args: string[], { process, way, shell, env = {} }: Termina
   const isShared = Object.keys(env).some((name) => !ZZS_OWN.test(name) && !TERMINALS.test(name));
   return process === true || way !== undefined || shell !== undefined || args.includes("--run") || isShared;
 }
-const TERMINALS = /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|VTE_VERSION)$/;
+const TERMINALS =
+  /^(TERM|TERM_PROGRAM|LC_TERMINAL|NO_COLOR|COLORTERM|EDITOR|VISUAL|KITTY_WINDOW_ID|KONSOLE_VERSION|VTE_VERSION|TMUX|STY|ZELLIJ)$/;
 
 function inProcess(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
   const { cols = 80, rows = 24, way = "dist", shell } = how;
@@ -156,7 +181,7 @@ function here(
   where: Place,
   args: string[],
   env: NodeJS.ProcessEnv,
-  { cols, rows }: { cols: number; rows: number },
+  { cols, rows, clock }: { cols: number; rows: number; clock: Clock | undefined },
 ): Line {
   native ??= loadNative();
   const { resize } = native;
@@ -166,14 +191,29 @@ function here(
   const stdin = new ReadStream(open());
   const [stdout, stderr] = [new WriteStream(open()), new WriteStream(open())];
   for (const stream of [master, stdin, stdout, stderr]) stream.on("error", () => {}); // the other end was closed
+  const marks = readMarks(master);
+  const keys = countKeys(stdin);
   const stop: Stop = { why: "Stopped.", leave: () => {} };
   let folder = where.cwd;
-  const io = { stdin, stdout, stderr, env, cwd: () => folder, enter: (to: string) => void (folder = to) };
+  const io = {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    cwd: () => folder,
+    enter: (to: string) => void (folder = to),
+    ...(clock && { clock }),
+  };
   const exited = import("../../zz.ts").then(({ run }) => run(args, io, stop)).finally(close);
   return {
     exited,
-    type: typing((piece) => void master.write(piece)),
-    onData: (hear) => void master.on("data", hear),
+    flushed,
+    taken: () => keys.taken(),
+    type: typing((piece) => {
+      keys.sent += piece.length;
+      master.write(piece);
+    }),
+    onData: marks.hear,
     resize(cols, rows) {
       resize(fd, cols, rows);
       for (const stream of [stdout, stderr]) (stream as WriteStream & { _refreshSize(): void })._refreshSize(); // as Node does at SIGWINCH
@@ -186,12 +226,74 @@ function here(
     },
   };
 
-  /** A while after the end, so that all that was written can be read. */
+  /** A mark that is written last is also read last. */
+  async function flushed(): Promise<void> {
+    while (stdout.writableLength || stderr.writableLength) await nextRound();
+    if (master.destroyed) return;
+    const { text, read } = marks.next();
+    while (!written(text)) await nextRound();
+    await read;
+  }
+  function written(text: string): boolean {
+    try {
+      return writeSync(slave, text) > 0;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EAGAIN") return false; // there is room once more has been read
+      throw error;
+    }
+  }
+
   async function close(): Promise<void> {
-    await sleep(50);
+    await flushed();
     for (const stream of [stdin, stdout, stderr]) stream.destroy();
     if (!master.destroyed) closeSync(slave);
     master.destroy();
+  }
+}
+
+/** Marks in what is written: a number between two NULs, which zz itself never writes and no terminal shows. */
+function readMarks(master: ReadStream) {
+  const listeners: ((text: string) => void)[] = [];
+  const awaited = new Map<number, () => void>();
+  let count = 0;
+  let rest = "";
+  master.on("data", (piece) => {
+    const text = `${rest}${piece}`.replace(/\0(\d+)\0/g, (_, mark) => {
+      queueMicrotask(() => awaited.get(Number(mark))?.()); // once what stands before it was heard
+      return "";
+    });
+    rest = /\0\d*$/.exec(text)?.[0] ?? ""; // the beginning of one
+    const heard = text.slice(0, text.length - rest.length);
+    if (heard) for (const hear of listeners) hear(heard);
+  });
+  return {
+    hear: (listener: (text: string) => void) => void listeners.push(listener),
+    next: () => {
+      const mark = ++count;
+      return { text: `\0${mark}\0`, read: new Promise<void>((read) => awaited.set(mark, read)) };
+    },
+  };
+}
+
+/** Counts the bytes that zz reads, against those that were typed. */
+function countKeys(stdin: ReadStream) {
+  const emit = stdin.emit.bind(stdin) as (event: string, ...values: unknown[]) => boolean;
+  const counted = { sent: 0, taken };
+  let read = 0;
+  let check = () => {};
+  stdin.emit = (event: string, ...values: unknown[]) => {
+    const isHeard = emit(event, ...values);
+    if (event === "data") read += (values[0] as Buffer).length;
+    if (event === "data") check();
+    return isHeard;
+  };
+  return counted;
+
+  function taken(): Promise<void> {
+    return new Promise((done) => {
+      check = () => void (read >= counted.sent && done());
+      check();
+    });
   }
 }
 

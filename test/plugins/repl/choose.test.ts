@@ -3,13 +3,13 @@ import { doesNotMatch, equal, match } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Zz } from "zz";
-import { harness } from "zz/test";
+import { harness, standingClock } from "../../../sdk/testing.ts";
 import { call, say } from "../../support/fake/openai.ts";
-import { DOWN, type ReplOptions, repl } from "../../support/repl.ts";
+import { DOWN, type ReplOptions, repl, ticks } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const PLUGIN = `export default (zz) => {
   zz.command({ name: "fruit", description: "d", run: async (_, { pick, note }) =>
@@ -28,55 +28,37 @@ async function open(t: TestContext, options: ReplOptions = {}) {
   return { ...(await repl(t, { where, args: ["--plugin", file], ...options })), where };
 }
 
-describe("at the prompt", { concurrency: 2 }, () => {
-  for (const cols of [80, 40])
-    test(`a list is shown, narrowed by what is typed, and one is taken, at ${cols} columns`, async (t) => {
-      const it = await open(t, { cols });
-      it.type(`/fruit${KEY.enter}`);
-      await it.sees("plum");
-      it.type(`${DOWN}${KEY.enter}`);
-      await it.sees("picked pear");
-      it.type(`/fruit${KEY.enter}`);
-      await it.sees(/Which fruit\?[\s\S]*Which fruit\?[\s\S]*plum/);
-      it.type("plu");
-      await it.sees(/Which fruit\? plu/);
-      it.type(KEY.enter);
-      await it.sees("picked plum");
-      await it.say("hello");
-      await it.leave();
-    });
+test("a list is shown, narrowed by what is typed, and one is taken; Ctrl+C takes none, and the conversation goes on", async (t) => {
+  const it = await open(t, { cols: 40 });
+  await it.say("/fruit", "plum");
+  it.type(`${DOWN}${KEY.enter}`);
+  await it.sees("picked pear");
+  await it.say("/fruit", /Which fruit\?[\s\S]*Which fruit\?[\s\S]*plum/);
+  it.type("plu");
+  await it.sees(/Which fruit\? plu/);
+  it.type(KEY.enter);
+  await it.sees("picked plum");
+  await it.say("/fruit", /picked plum[\s\S]*Which fruit\?[\s\S]*plum/);
+  it.type(KEY.ctrlC);
+  await it.sees("picked undefined");
+  await it.say("hello");
+});
 
-  test("Ctrl+C takes none, and the conversation goes on", async (t) => {
-    const it = await open(t);
-    it.type(`/fruit${KEY.enter}`);
-    await it.sees("plum");
-    it.type(KEY.ctrlC);
-    await it.sees("picked undefined");
-    await it.say("hello");
-    await it.leave();
-  });
+test("a secret is not shown while it is typed, nor later", async (t) => {
+  const it = await open(t);
+  await it.say("/password", "Password?");
+  it.type("hunter2hunter2");
+  await it.sees("**************");
+  it.type(KEY.enter);
+  await it.sees("of 14 letters");
+  doesNotMatch(it.raw(), /hunter2/);
+  equal(readFileSync(join(it.where.home, "said.txt"), "utf8"), "hunter2hunter2\n");
+});
 
-  test("a secret is not shown while it is typed, nor later", async (t) => {
-    const it = await open(t);
-    it.type(`/password${KEY.enter}`);
-    await it.sees("Password?");
-    it.type("hunter2hunter2");
-    await it.sees("**************");
-    it.type(KEY.enter);
-    await it.sees("of 14 letters");
-    doesNotMatch(it.raw(), /hunter2/);
-    equal(readFileSync(join(it.where.home, "said.txt"), "utf8"), "hunter2hunter2\n");
-    await it.leave();
-  });
-
-  test("on a dumb terminal there is no list, and no secret is asked for", async (t) => {
-    const it = await open(t, { env: { TERM: "dumb" } });
-    it.type(`/fruit${KEY.enter}`);
-    await it.sees("picked nowhere");
-    it.type(`/password${KEY.enter}`);
-    await it.sees("Cannot ask for a secret");
-    await it.leave();
-  });
+test("on a dumb terminal there is no list, and no secret is asked for", async (t) => {
+  const it = await open(t, { env: { TERM: "dumb" } });
+  await it.say("/fruit", "picked nowhere");
+  await it.say("/password", "Cannot ask for a secret");
 });
 
 describe("a list longer than the window", { concurrency: 3 }, () => {
@@ -89,62 +71,65 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     zz.command({ name: "tell", description: "d", run: async (_, { pick, note }) =>
       note("picked " + (await pick(lines.map(({ name }) => "told of " + name).join("\\n"), lines.slice(0, 5)))) });
   };`;
+  /** With a clock that stands: the list is drawn anew once the size has not changed for 150 ms. */
   const open = async (t: TestContext, rows: number, cols = 40) => {
-    const where = place();
+    const [where, clock] = [place(), standingClock()];
     const file = join(where.cwd, "own.ts");
     writeFileSync(file, LONG);
-    const it = await repl(t, { where, args: ["--plugin", file], cols, rows });
+    const it = await repl(t, { where, args: ["--plugin", file], cols, rows, clock });
     const visible = () => {
       const { active } = it.view.buffer;
       const all = Array.from({ length: it.view.rows }, (_, i) => active.getLine(active.viewportY + i)!);
       return all.map((line) => line.translateToString(true));
     };
-    const settled = async (name: string) => {
-      for (let left = 300; !(visible().some((row) => row.includes(`❯ ${name}`)) && isWhole()) && left; left--)
-        await sleep(10);
-      equal(visible().filter((row) => row.includes(`❯ ${name}`)).length, 1, it.screen());
-      equal(isWhole(), true, it.screen());
+    /** How many rows of the list are shown, once this one is selected. */
+    const selects = async (name: string) => {
+      const isSelected = () => visible().filter((row) => row.includes(`❯ ${name}`)).length === 1;
+      const isWhole = () => /Which line\?[\s\S]*^40 choices/m.test(visible().join("\n"));
+      await waitFor(`${name} to be selected`, () => isSelected() && isWhole(), it.screen);
       return visible().filter((row) => /^[❯ ] line-\d/.test(row)).length;
     };
-    const isWhole = () => /Which line\?/.test(visible().join("\n")) && /^40 choices/m.test(visible().join("\n"));
+    const resized = async (cols: number, rows: number) => {
+      await it.drawn(); // the screen rewraps what is on it by then
+      it.resize(cols, rows);
+      await clock.pass(150);
+    };
     const once = () => equal(it.screen().split("Which line?").length - 1, 1, it.screen());
-    return { ...it, visible, settled, once };
+    return { ...it, clock, visible, selects, resized, once };
   };
 
   test("is drawn again in a window that gets lower, higher and narrower, with the same row selected", async (t) => {
     const it = await open(t, 15);
     it.type(`/line${KEY.enter}`);
-    equal(await it.settled("line-1"), 10);
+    equal(await it.selects("line-1"), 10);
     it.type(DOWN.repeat(7));
-    await it.settled("line-8");
-    it.resize(40, 10);
+    await it.selects("line-8");
+    await it.resized(40, 10);
     it.type(DOWN);
-    equal(await it.settled("line-9"), 6);
+    equal(await it.selects("line-9"), 6);
     it.once();
-    it.resize(34, 8);
-    equal(await it.settled("line-9"), 4);
-    it.resize(34, 20);
+    await it.resized(34, 8);
+    equal(await it.selects("line-9"), 4);
+    await it.resized(34, 20);
     it.type(DOWN);
-    equal(await it.settled("line-10"), 10);
+    equal(await it.selects("line-10"), 10);
     it.once();
     it.resize(40, 9);
-    it.type(`${DOWN}${KEY.enter}`);
+    await it.press(`${DOWN}${KEY.enter}`); // before it is drawn anew
+    await it.clock.pass(150);
     await it.sees("picked line-11");
     it.once();
-    await it.say("hello");
-    await it.leave();
   });
 
   test("stays narrowed by what was typed, and says how many fit", async (t) => {
     const it = await open(t, 15, 60);
     it.type(`/line${KEY.enter}`);
-    await it.settled("line-1");
+    await it.selects("line-1");
     it.type("line-2");
     await it.sees("11 of 40 choices");
     it.type(DOWN);
     await it.sees("❯ line-20");
-    it.resize(60, 9);
-    await sleep(400);
+    await it.resized(60, 9);
     await it.sees(/Which line\? line-2\n[\s\S]*❯ line-20[\s\S]*11 of 40 choices/);
     it.once();
     it.type("9");
@@ -155,26 +140,24 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     await it.sees("❯ line-29");
     it.type(KEY.enter);
     await it.sees("picked line-29");
-    await it.leave();
   });
 
-  test("Escape leaves it, also while the window changes, and nothing of it stays", async (t) => {
-    const it = await open(t, 15);
-    for (const rows of [15, 10]) {
+  for (const rows of [15, 10])
+    test(`Escape leaves it 50 ms later, also ${rows === 15 ? "in a window that stays" : "while the window changes"}, and nothing of it stays`, async (t) => {
+      const it = await open(t, 15);
       it.type(`/line${KEY.enter}`);
-      await it.sees("❯ line-1");
-      it.resize(40, rows);
-      it.type("\x1b");
+      await it.selects("line-1");
+      await it.drawn();
+      if (rows !== 15) it.resize(40, rows);
+      await it.press("\x1b");
+      await it.clock.pass(49);
+      doesNotMatch(await it.drawn(), /picked/);
+      await it.clock.pass(101); // while a window changes, keys wait until the list is drawn anew
       await it.sees("picked undefined");
       doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
-      it.type(`/new${KEY.enter}`);
-      await it.sees("A new conversation");
-      it.view.clear();
-    }
-    await it.leave();
-  });
+    });
 
-  for (const rows of [4, 7, 9])
+  for (const rows of [4, 9])
     test(`as many rows as fit are shown from the start, at ${rows} rows`, async (t) => {
       const it = await open(t, rows);
       it.type(`/line${KEY.enter}`);
@@ -185,7 +168,6 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
       it.type(KEY.enter);
       await it.sees("picked line-5");
       it.once();
-      await it.leave();
     });
 
   test("a question longer than the window is shown once", async (t) => {
@@ -198,7 +180,6 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     const shown = await it.sees("picked line-2");
     for (const name of ["line-1", "line-20", "line-40"])
       equal(shown.split(new RegExp(`told of ${name}\\b`)).length - 1, 1, shown);
-    await it.leave();
   });
 
   test("an empty list says so, and none is taken", async (t) => {
@@ -206,7 +187,6 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     it.type(`/none${KEY.enter}`);
     doesNotMatch(await it.sees("picked undefined"), /select/);
     match(it.screen(), /Which fruit\?\nThere is nothing to choose from\./);
-    await it.leave();
   });
 });
 
@@ -234,16 +214,19 @@ describe("while a tool has the person choose, type or edit, no live row is drawn
       const script = [call([name, {}]), say("Good.")];
       const args = ["--plugin", join(where.cwd, "own.ts")];
       const env = { EDITOR: editor, VISUAL: editor };
-      const it = await repl(t, { where, args, script, env, process: name === "change" }); // zz waits for the editor
+      const clock = standingClock();
+      const isApart = name === "change"; // zz itself waits for the editor
+      const it = await repl(t, { where, args, script, env, ...(isApart ? { process: true } : { clock }) });
       it.type(`go${KEY.enter}`);
+      if (!isApart) await ticks(clock, it, shows);
       await it.sees(shows);
       const before = it.raw().length;
-      await sleep(500);
+      if (!isApart) await clock.pass(500);
+      if (!isApart) await it.drawn();
       doesNotMatch(it.raw().slice(before), /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/);
       it.type(key);
       await it.sees("Good.");
       match(JSON.stringify(it.fake.requests.at(-1)?.body.messages), new RegExp(got));
-      await it.leave();
     });
 });
 

@@ -1,7 +1,6 @@
 // Pastes: told apart from keys in whatever pieces the bytes come, and long ones named in the line.
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   expandPastes,
   newPastes,
@@ -10,17 +9,20 @@ import {
   readInput,
   textInLine,
 } from "../../../plugins/repl/pastes.ts";
+import { standingClock } from "../../../sdk/clock.ts";
 
 const [START, END] = ["\x1b[200~", "\x1b[201~"];
 
 /** What a reader makes of the pieces: keys as they are, joined; pastes in brackets. */
 function reading() {
   let seen = "";
-  const reader = openPasteReader(
-    (bytes) => void (seen += bytes),
-    (text) => void (seen += `[${text}]`),
-  );
-  return { read: (piece: string) => readInput(reader, Buffer.from(piece)), seen: () => seen };
+  const clock = standingClock();
+  const reader = openPasteReader({
+    clock,
+    onKeys: (bytes) => void (seen += bytes),
+    onPaste: (text) => void (seen += `[${text}]`),
+  });
+  return { clock, read: (piece: string) => readInput(reader, Buffer.from(piece)), seen: () => seen };
 }
 
 for (const [what, pieces, seen] of [
@@ -40,22 +42,34 @@ for (const [what, pieces, seen] of [
     equal(got(), seen);
   });
 
-test("readInput(): the Escape key comes when no marker follows it", async () => {
-  const { read, seen } = reading();
-  read("\x1b");
-  equal(seen(), "");
-  await sleep(60);
-  equal(seen(), "\x1b");
-});
+for (const [what, started, rest] of [
+  ["the Escape key", "\x1b", ""],
+  ["a key's rest that does not come", "\x1b[1;5", ""],
+  ["the rest of an arrow, or Alt and a letter", "\x1b", "[A"],
+] as const)
+  test(`readInput() waits 50 ms for what belongs to Escape: ${what}`, async () => {
+    const { clock, read, seen } = reading();
+    read(`a${started}`);
+    equal(seen(), "a");
+    await clock.pass(49);
+    equal(seen(), "a");
+    if (rest) read(rest);
+    else await clock.pass(1);
+    equal(seen(), `a${started}${rest}`);
+  });
 
-test("readInput(): after a pause Ctrl+C ends a paste whose end was lost", async () => {
-  const { read, seen } = reading();
-  read(`${START}a`);
-  await sleep(550);
-  read("\x03");
-  read("b");
-  equal(seen(), "[a]b");
-});
+for (const [pause, made] of [
+  [500, ""],
+  [501, "[a]b"],
+] as const)
+  test(`readInput(): after ${pause} ms Ctrl+C ${made ? "ends a paste whose end was lost" : "is part of a paste"}`, async () => {
+    const { clock, read, seen } = reading();
+    read(`${START}a`);
+    await clock.pass(pause);
+    read("\x03");
+    read("b");
+    equal(seen(), made);
+  });
 
 for (const [what, text, shown] of [
   ["a short text stands as it is", "a\nb", "a\nb"],

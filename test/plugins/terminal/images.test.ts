@@ -13,6 +13,7 @@ import {
   protocolOf,
 } from "../../../plugins/terminal/images.ts";
 import { sixels } from "../../../plugins/terminal/sixel.ts";
+import { standingClock } from "../../../sdk/clock.ts";
 import { mediaIn } from "../../../sdk/media.ts";
 import { call, say } from "../../support/fake/openai.ts";
 import { JPEG, PDF, png } from "../../support/media.ts";
@@ -129,7 +130,6 @@ for (const [name, env, shape] of [
     const { messages } = zz.fake.requests[1]!.body;
     equal(messages.at(-1).content, "The person sees 'dot.png' (40 × 30).");
     doesNotMatch(JSON.stringify(messages), /image_url/);
-    await zz.leave();
   });
 
   test(`What read_file gives, and what is attached, is drawn once in ${name}`, async (t) => {
@@ -138,7 +138,6 @@ for (const [name, env, shape] of [
     equal(drawings(zz.raw()).length, 2);
     await zz.say("and now?", /Good\.[\s\S]*Good\./);
     equal(drawings(zz.raw()).length, 2);
-    await zz.leave();
   });
 }
 
@@ -172,16 +171,20 @@ for (const [what, path, size] of [
     equal(zz.raw().split("\x1b[16t").length, count, "it is asked once");
   });
 
-test("A terminal without sixels, or that does not answer, is asked once and draws nothing", async (t) => {
-  for (const answer of ["\x1b[?1;2c", ""]) {
-    const zz = await start(t, NONE, "dot.png");
+for (const answer of ["\x1b[?1;2c", ""])
+  test(`A terminal ${answer ? "without sixels" : "that does not answer for 300 ms"} is asked once and draws nothing`, async (t) => {
+    const clock = standingClock();
+    const script = [call(["show_image", { path: "dot.png" }]), say("Good.")];
+    const zz = await repl(t, { where: project(), env: NONE, rows: 40, script, clock });
     if (answer) answering(zz, answer);
-    await zz.say("show it", "Good.");
+    zz.type("show it\r");
+    if (!answer) await clock.waits(300);
+    if (!answer) await clock.pass(300);
+    await zz.sees("Good.");
     match(zz.fake.requests[1]!.body.messages.at(-1).content, /there is no terminal here that draws images/);
     equal(zz.raw().match(SIXEL), null);
     equal(zz.raw().split("\x1b[16t").length, 2);
-  }
-});
+  });
 
 test("What cannot be decoded is told to the model", async (t) => {
   const zz = await start(t, NONE, "photo.jpg");
@@ -218,7 +221,6 @@ for (const [what, env, path, why, settings] of UNSHOWN)
     await zz.say("show it", "Good.");
     match(zz.fake.requests[1]!.body.messages.at(-1).content, why);
     deepEqual(drawings(zz.raw()), []);
-    await zz.leave();
   });
 
 test("An image that holds control characters is drawn as base64 alone", async (t) => {
@@ -231,12 +233,10 @@ test("An image that holds control characters is drawn as base64 alone", async (t
   equal(all.length, 1);
   match(all[0]!, ITERM);
   doesNotMatch(zz.raw(), /\x1b\]0;owned/);
-  await zz.leave();
 });
 
 test("NO_COLOR does not turn images off", async (t) => {
   const zz = await start(t, { ...IN_KITTY, NO_COLOR: "1" }, "dot.png");
   await zz.say("show it", "Good.");
   equal(drawings(zz.raw()).length, 1);
-  await zz.leave();
 });

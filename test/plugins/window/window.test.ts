@@ -1,6 +1,6 @@
 // The window: what leaves it, what is kept, and what is said when nothing helps. The server is a strict one.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
@@ -50,7 +50,7 @@ const answers =
   ({ body }) =>
     isSummary(body) ? summary : answer;
 
-describe("a full window", { concurrency: 2 }, () => {
+describe("a full window", () => {
   test("the earlier turns become notes, the last two stay, and the file keeps all", async () => {
     const where = talked(30);
     const before = readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8");
@@ -185,7 +185,7 @@ describe("a full window", { concurrency: 2 }, () => {
   });
 });
 
-describe("a server that cuts the conversation without a word", { concurrency: 2 }, () => {
+describe("a server that cuts the conversation without a word", () => {
   /** Four rounds, each with a file of some 700 tokens more; the server counts what `counts` makes of it. */
   async function rounds(counts: (tokens: number) => number): Promise<Ran> {
     const where = talked(0);
@@ -280,7 +280,7 @@ describe("a server that cuts the conversation without a word", { concurrency: 2 
   });
 });
 
-describe("a provider that says it is too long", { concurrency: 2 }, () => {
+describe("a provider that says it is too long", () => {
   test("the conversation is compacted once, and sent again", async () => {
     const ran = await goesOn(talked(30), 8_192, answers(say(SUMMARY)), ["-c", "next"], false);
     deepEqual([ran.stdout, ran.code, ran.refusals.length], ["Good.\n", 0, 1]);
@@ -524,58 +524,4 @@ describe("at the prompt", () => {
     const [entries] = where.sessions();
     equal(entries!.filter(({ type }) => type === "compaction").length, 0);
   });
-});
-
-const TURNS = Number(process.env.ZZ_RUNS ?? 20); // more of them: test/slow/random.test.ts
-test(`${TURNS} turns with edits: a prefix cache would reuse more than nine tenths of what is sent`, async (t) => {
-  const where = talked(0);
-  writeFileSync(join(where.home, "zz.config.json"), "{}"); // with the map
-  writeFileSync(join(where.cwd, "package.json"), "{}");
-  writeFileSync(join(where.cwd, "AGENTS.md"), "Tabs.\n");
-  for (let i = 0; i < 40; i++)
-    writeFileSync(
-      join(where.cwd, `part${i}.ts`),
-      `export function part${i}(a: number): number {\n  return a + ${i};\n}\n`,
-    );
-  let [turn, round] = [0, 0];
-  const script: Script = () => {
-    const path = `part${turn % 40}.ts`;
-    const edit = { path, old_string: "  return a", new_string: `  return ${turn} * a` };
-    const also = { path: `more${turn}.ts`, content: `export const more${turn} = ${turn};\n` };
-    return [call(["read_file", { path }]), call(["edit_file", edit], ["write_file", also]), say(`Done ${turn}.`)][
-      round++
-    ]!;
-  };
-  const fake = await strictOpenAI(128_000, script);
-  t.after(fake.close);
-  const term = terminal(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write"], {
-    cols: 120,
-  });
-  await term.sees(/›$/);
-  for (turn = 1; turn <= TURNS; turn++) {
-    round = 0;
-    appendFileSync(join(where.cwd, `part${(turn + 7) % 40}.ts`), `export const own${turn} = 1;\n`); // the person works, too
-    term.type(`turn ${turn}: change it${KEY.enter}`);
-    await term.sees(`Done ${turn}.`);
-    await term.sees(/›$/);
-  }
-  term.type(KEY.ctrlD);
-  await term.exited;
-  deepEqual(fake.refusals, []);
-  const sent = fake.requests.map(({ body }) => JSON.stringify([body.tools, ...body.messages]));
-  let [all, reused] = [0, 0];
-  for (const [i, text] of sent.entries()) {
-    const before = sent[i - 1] ?? "";
-    let same = 0;
-    while (same < before.length && before[same] === text[same]) same++;
-    all += text.length;
-    reused += same;
-  }
-  const maps = fake.requests.at(-1)!.body.messages.filter(({ content }: any) => content?.includes("--- REPO MAP ---"));
-  t.diagnostic(
-    `${((100 * reused) / all).toFixed(1)} % of ${sent.length} requests reused; the map was told ${maps.length} times`,
-  );
-  ok(reused / all > 0.9, `${reused / all}`);
-  const prompts = new Set(fake.requests.map(({ body }) => body.messages[0].content));
-  equal(prompts.size, 1, "the prompt stays byte for byte");
 });

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Step {
   status?: number;
   headers?: Record<string, string>;
-  /** Strings are sent unchanged, numbers are pauses in ms. */
-  body?: (string | number)[];
+  /** Strings are sent unchanged, numbers are pauses in ms, promises are waited for. */
+  body?: (string | number | Promise<unknown>)[];
   /** What happens after the body: a proper end, a cut connection, or nothing at all. */
   ending?: "end" | "cut" | "hang";
   /** Called once the whole body was sent. */
@@ -73,6 +73,7 @@ async function play(
   response.flushHeaders();
   for (const piece of body) {
     if (typeof piece === "number") await sleep(piece, undefined, NOT_HOLDING);
+    else if (typeof piece !== "string") await piece;
     else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
   }
   sent?.();

@@ -17,7 +17,7 @@ export const usage = (input: number, output: number): string =>
     usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
   });
 
-export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
+export const stream = (...body: NonNullable<Step["body"]>): Step => ({ headers: SSE, body });
 
 /** An answer in a few pieces, with its usage in an extra chunk. */
 export const say = (text: string, finish = "stop"): Step =>

@@ -239,13 +239,15 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
 /** What is replaced is what was compared: another program may have saved the file since, in place or as a new one. */
 function assertAsCompared({ file, from }: Step): void {
   if (isFolder(from)) return; // what is in it decides, and rmdir() refuses
-  const look = (stat = fs.lstatSync(file, { throwIfNoEntry: false })) => stat && `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
+  const stat = () => tryTo(() => fs.lstatSync(file, { throwIfNoEntry: false })); // its folder may keep its owner out
+  const look = (now = stat()) => now && `${now.ino} ${now.size} ${now.mtimeMs}`; // reading it may take setting modes
   const before = look();
   if (!alike(standing(file), from) || look() !== before) throw changedMeanwhile(file);
 }
 /** The old content, which is kept until all is done, is still what was compared: else somebody has just written to it. */
 function assertKept({ file, from }: Step, aside: string): void {
-  if (!fs.readFileSync(aside).equals(from!.bytes)) throw changedMeanwhile(file);
+  const kept = tryTo(() => fs.readFileSync(aside)); // who cannot read it could not write to it
+  if (kept && !kept.equals(from!.bytes)) throw changedMeanwhile(file);
 }
 const changedMeanwhile = (file: string): Fault => fault(`Cannot write '${path.basename(file)}': it changed meanwhile. Read it again.`);
 

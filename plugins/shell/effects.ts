@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural, repositoryTop, runsByItself } from "zz/text";
+import { plural, repositoryTop, runsByItself, tryTo } from "zz/text";
 import { visible } from "./names.ts";
 import type { View } from "./view.ts";
 
@@ -193,6 +193,13 @@ function isSame(root: string, upper: string, name: string, before: fs.Stats | un
   return fs.readFileSync(one).equals(readLocked(two, after.mode));
 }
 
+/** The names in a folder of the view, also in one that keeps its owner out. */
+function namesOpened(at: Buffer): string[] {
+  const { mode } = fs.lstatSync(at);
+  if ((mode & 0o700) !== 0o700) fs.chmodSync(at, (mode & 0o7777) | 0o700);
+  return namesIn(at);
+}
+
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const namesIn = (folder: Buffer): string[] => fs.readdirSync(folder, { encoding: "latin1" });
 
@@ -214,10 +221,7 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
   return changes;
 
   function walk(folder: string, isThere: boolean): void {
-    const at = place(view.upper, folder);
-    const mode = fs.lstatSync(at).mode;
-    if ((mode & 0o700) !== 0o700) fs.chmodSync(at, (mode & 0o7777) | 0o700);
-    for (const name of namesIn(at))
+    for (const name of namesOpened(place(view.upper, folder)))
       if (name === ".git")
         leftOut.push(`'${utf8(within(folder, name))}' was left out: .git is git's own. Run it with direct: true`);
       else visit(within(folder, name), isThere);
@@ -248,8 +252,8 @@ async function changesOf(view: View, root: string, { leftOut }: Effects): Promis
 
   /** Whether the command made a folder that git takes for a repository: with what stands in the project, it has all that one needs. */
   function isRepository(name: string, wasFolder: boolean): boolean {
-    const made = namesIn(place(view.upper, name));
-    const there = wasFolder ? namesIn(place(root, name)) : [];
+    const made = namesOpened(place(view.upper, name));
+    const there = wasFolder ? (tryTo(() => namesIn(place(root, name))) ?? []) : [];
     const isNew = OF_REPOSITORY.some((one) => made.includes(one) && !there.includes(one));
     return isNew && OF_REPOSITORY.every((one) => made.includes(one) || there.includes(one));
   }

@@ -99,7 +99,7 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
   deepEqual(folders.split(",").sort(), there.sort());
   match(scripts.check, /tsc && biome check/);
   match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
-  match(readFileSync(join(ROOT, "test/kernel/house.test.ts"), "utf8"), /"biome"\), \["check"/);
+  ok(ci.includes("npm run check"), "the style is a step of its own");
 });
 
 test("README: the five-line plugin works as printed", async () => {

@@ -130,13 +130,13 @@ test("A paste at a question is no answer to it, and is kept for the next message
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
   const [where, clock] = [place(), standingClock()];
-  const slow = "async (shown, next, { io }) => { await io.clock.sleep(1_000); return next(shown); }";
+  const slow = "async (shown, next, { io }) => { await io.clock.sleep(4_321); return next(shown); }";
   writeFileSync(join(where.cwd, "slow.ts"), `export default (zz) => zz.wrap("preview", ${slow});\n`);
   const term = await repl(t, { where, script: asks(), args: ["--plugin", "slow.ts"], clock });
   term.type(`go${KEY.enter}`);
-  await clock.waits(1_000);
+  await clock.waits(4_321);
   await term.press(KEY.ctrlC);
-  await clock.pass(1_000);
+  await clock.pass(4_321);
   await term.sees(/Stopped\.[\s\S]*›\s*$/);
   await clock.pass(200);
   doesNotMatch(await term.drawn(), /Allow\?/);

@@ -4,6 +4,7 @@ import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
 import { needs } from "../support/needs.ts";
+import { withEnvironment } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 
 const test = needs("bwrap");
@@ -37,22 +38,18 @@ const HIDDEN = [
 const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
 
 const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its own
-const { HOME } = process.env;
 before(() => {
   for (const [i, name] of [...HIDDEN, ...SHOWN].entries()) {
     fs.mkdirSync(dirname(join(home, name)), { recursive: true });
     fs.writeFileSync(join(home, name), `${i < HIDDEN.length ? CANARY : "shown"} ${name}\n`);
   }
-  process.env.HOME = home;
 });
-after(() => {
-  process.env.HOME = HOME;
-  fs.rmSync(home, { recursive: true });
-});
+after(() => fs.rmSync(home, { recursive: true }));
 
 /** What a script prints that was allowed to run on the project itself. */
 async function run(script: string, more: { read?: string[]; write?: string[] } = {}): Promise<string> {
   const allow = { run: true as const, ...more };
+  using _ = withEnvironment({ HOME: home });
   await using zz = await harness({ own: true, answer: "nobody", allow, files: { "look.sh": script } });
   const { text, data } = await zz.call("run_command", { command: "sh look.sh", direct: true });
   equal((data as { exit: number } | undefined)?.exit, 0, text);

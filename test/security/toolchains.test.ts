@@ -4,6 +4,7 @@ import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before } from "node:test";
+import { withEnvironment } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
@@ -61,7 +62,7 @@ const PLACES: [bin: string, needs: string[], secrets: string[]][] = [
 const CANARY = "CANARY-7d1f";
 const home = fs.mkdtempSync("/var/tmp/zz-person-"); // a sandbox has a /tmp of its own
 const names = PLACES.map((_, i) => `tool-${i}`);
-const { HOME, PATH } = process.env;
+const PATH = [...PLACES.map(([bin]) => join(home, bin)), process.env.PATH].join(":");
 
 before(() => {
   const put = (name: string, text: string, mode = 0o644) => {
@@ -77,15 +78,11 @@ before(() => {
   put(".local/opt/lone", "#!/bin/sh\necho lone works\n", 0o755);
   put(".local/opt/beside", `${CANARY} beside lone\n`);
   fs.symlinkSync("../opt/lone", join(home, ".local/bin/lone"));
-  process.env.HOME = home;
-  process.env.PATH = [...PLACES.map(([bin]) => join(home, bin)), PATH].join(":");
 });
-after(() => {
-  Object.assign(process.env, { HOME, PATH });
-  fs.rmSync(home, { recursive: true });
-});
+after(() => fs.rmSync(home, { recursive: true }));
 
 const run = async (script: string) => {
+  using _ = withEnvironment({ HOME: home, PATH });
   await using zz = await harness({ own: true, answer: "nobody", files: { "look.sh": script } });
   const { data, text } = await zz.call("run_command", { command: "sh look.sh" });
   equal((data as { exit: number } | undefined)?.exit, 0, text);

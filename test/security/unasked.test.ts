@@ -45,7 +45,7 @@ function holed(): [where: Place, env: Record<string, string>] {
 
 sandboxTest("what slips past the judge unasked can write nothing", async () => {
   const [where, env] = holed();
-  const ran = await call(where, "rg hello a.ts", [], env);
+  const ran = await call(where, "rg hello a.ts", ["--allow-env=RIPGREP_CONFIG_PATH"], env);
   match(ran.stdout, /hello, none\n.*hello, none/, "the hole is there, and holds");
   deepEqual(
     [fs.existsSync(join(where.cwd, "pwned")), fs.readFileSync(join(where.cwd, "a.ts"), "utf8")],
@@ -64,7 +64,7 @@ sandboxTest("an unasked command has no network, whatever is allowed", async () =
   fs.writeFileSync(join(where.cwd, "evil"), "#!/bin/bash\nreadlink /proc/self/ns/net; cat /proc/net/dev | wc -l\n", {
     mode: 0o755,
   });
-  const ran = await call(where, "rg . a.ts", ["--allow-net"], env);
+  const ran = await call(where, "rg . a.ts", ["--allow-net", "--allow-env=RIPGREP_CONFIG_PATH"], env);
   doesNotMatch(ran.stdout, new RegExp(fs.readlinkSync("/proc/self/ns/net").replace(/[[\]]/g, "\\$&")));
 });
 

@@ -1,5 +1,5 @@
 // Do the tests notice when the product is broken? `node test/support/mutants.ts --run` breaks it in one place after the other, as
-// test/mutants.json says, and runs the test files that cover the place, until one fails. Nothing is broken in the checkout itself.
+// test/support/mutants.json says, and runs the test files that cover the place, until one fails. Nothing is broken in the checkout itself.
 //
 //   --list          makes the list anew
 //   --run           runs the tests; without it the mutants are shown
@@ -15,7 +15,7 @@ import { type Covered, coverage, hashOf } from "./coverage.ts";
 import { type Mutant, makeMutants, mutate } from "./mutant-list.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const LIST = join(ROOT, "test", "mutants.json");
+const LIST = join(ROOT, "test", "support", "mutants.json");
 const KEPT = join(ROOT, "node_modules", ".cache", "mutants");
 const SEED = 29;
 const AT_ONCE = 2;

@@ -96,6 +96,19 @@ function needsProcess(args: string[], { way, env = {}, signal, started }: How): 
 export const ZZS_OWN =
   /^((OPENAI|OLLAMA|ANTHROPIC|GEMINI|GOOGLE|ACME)_API_KEY|ACME_URL|TRACKER_TOKEN|OPENAI_BASE_URL|ANTHROPIC_BASE_URL|OLLAMA_HOST|ZZ_MODEL|ZZ_HOME|ZZ_DEBUG|ZZ_STDIN_WAIT|ZZ_STDIN_LIMIT|ZZ_LOAD_LIMIT)$/;
 
+/** Sets variables of this process for a while: other files share it. `using _ = withEnvironment({ HOME: home })`. */
+export function withEnvironment(more: Record<string, string>): Disposable {
+  const before = Object.keys(more).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, more);
+  return {
+    [Symbol.dispose]() {
+      for (const [name, value] of before)
+        if (value === undefined) delete process.env[name];
+        else process.env[name] = value;
+    },
+  };
+}
+
 export function environment(where: Place, how: How): NodeJS.ProcessEnv {
   const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, ZZ_HOME, FORCE_COLOR, ...rest } = process.env;
   const inherited = Object.fromEntries(Object.entries(rest).filter(([name]) => !/_API_KEY$/.test(name))); // no real key

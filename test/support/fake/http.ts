@@ -73,7 +73,7 @@ async function play(
   response.flushHeaders();
   for (const piece of body) {
     if (typeof piece === "number") await sleep(piece, undefined, NOT_HOLDING);
-    else if (typeof piece !== "string") await piece;
+    else if (piece instanceof Promise) await piece;
     else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
   }
   sent?.();

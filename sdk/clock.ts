@@ -7,8 +7,8 @@ export interface StandingClock extends Clock {
   /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. Files and servers
    * take real time: wait for what they do before the clock moves on. */
   pass(ms: number): Promise<void>;
-  /** Waits until something waits for that long, or for up to `most`: then `pass()` reaches it. */
-  waits(ms: number, most?: number): Promise<void>;
+  /** Waits until something waits for that long, or for up to `most`. Returns for how long: `pass()` that many ms reaches just it. */
+  waits(ms: number, most?: number): Promise<number>;
 }
 
 /** Real time. Only a test that hangs takes so long. */
@@ -18,12 +18,12 @@ type Due = { at: number; ms: number; act: () => void };
 
 export function standingClock(): StandingClock {
   const pending = new Set<Due>();
-  const awaited = new Set<{ fits(ms: number): boolean; go: () => void }>();
+  const awaited = new Set<{ fits(ms: number): boolean; go: (ms: number) => void }>();
   let time = 0;
   const timer: Clock["timer"] = (ms, act) => {
     const due = { at: time + (ms > 0 ? ms : 0), ms, act };
     pending.add(due);
-    for (const one of awaited) if (one.fits(ms)) one.go();
+    for (const one of awaited) if (one.fits(ms)) one.go(ms);
     return () => void pending.delete(due);
   };
   return {
@@ -50,8 +50,9 @@ export function standingClock(): StandingClock {
     },
     async waits(least, most = least) {
       const fits = (ms: number) => ms >= least && ms <= most;
-      if ([...pending].some(({ ms }) => fits(ms))) return;
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const now = [...pending].find(({ ms }) => fits(ms));
+      if (now) return now.at - time;
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
       const one = { fits, go: resolve };
       awaited.add(one);
       const hangs = setTimeout(() => {
@@ -59,7 +60,7 @@ export function standingClock(): StandingClock {
         reject(fault(`Nothing came that waits for ${least} ms. What waits: ${what}.`));
       }, HANGS_MS);
       hangs.unref();
-      await promise.finally(() => {
+      return promise.finally(() => {
         awaited.delete(one);
         clearTimeout(hangs);
       });

@@ -16,7 +16,7 @@ const half = (ending: "hang" | "cut", text = "The first half"): Step => ({
 const down = refuse(400, "the server is down");
 const MARK = /The first half\n\[unfinished: \/continue goes on\]/;
 const HALF_CAME = /thinking · .* tokens/;
-const MIN_PAUSE_MS = 500; // before the second try; up to a quarter more
+const MIN_PAUSE_MS = 500; // before the second try; up to a quarter more, which other timers are not
 
 const again = await sharedRepl();
 
@@ -36,9 +36,9 @@ for (const [how, ending, cols] of [
       term.type(KEY.ctrlC);
     } else {
       for (const tries of [1, 2]) {
-        await clock.waits(tries * MIN_PAUSE_MS, 1.25 * tries * MIN_PAUSE_MS);
+        const pause = await clock.waits(tries * MIN_PAUSE_MS + 0.001, 1.25 * tries * MIN_PAUSE_MS);
         match(await term.drawn(), new RegExp(`(Trying\\s+again\\s+in[\\s\\S]*){${tries}}`));
-        await clock.pass(1.25 * tries * MIN_PAUSE_MS);
+        await clock.pass(pause); // no further, so that the question's own wait is still to come
       }
       await clock.waits(50);
       await clock.pass(50);

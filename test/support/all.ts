@@ -19,6 +19,15 @@ const HANGS_MS = 180_000;
 /** Starting a program copies the page tables of the process that starts it, so a small young generation makes that cheaper. */
 const LEAN = ["--max-semi-space-size=4", "--liftoff-only", "--no-wasm-dynamic-tiering", "--no-wasm-tier-up"];
 
+/** ZZ_TIMES=FILE: each process adds what it cost, with the programs that it started, in seconds of CPU. */
+const TIMES = `import { appendFileSync, readFileSync } from "node:fs";
+process.on("exit", () => {
+  const fields = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1).split(" ").slice(11, 15).map(Number);
+  const seconds = fields.reduce((sum, ticks) => sum + ticks / 100, 0);
+  appendFileSync(process.env.ZZ_TIMES, \`\${seconds.toFixed(1)}\\tNAME\\n\`);
+});
+`;
+
 const { values: flags, positionals: named } = parseArgs({
   options: { all: { type: "boolean" }, slice: { type: "boolean" } },
   allowPositionals: true,
@@ -89,7 +98,8 @@ function groups(all: string[]): [name: string, files: string[]][] {
 function moduleOf(name: string, files: string[]): string {
   const module = join(folder, `${name.replaceAll("/", ".")}.mjs`);
   const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href);
-  writeFileSync(module, urls.map((url) => `import ${JSON.stringify(url)};\n`).join(""));
+  const times = process.env.ZZ_TIMES === undefined ? [] : [TIMES.replace("NAME", name)];
+  writeFileSync(module, [...times, ...urls.map((url) => `import ${JSON.stringify(url)};\n`)].join(""));
   return module;
 }
 

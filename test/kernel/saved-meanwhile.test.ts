@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { FILE, putAll, type State } from "../../kernel/disk.ts";
 import { place } from "../support/run.ts";
-import { runs } from "../support/runs.ts";
+import { isAll, runs } from "../support/runs.ts";
 
 const file = (text: string, mode = 0o644): State => ({ bytes: Buffer.from(text), mode: FILE | mode });
 const NAMES = ["first", "second", "third", "made"];
@@ -76,9 +76,9 @@ function putWhile(root: string, name: string, editor: string, count: number): st
 
 describe("whoever saves a file while zz changes it", () => {
   for (const editor of Object.keys(EDITORS))
-    for (const name of ["first", "third", "made"])
+    for (const name of isAll ? ["first", "third", "made"] : ["third", "made"])
       test(`${editor}: '${name}' is as it was saved, and the others are all new or all old`, () => {
-        for (let count = 1; ; count++) {
+        for (let count = isAll ? 1 : 2; ; count += isAll ? 1 : 3) {
           const { cwd: root } = place();
           for (const one of NAMES.slice(0, 3)) fs.writeFileSync(join(root, one), "old\n");
           const said = putWhile(root, name, editor, count);
@@ -109,12 +109,12 @@ describe("whoever saves a file while zz changes it", () => {
 });
 
 describe("several zz at once in one project", () => {
-  for (const count of [2, 4])
+  for (const count of isAll ? [2, 4, 8] : [2])
     test(`${count} of them lose none of what was acknowledged`, async (t) => {
       const { cwd: root } = place();
       const files = ["a.txt", "b.txt"];
       for (const name of files) fs.writeFileSync(join(root, name), "start\n");
-      const each = runs(15, 120);
+      const each = runs(10, 120);
       const children = Array.from({ length: count }, (_, i) =>
         fork(join(import.meta.dirname, "../support/fake/appender.ts"), [root, `${i}`, `${each}`, ...files], {
           execArgv: [],

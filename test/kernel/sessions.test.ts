@@ -753,7 +753,7 @@ for (const [what, how] of [
     ...(how ? [how] : []),
   );
 
-// ── Many and long (how fast: test/slow/sessions.test.ts) ─────────────────────────────
+// ── Many and long ─────────────────────────────
 
 const MANY = 500;
 test(`${MANY} sessions are listed by their last use, and -c finds the one of this folder among them`, async () => {

@@ -1,5 +1,5 @@
 // Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git. They are judged in
-// test/plugins/shell/judge.test.ts, and really run on a copy of a project in test/slow/smuggling.test.ts.
+// test/plugins/shell/judge.test.ts, and really run on a copy of a project in test/all/security/smuggling.test.ts.
 export type Row = [line: string, runs: string, verdict: "allow" | "ask" | "deny" | "gate", why?: RegExp];
 const LONG_OPTION = "a".repeat(10_001);
 const nested = (times: number): string => "(".repeat(times).replaceAll("(", "( ") + "ls" + " )".repeat(times);

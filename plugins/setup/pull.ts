@@ -50,7 +50,7 @@ export async function pull(
   const decoder = new TextDecoder();
   let rest = "";
   let last: Line = {};
-  let drawn = 0;
+  let drawn = -Infinity;
   for await (const bytes of response!.body) {
     const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
     rest = lines.pop()!;
@@ -66,8 +66,9 @@ export async function pull(
     if (!digest || !total) show(clip(status.replace(/[\x00-\x1f\x7f-\x9f]/g, ""), columns() - 1));
     if (!digest || !total) return;
     layers.set(digest, { total, completed });
-    if (performance.now() - drawn < 100 && completed < total) return;
-    drawn = performance.now();
+    const now = zz.io.clock.now();
+    if (now - drawn < 100 && completed < total) return;
+    drawn = now;
     const all = [...layers.values()];
     show(bar(sum(all.map((layer) => layer.completed)), sum(all.map((layer) => layer.total)), columns()));
   }

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { CLOCK } from "../../kernel/clock.ts";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { type Fake, serve } from "../support/fake/http.ts";
@@ -220,14 +221,21 @@ rare("An address that nobody answers at is told in a sentence and asked for agai
 });
 
 test("A model is pulled with a bar on one line, then used and kept", async (t) => {
-  const fake = await ollama(t, [], 0, pulling(2.6, 10, 60));
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const fake = await ollama(t, [], undefined, pulling(2.6, first.promise, second.promise));
+  let ahead = 0;
   const where = place();
-  const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
+  const clock = { ...CLOCK, now: () => CLOCK.now() + ahead };
+  const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url }, clock });
   await term.sees(`ollama  answers at ${fake.url}, no models`);
   await at(term, SELECT, ENTER);
   await at(term, "qwen3:8b", DOWN, ENTER);
-  const shown = await term.sees(/\[=+> +\] {1,2}\d\d% {2}[01]\.\d of 2\.6 GB/);
+  await term.sees(/\[> +\] {2}0% {2}0\.0 of 2\.6 GB/);
+  ahead = 100; // it is drawn ten times a second
+  first.resolve();
+  const shown = await term.sees(/\[=+> +\] 50% {2}1\.3 of 2\.6 GB/);
   equal(shown.match(/of 2\.6 GB/g)?.length, 1);
+  second.resolve();
   await at(term, "From now on ollama/qwen3:8b answers, also next time.", `hi${ENTER}`);
   doesNotMatch(await term.sees("From Ollama."), /of 2\.6 GB/);
   ok(fake.asked.includes("POST /api/pull qwen3:8b"));
@@ -235,8 +243,9 @@ test("A model is pulled with a bar on one line, then used and kept", async (t) =
   await leave(term);
 });
 
+const NEVER = new Promise(() => {});
 test("Escape stops a pull: the connection closes, nothing is kept", async (t) => {
-  const fake = await ollama(t, [], 0, { ...pulling(2.6, 100, 50), ending: "hang" });
+  const fake = await ollama(t, [], undefined, pulling(2.6, NEVER, NEVER));
   const where = place();
   const term = terminal(where, [], { env: { OLLAMA_HOST: fake.url } });
   await at(term, SELECT, ENTER);
@@ -250,7 +259,7 @@ test("Escape stops a pull: the connection closes, nothing is kept", async (t) =>
 });
 
 rare("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
-  const fake = await ollama(t, [], 0, notInRegistry);
+  const fake = await ollama(t, [], undefined, notInRegistry);
   const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
   await at(term, SELECT, ENTER);
   await at(term, "another one, by name", DOWN, DOWN, DOWN, DOWN, ENTER);

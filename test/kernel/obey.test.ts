@@ -65,19 +65,21 @@ describe("a command", () => {
   });
 
   test("that heeds the signal has a moment to end in its own way", async (t) => {
+    let isRunning = false;
     const clock = standingClock();
     const plugin = (zz: Zz) =>
       zz.command({
         name: "it",
         description: "d",
         run: (_, { signal, note }) =>
-          new Promise<void>((done) =>
-            signal.addEventListener("abort", () => clock.timer(1_999, () => done(note("Tidied up.")))),
-          ),
+          new Promise<void>((done) => {
+            signal.addEventListener("abort", () => clock.timer(1_999, () => done(note("Tidied up."))));
+            isRunning = true;
+          }),
       });
     const zz = await harness({ plugins: [plugin], clock }, t);
     const obeyed = zz.command("it");
-    await new Promise((soon) => setImmediate(soon));
+    await waitFor("the command to run", () => isRunning);
     zz.stop();
     await clock.waits(1_999);
     await clock.pass(1_999);

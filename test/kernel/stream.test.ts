@@ -82,12 +82,11 @@ async function turn(steps: Script, more?: Options, turns = 1): Promise<Turn> {
   }
 }
 
-const sse = (...body: (string | number)[]): Step => stream(...body);
-const ending = (ending: "cut" | "hang", ...body: (string | number)[]): Step => ({ ...stream(...body), ending });
+const sse = (...body: (string | Uint8Array)[]): Step => stream(...body);
+const ending = (ending: "cut" | "hang", ...body: string[]): Step => ({ ...stream(...body), ending });
 /** Lines of a trace, each an event of its own. */
 const trace = (lines: string): string => `${lines.trim().split("\n").join("\n\n")}\n\n`;
 const json = (body: unknown, space?: number): Step => refuse(200, JSON.stringify(body, null, space));
-const bytes = (...pieces: Uint8Array[]): Step => sse(...(pieces.flatMap((piece) => [piece, 5]) as unknown as string[]));
 const [stop, hi] = [delta({}, "stop"), delta({ content: "Hi" })];
 const done = sse(delta({ content: "done" }, "stop"), DONE);
 
@@ -162,7 +161,7 @@ const TOLD: [string, Step, Told][] = [
   ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you.", usage: [61, 9] }],
   ["keep-alive comments and blank lines", sse(": OPENROUTER PROCESSING\n\n", ":\n\n\n", hi, ": still there\n", "\n", stop, DONE), { text: "Hi" }],
   ["CRLF", sse((hi + stop + usage(61, 9) + DONE).replaceAll("\n", "\r\n")), { text: "Hi", usage: [61, 9] }],
-  ["CRLF cut in two", sse(hi.replaceAll("\n", "\r\n").slice(0, -1), 5, "\n", (stop + DONE).replaceAll("\n", "\r\n")), { text: "Hi" }],
+  ["CRLF cut in two", sse(hi.replaceAll("\n", "\r\n").slice(0, -1), "\n", (stop + DONE).replaceAll("\n", "\r\n")), { text: "Hi" }],
   ["no space after data:", sse((hi + stop + DONE).replaceAll("data: ", "data:")), { text: "Hi" }],
   ["a byte order mark", sse(`\ufeff${hi}${stop}${DONE}`), { text: "Hi" }],
   ["events with names, ids and retry times", sse(`event: chunk\nid: 7\nretry: 100\n${hi}`, stop, DONE), { text: "Hi" }],
@@ -213,10 +212,10 @@ const TOLD: [string, Step, Told][] = [
   ["a call and its text", sse(hi, delta({ tool_calls: [lampCall] }, "tool_calls")), { calls: dim }],
   ["tool_calls as the finish of plain text", sse(hi, delta({}, "tool_calls")), { text: "Hi" }],
   ["content_filter after text", sse(hi, delta({}, "content_filter")), { text: "Hi", finish: "filter" }],
-  ["a chunk cut in a two-byte character", bytes(...half("ü")), { text: "Grüße 🏮 灯" }],
-  ["a chunk cut in a four-byte character", bytes(...half("🏮")), { text: "Grüße 🏮 灯" }],
-  ["a chunk for each byte of a text", bytes(...[...utf8].map((_, i) => utf8.subarray(i, i + 1))), { text: "Grüße 🏮 灯" }],
-  ["chunks of seven bytes of a call", bytes(...Array.from({ length: Math.ceil(pieces.length / 7) }, (_, i) => pieces.subarray(i * 7, i * 7 + 7))), { calls: dim, usage: [61, 9] }],
+  ["a chunk cut in a two-byte character", sse(...half("ü")), { text: "Grüße 🏮 灯" }],
+  ["a chunk cut in a four-byte character", sse(...half("🏮")), { text: "Grüße 🏮 灯" }],
+  ["a chunk for each byte of a text", sse(...[...utf8].map((_, i) => utf8.subarray(i, i + 1))), { text: "Grüße 🏮 灯" }],
+  ["chunks of seven bytes of a call", sse(...Array.from({ length: Math.ceil(pieces.length / 7) }, (_, i) => pieces.subarray(i * 7, i * 7 + 7))), { calls: dim, usage: [61, 9] }],
   ["one JSON body instead of a stream", json(message({ role: "assistant", content: "Hi" })), { text: "Hi", usage: [61, 9] }],
   ["one JSON body over many lines", json(message({ role: "assistant", content: "Hi" }), 2), { text: "Hi", usage: [61, 9] }],
   ["one JSON body with a call", json(message({ role: "assistant", content: null, tool_calls: [lampCall] }, "tool_calls")), { calls: dim, usage: [61, 9] }],
@@ -269,8 +268,8 @@ const FAILS: [string, Step, string | RegExp, 1 | 3, string?][] = [
   ["no finish and no [DONE]", sse(hi), ENDED, 3, "Hi"],
   ["a call, no finish and no [DONE]", sse(delta({ tool_calls: [lampCall] })), ENDED, 3, ""],
   ["half a line and the end", sse(hi, 'data: {"choices":[{"del'), /^The (model's server failed in mid-stream: .*|connection ended before the answer was complete\. Try again)\.$/, 3, "Hi"],
-  ["a connection cut in the stream", ending("cut", hi, 20), /^(The connection ended|Cannot reach '[^']+': the connection was closed)/, 3, "Hi"],
-  ["a connection cut before the stream", ending("cut", 20), /^(The connection ended|The server answered with nothing|Cannot reach '[^']+': the connection was closed)/, 3, ""],
+  ["a connection cut in the stream", ending("cut", hi), /^(The connection ended|Cannot reach '[^']+': the connection was closed)/, 3, "Hi"],
+  ["a connection cut before the stream", ending("cut"), /^(The connection ended|The server answered with nothing|Cannot reach '[^']+': the connection was closed)/, 3, ""],
   ["[DONE] and nothing else", sse(DONE), NOTHING, 3, ""],
   ["a role, ending [DONE]", sse(delta({ role: "assistant", content: "" }), DONE), NOTHING, 3, ""],
   ["nothing but comments", sse(": ping\n\n", ": ping\n\n"), NOTHING, 3, ""],
@@ -329,7 +328,7 @@ describe("a refusal is told once, in the server's own words,", () => {
 
 const slow = { error: { message: "slow down" } };
 const [answered, no500] = [say("Hi"), refuse(500, slow)];
-const cut: Step = ending("cut", delta({ content: "Half an" }), 20);
+const cut: Step = ending("cut", delta({ content: "Half an" }));
 const date = () => new Date(Date.now() + 50_000).toUTCString();
 // [what holds, the steps, the waits (least and most), the text or the error]
 // biome-ignore format: one case a row.
@@ -350,7 +349,7 @@ const RETRIES: [string, () => Step[], [number, number][], string][] = [
   ["524 with a web page is tried again", () => [page(524), answered], [[500, 625]], "Hi"],
   ["529 is tried again", () => [refuse(529, { error: { type: "overloaded_error", message: "Overloaded" } }), answered], [[500, 625]], "Hi"],
   ["a connection cut in mid-stream is tried again, and the half is gone", () => [cut, answered], [[500, 625]], "Hi"],
-  ["a connection cut before the answer is tried again", () => [ending("cut", 20), answered], [[500, 625]], "Hi"],
+  ["a connection cut before the answer is tried again", () => [ending("cut"), answered], [[500, 625]], "Hi"],
   ["an error in mid-stream is tried again, and the half is gone", () => [sse(delta({ content: "Half an" }), GAVE_UP), answered], [[500, 625]], "Hi"],
   ["a stream of nothing is tried again", () => [sse(DONE), answered], [[500, 625]], "Hi"],
 ];

@@ -383,7 +383,7 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   test("an Ollama that does not answer in time is not waited for", async () => {
     const clock = standingClock();
-    const fake = await fakeOllama([say("late")], undefined, 600_000);
+    const fake = await fakeOllama([say("late")], undefined, new Promise(() => {}));
     const asked = zz(place(), ["--once", "hi"], { env: { OLLAMA_HOST: fake.url }, clock });
     await clock.waits(LIMIT_MS);
     await clock.pass(LIMIT_MS);

@@ -1,24 +1,15 @@
 // zz.events(): the events of a server's answer, in whatever pieces they come.
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, type TestContext, test } from "node:test";
 import type { Delta, Zz } from "zz";
 import { harness } from "zz/test";
 import { deltasOf } from "zz/text";
+import { serve } from "../support/fake/http.ts";
 
 /** What a plugin hears from a server that writes these pieces. */
 async function heard(t: TestContext, pieces: (string | Buffer)[]): Promise<unknown[]> {
-  const server = createServer(async (_, response) => {
-    for (const piece of pieces) {
-      response.write(piece);
-      await new Promise((soon) => setTimeout(soon, 5));
-    }
-    response.end();
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  t.after(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const { url, close } = await serve([{ body: pieces }]);
+  t.after(close);
   const plugin = (zz: Zz) =>
     zz.tool({
       ...{ name: "it", description: "d" },

@@ -137,7 +137,7 @@ async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[];
       case "stream":
         return stream(delta({ content: "Well, " }), data({ error: { message: said, code: "invalid_key" } }));
       case "cut":
-        return { ...stream(delta({ content: said }), 5), ending: "cut" };
+        return { ...stream(delta({ content: said })), ending: "cut" };
       case "elsewhere":
         return { status: 307, headers: { location: `http://127.0.0.1:${port}/v1/chat/completions?${bare}` } };
       case "moved":

@@ -36,7 +36,7 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
     command,
     cwd: root,
     env: process.env,
-    timeoutMs: 20_000,
+    timeoutMs: 170_000,
     signal,
     keepIn,
     ...more,

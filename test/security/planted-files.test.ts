@@ -93,7 +93,7 @@ async function run(root: string, command: string, limits: Partial<Limits> = {}):
       command,
       cwd: root,
       env,
-      timeoutMs: 20_000,
+      timeoutMs: 170_000,
       signal,
       keepIn,
       sandbox,

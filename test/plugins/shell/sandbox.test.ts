@@ -98,7 +98,7 @@ async function run(
     command,
     cwd,
     env: process.env,
-    timeoutMs: 20_000,
+    timeoutMs: 170_000,
     signal,
     keepIn,
     sandbox,
@@ -314,7 +314,7 @@ sandboxTest("the same commands do read it without a sandbox", async () => {
     command,
     cwd: root,
     env: process.env,
-    timeoutMs: 20_000,
+    timeoutMs: 170_000,
     signal,
     keepIn,
   };

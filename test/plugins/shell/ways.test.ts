@@ -133,7 +133,7 @@ viewTest(
   "an installer that was asked for beforehand fails at once without its host, and is offered again with it",
   async (t) => {
     const zz = await project(t, { answer: yesTo(/^(?!.*net access)/s) });
-    const { text, refused } = await run(zz, "npm install left-pad", { timeout_ms: 30_000 });
+    const { text, refused } = await run(zz, "npm install left-pad", { timeout_ms: 170_000 });
     equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 2, zz.questions.join("\n"));
     match(zz.questions[0]!, /run access to "npm install left-pad"/);
     match(zz.questions[1]!, /net access to "[\w.-]+\.\w+"/);

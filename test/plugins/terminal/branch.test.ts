@@ -54,7 +54,7 @@ function pipe(at: string): string {
 }
 
 for (const [what, make, shown] of rows)
-  test(`branchOf() ${what}: '${shown}'`, { timeout: 10_000 }, async () => {
+  test(`branchOf() ${what}: '${shown}'`, async () => {
     const { home, cwd } = place();
     mkdirSync(home, { recursive: true });
     make(cwd, home);

@@ -47,7 +47,7 @@ export const use = (index: number, name: string, args: object, id = `toolu_${nam
 export const end = (stop_reason: string | null, usage: object = { output_tokens: 9 }, more: object = {}): string =>
   event("message_delta", { delta: { stop_reason, stop_sequence: null, ...more }, usage }) + event("message_stop");
 
-export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
+export const stream = (...body: string[]): Step => ({ headers: SSE, body });
 export const say = (words: string, reason = "end_turn"): Step => stream(start(), PING, text(0, words), end(reason));
 export const call = (...calls: [name: string, args: object][]): Step =>
   stream(start(), ...calls.map(([name, args], i) => use(i, name, args)), end("tool_use"));

@@ -12,7 +12,7 @@ export const COUNTS = { promptTokenCount: 61, candidatesTokenCount: 9, totalToke
 export const end = (finishReason = "STOP", more: object[] = [{ text: "" }], usageMetadata: object = COUNTS): string =>
   data({ candidates: [{ content: { parts: more, role: "model" }, finishReason, index: 0 }], usageMetadata, ...at });
 
-export const stream = (...body: (string | number)[]): Step => ({ headers: SSE, body });
+export const stream = (...body: string[]): Step => ({ headers: SSE, body });
 export const say = (words: string, reason = "STOP"): Step =>
   stream(...(words.match(/.{1,8}/gsu) ?? []).map((text) => parts({ text })), end(reason));
 export const call = (...calls: [name: string, args: object, signature?: string][]): Step =>

@@ -1,14 +1,14 @@
 // A server on loopback that plays a script: each request takes the next step; once there is no more, the last step
-// repeats. A step is bytes, pauses, a hang or a cut; files such as openai.ts say what the bytes mean.
+// repeats. A step is bytes, what it waits for, a hang or a cut; files such as openai.ts say what the bytes mean.
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextRound } from "node:timers/promises";
 
 export interface Step {
   status?: number;
   headers?: Record<string, string>;
-  /** Strings are sent unchanged, numbers are pauses in ms, promises are waited for. */
-  body?: (string | number | Promise<unknown>)[];
+  /** Text and bytes are sent unchanged, promises are waited for. */
+  body?: (string | Uint8Array | Promise<unknown>)[];
   /** What happens after the body: a proper end, a cut connection, or nothing at all. */
   ending?: "end" | "cut" | "hang";
   /** Called once the whole body was sent. */
@@ -62,9 +62,6 @@ export async function serve(script: Script, routes: Record<string, (request: See
   };
 }
 
-/** A pause that nobody waits for any more is not to keep the test file open. */
-const NOT_HOLDING = { ref: false };
-
 async function play(
   response: ServerResponse,
   { status = 200, headers = {}, body = [], ending = "end", sent }: Step,
@@ -72,9 +69,11 @@ async function play(
   response.writeHead(status, headers);
   response.flushHeaders();
   for (const piece of body) {
-    if (typeof piece === "number") await sleep(piece, undefined, NOT_HOLDING);
-    else if (piece instanceof Promise) await piece;
-    else if (!response.destroyed) await new Promise<void>((sent) => response.write(piece, () => sent()));
+    if (piece instanceof Promise) await piece;
+    else if (!response.destroyed) {
+      await new Promise<void>((sent) => response.write(piece, () => sent()));
+      for (let rounds = 0; rounds < 2; rounds++) await nextRound(); // in which a client in this process reads the piece by itself
+    }
   }
   sent?.();
   if (ending === "end") response.end();

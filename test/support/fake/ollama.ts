@@ -26,7 +26,7 @@ export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, 
 /** A failure after the first line: status 200 was sent before, so it is one more line, and no `done` follows. */
 export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
 
-export const stream = (...body: (string | number)[]): Step => ({ headers: LINES, body });
+export const stream = (...body: (string | Promise<unknown>)[]): Step => ({ headers: LINES, body });
 const texts = (text: string): string[] => (text.match(/.{1,5}/gsu) ?? []).map((content) => line({ content }));
 
 /** An answer in a few pieces, after its thinking. */
@@ -46,26 +46,31 @@ export const call = (...calls: [name: string, args: object, id?: string][]): Ste
   );
 
 /** Only the start of an answer: then the connection is cut, or ends properly but without `done`. */
-export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text), 20), ending });
+export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text)), ending });
 
 export const refuse = (status: number, words: string): Step => ({
   status,
   headers: JSON_TYPE,
   body: [JSON.stringify({ error: words })],
 });
-const json = (body: unknown, wait = 0): Step => ({ headers: JSON_TYPE, body: [wait, JSON.stringify(body)] });
+const json = (body: unknown, ready?: Promise<unknown>): Step => ({
+  headers: JSON_TYPE,
+  body: [...(ready ? [ready] : []), JSON.stringify(body)],
+});
 
 const GB = 1_000_000_000;
-/** The course of a pull: the manifest, each layer in that many pieces, `pause` ms apart, then the final steps. */
-export const pulling = (gigabytes: number, pieces: number, pause = 0): Step => {
+/** The course of a pull: the manifest, a layer of which one half comes after the other, each once it may, then the final steps. */
+export const pulling = (gigabytes: number, first: Promise<unknown>, second: Promise<unknown>): Step => {
   const layer = (digest: string, total: number, part: number) =>
     `${JSON.stringify({ status: `pulling ${digest}`, digest: `sha256:${digest}`, total, completed: Math.round(total * part) })}\n`;
-  const parts = Array.from({ length: pieces }, (_, i) => layer("970aa74c0a90", gigabytes * GB, (i + 1) / pieces));
   const status = (words: string) => `${JSON.stringify({ status: words })}\n`;
   return stream(
     status("pulling manifest"),
     `${JSON.stringify({ status: "pulling 970aa74c0a90", digest: "sha256:970aa74c0a90", total: gigabytes * GB })}\n`,
-    ...parts.flatMap((part) => [part, pause]),
+    first,
+    layer("970aa74c0a90", gigabytes * GB, 1 / 2),
+    second,
+    layer("970aa74c0a90", gigabytes * GB, 1),
     layer("c71d239df917", 11_357, 1),
     status("verifying sha256 digest"),
     status("writing manifest"),
@@ -91,13 +96,13 @@ export interface FakeOllama extends Fake {
 }
 
 /**
- * `wait`: ms until /api/tags answers. A chat that the real server would refuse takes no step of the script. A model
+ * `ready`: what /api/tags waits for. A chat that the real server would refuse takes no step of the script. A model
  * that was pulled is installed from then on.
  */
 export async function fakeOllama(
   script: Script,
   installed: Installed[] = [{ name: "m:latest" }],
-  wait = 0,
+  ready?: Promise<unknown>,
   pull: Step = notInRegistry,
 ): Promise<FakeOllama> {
   const asked: string[] = [];
@@ -120,7 +125,7 @@ export async function fakeOllama(
     {
       "GET /api/version": route(() => json({ version: "0.14.1" })),
       "GET /api/tags": route(() =>
-        json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, wait),
+        json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, ready),
       ),
       "GET /api/ps": route(() =>
         json({

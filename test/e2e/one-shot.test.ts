@@ -67,7 +67,12 @@ describe("the answer", () => {
 
   test("--json is one object with the documented fields and no other", async () => {
     const where = place();
-    const { stdout, stderr, code } = await ask([call(["list_dir", {}]), say("Hello.")], ["--json"], {}, where);
+    const clock = standingClock();
+    const script = async (_: unknown, turn: number) => {
+      await clock.pass(617);
+      return turn ? say("Hello.") : call(["list_dir", {}]);
+    };
+    const { stdout, stderr, code } = await ask(script, ["--json"], { clock }, where);
     const answer = JSON.parse(stdout);
     deepEqual([stderr, code, stdout.split("\n").length], ["", 0, 2]);
     deepEqual(Object.keys(answer).sort(), FIELDS);
@@ -81,7 +86,7 @@ describe("the answer", () => {
       usage: { input: 122, output: 18 },
     });
     equal(session, where.sessions()[0]![0].id);
-    ok(Number.isInteger(ms) && ms > 0, `${ms}`);
+    equal(ms, 2 * 617);
   });
 
   test("--json carries the thinking, and text never does", async () => {

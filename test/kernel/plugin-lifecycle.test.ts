@@ -334,7 +334,7 @@ export default (zz) => {
     deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] });
   }
   equal(look().trees.length, trees);
-  equal(timers(), held);
+  ok(timers() <= held, "each took its timer along"); // those of others may have ended
   put(
     "all.ts",
     "export default (zz) => { zz.tool({ name: 'all', description: 'd', run: () => 'x' }); throw new Error('half'); };",

@@ -108,9 +108,10 @@ describe("programs are found", () => {
     ["a folder with a quote and a space", "'x y'", false],
   ];
   for (const [what, folder, found] of ROWS)
-    test(`${found ? "" : "not "}in ${what}`, () => {
+    test(`${found ? "" : "not "}in ${what}`, (t) => {
       const expected = found ? join(folder, "rg") : undefined;
       const here = process.cwd();
+      t.after(() => process.chdir(here));
       process.chdir(root);
       equal(findProgram("rg", root, folder), expected);
       equal(
@@ -122,7 +123,6 @@ describe("programs are found", () => {
         safePath(root, `${folder}:${safe}`),
         [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1).join(":"),
       );
-      process.chdir(here);
     });
   for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), "", "rg\0", "~/rg"])
     test(`not by the name ${JSON.stringify(name)}`, () =>

@@ -9,7 +9,7 @@ import { gzipSync } from "node:zlib";
 import type { Delta } from "../../kernel/contract.ts";
 import { joinHalves } from "../../kernel/seam.ts";
 import { collect } from "../../kernel/stream.ts";
-import type { Fake, Script, Step } from "../support/fake/http.ts";
+import type { Fake, Script, Seen, Step } from "../support/fake/http.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import { DONE, delta, fakeOpenAI, problems, refuse, say, stream } from "../support/fake/openai.ts";
 import { has, needs } from "../support/needs.ts";
@@ -47,15 +47,30 @@ async function atOllama(t: TestContext, script: Script, how: How = {}): Promise<
   const env = { OLLAMA_HOST: fake.url, ...how.env };
   return { ...(await zz(place(), ["-m", "ollama/m", "hi"], { ...how, env })), fake };
 }
-/** Sends Ctrl+C once the server has sent all that it had, and sends no more. */
-function interrupting(step: Step): [Step, How] {
+/** Sends Ctrl+C once zz has read all that the server had, which sends no more. */
+function interrupting(step: Step): [Script, How] {
   let child: ChildProcess | undefined;
-  const body = (function* () {
+  function* body(server: string) {
     yield* step.body ?? [];
-    yield 500; // it is read meanwhile
+    yield waitFor("zz to read it", () => isRead(server));
     child?.kill("SIGINT");
-  })();
-  return [{ ...step, body: body as unknown as string[], ending: "hang" }, { started: (one) => (child = one) }];
+  }
+  const script = ({ headers }: Seen): Step => ({
+    ...step,
+    body: body(`${headers.host}`) as Iterable<unknown> as string[],
+    ending: "hang",
+  });
+  return [script, { started: (one) => (child = one) }];
+}
+/** Whether nothing that was sent to who asked this server lies in the system any more. */
+function isRead(server: string): boolean {
+  const port = Number(server.split(":").at(-1)).toString(16).toUpperCase().padStart(4, "0");
+  const rows = tryRead("/proc/net/tcp")
+    .split("\n")
+    .map((row) => row.trim().split(/\s+/));
+  return rows.every(
+    ([, from, to, , waiting]) => ![from, to].some((at) => at?.endsWith(`:${port}`)) || waiting === "00000000:00000000",
+  );
 }
 /** Without end, as far as any test can tell. */
 function* endless(piece: string, first = ""): Generator<string> {
@@ -269,8 +284,8 @@ const FLOODS: [what: string, step: Step][] = [
 ];
 for (const [what, step] of some(FLOODS, 5))
   test(`Ctrl+C is heard behind ${what}`, async (t) => {
-    const [attack, how] = interrupting(step);
-    const ran = await openai(t, [attack], [], how);
+    const [script, how] = interrupting(step);
+    const ran = await openai(t, script, [], how);
     equal(ran.code, 130, ran.stderr);
   });
 test("Ctrl+C is heard while a server sends without end", async (t) => {
@@ -286,8 +301,8 @@ test("Ctrl+C is heard while a server sends without end", async (t) => {
   equal(ran.code, 130, ran.stderr);
 });
 allTest("Ctrl+C is heard behind a line from Ollama that goes on", async (t) => {
-  const [attack, how] = interrupting(ollama.stream(...Array.from({ length: 7 }, () => "x".repeat(MB))));
-  const ran = await atOllama(t, [attack], how);
+  const [script, how] = interrupting(ollama.stream(...Array.from({ length: 7 }, () => "x".repeat(MB))));
+  const ran = await atOllama(t, script, how);
   equal(ran.code, 130, ran.stderr);
 });
 

@@ -8,12 +8,12 @@ const [url = "", ...rest] = process.argv.slice(2);
 const given = new Map(rest.map((word) => word.split(/=(.*)/s, 2) as [string, string | undefined]));
 const [, host = "", port = "80", path = "/"] = /^http:\/\/([^:/]+)(?::(\d+))?(\/.*)?$/.exec(url)!;
 
-for (let left = given.has("retry") ? 100 : 0; ; left--)
+for (;;)
   try {
     process.stdout.write(await answer());
     process.exit();
   } catch (error: any) {
-    if (left > 0 && error.code === "ECONNREFUSED") await sleep(100);
+    if (given.has("retry") && error.code === "ECONNREFUSED") await sleep(100);
     else {
       process.stderr.write(`${error.code ?? error.message}\n`);
       process.exit(7);

@@ -19,7 +19,7 @@ export default (zz) => zz.tool({ name: "probe", description: "d", timeout: 300_0
     return {
       counts: [tools, commands, keys, plugins, flags, await ctx.about.prompt()].map(({ length }) => length),
       names: tools.map(({ name }) => name),
-      resources: process.getActiveResourcesInfo().filter((kind) => kind !== "Timeout").length,
+      resources: process.getActiveResourcesInfo().filter((kind) => !/^(Timeout|Immediate|FSReq\\w*)$/.test(kind)).length,
       listeners: process.eventNames().map((name) => process.listenerCount(name)).reduce((a, b) => a + b, 0),
     };
   };

@@ -9,6 +9,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { after, describe } from "node:test";
 import type { Ask } from "../../../kernel/contract.ts";
+import { standingClock } from "../../../sdk/clock.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { impossible, type Test } from "../../support/needs.ts";
 import { INIT } from "../../support/repository.ts";
@@ -417,10 +418,15 @@ const started = (name: string) =>
       ),
   );
 
-viewTest("what was stopped changes nothing", async () => {
-  const zz = await freshZz("y");
+viewTest("what was stopped changes nothing", async (t) => {
+  const clock = standingClock();
+  const zz = await project(t, { answer: "yes", clock });
   const was = walk(zz.root);
-  const { text } = await run(zz, script("echo x > n; sleep 60"), { timeout_ms: 500 });
+  const running = run(zz, script("echo x > n; sleep 600"), { timeout_ms: 500 });
+  await started("n");
+  await clock.waits(500);
+  await clock.pass(500);
+  const { text } = await running;
   match(text, /It was stopped, so nothing that it changed was kept\./);
   deepEqual(walk(zz.root), was);
 });

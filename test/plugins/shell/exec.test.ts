@@ -77,6 +77,12 @@ let marks = 0;
 /** A number that only one sleep of this machine is called with. */
 const mark = () => `${50_000 + (process.pid % 10_000)}.${100 + marks++}`;
 
+/** Makes a command wait until this line of it was heard: what two pipes hold at once has no order. */
+const untilHeard = (line: string) => `until [ -e heard-${line} ]; do sleep 0.01; done`;
+const hear = (lines: string) => {
+  for (const line of lines.split("\n")) if (/^\w+$/.test(line)) writeFileSync(join(cwd, `heard-${line}`), "");
+};
+
 const ENDS: [command: string, exit: number | null, end: RegExp][] = [
   ["true", 0, /^\[exit code 0 · \d\.\d s\]$/],
   ["echo hi; exit 3", 3, /^hi\n\[exit code 3 · \d\.\d s\]$/],
@@ -87,7 +93,7 @@ const ENDS: [command: string, exit: number | null, end: RegExp][] = [
   ['read x; echo "got $?"; cat', 0, /^got 1\n\[exit code 0 /],
   ["read -p 'Sure? ' x", 1, /^\[nobody can type into a command: .*-y.*\]\n\[exit code 1 /],
   ["read x </dev/tty", 1, /No such device or address\n\[nobody can type into a command: /],
-  ["echo a | tee /dev/stderr > /dev/null; sleep 0.1; echo b > /dev/stdout", 0, /^a\nb\n\[exit/],
+  [`echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`, 0, /^a\nb\n\[exit/],
   [
     "printf 'caf\\351 \\377\\376\\n'",
     0,
@@ -96,13 +102,14 @@ const ENDS: [command: string, exit: number | null, end: RegExp][] = [
 ];
 for (const [command, exit, end] of ENDS)
   test(`runJob() says how '${command}' ended`, async () => {
-    const outcome = await run(command);
+    const outcome = await run(command, { onTail: hear });
     match(outcome.text, end);
     equal(outcome.exit, exit);
   });
 
 test("runJob() keeps both outputs apart, and together in the order in which they came", async () => {
-  const outcome = await run("for i in 1 2 3; do echo o$i; sleep 0.03; echo e$i >&2; sleep 0.03; done");
+  const command = `for i in 1 2 3; do echo o$i; ${untilHeard("o$i")}; echo e$i >&2; ${untilHeard("e$i")}; done`;
+  const outcome = await run(command, { onTail: hear });
   equal(outcome.stdout, "o1\no2\no3\n");
   equal(outcome.stderr, "e1\ne2\ne3\n");
   match(outcome.text, /^o1\ne1\no2\ne2\no3\ne3\n\[exit code 0 /);
@@ -309,14 +316,16 @@ for (const [what, command] of some(LEFT, 2))
     equal(alive(nap), 0);
   });
 
-test("runJob() ends nothing that is not the command's, though it is as near to its end", async () => {
+test("runJob() ends nothing that is not the command's, though it is as near to its end", async (t) => {
   const other = spawn("/bin/sh", ["-c", "echo 699 > /proc/self/oom_score_adj; exec sleep 1000"], { stdio: "ignore" });
+  t.after(() => other.kill("SIGKILL"));
+  const score = () => readFileSync(`/proc/${other.pid}/oom_score_adj`, "utf8").trim();
+  await waitFor("it to be as near to its end", () => score() === "699");
   const second = run("until [ -e one-ended ]; do sleep 0.01; done; echo two");
   const first = await run("(setsid sleep 0.1 &) ; echo one");
   writeFileSync(join(cwd, "one-ended"), "");
   deepEqual([first.stdout, (await second).stdout], ["one\n", "two\n"]);
   equal(other.exitCode ?? other.signalCode, null);
-  other.kill("SIGKILL");
 });
 
 const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][] = [

@@ -151,9 +151,10 @@ sandboxTest("openSandbox() takes no bwrap that a command could have put into the
   fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
   const path = process.env.PATH;
   process.env.PATH = `${bin}:${path}`;
-  const outcome = await run("echo real");
-  process.env.PATH = path;
-  fs.rmSync(bin, { recursive: true });
+  const outcome = await run("echo real").finally(() => {
+    process.env.PATH = path;
+    fs.rmSync(bin, { recursive: true });
+  });
   match(outcome.text, /^real\n/);
 });
 

@@ -107,9 +107,10 @@ async function askIndex(claims: Claim[], texts: Texts, ctx: Ctx): Promise<Map<st
     .filter((name) => !placeInCode(texts, lastOf(name)))
     .map((name) => nearestDefinition(texts, lastOf(name)) ?? "");
   const all = [...new Set([...known, ...owned, ...roots, ...near])].filter(Boolean);
-  const until = performance.now() + MAX_INDEX_MS;
+  const { clock } = ctx.io;
+  const until = clock.now() + MAX_INDEX_MS;
   const found = new Map<string, Found[]>();
-  for (let i = 0; i < all.length && performance.now() < until; i += QUERIES_AT_ONCE) {
+  for (let i = 0; i < all.length && clock.now() < until; i += QUERIES_AT_ONCE) {
     ctx.signal.throwIfAborted();
     const some = all.slice(i, i + QUERIES_AT_ONCE);
     const results = await Promise.all(some.map((symbol) => ctx.call("find_definition", { symbol })));

@@ -43,16 +43,16 @@ export function ownNames(): OwnNames {
 export async function inPackages(
   names: string[],
   packages: string[],
-  { files, signal }: Ctx,
+  { files, signal, io }: Ctx,
 ): Promise<Map<string, string>> {
   const found = new Map<string, string>();
-  const until = performance.now() + MAX_MS;
+  const until = io.clock.now() + MAX_MS;
   let bytes = 0;
   for (const name of packages) {
     const folder = tryTo(() => files.path(`node_modules/${name}`));
     if (!folder) continue;
     for (const file of declarations(folder)) {
-      if (found.size === names.length || bytes > MAX_BYTES || performance.now() > until) return found;
+      if (found.size === names.length || bytes > MAX_BYTES || io.clock.now() > until) return found;
       signal.throwIfAborted();
       const text = (await files.read(path.join(folder, file)).catch(() => undefined))?.text ?? "";
       bytes += text.length;

@@ -246,7 +246,7 @@ async function listAt(zz: Zz, base: string, key: Secret | undefined, signal: Abo
   let wrong: (Error & { status?: number }) | undefined;
   for (const at of /\/v\d+[a-z]*$/.test(base) ? [base] : [base, `${base}/v1`])
     try {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(10_000)]);
+      const within = AbortSignal.any([signal, zz.io.clock.limit(10_000)]);
       const response = await zz.fetch(`${at}/models`, {
         headers: { authorization: `Bearer ${key ?? "none"}` },
         signal: within,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
+import { CLOCK } from "../../kernel/clock.ts";
 import type { Clock } from "../../kernel/contract.ts";
 import "./ripgrep.ts";
 
@@ -56,6 +57,11 @@ export interface How {
   /** Called as soon as the process runs. */
   started?(child: ChildProcess): void;
 }
+
+/** The machine's, but what has a limit gets one that only a hang reaches: a busy machine decides nothing. */
+const PATIENT: Clock = { ...CLOCK, limit: (ms) => CLOCK.limit(Math.max(ms, 150_000)) };
+/** What zz in this process gets as its clock. */
+export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 
 /** A fresh home and a fresh project, removed when the test file ends. */
 export function place(): Place {
@@ -136,7 +142,7 @@ async function zzHere(where: Place, args: string[], how: How): Promise<Ran> {
     env: environment(where, how),
     cwd: () => folder,
     enter: (to) => void (folder = to),
-    ...(how.clock && { clock: how.clock }),
+    clock: clockOf(how),
   }).finally(() => runsHere--);
   return { code, stdout: stdout.text(), stderr: stderr.text(), ms: performance.now() - started };
 }

@@ -9,7 +9,7 @@ import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Clock } from "../../kernel/contract.ts";
 import type { Stop } from "../../kernel/process.ts";
-import { type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
+import { clockOf, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 import { waitFor } from "./wait.ts";
 
 export interface Terminal {
@@ -202,7 +202,7 @@ function here(
     env,
     cwd: () => folder,
     enter: (to: string) => void (folder = to),
-    ...(clock && { clock }),
+    clock: clockOf({ clock }),
   };
   const exited = import("../../zz.ts").then(({ run }) => run(args, io, stop)).finally(close);
   return {

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { CLOCK } from "../../kernel/clock.ts";
 import type { Answer, Clock, Events, Fault, Image, Message } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
 import { processIo } from "../../kernel/io.ts";
 import type { Fake } from "./fake/http.ts";
+import { clockOf } from "./run.ts";
 import { kernel } from "./script.ts";
 
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -77,7 +77,7 @@ export async function turnWith(
 }
 
 /** Nobody waits before a request is sent again; `retried` tells how long it would have been. */
-export const HURRIED: Clock = { ...CLOCK, sleep: async () => {} };
+export const HURRIED: Clock = { ...clockOf({}), sleep: async () => {} };
 
 interface Instance {
   core: Core;

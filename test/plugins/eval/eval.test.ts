@@ -3,6 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { CLOCK } from "../../../kernel/clock.ts";
 import { type Claim, claimsIn } from "../../../plugins/eval/claims.ts";
 import type { Step } from "../../support/fake/http.ts";
 import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
@@ -191,6 +192,9 @@ function project(files = PROJECT): Place {
   return where;
 }
 
+/** However busy the machine is, there is time to look at all of these small projects. */
+const clock = { ...CLOCK, now: () => 0 };
+
 type Asked = { ran: Ran; fake: Awaited<ReturnType<typeof fakeOpenAI>>; where: Place };
 /** One answer, then a command on it, each a run of its own. */
 async function evaluated(
@@ -204,8 +208,8 @@ async function evaluated(
   t.after(fake.close);
   const flags = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
   for (const [i] of answers.entries())
-    equal((await zz(where, [...flags, ...(i ? ["-c"] : []), "--once", `question ${i + 1}`])).code, 0);
-  const ran = await zz(where, [...flags, ...args, "-c", "--once", command]);
+    equal((await zz(where, [...flags, ...(i ? ["-c"] : []), "--once", `question ${i + 1}`], { clock })).code, 0);
+  const ran = await zz(where, [...flags, ...args, "-c", "--once", command], { clock });
   return { ran, fake, where };
 }
 

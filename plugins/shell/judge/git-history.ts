@@ -22,11 +22,11 @@ const NAMES = ["-z", "-c", "--root", "--no-renames", "--name-only", "--no-ext-di
 type History = { history: boolean; hashes: Set<string> };
 const known = new Map<string, History>(); // by the folder and all commits that its refs lead to
 
-export async function secretsInGit({ root, git, programs, permissions, signal }: Ctx): Promise<GitSecrets> {
+export async function secretsInGit({ root, git, programs, permissions, signal, io }: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
     answer(
       programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }),
-      signal,
+      AbortSignal.any([signal, io.clock.limit(TIMEOUT_MS)]),
       take,
     );
   const nothing = { index: false, history: false, knows: () => true };
@@ -102,13 +102,11 @@ function answer(
   let [out, err, rest, done] = ["", "", "", false];
   const end = (code: number) => {
     done = true;
-    clearTimeout(timer);
     signal.removeEventListener("abort", stop);
     child.kill("SIGKILL");
     resolve({ code, out, err });
   };
   const stop = () => end(-1);
-  const timer = setTimeout(stop, TIMEOUT_MS);
   signal.addEventListener("abort", stop, { once: true });
   child.stdin?.end();
   child.stderr?.setEncoding("utf8").on("data", (text) => (err += text));

@@ -11,6 +11,6 @@ export const APART =
 export const SLICE =
   `e2e/build e2e/kill-effects e2e/kill-turn e2e/packages e2e/readme e2e/symbols e2e/temporary-folders e2e/write-plugin kernel/house
   kernel/plugin-lifecycle kernel/reload plugins/shell/asks plugins/shell/disks plugins/shell/effects-property plugins/symbols/oracle
-  plugins/window/window sdk/package security/smuggling`
+  plugins/window sdk/package security/smuggling`
     .split(/\s+/)
     .map((name) => `test/all/${name}.test.ts`);

@@ -34,14 +34,8 @@ export function liveLine({ io, on, look }: Where) {
     tickSoon();
   }
   function tickSoon(): void {
-    cancel = io.clock.timer(
-      FRAME_TIME,
-      () => {
-        tickSoon();
-        tick();
-      },
-      { background: true },
-    );
+    const next = () => [tickSoon(), tick()];
+    cancel = io.clock.timer(FRAME_TIME, next, { background: true });
   }
   /** Starts again after a question. */
   function resume(doing: string): void {

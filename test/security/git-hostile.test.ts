@@ -20,6 +20,7 @@ import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
+import { tryTo } from "../../kernel/text.ts";
 import { needs } from "../support/needs.ts";
 import { configure, fill, INIT, objectOf, PERSON, put, settingLines, shell } from "../support/repository.ts";
 import { place } from "../support/run.ts";
@@ -329,10 +330,12 @@ const NAMED = [
   "core.unheardOf=1",
 ];
 
+let rows = 0;
 /** Lays it into a repository with changes; tells whether the program ran. */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
-  const [program, mark] = [join(cwd, "../planted"), join(cwd, "ran")];
+  const row = ++rows; // what the row before has left running must not count for this one
+  const [program, mark] = [join(cwd, `../planted-${row}`), join(cwd, `ran-${row}`)];
   writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
   chmodSync(program, 0o755);
   lay({ cwd, program, set: (text) => appendFileSync(join(cwd, ".git/config"), text) });
@@ -343,11 +346,11 @@ function planted(lay: Lay): () => boolean {
 
 /** Until it ends, or has run what was planted: some wait for that without end. */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
-  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "ignore", "ignore"] });
+  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "ignore", "ignore"], detached: true });
   child.stdin.end();
   const ended = once(child, "exit");
   await waitFor(`'${command}' to end`, () => child.exitCode !== null || ran());
-  child.kill("SIGKILL");
+  tryTo(() => process.kill(-child.pid!, "SIGKILL")); // with the filters that it started
   await ended;
 }
 

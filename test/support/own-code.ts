@@ -11,7 +11,7 @@ export async function knowsOwnCode(folders: { home: string; root: string }): Pro
   );
   const { text: used } = await own.call("find_references", { symbol: "runTurn" });
   match(used, /^zz\.ts:\d+: export async function runTurn\(.*\[definition\]\n/);
-  match(used, /^test\/support\/script\.ts:\d+: import \{.*\[import\]$/m);
+  match(used, /^sdk\/testing\.ts:\d+: import \{ createZz, runTurn \} .*\[import\]$/m);
   const { text: map } = await own.call("repo_map", { query: "undo after a restart", tokens: 1_000 });
   match(map, /^plugins\/undo\.ts:\d+: /m);
   ok(countTokens(map) <= 1_000, `${countTokens(map)}`);

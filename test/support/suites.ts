@@ -2,10 +2,15 @@
 
 /** Long ones, and those that start many programs or change their process; the longest first, so that none runs alone at the end. */
 export const APART =
-  `security/git-hostile plugins/install/install plugins/writing/writing plugins/search/search plugins/shell/effects e2e/symbols plugins/git/git
-  security/canary security/planted-files e2e/readme kernel/plugin-lifecycle plugins/shell/sandbox plugins/shell/exec security/compiler-reads
-  security/hangs security/permissions e2e/packages plugins/symbols/indexing security/plugins-and-servers plugins/read-tools kernel/undo
-  e2e/one-shot plugins/shell/ways plugins/window/window`.split(/\s+/);
+  `plugins/symbols/indexing security/canary plugins/writing/writing e2e/symbols plugins/read-tools plugins/install/install plugins/search/search
+  plugins/git/git e2e/one-shot plugins/shell/effects security/permissions plugins/shell/exec kernel/undo security/compiler-reads plugins/shell/ways
+  kernel/plugin-lifecycle security/plugins-and-servers security/hangs security/git-hostile plugins/shell/sandbox plugins/window/window e2e/readme
+  security/planted-files`.split(/\s+/);
 
-/** Files of test/all that take two minutes together. */
-export const SLICE: string[] = [];
+/** Files of test/all that take less than two minutes together. */
+export const SLICE =
+  `e2e/build e2e/kill-effects e2e/kill-turn e2e/packages e2e/readme e2e/symbols e2e/temporary-folders e2e/write-plugin kernel/house
+  kernel/plugin-lifecycle kernel/reload plugins/shell/asks plugins/shell/effects-property plugins/symbols/oracle
+  plugins/window sdk/package security/smuggling`
+    .split(/\s+/)
+    .map((name) => `test/all/${name}.test.ts`);

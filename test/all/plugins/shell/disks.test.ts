@@ -188,7 +188,7 @@ diskTest()("another program fills the disk in the middle: what was done by then 
 
 diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
   const { zz, stop } = await onDisk(t, bindfs(), SETUP);
-  const running = run(zz, "echo go; while [ -e a ]; do sleep 0.05; done; echo more >> a");
+  const running = run(zz, "echo more >> a; echo go; while [ -e b ]; do sleep 0.05; done; exit 1");
   await waitFor("it to run", () => zz.events.some((event) => event.type === "progressed" && event.text.includes("go")));
   await stop();
   const { text, failed } = await running;

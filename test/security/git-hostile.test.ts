@@ -20,6 +20,7 @@ import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
+import { tryTo } from "../../kernel/text.ts";
 import { needs } from "../support/needs.ts";
 import { configure, fill, INIT, objectOf, PERSON, put, settingLines, shell } from "../support/repository.ts";
 import { place } from "../support/run.ts";
@@ -329,10 +330,11 @@ const NAMED = [
   "core.unheardOf=1",
 ];
 
-/** Lays it into a repository with changes; tells whether the program ran. */
+let plants = 0;
+/** Lays it into a repository with changes; tells whether the program ran, and not one that an earlier row left behind. */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
-  const [program, mark] = [join(cwd, "../planted"), join(cwd, "ran")];
+  const [program, mark] = [join(cwd, `../planted-${++plants}`), join(cwd, `ran-${plants}`)];
   writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
   chmodSync(program, 0o755);
   lay({ cwd, program, set: (text) => appendFileSync(join(cwd, ".git/config"), text) });
@@ -341,14 +343,15 @@ function planted(lay: Lay): () => boolean {
   return () => existsSync(mark);
 }
 
-/** Until it ends, or has run what was planted: some wait for that without end. */
+/** Until it ends, or has run what was planted: some wait for that without end. All that it started ends with it. */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
-  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "ignore", "ignore"] });
+  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "pipe", "ignore"], detached: true });
   child.stdin.end();
-  const ended = once(child, "exit");
+  child.stdout.resume();
+  const closed = once(child, "close"); // when nothing holds its output any more
   await waitFor(`'${command}' to end`, () => child.exitCode !== null || ran());
-  child.kill("SIGKILL");
-  await ended;
+  tryTo(() => process.kill(-child.pid!, "SIGKILL"));
+  await closed;
 }
 
 /** Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows what it would do. */

@@ -345,10 +345,10 @@ function planted(lay: Lay): () => boolean {
 
 /** Until it ends, or has run what was planted: some wait for that without end. All that it started ends with it. */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
-  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "pipe", "ignore"], detached: true });
+  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: "pipe", detached: true });
   child.stdin.end();
-  child.stdout.resume();
-  const closed = once(child, "close"); // when nothing holds its output any more
+  for (const output of [child.stdout, child.stderr]) output.resume();
+  const closed = once(child, "close"); // when nothing that it started holds its output any more
   await waitFor(`'${command}' to end`, () => child.exitCode !== null || ran());
   tryTo(() => process.kill(-child.pid!, "SIGKILL"));
   await closed;

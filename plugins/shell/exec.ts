@@ -62,7 +62,8 @@ export async function runJob(job: Job): Promise<Outcome> {
     if (!isNotStarted || !retries) return outcome;
   }
 }
-const NOT_STARTED = /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory)\n?$/;
+const NOT_STARTED =
+  /^bwrap: Can't [^\n]*(No such file or directory|Read-only file system|Not a directory|Permission denied)\n?$/;
 
 async function runOnce(job: Job): Promise<Outcome> {
   const { clock } = job;

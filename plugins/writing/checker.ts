@@ -55,6 +55,7 @@ function startChecker(programs: Programs, clock: Clock): Checker {
       signal?.throwIfAborted();
       worker ??= start();
       const child = await worker;
+      if (child !== running) return await promise; // the process was ended meanwhile, and this check was told
       if (child.connected) child.send({ id, file, rules: permissions.compiler(), text } satisfies Order);
       else fail(new Error(`Cannot check '${file}': the process for it ended. Try again.`));
       return await promise;
@@ -78,7 +79,9 @@ function startChecker(programs: Programs, clock: Clock): Checker {
       if (checked) asked?.resolve(checked);
       else asked?.reject(new Error(failure));
     });
-    child.on("error", fail);
+    child.on("error", (error) => {
+      if (child === running) fail(error); // not the checks of the process after it
+    });
     child.on("exit", close);
     child.unref();
     child.channel?.unref();

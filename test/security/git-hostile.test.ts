@@ -330,12 +330,11 @@ const NAMED = [
   "core.unheardOf=1",
 ];
 
-let rows = 0;
-/** Lays it into a repository with changes; tells whether the program ran. */
+let plants = 0;
+/** Lays it into a repository with changes; tells whether the program ran, and not one that an earlier row left behind. */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
-  const row = ++rows; // what the row before has left running must not count for this one
-  const [program, mark] = [join(cwd, `../planted-${row}`), join(cwd, `ran-${row}`)];
+  const [program, mark] = [join(cwd, `../planted-${++plants}`), join(cwd, `ran-${plants}`)];
   writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
   chmodSync(program, 0o755);
   lay({ cwd, program, set: (text) => appendFileSync(join(cwd, ".git/config"), text) });
@@ -344,14 +343,15 @@ function planted(lay: Lay): () => boolean {
   return () => existsSync(mark);
 }
 
-/** Until it ends, or has run what was planted: some wait for that without end. */
+/** Until it ends, or has run what was planted: some wait for that without end. All that it started ends with it. */
 async function byHand(command: string, ran: () => boolean): Promise<void> {
-  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: ["pipe", "ignore", "ignore"], detached: true });
+  const child = spawn("sh", ["-c", `exec ${command}`], { cwd, stdio: "pipe", detached: true });
   child.stdin.end();
-  const ended = once(child, "exit");
+  for (const output of [child.stdout, child.stderr]) output.resume();
+  const closed = once(child, "close"); // when nothing that it started holds its output any more
   await waitFor(`'${command}' to end`, () => child.exitCode !== null || ran());
-  tryTo(() => process.kill(-child.pid!, "SIGKILL")); // with the filters that it started
-  await ended;
+  tryTo(() => process.kill(-child.pid!, "SIGKILL"));
+  await closed;
 }
 
 /** Zz's own tools, of which each row gets the likest and one more. The question of git_commit shows what it would do. */

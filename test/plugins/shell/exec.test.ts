@@ -107,6 +107,15 @@ for (const [command, exit, end] of ENDS)
     equal(outcome.exit, exit);
   });
 
+for (const why of ["No such file or directory", "Read-only file system", "Not a directory", "Permission denied"])
+  test(`runJob() starts again if a path that was to be covered is gone before the start: ${why}`, async () => {
+    let starts = 0;
+    const fails = `echo "bwrap: Can't mkdir parents for /var/tmp/gone/fifo: ${why}" >&2; exit 1`; // as of another user's folder
+    const wrap = (argv: string[]) => ({ argv: starts++ ? argv : ["sh", "-c", fails], env: {} });
+    const { exit, stdout } = await run("echo ran", { sandbox: { name: "bubblewrap", wrap, close() {} } });
+    deepEqual([exit, stdout, starts], [0, "ran\n", 2]);
+  });
+
 test("runJob() keeps both outputs apart, and together in the order in which they came", async () => {
   const command = `for i in 1 2 3; do echo o$i; ${untilHeard("o$i")}; echo e$i >&2; ${untilHeard("e$i")}; done`;
   const outcome = await run(command, { onTail: hear });

@@ -3,6 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test as anyTest, describe } from "node:test";
+import { CLOCK } from "../../kernel/clock.ts";
 import type { Ctx } from "../../kernel/contract.ts";
 import { gitOf } from "../../kernel/git.ts";
 import { programs } from "../../kernel/programs.ts";
@@ -42,7 +43,14 @@ const git = ({ cwd }: Place, ...args: string[]): string => shell(cwd, `git ${WHO
 const secretsOf = ({ cwd: root }: Place) => {
   const { signal } = new AbortController();
   const permissions = { secret: holdsSecret };
-  return secretsInGit({ root, git: gitOf(root), programs: programs(root), permissions, signal } as Ctx);
+  return secretsInGit({
+    root,
+    git: gitOf(root),
+    programs: programs(root),
+    permissions,
+    signal,
+    io: { clock: CLOCK },
+  } as Ctx);
 };
 /** Asks the judge itself for its verdict on each. */
 async function judges(where: Place, verdict: string, commands: string[]): Promise<void> {

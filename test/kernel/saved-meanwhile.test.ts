@@ -109,12 +109,12 @@ describe("whoever saves a file while zz changes it", () => {
 });
 
 describe("several zz at once in one project", () => {
-  for (const count of isAll ? [2, 4, 8] : [2])
+  for (const count of isAll ? [2, 4, 8] : [])
     test(`${count} of them lose none of what was acknowledged`, async (t) => {
       const { cwd: root } = place();
       const files = ["a.txt", "b.txt"];
       for (const name of files) fs.writeFileSync(join(root, name), "start\n");
-      const each = runs(10, 120);
+      const each = runs(120, 120);
       const children = Array.from({ length: count }, (_, i) =>
         fork(join(import.meta.dirname, "../support/fake/appender.ts"), [root, `${i}`, `${each}`, ...files], {
           execArgv: [],

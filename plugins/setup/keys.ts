@@ -148,7 +148,7 @@ const places = (ctx: Ctx) =>
     to: addressOf(provider, ctx) ?? null,
   }));
 
-/** Where a provider's key goes: whoever set another address by hand sees it here. */
+/** Where the key of a provider goes. An address that was set by hand shows here. */
 function goesTo(provider: string, zz: Zz, ctx: Ctx): string {
   const url = addressOf(provider, ctx);
   return url && URL.canParse(url) ? `goes to ${zz.veil(new URL(url).host)}` : "goes to its own address";

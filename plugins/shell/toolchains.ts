@@ -113,7 +113,7 @@ export function homeBut(root: string, allowed: string[], isSecret: (file: string
   return { show: [...programs.show, ...show], hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)] };
 }
 
-/** Right in these folders: whoever names a folder does not mean its `.env`. */
+/** Secret files right in these folders. Allowing a folder does not allow its `.env`. */
 const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
   folders.flatMap((at) => direntsOf(at).map(({ name }) => path.join(at, name))).filter(isSecret);
 

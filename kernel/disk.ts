@@ -84,14 +84,16 @@ const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0, R_OK, W_OK, X_OK } = fs.consta
 const O_NOFOLLOW_ANY = process.platform === "darwin" ? 0x20000000 : 0; // refuses links anywhere in the path
 export const SAFELY = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOFOLLOW_ANY; // a FIFO does not block
 
-/** Opens a path that was resolved before. A link that was swapped in since then is not followed. */
-export function openReal(file: string): number {
+/** Opens a path that was resolved before. A link that was swapped in since then is not followed; a file that another program saves at
+ * that moment is opened again. */
+export function openReal(file: string, tries = 10): number {
   const fd = fs.openSync(file, SAFELY);
   try {
     checkPlace(fd, file);
     return fd;
   } catch (error) {
     fs.closeSync(fd);
+    if (tries > 1) return openReal(file, tries - 1);
     throw error;
   }
 }

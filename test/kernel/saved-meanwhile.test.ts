@@ -6,7 +6,7 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { FILE, putAll, type State } from "../../kernel/disk.ts";
+import { FILE, putAll, type State, stateOf } from "../../kernel/disk.ts";
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 
@@ -106,6 +106,32 @@ describe("whoever saves a file while zz changes it", () => {
           fs.rmSync(dirname(root), { recursive: true });
         }
       });
+});
+
+describe("a file that is saved while it is opened", () => {
+  const SAVES: Record<string, (at: string) => void> = {
+    ...Object.fromEntries(
+      Object.entries(EDITORS).map(([how, save]) => [how, (at) => save(at, fs.writeFileSync, fs.renameSync)]),
+    ),
+    "by another zz, which keeps the old one until all is done": (at) => {
+      fs.linkSync(at, `${at}.kept`);
+      EDITORS["as a new file"]!(at, fs.writeFileSync, fs.renameSync);
+    },
+  };
+  for (const [how, save] of Object.entries(SAVES))
+    test(`${how}: reading it shows what it was or what was saved`, (t) => {
+      const at = join(place().cwd, "a.txt");
+      fs.writeFileSync(at, "old\n");
+      const { openSync } = fs;
+      t.after(() => Object.assign(fs, { openSync }));
+      fs.openSync = (...given: Parameters<typeof openSync>) => {
+        const fd = openSync(...given);
+        fs.openSync = openSync;
+        save(at);
+        return fd;
+      };
+      match(stateOf(at)!.bytes.toString(), new RegExp(`^(old\n|${THEIRS})$`));
+    });
 });
 
 describe("several zz at once in one project", () => {

@@ -16,7 +16,8 @@ const written: string[] = [];
 for (let i = 0; i < Number(count); i++) {
   const path = files[i % files.length]!;
   const line = `${who}-${i}`;
-  await ctx.call("read_file", { path });
+  const read = await ctx.call("read_file", { path });
+  if (read.failed) written.push(read.text); // which is in none of the files
   const { failed } = await ctx.call("write_file", {
     path,
     content: `${readFileSync(join(root, path), "utf8")}${line}\n`,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { standingClock } from "zz/test";
 import { base } from "../../plugins/ollama.ts";
-import type { Script, Step } from "../support/fake/http.ts";
+import type { Script } from "../support/fake/http.ts";
 import {
   broken,
   call,
@@ -53,26 +53,20 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, stderr, bodies } = await ask([say("Dim the lamp, ünïcode 💡.")], [...M, "hi"]);
     deepEqual([code, stdout, stderr], [0, "Dim the lamp, ünïcode 💡.\n", ""]);
     equal(bodies.length, 1);
-    deepEqual(bodies[0].messages.at(-1), { role: "user", content: "hi" });
-    equal(bodies[0].messages[0].role, "system");
-    equal(bodies[0].model, "m");
-    equal(bodies[0].stream, true);
+    const { messages, model, stream } = bodies[0];
+    deepEqual([messages[0].role, messages.at(-1).content, model, stream], ["system", "hi", "m", true]);
   });
 
   test("thinking is kept apart from the answer, and saved with it", async () => {
     const { stdout, where } = await ask([say("Dimmed.", "how bright?")], [...M, "--json", "hi"]);
-    const answer = JSON.parse(stdout);
-    deepEqual([answer.text, answer.thinking], ["Dimmed.", "how bright?"]);
-    deepEqual(answer.usage, { input: 61, output: 9 });
-    const saved = where.sessions()[0]!.at(-1).message;
-    deepEqual([saved.text, saved.thinking], ["Dimmed.", "how bright?"]);
+    const { usage } = JSON.parse(stdout);
+    const { text, thinking } = where.sessions()[0]!.at(-1).message;
+    deepEqual([text, thinking, usage], ["Dimmed.", "how bright?", { input: 61, output: 9 }]);
   });
 
   test("usage without prompt_eval_count is partial, not an error, and a last line needs no newline", async () => {
-    const { stdout } = await ask(
-      [stream(line({ content: "yes" }), done("stop", { eval_count: 9 }).trimEnd())],
-      [...M, "--json", "hi"],
-    );
+    const last = done("stop", { eval_count: 9 }).trimEnd();
+    const { stdout } = await ask([stream(line({ content: "yes" }), last)], [...M, "--json", "hi"]);
     deepEqual(JSON.parse(stdout).usage, { input: 0, output: 9 });
   });
 
@@ -94,9 +88,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     });
     deepEqual([code, stdout], [0, "It is off.\n"]);
     equal(bodies.length, 2);
-    const offered = bodies[0].tools.find((tool: any) => tool.function.name === "read_file");
-    equal(offered.type, "function");
-    equal(offered.function.parameters.properties.path.type, "string");
+    const { parameters } = bodies[0].tools.find((tool: any) => tool.function.name === "read_file").function;
+    equal(parameters.properties.path.type, "string");
     const [asked, result] = bodies[1].messages.slice(-2);
     equal(asked.role, "assistant");
     deepEqual(asked.tool_calls[0].function, { name: "read_file", arguments: args });
@@ -114,50 +107,28 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(bodies[1].messages.at(-2).thinking, "look first");
   });
 
-  for (const [how, script] of [
-    ["on one line", call(["list_dir", {}], ["list_dir", {}])],
-    [
-      "on two lines",
-      stream(
-        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-        done(),
-      ),
-    ],
-  ] as const)
-    test(`two equal calls without ids, ${how}, are two`, async () => {
-      const { stdout, bodies } = await ask([script, say("ok")], [...M, "--json", "hi"]);
-      equal(JSON.parse(stdout).calls.length, 2);
-      const [asked, one, two] = bodies[1].messages.slice(-3);
-      deepEqual([one.role, two.role], ["tool", "tool"]);
-      const ids = asked.tool_calls.map((call: any) => call.id);
-      notEqual(ids[0], ids[1]);
-      deepEqual([one.tool_call_id, two.tool_call_id], ids);
-    });
+  test("two equal calls without ids, on two lines, are two", async () => {
+    const one = line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] });
+    const { stdout, bodies } = await ask([stream(one, one, done()), say("ok")], [...M, "--json", "hi"]);
+    equal(JSON.parse(stdout).calls.length, 2);
+    const [asked, ...results] = bodies[1].messages.slice(-3);
+    const ids = asked.tool_calls.map((call: any) => call.id);
+    notEqual(ids[0], ids[1]);
+    deepEqual(
+      results.map((one: any) => one.tool_call_id),
+      ids,
+    );
+  });
 
   test("ids of a newer server are kept", async () => {
-    const { bodies } = await ask(
-      [call(["list_dir", {}, "call_abc"], ["git_status", {}, "call_def"]), say("ok")],
-      [...M, "hi"],
-    );
-    deepEqual(
-      bodies[1].messages.at(-3).tool_calls.map((call: any) => call.id),
-      ["call_abc", "call_def"],
-    );
+    const { bodies } = await ask([call(["list_dir", {}, "call_abc"]), say("ok")], [...M, "hi"]);
+    equal(bodies[1].messages.at(-2).tool_calls[0].id, "call_abc");
   });
 
   // ── The window ──
 
   for (const [what, model, args, expected] of [
-    ["a large trained window is cut to 32768", { trained: 131_072 }, [], 32_768],
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
-    ["an unknown one is 32768", { trained: null }, [], 32_768],
-    [
-      "the model's own num_ctx wins, larger",
-      { parameters: "temperature 0.7\nnum_ctx                        65536" },
-      [],
-      65_536,
-    ],
     ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
     ["num_ctx inside another parameter's text is none", { parameters: 'stop "num_ctx 5"' }, [], 32_768],
     ["an old server that tells no capabilities", { capabilities: null, trained: 16_384 }, [], 16_384],
@@ -189,19 +160,6 @@ describe("Ollama", { concurrency: 3 }, () => {
   });
 
   // ── What is sent ──
-
-  test("a model without the tools capability is offered none", async () => {
-    const { code, stdout, bodies } = await ask([say("plain")], [...M, "hi"], {
-      models: [{ name: "m:latest", capabilities: ["completion"] }],
-    });
-    deepEqual([code, stdout], [0, "plain\n"]);
-    equal("tools" in bodies[0], false);
-  });
-
-  test("--no-tools leaves the field out", async () => {
-    const { bodies } = await ask([say("plain")], [...M, "--no-tools", "hi"]);
-    equal("tools" in bodies[0], false);
-  });
 
   test("an old server that tells no capabilities is offered the tools", async () => {
     const { bodies } = await ask([say("plain")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] });
@@ -236,15 +194,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     deepEqual(bodies[0].messages.at(-1), { role: "user", content: "what is it?", images: [PIXEL] });
   });
 
-  test("an image is not sent to a model that does not see: one sentence, exit 2", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
-    const models = [{ name: "blind:1b", trained: 8_192, capabilities: ["completion"] }];
-    const ran = await ask([say("?")], ["-m", "ollama/blind:1b", "-f", "lamp.png", "what is it?"], { where, models });
-    deepEqual([ran.code, ran.bodies.length], [2, 0]);
-    match(ran.stderr, /^Cannot send an image to 'blind:1b': it does not take images\. Choose a model that does\.$/m);
-  });
-
   test("OLLAMA_API_KEY goes out as a bearer token; without it no authorization does", async () => {
     const one = await ask([say("ok")], [...M, "hi"], { env: { OLLAMA_API_KEY: "lamp-key" } });
     equal(one.fake.requests[0]!.headers.authorization, "Bearer lamp-key");
@@ -265,22 +214,11 @@ describe("Ollama", { concurrency: 3 }, () => {
       stream(line({ content: "Dimm" }), failure("the runner went away")),
       /the runner went away/,
     ],
-    [
-      "an error line at the start",
-      stream(failure("an error was encountered while running the model")),
-      /encountered while running/,
-    ],
     ["a stream that ends without done", broken("Dimm", "end"), /ended before the answer was complete/],
-    ["a connection that is cut", broken("Dimm", "cut"), /Cannot|connection/],
     [
       "503 with a full queue",
       refuse(503, "server busy, please try again.  maximum pending requests exceeded"),
       /server busy/,
-    ],
-    [
-      "500 of a crashed runner",
-      refuse(500, "llama runner process has terminated: exit status 2"),
-      /runner process has terminated/,
     ],
   ] as const)
     test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
@@ -292,25 +230,10 @@ describe("Ollama", { concurrency: 3 }, () => {
       equal(bodies.length, 3);
     });
 
-  for (const [what, step, words] of [
-    ["400", refuse(400, "invalid option provided"), /invalid option provided/],
-    [
-      "401 of a cloud model",
-      { status: 401, body: ['{"error":"unauthorized","signin_url":"https://ollama.com/connect"}'] },
-      /unauthorized/,
-    ],
-  ] as [string, Step, RegExp][])
-    test(`${what} is not tried again`, async () => {
-      const { code, stderr, bodies } = await ask([step], [...M, "hi"]);
-      equal(code, 1);
-      match(stderr, words);
-      equal(bodies.length, 1);
-    });
-
-  test("a model that cannot think says so, in the server's words", async () => {
-    const { code, stderr } = await ask([say("ok")], [...M, "-o", "think", "true", "hi"]);
-    equal(code, 1);
-    match(stderr, /"m" does not support thinking/);
+  test("400 is not tried again", async () => {
+    const { code, stderr, bodies } = await ask([refuse(400, "invalid option provided")], [...M, "hi"]);
+    deepEqual([code, bodies.length], [1, 1]);
+    match(stderr, /invalid option provided/);
   });
 
   test("a web page instead of a stream is an error, not an answer", async () => {
@@ -346,12 +269,11 @@ describe("Ollama", { concurrency: 3 }, () => {
     doesNotMatch(stderr, /TypeError|^\s+at /m);
   });
 
-  for (const host of ["http://", "no host at all"])
-    test(`OLLAMA_HOST=${JSON.stringify(host)} is named as what is wrong`, async () => {
-      const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: host } });
-      ok(code === 1 || code === 2, String(code));
-      match(stderr, /OLLAMA_HOST/);
-    });
+  test("an OLLAMA_HOST that is no address is named as what is wrong", async () => {
+    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: "no host at all" } });
+    ok(code === 1 || code === 2, String(code));
+    match(stderr, /OLLAMA_HOST/);
+  });
 
   // ── Choosing ──
 
@@ -401,13 +323,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     await Promise.all([fake.close(), openai.close()]);
     const { text, model } = JSON.parse(stdout);
     deepEqual([text, model, fake.requests.length], ["from OpenAI", "openai/gpt-4o-mini", 0]);
-  });
-
-  test("--dry-run prints the request, num_ctx in it, and sends nothing", async () => {
-    const { code, stdout, fake } = await ask([say("ok")], [...M, "--dry-run", "hi"]);
-    equal(code, 0);
-    equal(JSON.parse(stdout).options.num_ctx, 32_768);
-    deepEqual([fake.requests.length, fake.asked], [0, []]);
   });
 
   // ── Listing ──
@@ -475,24 +390,17 @@ for (const [host, expected] of [
   ["", "http://127.0.0.1:11434"],
   [" box.lan ", "http://box.lan:11434"],
   ["box:8080", "http://box:8080"],
-  ["box:80", "http://box"],
   ["0.0.0.0", "http://127.0.0.1:11434"],
-  ["http://0.0.0.0:11434", "http://127.0.0.1:11434"],
-  ["http://box", "http://box"],
   ["https://box", "https://box"],
   ["http://box:11434//", "http://box:11434"],
-  ["https://box/ollama/", "https://box/ollama"],
   ["box/ollama", "http://box:11434/ollama"],
-  ["[::1]", "http://[::1]:11434"],
   ["[::]:8080", "http://[::1]:8080"],
-  [":8080", "http://127.0.0.1:8080"],
   ['"box:8080"', "http://box:8080"],
 ] as const)
   test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({ url: host }), expected));
 
 for (const [url, expected] of [
   ["http://box:1/v1/", "http://box:1"],
-  ["http://box:1/api", "http://box:1"],
   ["https://box/ollama/api/", "https://box/ollama"],
 ] as const)
   test(`base() takes --base-url ${url} without what is added to it`, () => equal(base({ url }), expected));

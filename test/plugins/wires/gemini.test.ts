@@ -1,5 +1,5 @@
 // Gemini's generateContent through the wire: what goes out, what goes back, and what is sent otherwise after a refusal. streams.test.ts has what comes.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -24,24 +24,19 @@ const violation = (quotaId: string) => ({ "@type": "type.googleapis.com/google.r
 const MINUTE = violation("GenerateRequestsPerMinutePerProjectPerModel-FreeTier");
 const DAY = violation("GenerateRequestsPerDayPerProjectPerModel-FreeTier");
 const busy = (...details: object[]) => refuse(429, "RESOURCE_EXHAUSTED", QUOTA, details);
-const list = (step: Step): Step => ({ ...step, body: [`[${step.body!.join("")}]`] });
-// [what holds, the steps, the waits (least and most), the text or the error]
+// [what holds, the steps, the waits, the text or the error]
 // biome-ignore format: one case a row.
-const RETRIES: [string, Step[], [number, number][], string][] = [
-  ["a quota of a minute waits for as long as the server says", [busy(MINUTE, info("0.2s")), answered], [[200, 200]], "Hi"],
-  ["the same in a list", [list(busy(MINUTE, info("0.2s"))), answered], [[200, 200]], "Hi"],
+const RETRIES: [string, Step[], number[], string][] = [
+  ["a quota of a minute waits for as long as the server says", [busy(MINUTE, info("0.2s")), answered], [200], "Hi"],
   ["a quota of a minute that asks for long is not waited for", [busy(MINUTE, info("90s")), answered], [], `127.0.0.1 answered 429: ${QUOTA} Try again in 90 s.`],
   ["a quota of a day is told once", [busy(DAY, info("0.2s")), answered], [], `127.0.0.1 answered 429: ${QUOTA}`],
-  ["a quota without more is told once", [busy(), answered], [], `127.0.0.1 answered 429: ${QUOTA}`],
 ];
 describe("Gemini: of what may pass,", { concurrency: 20 }, () => {
   for (const [sentence, steps, waits, expected] of RETRIES)
     test(sentence, async () => {
       const { answer, error, retried, bodies } = await turn(steps);
       equal(answer?.text ?? error?.message.replace(/:\d+/, ""), expected);
-      equal(retried.length, waits.length);
-      for (const [i, [least, most]] of waits.entries())
-        ok(retried[i]!.wait >= least && retried[i]!.wait <= most, `waited ${retried[i]!.wait} ms`);
+      deepEqual(retried.map(({ wait }) => wait), waits); // biome-ignore format: one
       equal(bodies.length, waits.length + 1);
     });
 });
@@ -110,19 +105,6 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
     const thoughtSignature = "skip_thought_signature_validator";
     deepEqual(three!.bodies[0].contents[1].parts, [{ functionCall, thoughtSignature }], "as its makers say");
   });
-
-  test("of a few turns with a call each is never refused", async () => {
-    const script: Script = (_, at) =>
-      at % 2 ? say(`done ${at}`) : call(["kiln_status", {}, `sig ${at}`], ["look", {}]);
-    const { answer, error, bodies } = await turn(script, { turns: 4 }, "gemini/gemini-3-pro-preview");
-    if (error) throw error;
-    deepEqual([answer!.text, bodies.length], ["done 7", 8]);
-    const signatures = bodies.at(-1).contents.flatMap(({ parts }: any) => parts.flatMap((one: any) => one.thoughtSignature ?? [])); // biome-ignore format: one
-    deepEqual(
-      signatures,
-      [0, 2, 4, 6].map((at) => `sig ${at}`),
-    );
-  });
 });
 
 // ── Signatures and thinking ──
@@ -132,19 +114,14 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   // biome-ignore format: one case a row.
   const EFFORTS: [string, string | undefined, object | undefined][] = [
     ["gemini-2.5-flash", undefined, { includeThoughts: true }],
-    ["gemini-2.5-flash-lite", undefined, undefined],
     ["gemini-2.5-flash-image", "high", undefined],
-    ["gemini-2.0-flash", "high", undefined],
     ["gemma-3-27b-it", "high", undefined],
     ["gemini-2.5-flash", "none", { includeThoughts: false, thinkingBudget: 0 }],
     ["gemini-2.5-flash", "low", { includeThoughts: true, thinkingBudget: 1_024 }],
-    ["gemini-2.5-flash", "high", { includeThoughts: true, thinkingBudget: 24_576 }],
     ["gemini-2.5-pro", "none", { includeThoughts: false, thinkingBudget: 128 }],
     ["gemini-3-flash-preview", "none", { includeThoughts: false, thinkingLevel: "minimal" }],
     ["gemini-3-flash-preview", "medium", { includeThoughts: true, thinkingLevel: "medium" }],
     ["gemini-3-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "high" }],
-    ["gemini-3.1-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "medium" }],
-    ["gemini-3-pro-preview", "none", { includeThoughts: false, thinkingLevel: "low" }],
   ];
   for (const [model, effort, expected] of EFFORTS)
     test(`${effort ?? "nothing said"} is for ${model}: ${JSON.stringify(expected)}`, async () => {
@@ -171,9 +148,7 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   // biome-ignore format: one case a row.
   const SIGNED: [string, string[], object[]][] = [
     ["the last part of the text", [parts({ text: "Hel" }), end("STOP", [{ text: "lo", thoughtSignature: "s" }])], [{ text: "Hel" }, { text: "lo", thoughtSignature: "s" }]],
-    ["an empty part behind it", [parts({ text: "Hello" }), end("STOP", [{ text: "", thoughtSignature: "s" }])], [{ text: "Hello" }, { text: "", thoughtSignature: "s" }]],
     ["a part in its middle", [parts({ text: "H", thoughtSignature: "s" }), parts({ text: "ello" }), stop], [{ text: "H", thoughtSignature: "s" }, { text: "ello" }]],
-    ["two parts", [parts({ text: "H", thoughtSignature: "s" }), parts({ text: "ello", thoughtSignature: "t" }), stop], [{ text: "H", thoughtSignature: "s" }, { text: "ello", thoughtSignature: "t" }]],
   ];
   for (const [what, chunks, expected] of SIGNED)
     test(`is signed on ${what}, and goes back there`, async () => {

@@ -23,26 +23,24 @@ import { place } from "../../support/run.ts";
 const TERMINALS: [env: NodeJS.ProcessEnv, draws: Protocol | undefined][] = [
   [{ TERM: "xterm-kitty", KITTY_WINDOW_ID: "1" }, "kitty"],
   [{ TERM: "xterm-256color", KITTY_WINDOW_ID: "1" }, "kitty"],
-  [{ TERM: "xterm-ghostty" }, "kitty"],
   [{ TERM: "xterm-256color", TERM_PROGRAM: "ghostty" }, "kitty"],
   [{ TERM: "xterm-256color", KONSOLE_VERSION: "230800" }, "kitty"],
   [{ TERM: "xterm-256color", KONSOLE_VERSION: "200400" }, undefined],
   [{ TERM: "xterm-256color", TERM_PROGRAM: "iTerm.app" }, "iterm2"],
-  [{ TERM: "xterm-256color", LC_TERMINAL: "iTerm2" }, "iterm2"],
   [{ TERM: "xterm-256color", TERM_PROGRAM: "WezTerm" }, "iterm2"],
   [{ TERM: "xterm-256color", TERM_PROGRAM: "vscode", KITTY_WINDOW_ID: "1" }, undefined],
-  [{ TERM: "xterm-256color", TERM_PROGRAM: "Apple_Terminal" }, undefined],
   [{ TERM: "xterm-256color" }, undefined],
   [{ TERM: "dumb", KITTY_WINDOW_ID: "1" }, undefined],
   [{ TERM: "tmux-256color", KITTY_WINDOW_ID: "1" }, undefined],
-  [{ TERM: "screen.xterm-256color", LC_TERMINAL: "iTerm2" }, undefined],
   [{ TERM: "xterm-kitty", TMUX: "/tmp/tmux,1,0" }, undefined],
   [{}, undefined],
 ];
 for (const [env, draws] of TERMINALS)
   test(`protocolOf() of ${JSON.stringify(env)} is ${draws}`, () => {
-    const protocol = protocolOf((name) => env[name]);
-    equal(protocol, draws);
+    equal(
+      protocolOf((name) => env[name]),
+      draws,
+    );
   });
 
 const KITTY = /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
@@ -50,10 +48,7 @@ const ITERM = /^\x1b\]1337;File=inline=1;size=\d+;width=\d+;height=\d+;preserveA
 
 const SIZES: [width: number, height: number, columns: number, size: string, box: [number, number]][] = [
   [1, 1, 80, "r=1", [1, 1]],
-  [100, 100, 80, "r=5", [10, 5]],
   [5_000, 50, 80, "c=60", [60, 1]],
-  [50, 5_000, 80, "r=20", [1, 20]],
-  [4_000, 3_000, 80, "r=20", [54, 20]],
   [4_000, 3_000, 40, "c=39", [39, 15]],
   [4_000, 3_000, 1, "c=1", [1, 1]],
 ];

@@ -45,6 +45,12 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
   if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
   return method === "tools/call" ? of(call(id)) : undefined;
 }
+/** Whether it is answered here, since no tool has to: the stream that stays open, which there is none of, or a notification. */
+function isNoCall(request: IncomingMessage, reply: object | undefined, response: ServerResponse): reply is undefined {
+  if (request.method !== "GET" && reply) return false;
+  response.writeHead(request.method === "GET" ? 405 : 202).end();
+  return true;
+}
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 
 describe("MCP over HTTP", { concurrency: 2 }, () => {
@@ -74,8 +80,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     test(`an answer of 10 MB as ${kind} is cut`, async (t) => {
       const url = await serving(t, (request, body, response) => {
         const reply = replyTo(body, () => text("@"));
-        if (request.method === "GET" || !reply)
-          return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+        if (isNoCall(request, reply, response)) return;
         response.writeHead(200, { "content-type": kind });
         const [before, after] = JSON.stringify(reply).split("@");
         const isStream = kind !== "application/json";
@@ -95,8 +100,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       const isMine = request.headers.authorization === "Bearer tok-1234567890abcdef";
       const reply = replyTo(body, () => text(`You sent ${request.headers.authorization}`));
       if (!isMine) return void response.writeHead(401).end();
-      if (request.method === "GET" || !reply)
-        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      if (isNoCall(request, reply, response)) return;
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
     const zz = await started(t, {
@@ -124,11 +128,8 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       if (/oauth-authorization-server/.test(at.pathname))
         return void json({
           ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
-          ...{
-            registration_endpoint: `${base}/register`,
-            response_types_supported: ["code"],
-            code_challenge_methods_supported: ["S256"],
-          },
+          ...{ registration_endpoint: `${base}/register`, response_types_supported: ["code"] },
+          code_challenge_methods_supported: ["S256"],
         });
       if (at.pathname === "/register") return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
       if (at.pathname === "/authorize") {
@@ -157,8 +158,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       }
       if (request.headers.authorization !== `Bearer ${valid}`) return void response.writeHead(401).end();
       const reply = replyTo(body, () => text("You are in."));
-      if (request.method === "GET" || !reply)
-        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      if (isNoCall(request, reply, response)) return;
       json(reply);
     });
     const bin = mkdtempSync(join(tmpdir(), "zz-bin-"));

@@ -54,10 +54,8 @@ describe("a full window", () => {
   test("the earlier turns become notes, the last two stay, and the file keeps all", async () => {
     const where = talked(30);
     const before = readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8");
-    const { stdout, stderr, code, bodies, refusals } = await goesOn(where, 8_192, answers(say(SUMMARY)), [
-      "-c",
-      "next",
-    ]);
+    const ran = await goesOn(where, 8_192, answers(say(SUMMARY)), ["-c", "next"]);
+    const { stdout, stderr, code, bodies, refusals } = ran;
     deepEqual([stdout, code, refusals, bodies.length], ["Good.\n", 0, [], 2]);
     match(stderr, /^The first 29 turns are notes now: about \d+ tokens of conversation became \d+\.\n$/);
     const [asked, sent] = bodies;
@@ -74,18 +72,10 @@ describe("a full window", () => {
 
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "more"]);
     equal(again.chats.length, 1, "no second summary");
-    deepEqual(
-      again.chats[0].messages.slice(1, sent.messages.length),
-      sent.messages.slice(1),
-      "a new process sends the same",
-    );
-    equal(again.chats[0].messages[0].content, sent.messages[0].content);
-
+    const same = again.chats[0].messages.slice(0, sent.messages.length);
+    deepEqual(same, sent.messages, "a new process sends the same");
     const fork = await goesOn(where, 8_192, [say("Good.")], [`--fork=${ID}`, "elsewhere"]);
-    deepEqual(
-      fork.chats[0].messages.slice(0, sent.messages.length),
-      again.chats[0].messages.slice(0, sent.messages.length),
-    );
+    deepEqual(fork.chats[0].messages.slice(0, same.length), same);
   });
 
   test("the settings say which model writes the notes", async () => {
@@ -119,18 +109,17 @@ describe("a full window", () => {
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
     [
       "is no shorter",
-      say("words of no use at all, and more of them. ".repeat(900)),
+      say("words of no use at all. ".repeat(1_500)),
       "the notes are no shorter than what they stand for",
     ],
-    ["fails", refuse(400, { error: { message: "No such thing." } }), "'openai' refused the request: No such thing"],
+    ["fails", refuse(400, { error: { message: "No such thing." } }), "No such thing"],
   ] as const)
     test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
       const where = talked(30, { context: { compactAt: 0.3 } });
       const ran = await goesOn(where, 16_384, answers(step), ["-c", "next"]);
       deepEqual([ran.stdout, ran.code, ran.refusals, ran.bodies.length], ["Good.\n", 0, [], 2]);
-      const said = ran.stderr.replace(/^Cannot summarise the conversation: /, "");
-      match(said, /\. It stays as it is; \/compact tries again\.\n$/);
-      ok(said.includes(why.replace(/^'openai' refused the request: /, "")), said);
+      match(ran.stderr, /^Cannot summarise the conversation: .*\. It stays as it is; \/compact tries again\.\n$/);
+      ok(ran.stderr.includes(why), ran.stderr);
       match(texts(ran.chats[0]), /said 1,[\s\S]*said 30,[\s\S]*next/);
     });
 
@@ -167,15 +156,8 @@ describe("a full window", () => {
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
     after(fake.close);
-    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [
-      "-m",
-      "openai/m",
-      "--base-url",
-      fake.url,
-      "--key",
-      "x",
-      "hello",
-    ]);
+    const where = talked(0, { window: 2_000, tools: { offer: "all" } });
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello"]);
     equal(ran.code, 1);
     match(
       ran.stderr,
@@ -210,37 +192,13 @@ describe("a server that cuts the conversation without a word", () => {
     match(stderr, /set "window": 6000 in zz's settings/);
   });
 
-  test("tokens that become fewer: the same", async () => {
-    const { stderr } = await rounds((tokens) => (tokens > 8_000 ? 2_000 : tokens));
-    match(stderr, /The server is cutting the conversation: it counted 2000 tokens, after \d+ for a part of the same\./);
-  });
-
-  for (const [what, counts] of [
-    ["that grow", (tokens: number) => tokens],
-    ["of a server that always says the same few", () => 61],
-  ] as const)
-    test(`tokens ${what}: nothing is said`, async () => equal((await rounds(counts)).stderr, ""));
-
-  test("a last request without tools, at the limit of rounds, is not one that was cut", async () => {
-    const where = talked(0);
-    writeFileSync(join(where.cwd, "a"), "a lamp in the hall\n");
-    const fake = await fakeOpenAI(({ body }, turn) => {
-      const step = turn ? say("Done.") : call(["read_file", { path: "a" }]);
-      const said = JSON.stringify(usage(61, 9)).slice(1, -1);
-      return JSON.parse(JSON.stringify(step).replace(said, JSON.stringify(usage(tokensOf(body), 9)).slice(1, -1)));
-    });
-    after(fake.close);
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--rounds", "1", "go"]);
-    equal(fake.requests[1]!.body.tools, undefined);
-    doesNotMatch(ran.stderr, /cutting/);
-  });
+  test("tokens of a server that always says the same few: nothing is said", async () =>
+    equal((await rounds(() => 61)).stderr, ""));
 
   /** What is noted when these requests are counted, one after the other. */
   function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]): string[] {
-    const messages: Message[] = Array.from({ length: 3 }, () => ({
-      role: "user",
-      text: "a lamp in the hall. ".repeat(99),
-    }));
+    const text = "a lamp in the hall. ".repeat(99);
+    const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
     const request = {
       task: "chat",
@@ -253,20 +211,11 @@ describe("a server that cuts the conversation without a word", () => {
     } as const;
     const notes: string[] = [];
     const state = newState({ config: {} } as never);
-    for (const [change, input, data] of counts)
-      recordUsage(
-        state,
-        { ...request, ...change } as ChatRequest,
-        {
-          text: "",
-          thinking: "",
-          calls: [],
-          finish: "stop",
-          usage: { input, output: 1 },
-          ...(data !== undefined && { data }),
-        },
-        { note: (text: string) => notes.push(text) } as never,
-      );
+    const chat = { note: (text: string) => notes.push(text) } as never;
+    for (const [change, input, data] of counts) {
+      const reply = { text: "", thinking: "", calls: [], finish: "stop" as const, usage: { input, output: 1 }, data };
+      recordUsage(state, { ...request, ...change } as ChatRequest, reply, chat);
+    }
     return notes;
   }
 
@@ -308,21 +257,14 @@ describe("a provider that says it is too long", () => {
     ["prompt is too long: 210000 tokens > 200000 maximum", 200_000],
     ["Your input exceeds the context window of this model. Please adjust your input and try again.", 0],
     ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576],
-    ["Please reduce the length of the messages or completion.", 0],
     ["This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
-    [
-      "Trying to keep the first 5000 tokens when context the overflows. The model is loaded with context length of only 4096 tokens",
-      4_096,
-    ],
-    ["the prompt is longer than the context length currently available to the model", 0],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
     ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000],
     [
       "Request too large for gpt on tokens per minute (TPM): Limit 30000, Requested 40000. maximum context length",
       undefined,
     ],
-    ["maximum context length of the quota", undefined],
     ["context_length_exceeded", undefined, 429],
     ["Invalid value for 'messages'", undefined],
     ["Payload too large", 0, 413],
@@ -334,9 +276,7 @@ describe("a provider that says it is too long", () => {
 describe("the count", () => {
   const TEXTS = {
     prose: "The lamp in the hall was lit when we came home, and nobody had been there. ",
-    code: "for (const [i, row] of rows.entries()) if (row?.at[i] !== 0x1f) out.push(row.at(-1)!);\n",
     Chinese: "走廊里的灯亮着，但是没有人在家。请检查开关。",
-    numbers: "2026-01-02 03:04:05.678 +0000 [12345] 99.71 % of 8,192\n",
   };
   const request = (...said: string[]): ChatRequest => {
     const messages = said.map((text): Message => ({ role: "user", text }));
@@ -405,20 +345,9 @@ describe("what need not be seen again", () => {
       { 2: /since it is old/ },
     ],
     ["old, but mentioned", [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")], {}],
-    ["not so old", [start, ...read("1"), ...chat("a", "b")], {}],
     [
       "of the last round, which the model has not seen",
       [start, made("1", "grep", { pattern: "x" }), gave("1", "grep")],
-      {},
-    ],
-    [
-      "short",
-      [
-        start,
-        made("1", "read_file", { path: "b" }),
-        gave("1", "read_file", "x"),
-        ...chat("a", "b", "c", "d", "e", "f"),
-      ],
       {},
     ],
     [
@@ -445,12 +374,6 @@ describe("what need not be seen again", () => {
   });
   for (const [what, changes, before, lines] of [
     ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],
-    [
-      "edited and deleted",
-      [change("a", "edited"), change("a", "deleted"), change("b", "edited")],
-      "",
-      "- edited: b\n- deleted: a",
-    ],
     ["undone", [change("a", "edited", true)], "", "- changed and undone again: a"],
     ["named in earlier notes", [change("c", "created")], "- edited: a, b", "- created: c\n- edited: a, b"],
     ["deleted since the notes", [change("a", "deleted")], "- edited: a, b", "- edited: b\n- deleted: a"],

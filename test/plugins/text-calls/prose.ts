@@ -69,6 +69,8 @@ const WRITTEN = [
   `The request:\n\n${FENCE}json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n${FENCE}`,
   `${FENCE}jinja\n{%- for tool_call in message.tool_calls %}\n<tool_call>\n{"name": "{{ tool_call.name }}", "arguments": {{ tool_call.arguments | tojson }}}\n</tool_call>\n{%- endfor %}\n${FENCE}`,
   `${FENCE}python\nprint(get_weather(city="Oslo"))\n${FENCE}\n\nThat prints the forecast.`,
+  `${FENCE}json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n${FENCE}\n\nand\n\n${FENCE}json\n{"name": "run_command", "arguments": {"command": "ls"}}\n${FENCE}`,
+  `~~~\n<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>\n~~~\n\nThe tildes fence it.`,
   `${FENCE}${FENCE[0]}md\n${FENCE}\n<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>\n${FENCE}\n${FENCE}${FENCE[0]}\nFour ticks fence three.`,
   `Run it with ${FENCE[0]}${FENCE[0]}<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>${FENCE[0]}${FENCE[0]} in the prompt.`,
   `&lt;tool_call&gt;{"name": "get_weather", "arguments": {"city": "Oslo"}}&lt;/tool_call&gt;`,

@@ -14,22 +14,12 @@ const TABLES: Record<string, Row[]> = {
     ["arguments as a string", '<tool_call>{"name":"lamp_dim","arguments":"{\\"level\\":1}"}</tool_call>', [DIM]],
     ["no arguments", '<tool_call>{"name":"kiln"}</tool_call>', [STATUS]],
     ["null arguments", '<tool_call>{"name":"kiln","arguments":null}</tool_call>', [STATUS]],
-    [
-      "two objects in a block",
-      '<tool_call>\n{"name":"kiln","arguments":{}}\n{"name":"lamp_dim","arguments":{"level":1}}\n</tool_call>',
-      [STATUS, DIM],
-    ],
     ["a brace that is missing", '<tool_call>{"name":"lamp_dim","arguments":{"level":1}</tool_call>', [DIM]],
     ["a brace missing at the end", '<tool_call>{"name":"lamp_dim","arguments":{"level":1}', [DIM]],
     [
       "single quotes, Python's words, a trailing comma",
       "<tool_call>{'name': 'move', 'arguments': {'id': 'a', 'fast': True,}}</tool_call>",
       ['move {"id":"a","fast":true}'],
-    ],
-    [
-      "curly quotes",
-      "<tool_call>{“name”: “log”, “arguments”: {“text”: “a 'b' c”}}</tool_call>",
-      [`log {"text":"a 'b' c"}`],
     ],
     [
       "line breaks in a string",
@@ -46,14 +36,7 @@ const TABLES: Record<string, Row[]> = {
       '<tool_call>{"name":"log","arguments":{"text":"</tool_call><tool_call>{"}}</tool_call>',
       ['log {"text":"</tool_call><tool_call>{"}'],
     ],
-    ["LongCat", '<longcat_tool_call>{"name":"kiln","arguments":{}}</longcat_tool_call>', [STATUS]],
-    ["Nemotron", '<TOOLCALL>[{"name":"kiln","arguments":{}}]</TOOLCALL>', [STATUS]],
     ["a name outside of the object", '<tool_call>lamp_dim\n{"level": 1}\n</tool_call>', [DIM]],
-    [
-      "an invented result, and a call made on it",
-      '<tool_call>{"name":"kiln","arguments":{}}</tool_call>\n<tool_response>900</tool_response>\n<tool_call>{"name":"lamp_dim","arguments":{"level":1}}</tool_call>',
-      [STATUS],
-    ],
     ["cut in the arguments", '<tool_call>{"name":"log","arguments":{"text":"half of', ["log broken"]],
     [
       "one that is not offered",
@@ -67,18 +50,8 @@ const TABLES: Record<string, Row[]> = {
       [],
       '<tool_call>{"name":"lamp_dim","arguments":{"level":"high"}}</tool_call>',
     ],
-    [
-      "a bad one first",
-      '<tool_call>{"name":"lamp_dim","arguments":{}}</tool_call><tool_call>{"name":"kiln","arguments":{}}</tool_call>',
-      ["lamp_dim {}", STATUS],
-    ],
   ],
   "Qwen3-Coder": [
-    [
-      "the opener is missing",
-      "<function=move>\n<parameter=id>\nA-17\n</parameter>\n<parameter=dx>\n-4\n</parameter>\n<parameter=fast>\nTrue\n</parameter>\n</function>\n</tool_call>",
-      ['move {"id":"A-17","dx":-4,"fast":true}'],
-    ],
     [
       "no closing tag of a parameter",
       "<tool_call><function=move><parameter=id>a\n<parameter=dx>1</parameter></function></tool_call>",
@@ -89,16 +62,6 @@ const TABLES: Record<string, Row[]> = {
       "name and value run together",
       "<tool_call><function=lamp_dim><parameter=level=1</parameter></function></tool_call>",
       [DIM],
-    ],
-    [
-      "a closing tag in the value",
-      "<function=log>\n<parameter=text>\nit is </parameter> that closes\n</parameter>\n</function>",
-      ['log {"text":"it is </parameter> that closes"}'],
-    ],
-    [
-      "a text that looks like a number stays text",
-      "<function=log><parameter=text>42</parameter></function>",
-      ['log {"text":"42"}'],
     ],
     [
       "an object in Python's words",
@@ -123,7 +86,6 @@ const TABLES: Record<string, Row[]> = {
       '<function name="log"><param name="text"><![CDATA[a <b>]]></param></function>',
       ['log {"text":"a <b>"}'],
     ],
-    ["cut in a value", "<tool_call>\n<function=log>\n<parameter=text>\nhalf of", ["log broken"]],
     [
       "the closing tags of function and block are missing",
       "<tool_call>\n<function=move>\n<parameter=id>\na\n</parameter>\n",
@@ -131,8 +93,6 @@ const TABLES: Record<string, Row[]> = {
     ],
   ],
   Llama: [
-    ["without the tag", '{"name": "lamp_dim", "parameters": {"level": 1}}', [DIM]],
-    ["an end mark that stayed", '{"name":"kiln","parameters":{}}<|eom_id|>', [STATUS]],
     [
       "the schema echoed around a value",
       '{"name":"lamp_dim","parameters":{"level":{"type":"integer","value":"1"}}}',
@@ -150,13 +110,10 @@ const TABLES: Record<string, Row[]> = {
     ["an answer that is an object", '{"name": "Ada", "age": 3}', [], '{"name": "Ada", "age": 3}'],
   ],
   Pythonic: [
-    [
-      "two calls",
-      `[tide(port='L\\'Anse', day=-1), lamp_dim(level=5, rooms=["hall", 'loft',],)]`,
-      [`tide {"port":"L'Anse","day":-1}`, 'lamp_dim {"level":5,"rooms":["hall","loft"]}'],
-    ],
     ["Llama 4's marks", "<|python_start|>[kiln()]<|python_end|>", [STATUS]],
     ["an assignment", "x = lamp_dim(level=1)", [DIM]],
+    ["cut in a string", "[log(text='half", ["log broken"]],
+    ["a list that is not closed", "[kiln(), lamp_dim(level=1)", [STATUS, DIM]],
     ["one positional argument", '[tide("Holm")]', ['tide {"port":"Holm"}']],
     [
       "long strings, dictionaries, Python's words",
@@ -164,85 +121,35 @@ const TABLES: Record<string, Row[]> = {
       ['note {"title":"a\\n\\"b\\"","body":{"x":[1,2],"y":null},"weight":-1.5}'],
     ],
     ["Olmo, a line each", "<function_calls>\nkiln()\nlamp_dim(level=1)\n</function_calls>", [STATUS, DIM]],
-    ["LFM2", "Sure.<|tool_call_start|>[kiln()]<|tool_call_end|>", [STATUS], "Sure."],
-    ["cut in a string", "[log(text='half", ["log broken"]],
-    ["a list that is not closed", "[kiln(), lamp_dim(level=1)", [STATUS, DIM]],
     ["a name that is not offered", "[launch(a=1)]", [], "[launch(a=1)]"],
     ["a list of numbers", "[1, 2, 3]", [], "[1, 2, 3]"],
   ],
   Mistral: [
-    ["an id of the call", '[TOOL_CALLS]lamp_dim[CALL_ID]q7Rt02LmZ[ARGS]{"level": 1}', [DIM]],
     ["[TOOL_CALLS] was skipped", 'lamp_dim[ARGS]{"level": 1}', [DIM]],
     ["the list is not closed", '[TOOL_CALLS][{"name":"kiln","arguments":{}}', [STATUS]],
     ["thinking", "[THINK]hm[/THINK]Well.[TOOL_CALLS]kiln[ARGS]{}", [STATUS], "Well.", "hm"],
-    ["cut behind the name", "[TOOL_CALLS]lamp_dim[ARGS]", ["lamp_dim broken"]],
-    ["cut in the arguments", '[TOOL_CALLS]lamp_dim[ARGS]{"lev', ["lamp_dim broken"]],
   ],
   DeepSeek: [
-    [
-      "V3",
-      `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>tide\n${FENCE}json\n{"port": "Skerry", "day": 0}\n${FENCE}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
-      ['tide {"port":"Skerry","day":0}'],
-    ],
-    [
-      "plain bars and low lines",
-      `<|tool_calls_begin|><|tool_call_begin|>function<|tool_sep|>kiln\n${FENCE}json\n{}\n${FENCE}<|tool_call_end|>`,
-      [STATUS],
-    ],
     [
       "the first begin dropped",
       `<｜tool▁calls▁begin｜>function<｜tool▁sep｜>kiln\n${FENCE}json\n{}\n${FENCE}`,
       [STATUS],
     ],
     [
-      "DSML, a text",
-      '<｜DSML｜invoke name="log"><｜DSML｜parameter name="text" string="true">\n12\n</｜DSML｜parameter></｜DSML｜invoke>',
-      ['log {"text":"\\n12\\n"}'],
-    ],
-    [
-      "DSML with other bars, tags closed without it",
-      'Yes.\n<|DSML|tool_calls><|DSML|invoke name="log"><|DSML|parameter name="text" string="true">a</parameter></invoke>',
-      ['log {"text":"a"}'],
-      "Yes.",
-    ],
-    [
       "all arguments under one key",
       '<｜DSML｜invoke name="lamp_dim"><｜DSML｜parameter name="arguments" string="false">{"level": 1}</｜DSML｜parameter></｜DSML｜invoke>',
       [DIM],
     ],
-    ["a body of JSON", '<｜DSML｜invoke name="lamp_dim">{"level": 1}</｜DSML｜invoke>', [DIM]],
     [
       "Step-3",
       '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="log"><steptml:parameter name="text">v</steptml:parameter></steptml:invoke><｜tool_call_end｜>',
       ['log {"text":"v"}'],
     ],
-    ["cut", '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>lamp_dim<｜tool▁sep｜>{"level":', ["lamp_dim broken"]],
   ],
   GLM: [
-    [
-      "without",
-      'Ok<tool_call>lamp_dim<arg_key>level</arg_key><arg_value>3</arg_value><arg_key>rooms</arg_key><arg_value>["a"]</arg_value></tool_call>',
-      ['lamp_dim {"level":3,"rooms":["a"]}'],
-      "Ok",
-    ],
+    ["the first key's tag is missing", "<tool_call>lamp_dimlevel</arg_key><arg_value>1</arg_value></tool_call>", [DIM]],
     ["the first key's tag is missing", "<tool_call>lamp_dimlevel</arg_key><arg_value>1</arg_value></tool_call>", [DIM]],
     ["no opening tag of a value", "<tool_call>lamp_dim<arg_key>level</arg_key>1</arg_value></tool_call>", [DIM]],
-    [
-      "the first key's tag is missing, with a space",
-      "<tool_call>lamp_dim level</arg_key><arg_value>1</arg_value></tool_call>",
-      [DIM],
-    ],
-    [
-      "the closing tag in a value",
-      "<tool_call>log<arg_key>text</arg_key><arg_value>a </arg_value> b</arg_value></tool_call>",
-      ['log {"text":"a </arg_value> b"}'],
-    ],
-    [
-      "Hunyuan",
-      "<tool_calls><tool_call>lamp_dim<tool_sep><arg_key>level</arg_key><arg_value>1</arg_value></tool_call></tool_calls>",
-      [DIM],
-    ],
-    ["cut", "<tool_call>log<arg_key>text</arg_key><arg_value>half", ["log broken"]],
     ["a word behind the tag", "<tool_call>is what it writes.", [], "<tool_call>is what it writes."],
   ],
   Kimi: [
@@ -256,20 +163,13 @@ const TABLES: Record<string, Row[]> = {
       '<|tool_call_begin|>call_1<|tool_call_argument_begin|>{"name":"lamp_dim","arguments":{"level":1}}<|tool_call_end|>',
       [DIM],
     ],
-    ["the marks skipped", 'functions.lamp_dim:0{"level":1}functions.kiln:1{}', [DIM, STATUS]],
     [
       "K3",
       '<|open|>tools<|sep|><|open|>call tool="lamp_dim" index="0"<|sep|><|open|>argument key="level" type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
       [DIM],
     ],
-    ["cut", '<|tool_call_begin|>functions.lamp_dim:0<|tool_call_argument_begin|>{"le', ["lamp_dim broken"]],
   ],
   "Granite, Command, Phi, InternLM, xLAM, Apertus, GigaChat": [
-    [
-      "Granite 20B",
-      '<function_call> {"name":"kiln","arguments":{}}\n<function_call> {"name":"lamp_dim","arguments":{"level":1}}',
-      [STATUS, DIM],
-    ],
     [
       "Command-R",
       `Plan: look.\nAction: ${FENCE}json\n[{"tool_name": "kiln", "parameters": {}}]\n${FENCE}`,
@@ -297,40 +197,15 @@ const TABLES: Record<string, Row[]> = {
       "Looking it up.",
     ],
     ["Apertus", '<|tools_prefix|>[{"lamp_dim": {"level": 1}}, {"kiln": {}}]<|tools_suffix|>', [DIM, STATUS]],
-    [
-      "GigaChat",
-      '<|message_sep|>\n\nfunction call<|role_sep|>\n{"name":"kiln","arguments":{}}',
-      [STATUS],
-      "<|message_sep|>",
-    ],
   ],
   MiniMax: [
-    [
-      "M2",
-      'Dim.\n<minimax:tool_call>\n<invoke name="lamp_dim">\n<parameter name="level">55</parameter>\n<parameter name="rooms">["study"]</parameter>\n</invoke>\n<invoke name=\'kiln\'>\n</invoke>\n</minimax:tool_call>',
-      ['lamp_dim {"level":55,"rooms":["study"]}', STATUS],
-      "Dim.",
-    ],
-    [
-      "M1",
-      '<tool_calls>\n{"name":"kiln","arguments":{}}\n{"name":"lamp_dim","arguments":{"level":1}}}\n</tool_calls>',
-      [STATUS, DIM],
-    ],
     [
       "M3",
       ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="lamp_dim">]<]minimax[>[<level>3]<]minimax[>[</level>]<]minimax[>[<rooms>]<]minimax[>[<item>a]<]minimax[>[</item>]<]minimax[>[</rooms>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>',
       ['lamp_dim {"level":3,"rooms":["a"]}'],
     ],
-    ["the first bracket lost", 'invoke name="lamp_dim">\n<parameter name="level">1</parameter>\n</invoke>', [DIM]],
   ],
   "gpt-oss": [
-    [
-      "as trained",
-      '<|channel|>analysis<|message|>User wants light.<|end|><|start|>assistant<|channel|>commentary to=functions.lamp_dim <|constrain|>json<|message|>{"level":1}<|call|>',
-      [DIM],
-      "",
-      "User wants light.",
-    ],
     [
       "tokens stripped",
       'analysisUser wants light.assistantcommentary to=functions.lamp_dim json{"level":1}',
@@ -353,11 +228,6 @@ const TABLES: Record<string, Row[]> = {
     ["cut", '<|channel|>commentary to=functions.lamp_dim <|constrain|>json<|message|>{"lev', ["lamp_dim broken"]],
   ],
   Gemma: [
-    [
-      "Gemma 4",
-      '<|tool_call>call:log{text:<|"|>paid {3}, due<|"|>}<tool_call|><|tool_call>call:lamp_dim{level:9,rooms:[<|"|>bay<|"|>]}<tool_call|>',
-      ['log {"text":"paid {3}, due"}', 'lamp_dim {"level":9,"rooms":["bay"]}'],
-    ],
     ["raw strings", "<|tool_call>call:tide{port:Holm,day:3}<tool_call|>", ['tide {"port":"Holm","day":3}']],
     ["Python's way", '<|tool_call>call:tide(port="Holm")<tool_call|>', ['tide {"port":"Holm"}']],
     ["a fence of tool_code", `${FENCE}tool_code\nprint(default_api.lamp_dim(level=1))\n${FENCE}`, [DIM]],
@@ -366,25 +236,12 @@ const TABLES: Record<string, Row[]> = {
     ...[
       "The server returns 500, so I look at its log:",
       'They call it "kiln"',
-      "The model returns nothing here.",
       "Let me see what the client sends and how the server is called",
     ].map((left): Row => [left, `${left}\n<tool_call>{"name":"kiln","arguments":{}}</tool_call>`, [STATUS], left]),
-    [
-      "words behind it",
-      'Let me look: <tool_call>{"name":"kiln","arguments":{}}</tool_call> and then I will tell you.',
-      [STATUS],
-      "Let me look:",
-    ],
   ],
   "Generic forms": [
     ["other tags for the block", '<tools>\n{"name":"kiln","arguments":{}}\n</tools>', [STATUS]],
     ["a block in a fence", `${FENCE}\n<tool_call>{"name":"kiln","arguments":{}}</tool_call>\n${FENCE}`, [STATUS]],
-    [
-      "Functionary, words and a call",
-      'all\nI will look.>>>tide\n{"port": "Holm"}',
-      ['tide {"port":"Holm"}'],
-      "I will look.",
-    ],
     [
       "MiniCPM's Python in a fence",
       `<|tool_call_start|>\n${FENCE}python\nlamp_dim(level=1)\n${FENCE}\n<|tool_call_end|>`,
@@ -404,6 +261,13 @@ const TABLES: Record<string, Row[]> = {
       "the log comes first.",
     ],
     ["ReAct with JSON", 'Action: lamp_dim\nAction Input: {"level": 1}', [DIM]],
+    [
+      "thinking that never closes is",
+      '<thought>I need it <tool_call>{"name":"kiln","arguments":{}}</tool_call>',
+      [STATUS],
+      "",
+      "I need it",
+    ],
     ["ReAct, none", "Action: None\nAction Input: None", [], "Action: None\nAction Input: None"],
     [
       "Anthropic's tags",
@@ -411,25 +275,12 @@ const TABLES: Record<string, Row[]> = {
       ['move {"id":"007","dx":1}'],
       "Moving.",
     ],
-    ["a broken attribute", '<invoke name="kiln verbose="no">\n</invoke>', [STATUS]],
-    [
-      "a prefix and a suffix of the name",
-      '<tool_call>{"name":"functions.lamp_dim:0","arguments":{"level":1}}</tool_call>',
-      [DIM],
-    ],
     ["a doubled name", '<tool_call>{"name":"lamp_dimlamp_dim","arguments":{"level":1}}</tool_call>', [DIM]],
     [
       "thinking in the middle is not looked at",
       'Hm. <think><tool_call>{"name":"kiln","arguments":{}}</tool_call></think> No.',
       [],
       'Hm. <think><tool_call>{"name":"kiln","arguments":{}}</tool_call></think> No.',
-    ],
-    [
-      "thinking that never closes is",
-      '<thought>I need it <tool_call>{"name":"kiln","arguments":{}}</tool_call>',
-      [STATUS],
-      "",
-      "I need it",
     ],
   ],
 };

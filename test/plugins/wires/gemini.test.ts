@@ -193,27 +193,20 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     });
 
   test("JSON Schema as the part of it that OpenAPI has", async () => {
+    const more = {
+      oneOf: [
+        { type: "string", format: "uri" },
+        { type: "array", items: { enum: [1, 2] } },
+      ],
+    };
     const odd = {
-      type: "object",
-      additionalProperties: false,
+      ...{ type: "object", additionalProperties: false, required: ["at"] },
       $defs: { at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } } },
-      properties: {
-        at: { $ref: "#/$defs/at" },
-        kind: { const: "a" },
-        more: {
-          oneOf: [
-            { type: "string", format: "uri" },
-            { type: "array", items: { enum: [1, 2] } },
-          ],
-        },
-      },
-      required: ["at"],
+      properties: { at: { $ref: "#/$defs/at" }, kind: { const: "a" }, more },
     };
     const file = join(place().cwd, "odd.ts");
-    writeFileSync(
-      file,
-      `export default (zz) => zz.tool({ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} });`,
-    );
+    const tool = `{ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} }`;
+    writeFileSync(file, `export default (zz) => zz.tool(${tool});`);
     const script: Script = ({ body }) =>
       JSON.stringify(body).includes("parametersJsonSchema") ? bad('Unknown name "parametersJsonSchema"') : say("Hi");
     const { bodies, error } = await turn(script, { options: { plugins: [file], tools: ["odd"] } });
@@ -235,17 +228,6 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     const { bodies } = await turn(script);
     const [first] = bodies[1].contents[0].parts;
     equal(first.text, bodies[0].systemInstruction.parts[0].text);
-  });
-
-  test("signatures that it cannot read", async () => {
-    const script: Script = ({ body }) => {
-      const text = JSON.stringify(body);
-      if (!text.includes("functionCall")) return call(["kiln_status", {}, "s1"]);
-      return text.includes('"s1"') ? bad("Corrupted thought signature.") : say("Hi");
-    };
-    const { answer, bodies } = await turn(script);
-    deepEqual([answer?.text, bodies.length], ["Hi", 3]);
-    equal(bodies[2].contents[1].parts[0].thoughtSignature, "skip_thought_signature_validator");
   });
 
   test("signatures of another model, which are not sent at all", async () => {
@@ -277,11 +259,6 @@ test("Gemini: a schema goes out as the format of the answer", async () => {
   deepEqual([responseMimeType, responseJsonSchema], ["application/json", schema]);
 });
 
-test("Gemini: an answer that the limit cuts is continued", async () => {
-  const { answer, bodies } = await turn([say("The lamp is at eig", "MAX_TOKENS"), say("ht.")]);
-  deepEqual([answer?.text, bodies.length], ["The lamp is at eight.", 2]);
-});
-
 // ── The program itself ──
 
 const KEY = { GEMINI_API_KEY: "AIza-12345678-abcdefgh" };
@@ -297,17 +274,15 @@ describe("Gemini: the program", { concurrency: 2 }, () => {
   });
 
   test("goes on with a session, in which each signature is where it was, turn after turn", async () => {
-    const script: Script = (_, at) => (at % 2 ? say(`done ${at}`) : call(["look", {}, `sig ${at}`]));
-    const fake = await fakeGemini(script);
+    const fake = await fakeGemini((_, at) => (at % 2 ? say(`done ${at}`) : call(["look", {}, `sig ${at}`])));
     const where = place();
-    for (let i = 0; i < 3; i++) {
-      const args = ["--once", "-m", "gemini/gemini-3-pro-preview", "--plugin", lamps, "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
-      const { code, stdout, stderr } = await zz(where, args, { env: KEY });
-      deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
+    for (const more of [[], ["-c"], ["-c"]]) {
+      const args = ["--once", "-m", "gemini/gemini-3-pro-preview", "--plugin", lamps, "--base-url", fake.url, ...more];
+      equal((await zz(where, [...args, "go"], { env: KEY })).code, 0);
     }
     await fake.close();
     const { contents } = fake.requests.at(-1)!.body;
-    for (let i = 0; i < 3; i++) equal(contents[i * 4 + 1].parts[0].thoughtSignature, `sig ${i * 2}`);
+    for (const at of [0, 2, 4]) equal(contents[at * 2 + 1].parts[0].thoughtSignature, `sig ${at}`);
   });
 
   test("lists models page by page, those that answer", async () => {

@@ -209,19 +209,12 @@ describe("anthropic", () => {
     ["thinking that is not shown", stream(start(), redacted(0, "AbC="), text(1, "Hi"), stop), { text: "Hi" }],
     ["a whole call in its first event", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }), end("tool_use")), { calls: dim }],
     ["a call whose arguments come twice", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }, { type: "input_json_delta", partial_json: '{"level":8}' }), end("tool_use")), { calls: dim }],
-    ["a call without arguments", stream(start(), block(0, { type: "tool_use", id: "t1", name: "kiln_status", input: {} }, { type: "input_json_delta", partial_json: "" }), end("tool_use")), { calls: [["kiln_status", {}, "t1"]] }],
     ["events of a kind to come", stream(start(), event("weather", { sky: "blue" }), hi, delta(0, { type: "scent_delta", scent: "x" }), stop), { text: "Hi" }],
-    ["blocks of a kind to come", stream(start(), block(0, { type: "melody", notes: [] }, { type: "note_delta", note: "c" }), text(1, "Hi"), stop), { text: "Hi" }],
-    ["citations", stream(start(), block(0, { type: "text", text: "", citations: [] }, { type: "citations_delta", citation: { url: "https://a" } }, { type: "text_delta", text: "Hi" }), stop), { text: "Hi" }],
     ["the server's own tools", stream(start(), text(0, "I look. "), search, found, text(3, "Hi"), stop), { text: "I look. Hi" }],
-    ["blocks without an index", stream(start(), event("content_block_start", { content_block: { type: "text", text: "" } }), event("content_block_delta", { delta: { type: "text_delta", text: "Hi" } }), event("content_block_stop"), stop), { text: "Hi" }],
     ["no message_stop", stream(start(), hi, event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } })), { text: "Hi" }],
-    ["message_stop without a reason", stream(start(), hi, event("message_stop")), { text: "Hi", usage: { input: 61, output: 1 } }],
-    ["an error behind the reason", stream(start(), hi, stop.split("\n\n")[0]!, "\n\n", failed("api_error")), { text: "Hi" }],
     ["a refusal", say("I will not.", "refusal"), { text: "I will not.", finish: "refusal" }],
     ["a refusal that only explains itself", stream(start(), end("refusal", { output_tokens: 9 }, { stop_details: { type: "refusal", explanation: "Not this." } })), { text: "Not this.", finish: "refusal" }],
     ["what came from the cache", stream(start({ ...COUNTS, input_tokens: 1, cache_creation_input_tokens: 20, cache_read_input_tokens: 40 }), hi, stop), { text: "Hi", usage: { input: 61, output: 9, cached: 40, written: 20 } }],
-    ["counts at the end alone", stream(start({}), hi, end("end_turn", { input_tokens: 1, cache_read_input_tokens: 60, output_tokens: 9 })), { text: "Hi", usage: { input: 61, output: 9, cached: 60 } }],
     ["one JSON body instead of a stream", json(message([{ type: "text", text: "Hi" }])), { text: "Hi" }],
     ["one JSON body over many lines", json(message([signed, { type: "text", text: "data: Hi\n\nevent: you" }]), 2), { text: "data: Hi\n\nevent: you", thinking: "how bright?" }],
   ];
@@ -230,10 +223,7 @@ describe("anthropic", () => {
   // biome-ignore format: one case a row.
   const FAILS: Failure[] = [
     ["an overloaded server in mid-stream", stream(start(), hi, failed("overloaded_error", "Overloaded")), `${MID}Overloaded.`, AGAIN],
-    ["an invalid request in mid-stream", stream(start(), hi, failed("invalid_request_error", "No such lamp")), `${MID}No such lamp.`],
     ["a key that ends in mid-stream", stream(start(), hi, failed("authentication_error", "expired")), `${MID}expired. Check the key: --key, or the provider's variable.`],
-    ["a model that is not found in mid-stream", stream(start(), failed("not_found_error", "model: x")), /model: x\. Check --model/],
-    ["an error of a kind to come", stream(start(), hi, failed("moon_error", "the moon")), `${MID}the moon.`, AGAIN],
     ["a start and an end of nothing", stream(start(), event("message_stop")), NOTHING, AGAIN],
   ];
   failsAll("anthropic", FAILS);
@@ -246,7 +236,6 @@ describe("gemini", () => {
   const stop = end();
   const chunk = (more: object, usageMetadata: object = COUNTS) => data({ ...more, usageMetadata });
   const candidate = (parts: unknown, more: object = {}) => ({ content: { parts, role: "model" }, index: 0, ...more });
-  const lamp = { functionCall: { name: "lamp_dim", args: { level: 8 } } };
   const dim: Told["calls"] = [["lamp_dim", { level: 8 }]];
   const whole = (parts: unknown[]) => ({
     candidates: [candidate(parts, { finishReason: "STOP" })],
@@ -258,17 +247,10 @@ describe("gemini", () => {
   const TOLD: Row[] = [
     ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you." }],
     ["a call, finished with STOP", call(["lamp_dim", { level: 8 }]), { calls: dim }],
-    ["a call without arguments", stream(parts({ functionCall: { name: "kiln_status" } }), stop), { calls: [["kiln_status", {}]] }],
-    ["text and a call in one chunk, with the reason", stream(end("STOP", [{ text: "I dim it." }, lamp])), { text: "I dim it.", calls: dim }],
     ["thinking", stream(parts({ text: "how ", thought: true }), parts({ text: "bright?", thought: true }), hi, stop), { text: "Hi", thinking: "how bright?" }],
-    ["an error behind the finish", stream(hi, stop, failed(500, "INTERNAL")), { text: "Hi" }],
-    ["a finish that says nothing, before the true one", stream(hi, end("FINISH_REASON_UNSPECIFIED"), stop), { text: "Hi" }],
     ["several candidates, of which the first counts", stream(data({ candidates: [candidate([{ text: "No" }], { index: 1, finishReason: "SAFETY" }), candidate([{ text: "H" }])] }), data({ candidates: [candidate([{ text: "x" }], { index: 1 })] }), data({ candidates: [candidate([{ text: "i" }])] }), stop), { text: "Hi" }],
-    ["chunks without candidates", stream(chunk({}), hi, chunk({ candidates: [] }), chunk({ candidates: null }), stop), { text: "Hi" }],
-    ["content of null, parts of null and of nothing", stream(data({ candidates: [{ content: null }] }), data({ candidates: [candidate(null)] }), data({ candidates: [candidate([])] }), data({ candidates: [candidate([null, {}])] }), hi, stop), { text: "Hi" }],
     ["code that the server ran", stream(parts({ executableCode: { language: "PYTHON", code: "1+1\n" } }, { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2\n" } }), stop), { text: "\n```python\n1+1\n```\n\n```\n2\n```\n" }],
     ["what came from the cache, and what was thought", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 61, cachedContentTokenCount: 40, candidatesTokenCount: 9, thoughtsTokenCount: 100, totalTokenCount: 170 })), { text: "Hi", usage: { input: 61, output: 109, cached: 40 } }],
-    ["what the server's tools put in", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 60, toolUsePromptTokenCount: 1, candidatesTokenCount: 9 })), { text: "Hi" }],
     ["one JSON body instead of a stream", json(whole([{ text: "Hi" }])), { text: "Hi" }],
     ["a list of chunks, as without alt=sse", json([{ candidates: [candidate([{ text: "H" }])] }, whole([{ text: "i" }])]), { text: "Hi" }],
     ["a prompt that is blocked", stream(chunk({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } })), { finish: "filter" }],
@@ -280,8 +262,6 @@ describe("gemini", () => {
   // biome-ignore format: one case a row.
   const FAILS: Failure[] = [
     ["an overloaded server in mid-stream", stream(hi, failed(503, "UNAVAILABLE", "The model is overloaded.")), `${MID}The model is overloaded.`, AGAIN],
-    ["an invalid request in mid-stream", stream(hi, failed(400, "INVALID_ARGUMENT", "No such lamp")), `${MID}No such lamp.`],
-    ["an error on a raw line, as a list", stream(`[{"error":{"code":400,"message":"No such lamp","status":"INVALID_ARGUMENT"}}]\n`), `${MID}No such lamp.`],
     ["a call that cannot be read, with the model's words", stream(data({ candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: print(x)", index: 0 }] })), "Gemini gave up in the middle of its answer (MALFORMED_FUNCTION_CALL: Malformed function call: print(x)). Try again.", AGAIN],
     ["STOP and nothing", stream(stop), EMPTY, AGAIN],
   ];
@@ -311,19 +291,12 @@ describe("responses", () => {
     ["an answer in pieces", answer(hi), { text: "Hi there" }],
     ["thinking as a summary", answer(think, hi), { text: "Hi there", thinking: "dim it" }],
     ["two calls side by side", answer(dim, { call: "kiln_status", args: {}, id: "call_q2" }), { calls: [["lamp_dim", { level: 8 }], ["kiln_status", {}]] }],
-    ["a call that comes only whole", stream(itemEvents(dim, 0).at(-1)!, completed()), { calls: [["lamp_dim", { level: 8 }]] }],
     ["items that come only at the end", stream(completed({ output: [wholeItem(think, 0), wholeItem(hi, 1)] })), { text: "Hi there", thinking: "dim it" }],
     ["a body that is no stream", refuse(200, whole([think, hi])), { text: "Hi there", thinking: "dim it" }],
-    ["names of events without a type in the data", stream('event: response.output_text.delta\ndata: {"output_index":0,"delta":"Hi there"}\n\n', completed()), { text: "Hi there" }],
     ["an answer cut by its limit", stream(...itemEvents(hi, 0), event("response.incomplete", { response: { status: "incomplete", incomplete_details: { reason: "content_filter" }, output: [], usage: USAGE } })), { text: "Hi there", finish: "filter" }],
     ["a refusal", answer({ say: "I cannot.", refuses: true }), { text: "I cannot.", finish: "refusal" }],
-    ["an item told twice", stream(...itemEvents(hi, 0), itemEvents(hi, 0).at(-1)!, itemEvents(hi, 0).at(-1)!, completed({ output: [wholeItem(hi, 0)] })), { text: "Hi there" }],
     ["a call told twice", stream(...itemEvents(dim, 0), itemEvents(dim, 0)[0]!, itemEvents(dim, 0).at(-1)!, completed({ output: [wholeItem(dim, 0)] })), { calls: [["lamp_dim", { level: 8 }]] }],
     ["calls whose events are mixed", stream(...mixed(itemEvents(dim, 0), itemEvents({ call: "lamp_dim", args: { level: 9 }, id: "call_q2" }, 1)), completed()), { calls: [["lamp_dim", { level: 8 }], ["lamp_dim", { level: 9 }]] }],
-    ["a call that is done before it is added", stream(...itemEvents(dim, 0).toReversed().filter((one) => !one.includes("arguments.delta")), completed()), { calls: [["lamp_dim", { level: 8 }]] }],
-    ["parts of unknown types", stream(completed({ output: [{ type: "message", content: [{ type: "melody" }, { type: "output_text", text: "Hi there" }] }] })), { text: "Hi there" }],
-    ["items and content of null", stream(event("response.output_item.added", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 1, item: { type: "message", content: null } }), event("response.output_text.delta", { output_index: 2, delta: null }), ...itemEvents(hi, 3), completed({ output: null })), { text: "Hi there" }],
-    ["two answers at once, of which the second is not begun", stream(...itemEvents(hi, 0), completed(), completed({ output: [wholeItem({ say: "No" }, 0)] })), { text: "Hi there" }],
   ];
   tellsAll("responses", TOLD, { input: 61, output: 9, cached: 40 });
 
@@ -332,7 +305,6 @@ describe("responses", () => {
     ["an error event", stream(...part, event("error", { code: "server_error", message: "boom", param: null })), `${MID}boom.`, AGAIN],
     ["a failed answer", stream(...part, failed("server_error", "boom")), `${MID}boom.`, AGAIN],
     ["a failed answer that was too long", stream(...part, failed("context_length_exceeded", "Your input exceeds the context window of this model")), `${MID}Your input exceeds the context window of this model.`],
-    ["an answer that was cancelled", stream(...part, event("response.cancelled", { response: { status: "cancelled" } })), /cancelled/, AGAIN],
     ["a stream of Chat Completions", sayAsChat("Hi"), /not a stream of Responses but of Chat Completions/, AGAIN],
   ];
   failsAll("responses", FAILS);

@@ -58,6 +58,7 @@ export const CALLS: Row[] = [
   ["gemini-cli", "grep_search", { pattern: "x(y", fixed_strings: true, names_only: true }, ["grep", { query: "x(y", output: "files", ignore_case: true }]],
   ["gemini-cli", "read_many_files", { paths: ["a.ts", "my file.txt"] }, ["read_file", { path: "a.ts" }], ["read_file", { path: "my file.txt" }]],
   ["gemini-cli", "read_many_files", { include: ["src/**/*.py", "a.ts"] }, ["read_file", { path: "src/deep/c.py" }], ["read_file", { path: "a.ts" }]],
+  ["gemini-cli", "read_many_files", { paths: ["src"], recursive: true }, ["read_file", { path: "src/b.ts" }], ["read_file", { path: "src/deep/c.py" }]],
   ["gemini-cli", "read_file", { absolute_path: "ROOT/my file.txt", offset: 1, limit: 1 }, ["read_file", { path: "my file.txt", start: 2, limit: 1 }]],
   ["gemini-cli", "glob", { pattern: "**/*.py", dir_path: "src", respect_git_ignore: true }, ["glob", { pattern: "**/*.py", path: "src" }]],
   ["cline", "replace_in_file", { path: "a.ts", diff: `------- SEARCH\n  return 1;\n=======\n  return 2;\n+++++++ REPLACE\n\n------- SEARCH\nexport function two() {\n=======\nexport function three() {\n+++++++ REPLACE\n` }, ["edit_file", { path: "a.ts", edits: [{ old_string: "  return 1;\n", new_string: "  return 2;\n" }, { old_string: "export function two() {\n", new_string: "export function three() {\n" }] }]],

@@ -71,10 +71,8 @@ describe("Ollama", { concurrency: 3 }, () => {
   });
 
   test("done_reason length: the rest is asked for, and exit is 3 when it never comes", async () => {
-    const { code, stdout, bodies } = await ask([say("one ", "", "length")], [...M, "--json", "hi"]);
-    equal(code, 3);
-    equal(JSON.parse(stdout).finish, "length");
-    equal(bodies.length, 3);
+    const { code, bodies } = await ask([say("one ", "", "length")], [...M, "hi"]);
+    deepEqual([code, bodies.length], [3, 3]);
   });
 
   // ── Calls ──
@@ -130,8 +128,6 @@ describe("Ollama", { concurrency: 3 }, () => {
   for (const [what, model, args, expected] of [
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
     ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
-    ["num_ctx inside another parameter's text is none", { parameters: 'stop "num_ctx 5"' }, [], 32_768],
-    ["an old server that tells no capabilities", { capabilities: null, trained: 16_384 }, [], 16_384],
     ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],
   ] as [string, Partial<Installed>, string[], number][])
     test(`num_ctx is always sent: ${what}`, async () => {
@@ -161,11 +157,6 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   // ── What is sent ──
 
-  test("an old server that tells no capabilities is offered the tools", async () => {
-    const { bodies } = await ask([say("plain")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] });
-    ok(bodies[0].tools.length > 3);
-  });
-
   test("options go where Ollama looks for them", async () => {
     const args = "-o temperature 0.2 -o seed 7 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(
       " ",
@@ -176,8 +167,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     for (const field of ["temperature", "seed", "num_predict", "num_ctx"]) equal(field in body, false, field);
   });
 
-  test("options that nobody set are not sent", async () => {
-    const [body] = (await ask([say("ok")], [...M, "hi"])).bodies;
+  test("options that nobody set are not sent, and a server that tells no capabilities is offered the tools", async () => {
+    const [body] = (await ask([say("ok")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] })).bodies;
     deepEqual(body.options, { num_ctx: 32_768 });
     deepEqual(Object.keys(body).sort(), ["messages", "model", "options", "stream", "tools"]);
   });
@@ -209,17 +200,9 @@ describe("Ollama", { concurrency: 3 }, () => {
   // ── What goes wrong ──
 
   for (const [what, step, words] of [
-    [
-      "an error line in mid-stream",
-      stream(line({ content: "Dimm" }), failure("the runner went away")),
-      /the runner went away/,
-    ],
+    ["an error line", stream(line({ content: "Dimm" }), failure("the runner went away")), /the runner went away/],
     ["a stream that ends without done", broken("Dimm", "end"), /ended before the answer was complete/],
-    [
-      "503 with a full queue",
-      refuse(503, "server busy, please try again.  maximum pending requests exceeded"),
-      /server busy/,
-    ],
+    ["503 with a full queue", refuse(503, "server busy, please try again."), /server busy/],
   ] as const)
     test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
       const { code, stdout, stderr, bodies } = await ask([step], [...M, "hi"]);
@@ -286,14 +269,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, bodies } = await ask([say("Hello.")], ["hi"], { models });
     deepEqual([code, stdout], [0, "Hello.\n"]);
     equal(bodies[0].model, "lamp:7b");
-  });
-
-  test("with no key, an Ollama without such a model is not used", async () => {
-    const { code, stderr, bodies } = await ask([say("Hello.")], ["hi"], {
-      models: [{ name: "plain:latest", capabilities: ["completion"] }],
-    });
-    deepEqual([code, bodies.length], [2, 0]);
-    match(stderr, /^No model to ask: /);
   });
 
   test("-m ollama alone takes the first model with tools", async () => {

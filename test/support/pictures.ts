@@ -86,7 +86,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
 }
 
-/** How a cell looks. Colours are from the palette, or else from the theme. */
+/** How a cell looks. */
 interface Cell {
   text: string; // "": the second half of a wide character
   color: string | undefined;
@@ -130,8 +130,8 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
         ...on(cell.isDim(), "dim"),
       ].join(" ");
       const [front, behind] = [
-        colorOf(cell.getFgColor(), mode(cell, "Fg")),
-        colorOf(cell.getBgColor(), mode(cell, "Bg")),
+        colorOf(cell.getFgColor(), cell.isFgPalette()),
+        colorOf(cell.getBgColor(), cell.isBgPalette()),
       ];
       const [color, back] = cell.isInverse() ? [behind ?? "back", front ?? "text"] : [front, behind];
       return { text: cell.getWidth() ? cell.getChars() || " " : "", color, back, style };
@@ -141,21 +141,7 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
   return rows.map(withoutTimes);
 }
 
-const mode = (cell: xterm.IBufferCell, which: "Fg" | "Bg"): "palette" | "rgb" | undefined =>
-  cell[`is${which}Palette`]() ? "palette" : cell[`is${which}RGB`]() ? "rgb" : undefined;
-
-function colorOf(value: number, mode: "palette" | "rgb" | undefined): string | undefined {
-  if (!mode) return undefined;
-  if (mode === "rgb") return `#${value.toString(16).padStart(6, "0")}`;
-  if (value < 16) return String(value);
-  const level = (n: number) => (n ? 55 + n * 40 : 0);
-  const cube = value - 16;
-  const parts =
-    value > 231
-      ? Array(3).fill(8 + (value - 232) * 10)
-      : [Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map(level);
-  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
-}
+const colorOf = (value: number, isPalette: boolean): string | undefined => (isPalette ? String(value) : undefined);
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 

@@ -38,8 +38,7 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
   const of = (result: object) => ({ jsonrpc: "2.0", id, result });
   if (method === "initialize")
     return of({
-      protocolVersion: params.protocolVersion,
-      capabilities: { tools: {} },
+      ...{ protocolVersion: params.protocolVersion, capabilities: { tools: {} } },
       serverInfo: { name: "hand", version: "1" },
     });
   if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
@@ -62,11 +61,8 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       if (!reply) return void response.writeHead(202).end();
       const { method, params } = JSON.parse(body);
       const progressToken = params?._meta?.progressToken;
-      const progress = {
-        jsonrpc: "2.0",
-        method: "notifications/progress",
-        params: { progressToken, progress: 1, total: 2 },
-      };
+      const told = { progressToken, progress: 1, total: 2 };
+      const progress = { jsonrpc: "2.0", method: "notifications/progress", params: told };
       const all = method === "tools/call" ? [progress, reply] : [reply];
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(all.map((one) => `event: message\ndata: ${JSON.stringify(one)}\n\n`).join(""));
@@ -142,19 +138,13 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       if (at.pathname === "/token") {
         const form = new URLSearchParams(body);
         seen.push(form.get("grant_type")!);
-        const isProven =
-          createHash("sha256")
-            .update(form.get("code_verifier") ?? "")
-            .digest("base64url") === challenge;
+        const verifier = form.get("code_verifier") ?? "";
+        const isProven = createHash("sha256").update(verifier).digest("base64url") === challenge;
         if (form.get("grant_type") === "authorization_code" && !isProven)
           return void json({ error: "invalid_grant" }, 400);
         valid = `access-token-${seen.length}-abcdefgh`;
-        return void json({
-          access_token: valid,
-          refresh_token: "refresh-token-abcdefgh",
-          token_type: "Bearer",
-          expires_in: 3600,
-        });
+        const tokens = { access_token: valid, refresh_token: "refresh-token-abcdefgh" };
+        return void json({ ...tokens, token_type: "Bearer", expires_in: 3600 });
       }
       if (request.headers.authorization !== `Bearer ${valid}`) return void response.writeHead(401).end();
       const reply = replyTo(body, () => text("You are in."));

@@ -16,11 +16,7 @@ function clipboard({ cwd }: Place, program: string): Record<string, string> {
   mkdirSync(bin);
   const script = `#!/bin/sh\ncase "$*" in *image/png*) exec cat '${bin}/image';; *) exec cat '${bin}/text';; esac 2> /dev/null\n`;
   if (program) writeFileSync(join(bin, program), script, { mode: 0o755 });
-  return {
-    PATH: `${bin}:/usr/bin:/bin`,
-    WAYLAND_DISPLAY: program === "wl-paste" ? "w" : "",
-    DISPLAY: program === "xclip" ? ":9" : "",
-  };
+  return { PATH: `${bin}:/usr/bin:/bin`, WAYLAND_DISPLAY: program === "wl-paste" ? "w" : "", DISPLAY: "" };
 }
 function holds({ cwd }: Place, content: { image?: Buffer; text?: string }): void {
   for (const name of ["image", "text"] as const) {
@@ -48,14 +44,6 @@ test("/paste takes an image; it goes with the next message, and only with that",
   deepEqual(await zz.asked(1), [{ type: "text", text: "what is it?" }, image]);
   await zz.say("and now?", /Good\.[\s\S]*Good\./);
   deepEqual(await zz.asked(2), "and now?");
-});
-
-test("/paste takes an image through xclip", async (t) => {
-  const where = place();
-  const env = clipboard(where, "xclip");
-  holds(where, { image: PNG });
-  const zz = await repl(t, { where, env, rows: 40 });
-  await zz.say("/paste", says("With your next message: the clipboard (image/png, 40 × 30, 1 KB)."));
 });
 
 test("/paste without a program is told in a sentence", async (t) => {

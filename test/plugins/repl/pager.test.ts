@@ -85,19 +85,6 @@ for (const [what, typed, answer, left] of [
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
 
-test("Each line is on a page, the bar tells how much is left, and the last page has none", async () => {
-  const { pages } = await put(LONG, "yn", [" ", " ", "y"]);
-  const all = pages.join("");
-  for (const line of LONG.split("\n")) ok(all.includes(line), line);
-  deepEqual(all.match(/\d+\/12/g), ["5/12", "10/12"]);
-  ok(!pages.at(-1)!.includes(" of 12"));
-});
-
-test("What fits the screen is answered at once", async () => {
-  const { answer, pages } = await put("one\ntwo [y/n] ", "yn", ["y"]);
-  deepEqual([answer, pages.join("")], ["y", "one\ntwo [y/n] "]);
-});
-
 test("In a window that was made narrower it goes on from the same line", async () => {
   const size = { columns: 40, rows: 6 };
   const text = Array.from({ length: 9 }, (_, i) => `${i}${"x".repeat(30)}`).join("\n");

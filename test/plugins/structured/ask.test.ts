@@ -35,10 +35,7 @@ describe("--schema", { concurrency: 2 }, () => {
       const ran = await asked([step], ["extract"]);
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, 1]);
       const [{ messages }] = ran.sent;
-      match(
-        messages[0].content,
-        /--- ANSWER ---\n.*without tool calls.*JSON Schema.*\n\{"type":"object","properties":\{"vendor"/s,
-      );
+      match(messages[0].content, /--- ANSWER ---\n.*without tool calls.*\n\{"type":"object","properties":\{"vendor"/s);
       match(messages[1].content, /STDIN[\s\S]*ACME Ltd[\s\S]*extract$/);
     });
 
@@ -48,10 +45,8 @@ describe("--schema", { concurrency: 2 }, () => {
     match(ran.said[1]!, /^That does not fit: .*due.*; total must be a number\. Answer again/);
     deepEqual([Boolean(ran.sent[0].tools), ran.sent[1].tools], [true, undefined]);
     equal(ran.sent[1].messages.at(-2).content, BAD);
-    const kept = ran.where
-      .sessions()[0]!
-      .flatMap(({ message }) => (message?.role === "assistant" ? [message.text] : []));
-    deepEqual(kept, [PLAIN.trim()]);
+    const kept = ran.where.sessions()[0]!.map(({ message }) => message);
+    deepEqual(kept.flatMap((one) => (one?.role === "assistant" ? [one.text] : [])), [PLAIN.trim()]); // biome-ignore format: short
   });
 
   const BAD_ONES: [name: string, step: Step, why: RegExp][] = [
@@ -86,7 +81,7 @@ describe("--schema", { concurrency: 2 }, () => {
   const CUT: [name: string, steps: Step[], out: string][] = [
     [
       "goes on twice",
-      [say('{"vendor": "AC', "length"), say('ME", "to', "length"), say('tal": 12.50, "due": "1 May"}')],
+      [say('{"vendor": "AC', "length"), say('ME", "total": 12.50,', "length"), say('"due": "1 May"}')],
       PLAIN,
     ],
     ["begins again", [say('{"vendor": "AC', "length"), say(GOOD)], PLAIN],

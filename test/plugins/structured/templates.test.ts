@@ -63,22 +63,15 @@ describe("fillTemplate() with named places", () => {
 });
 
 describe("-t and -p", { concurrency: 2 }, () => {
-  const ROWS: [name: string, args: string[], input: string | undefined, said: RegExp][] = [
-    ["take KEY=VALUE", ["--template", "tr", "--param", "lang=A=B"], undefined, /^Translate into A=B/],
-    [
-      "put what is piped in before it",
-      ["-t", "tr", "-p", "lang", "German"],
-      "Hello.\n",
-      /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into German/,
-    ],
-    ["let the words say it as well", ["-t", "tr", "lang=German"], undefined, /^Translate into German/],
-  ];
-  for (const [name, args, input, said] of ROWS)
-    test(name, async () => {
-      const ran = await asked(home(), ["--once", ...args], input === undefined ? {} : { input });
-      deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
-      match(ran.said[0]!, said);
-    });
+  test("takes KEY=VALUE, and what is piped in before it", async () => {
+    const args = ["--once", "--template", "tr", "--param", "lang=A=B"];
+    const ran = await asked(home(), args, { input: "Hello.\n" });
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
+    match(ran.said[0]!, /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into A=B, plainly\./);
+  });
+
+  test("lets the words say it as well", async () =>
+    match((await asked(home(), ["--once", "-t", "tr", "lang=German", "be quick"])).said[0]!, /^Translate into German/));
 
   test("a text that begins like a command is no command", async () => {
     const where = home({ "a.md": "---\ndescription: a\n---\n/quit $x" });
@@ -113,16 +106,8 @@ describe("-t and -p", { concurrency: 2 }, () => {
     });
 
   const WRONG: [name: string, args: string[], message: RegExp][] = [
-    [
-      "a template that is not there",
-      ["-t", "tz"],
-      /^Cannot use the template 'tz': there is no template 'tz'\. Did you mean 'tr'\?\n$/,
-    ],
-    [
-      "-p without a template",
-      ["-p", "lang", "x", "hi"],
-      /^Cannot use -p lang: it fills in a template\. Name one with -t NAME\.\n$/,
-    ],
+    ["a template that is not there", ["-t", "tz"], /there is no template 'tz'\. Did you mean 'tr'\?\n$/],
+    ["-p without a template", ["-p", "lang", "x", "hi"], /^Cannot use -p lang: it fills in a template\./],
     ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
   ];
   for (const [name, args, message] of WRONG)
@@ -143,9 +128,8 @@ describe("--save", { concurrency: 2 }, () => {
     deepEqual([saved.stderr, saved.code, saved.sent.length], ["", 0, 0]);
     match(
       read(where, "inv"),
-      /^---\ndescription: From \$who, read it\.\n[\s\S]*schema: vendor, total float\n[\s\S]*\nFrom \$who, read it\.\n$/,
+      /^---\ndescription: From \$who, read it\.\n[\s\S]*schema: vendor, total float\n[\s\S]*\nFrom /,
     );
-
     const script = [say('{"vendor": "ACME", "total": 1}')];
     const ran = await asked(where, ["-t", "inv", "-p", "who", "Ann"], { input: "ACME 1", script });
     deepEqual([ran.stdout, ran.stderr, ran.code], ['{"vendor":"ACME","total":1}\n', "", 0]);

@@ -95,16 +95,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(result.tool_call_id, asked.tool_calls[0].id);
   });
 
-  test("thinking before a call goes back with the call", async () => {
-    const first = stream(
-      line({ thinking: "look first" }),
-      line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-      done(),
-    );
-    const { bodies } = await ask([first, say("ok")], [...M, "hi"]);
-    equal(bodies[1].messages.at(-2).thinking, "look first");
-  });
-
   test("two equal calls without ids, on two lines, are two", async () => {
     const one = line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] });
     const { stdout, bodies } = await ask([stream(one, one, done()), say("ok")], [...M, "--json", "hi"]);
@@ -234,15 +224,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(bodies.length, 0);
   });
 
-  test("a server that is not Ollama is not said to lack the model", async () => {
-    const { url, close } = await fakeOllama([say("hi")]);
-    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: `${url}/elsewhere` } });
-    await close();
-    equal(code, 1);
-    match(stderr, /404/);
-    doesNotMatch(stderr, /ollama pull/);
-  });
-
   test("no server there: a sentence that names the address, exit 1", async () => {
     const port = await freePort();
     const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
@@ -342,20 +323,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     ok(file.includes("lamp:7b") && !file.includes("loaded"), file);
     const { stdout, stderr } = await ask([], ["-m", "ollama/small:1b", "/models"], { models });
     match(stdout + stderr, /^\* ollama\/small:1b +32768 tokens {2}loaded, 1\.4 GB$/m);
-  });
-
-  test("--models with no server: exit 1 for ollama alone, a note beside the others'", async () => {
-    const port = await freePort();
-    const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
-    const [one, all] = await Promise.all([
-      zz(place(), ["--models", "-m", "ollama"], { env }),
-      zz(place(), ["--models"], { env }),
-    ]);
-    equal(one.code, 1);
-    match(one.stderr, new RegExp(`^Cannot reach '127\\.0\\.0\\.1:${port}': connection refused`));
-    equal(all.code, 0);
-    match(all.stdout, /^offline\/router$/m);
-    match(all.stderr, /^ollama: Cannot reach/m);
   });
 });
 

@@ -146,14 +146,6 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await waitFor("its end", () => !left().length);
   });
 
-  test("10 MB are cut, and the rest of zz goes on", async (t) => {
-    const zz = await started(t, { big: fake("huge", "", "10") });
-    const { text, failed } = await zz.call("mcp_call", { server: "big", tool: "one" });
-    ok(!failed && text.length < 61_000, `${text.length}`);
-    match(text, /^The beginning\. 0123456789/);
-    match(text, /\[The whole result has 10\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
-  });
-
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });

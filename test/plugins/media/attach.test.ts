@@ -9,7 +9,6 @@ import { type TestContext, test } from "node:test";
 import { fakeOllama, say as sayOllama } from "../../support/fake/ollama.ts";
 import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { JPEG, MP3, PDF, png, WAV } from "../../support/media.ts";
-import { repl } from "../../support/repl.ts";
 import { type How, type Place, place, type Ran, zz, zzProcess } from "../../support/run.ts";
 
 const PNG = png();
@@ -182,16 +181,6 @@ test("Of earlier messages a model is told in words what it does not take", async
   const messages = JSON.parse(stdout);
   match(messages[0].text, /what is it\?\n\[image\/png: left out, since you do not take such files\]$/);
   deepEqual(messages[0].images, undefined);
-});
-
-test("A conversation goes on after a refusal: the next message is answered", async (t) => {
-  const where = project();
-  writeFileSync(join(where.cwd, "own.ts"), PROVIDER("{ id, vision: false }"));
-  const term = await repl(t, { where, rows: 40, args: ["--plugin", "own.ts", "-m", "own/m"] });
-  await term.say("what is @dot.png?", /Cannot send an image to 'm': it does not take images\.[\s\S]{0,200}\[S\]kip/);
-  term.type("s");
-  await term.sees(/another \[m\]odel\?[\s\S]*›\s*$/);
-  await term.say("and without it?", /left\s+out,\s+since\s+you\s+do\s+not\s+take\s+such\s+files\]/);
 });
 
 test("An image that a tool gave is told in words to a model that does not see", async () => {

@@ -150,16 +150,6 @@ describe("--save", { concurrency: 2 }, () => {
     match(bare.stderr, /^Nothing to ask/);
   });
 
-  test("a schema from a file is kept itself; a template of one's own is kept again", async () => {
-    const where = home();
-    writeFileSync(join(where.cwd, "s.json"), '{\n "type": "object"\n}');
-    for (const words of ["one", "two"]) {
-      const saved = await asked(where, ["--schema", "s.json", "--save", "s", words]);
-      equal(saved.code, 0, saved.stderr);
-    }
-    match(read(where, "s"), /\nschema: \{"type":"object"\}\n[\s\S]*---\ntwo\n$/);
-  });
-
   test("what it does not keep, it names", async () => {
     const saved = await asked(home(), ["--allow-run=ls", "-u", "--save", "a", "hi"]);
     match(saved.stdout, /Not kept: --usage, --allow-run\.|Not kept: --allow-run, --usage\./);

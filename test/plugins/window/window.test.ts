@@ -9,7 +9,7 @@ import { recordUsage } from "../../../plugins/window/fit.ts";
 import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
 import { newState } from "../../../plugins/window/state.ts";
-import { filesChanged, notesIn, notesText } from "../../../plugins/window/summary.ts";
+import { filesChanged } from "../../../plugins/window/summary.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, problems, refuse, say, strictOpenAI, tokensOf, usage } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
@@ -119,13 +119,6 @@ describe("a full window", () => {
       ok(ran.stderr.includes(why), ran.stderr);
       match(texts(ran.chats[0]), /said 1,[\s\S]*said 30,[\s\S]*next/);
     });
-
-  test("when a summary fails and it would not fit, texts are cut, and the person is told", async () => {
-    const ran = await goesOn(talked(40), 8_192, answers(say("")), ["-c", "next"]);
-    deepEqual([ran.stdout, ran.code, ran.refusals], ["Good.\n", 0, []]);
-    match(ran.stderr, /Cannot summarise[^\n]*\nThe window is full: \d+ long texts were cut\.\n$/);
-    match(texts(ran.chats[0]), /said 1,[\s\S]*characters left out[\s\S]*said 40,/);
-  });
 
   test("a result that is too much for the window is cut before it is sent, and whole in the file", async () => {
     const where = talked(0);
@@ -276,13 +269,6 @@ describe("the count", () => {
         ok(guess > is * 0.95 && guess < is * (weigh(text) > real(request(text)) ? 2 : 1.1), `${guess} for ${is}`);
       }
     });
-
-  test("what a server says that cannot be is not learnt", () => {
-    const count = counts(scales());
-    const before = count.ratio("m");
-    count.learn(request("many words, ".repeat(100)), 3);
-    equal(count.ratio("m"), before);
-  });
 });
 
 describe("what need not be seen again", () => {
@@ -335,12 +321,6 @@ describe("what need not be seen again", () => {
     ["deleted since the notes", [change("a", "deleted")], "- edited: a, b", "- edited: b\n- deleted: a"],
   ] as const)
     test(`a file that is ${what} is named with what became of it`, () => equal(filesChanged(changes, before), lines));
-
-  test("notes are found again in the message that holds them", () => {
-    const text = notesText(`${SUMMARY}\n\nMore.`, 3, "- edited: a");
-    deepEqual(notesIn({ role: "user", text }), { notes: `${SUMMARY}\n\nMore.`, files: "- edited: a" });
-    equal(notesIn({ role: "user", text: "hello" }), undefined);
-  });
 });
 
 describe("at the prompt", () => {

@@ -103,18 +103,6 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     equal(bodies.length, 0);
   });
 
-  test("has words that came while tools ran behind their results", async () => {
-    const { bodies, answer } = await turn([call(["kiln_status", {}]), done], { options: { rounds: 1 } });
-    equal(answer!.finish, "rounds");
-    deepEqual(bodies[1].messages.at(-1).content.map(({ type }: any) => type), ["tool_result", "text"]); // biome-ignore format: one
-    const { tools, tool_choice } = bodies[1];
-    deepEqual(
-      [tools.map(({ name }: any) => name), tool_choice],
-      [["kiln_status"], { type: "none" }],
-      "named, not offered",
-    );
-  });
-
   test("takes over another provider's calls, whatever their ids, and nothing of its thinking", async () => {
     const before: Message[] = [
       { role: "user", text: "dim it" },

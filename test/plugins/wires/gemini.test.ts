@@ -222,14 +222,6 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     });
   });
 
-  test("an instruction as the person's first words", async () => {
-    const script: Script = ({ body }) =>
-      body.systemInstruction ? bad("Developer instruction is not enabled") : say("Hi");
-    const { bodies } = await turn(script);
-    const [first] = bodies[1].contents[0].parts;
-    equal(first.text, bodies[0].systemInstruction.parts[0].text);
-  });
-
   test("signatures of another model, which are not sent at all", async () => {
     const before: Message[] = [
       { role: "user", text: "look" },

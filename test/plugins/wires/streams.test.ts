@@ -57,7 +57,11 @@ interface Told {
   calls?: [name: string, args: unknown, id?: string][];
 }
 type Row = [sentence: string, step: Step, told: Told];
+/** Streams with much that may come, some of the rows, which are spoilt at the end. */
+const TOLD: Partial<Record<Wire, string[]>> = {};
 function tellsAll(wire: Wire, rows: Row[], usual: object): void {
+  const bodies = rows.map(([, { body = [] }]) => body.join("")).filter((text) => /^(event|data):/.test(text));
+  TOLD[wire] = bodies.filter((_, i) => i % 4 === 1);
   for (const [sentence, step, { calls = [], text = "", thinking = "", finish, usage = usual }] of rows)
     test(`understands ${sentence}`, async () => {
       const reply = await heard(wire, step);
@@ -312,9 +316,9 @@ describe("responses", () => {
 
 // ── Values of another kind than the protocol has ──
 
-/** Streams with all that may come, as the servers send them. */
 const called = { index: 0, id: "c", function: { name: "look", arguments: "{}" }, extra_content: { b: 1 } };
-const STREAMS: Partial<Record<Wire, string>> = {
+const STREAMS: Partial<Record<Wire, string[]>> = {
+  ...TOLD,
   chat: [
     openai.delta({ role: "assistant", content: "Hi", reasoning_content: "hm", refusal: null }),
     openai.delta({ content: [{ type: "thinking", thinking: [{ text: "b" }] }] }),
@@ -322,58 +326,20 @@ const STREAMS: Partial<Record<Wire, string>> = {
     openai.delta({ tool_calls: [called] }),
     openai.delta({ function_call: { name: "look", arguments: "{}" } }, "stop"),
     openai.data({ choices: [], usage: { prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } } }),
-  ].join(""),
-  responses: [
-    ...responses.itemEvents({ think: "hm", sealed: "x" }, 0),
-    ...responses.itemEvents({ say: "Hi" }, 1),
-    ...responses.itemEvents({ call: "look", args: {} }, 2),
-    responses.completed({ output: [responses.wholeItem({ call: "look", args: {} }, 4)], incomplete_details: null }),
-  ].join(""),
-  anthropic: [
-    anthropic.start({ input_tokens: 1, output_tokens: 1 }),
-    anthropic.thinking(0, "hm", "s"),
-    anthropic.block(1, { type: "text", text: "" }, { type: "citations_delta", citation: { a: 1 } }),
-    anthropic.use(3, "look", {}),
-    anthropic.event("content_block_delta", { index: 7, delta: { type: "input_json_delta", partial_json: "{}" } }),
-    anthropic.event("message", { content: [{ type: "tool_use", id: "c", name: "look", input: { a: 1 } }] }),
-    anthropic.end("tool_use", { output_tokens: 2 }, { stop_details: { explanation: "x" } }),
-  ].join(""),
-  gemini: [
-    gemini.parts({ text: "hm", thought: true }, { text: "Hi", thoughtSignature: "s" }),
-    gemini.parts({ functionCall: { id: "i", name: "look", args: { a: 1 } } }),
-    gemini.parts({ executableCode: { code: "1" } }, { codeExecutionResult: { output: "1" } }),
-    gemini.data({ promptFeedback: {} }),
-    gemini.data({ candidates: [{ finishReason: "STOP", finishMessage: "x" }], usageMetadata: gemini.COUNTS }),
-  ].join(""),
+  ],
   ollama: [
     { message: { role: "assistant", content: "Hi", thinking: "hm" }, done: false },
-    {
-      message: { content: "", tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] },
-      done: false,
-    },
+    { message: { tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] }, done: false },
     { message: { content: "" }, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
-  ]
-    .map((line) => `${JSON.stringify(line)}\n\n`)
-    .join(""),
+  ].map((line) => `${JSON.stringify(line)}\n\n`),
 };
 
 /** Lists of models, as the servers send them. */
 const LISTS: [provider: string, list: unknown][] = [
   ["openai", { data: [{ id: "m", context_length: 9, pricing: { prompt: "1", completion: "1" } }] }],
   ["anthropic", { data: [{ id: "m", max_input_tokens: 9 }], has_more: true, last_id: "m" }],
-  [
-    "gemini",
-    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }], nextPageToken: "p" },
-  ],
-  [
-    "ollama",
-    {
-      models: [{ name: "m", size: 9, size_vram: 9 }],
-      capabilities: ["tools"],
-      model_info: { "general.architecture": "x", "x.context_length": 9 },
-      parameters: "num_ctx 9",
-    },
-  ],
+  ["gemini", { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] }],
+  ["ollama", { models: [{ name: "m", size: 9, size_vram: 9 }], capabilities: ["tools"], parameters: "num_ctx 9" }],
 ];
 
 const WRONG = [null, 5, true, "x", [], {}, [null], [5], [[]], { a: null }];
@@ -404,11 +370,11 @@ const isRaw = (error: Fault): boolean =>
   !/^[A-Z'].*[.!?]$/s.test(error.message);
 
 describe("Whatever stands where something else is expected is passed over, or said in a sentence:", () => {
-  for (const [wire, stream] of Object.entries(STREAMS) as [Wire, string][])
+  for (const [wire, streams] of Object.entries(STREAMS) as [Wire, string[]][])
     test(wire, async () => {
-      await heard(wire, { body: [stream] });
       const raw: string[] = [];
-      for (const wrong of spoiltStreams(stream)) {
+      const all = wire === "chat" || wire === "ollama" ? [streams.join("")] : streams;
+      for (const wrong of all.flatMap((stream) => [...spoiltStreams(stream)])) {
         const error = await failing(wire, { body: [wrong] });
         if (error && isRaw(error)) raw.push(`${error.message} ${wrong}`);
       }

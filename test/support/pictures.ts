@@ -86,7 +86,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
 }
 
-/** How a cell looks. */
+/** How a cell looks: nothing at this prompt is slanted or underlined. */
 interface Cell {
   text: string; // "": the second half of a wide character
   color: string | undefined;
@@ -122,17 +122,9 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
     const line = active.getLine(y)!;
     return Array.from({ length: cols }, (_, x): Cell => {
       const cell = line.getCell(x)!;
-      const on = (flag: number, style: string) => (flag ? [style] : []);
-      const style = [
-        ...on(cell.isBold(), "bold"),
-        ...on(cell.isItalic(), "italic"),
-        ...on(cell.isUnderline(), "underline"),
-        ...on(cell.isDim(), "dim"),
-      ].join(" ");
-      const [front, behind] = [
-        colorOf(cell.getFgColor(), cell.isFgPalette()),
-        colorOf(cell.getBgColor(), cell.isBgPalette()),
-      ];
+      const style = `${cell.isBold() ? "bold " : ""}${cell.isDim() ? "dim" : ""}`;
+      const front = cell.isFgPalette() ? String(cell.getFgColor()) : undefined;
+      const behind = cell.isBgPalette() ? String(cell.getBgColor()) : undefined;
       const [color, back] = cell.isInverse() ? [behind ?? "back", front ?? "text"] : [front, behind];
       return { text: cell.getWidth() ? cell.getChars() || " " : "", color, back, style };
     });
@@ -140,8 +132,6 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
   while (rows.length && !textOf(rows.at(-1)!).trim()) rows.pop();
   return rows.map(withoutTimes);
 }
-
-const colorOf = (value: number, isPalette: boolean): string | undefined => (isPalette ? String(value) : undefined);
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
 
@@ -160,8 +150,7 @@ const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 /** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader has. */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
-  const named = (color: string) =>
-    color === "back" ? back : color === "text" ? text : (colors[Number(color)] ?? color);
+  const named = (color: string) => ({ back, text })[color] ?? colors[Number(color)];
   const [width, height] = [round(columns * WIDTH + 2 * MARGIN), rows.length * HEIGHT + 2 * MARGIN];
   const drawn = rows.flatMap((row, y) => runsOf(row).flatMap((run) => draw(run, y)));
   return [
@@ -187,8 +176,6 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): str
     const look = [
       ...(color ? [`fill="${named(color)}"`] : []),
       ...(style.includes("bold") ? ['font-weight="bold"'] : []),
-      ...(style.includes("italic") ? ['font-style="italic"'] : []),
-      ...(style.includes("underline") ? ['text-decoration="underline"'] : []),
       ...(style.includes("dim") ? ['opacity="0.65"'] : []),
     ].map((one) => ` ${one}`);
     const [from, length] = [round(x + before * WIDTH), round(word.length * WIDTH)];

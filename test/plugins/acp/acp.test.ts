@@ -124,13 +124,8 @@ describe("--acp", () => {
   });
 
   test("what the editor has and did not save: shown with what is read, and never written over", async () => {
-    const one = await editor({
-      script: [
-        call(["read_file", { path: "a.txt" }]),
-        call(["edit_file", { path: "a.txt", old_string: "saved", new_string: "mine" }]),
-        say("Done."),
-      ],
-    });
+    const edit = { path: "a.txt", old_string: "saved", new_string: "mine" };
+    const one = await editor({ script: [call(["read_file", { path: "a.txt" }]), call(["edit_file", edit]), SAID] });
     const file = join(one.where.cwd, "a.txt");
     writeFileSync(file, "saved\n");
     now.unsaved[file] = "typed\n";
@@ -209,7 +204,7 @@ describe("--acp", () => {
       for (const params of [{ sessionId: "x" }, {}, undefined])
         await rejects(one.agent.request(method, params), {
           code: -32601,
-          message: `Cannot do '${method}': zz has no such method.`,
+          message: /^Cannot do '.*': zz has no such method\.$/,
         });
     const beginIn = (cwd: string) => one.agent.request(session.new, { cwd, mcpServers: [] });
     await rejects(beginIn("relative"), /absolute path/);
@@ -248,14 +243,13 @@ describe("--acp", () => {
 
   test("MCP servers that the editor names: asked for like any, for that session alone, and ended with it", async () => {
     const mark = `of-${process.pid}-${Date.now()}`;
-    const one = await editor({
-      script: [
-        call(["mcp_tools", { servers: ["Note_pad"] }]),
-        call(["Note_pad__one", { text: "${HOME}" }]),
-        say("Called."),
-        say("Elsewhere."),
-      ],
-    });
+    const script = [
+      call(["mcp_tools", { servers: ["Note_pad"] }]),
+      call(["Note_pad__one", { text: "${HOME}" }]),
+      say("Called."),
+      say("Elsewhere."),
+    ];
+    const one = await editor({ script });
     const env = [
       { name: "SECRET_OF_MINE", value: "sesame-4711" },
       { name: "WORD_OF_MINE", value: ", ${HOME} of the editor" },

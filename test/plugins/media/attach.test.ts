@@ -71,7 +71,6 @@ const REFUSED: [what: string, args: string[], why: RegExp][] = [
   ["an image of 200 MB", ["-a", "huge.png"], /200 MB are too many for an image \(20 MB\)\. Make it smaller\.$/m],
   ["a folder", ["-a", "folder.png"], /^Cannot attach 'folder\.png': it is a folder\. Name a file\.$/m],
   ["a FIFO", ["-a", "fifo.png"], /^Cannot attach 'fifo\.png': it is not a regular file\. Name another\.$/m],
-  ["an empty name", ["-a", ""], /^Cannot attach '': it names no file\./m],
   ["an empty pipe", ["-a", "-"], /^Cannot attach '-': nothing came through the pipe\./m],
   ["the pipe twice", ["-a", "-", "-a", "-"], /^Cannot attach '-': /m],
   ["one bad of two", ["-a", "dot.png", "-a", "none.pdf"], /^Cannot attach 'none\.pdf': .* but holds no document/m],
@@ -108,12 +107,9 @@ const endless: RequestListener = (_, response) => {
   };
   more();
 };
-const huge: RequestListener = (_, response) =>
-  void response.writeHead(200, { "content-length": String(200 * 1024 * 1024) }).write(PNG);
 const gone: RequestListener = (_, response) => void response.writeHead(404).end();
 const WEB: [what: string, listener: RequestListener, code: number, why: RegExp, args?: string[]][] = [
   ["what is not there", gone, 2, /answered 404/],
-  ["what says that it is 200 MB", huge, 2, /it has more than 32 MB\. Make it smaller\./],
   ["what never ends", endless, 2, /it has more than 32 MB\. Make it smaller\./],
   ["a host that is denied", gone, 4, /reaching '127\.0\.0\.1' is denied by/, ["--deny-net=127.0.0.1"]],
 ];
@@ -147,15 +143,8 @@ const PROVIDER = (model: string) => `export default (zz) => zz.provider({
   name: "own", models: async () => [], model: (id) => (${model}),
   async *chat({ messages }) { yield { text: JSON.stringify(messages.at(-1)) }; yield { finish: "stop" }; } });`;
 const KNOWN: [what: string, model: string, args: string[], code: number, says: RegExp][] = [
-  ["nothing is known of", "undefined", ["-a", "paper.pdf"], 0, /"type":"application\/pdf"/],
   ["takes images, by a word", '{ id, takes: ["text", "image"] }', ["-a", "dot.png"], 0, /"type":"image\/png"/],
-  [
-    "takes images alone",
-    '{ id, takes: ["image/*"] }',
-    ["-a", "paper.pdf"],
-    2,
-    /^Cannot send a PDF to 'm': it does not/m,
-  ],
+  ["takes images alone", '{ id, takes: ["image/*"] }', ["-a", "paper.pdf"], 2, /^Cannot send a PDF to 'm'/m],
   ["takes PDFs alone", '{ id, takes: ["application/pdf"] }', ["-a", "song.mp3"], 2, /it does not take sound\./],
 ];
 for (const [what, model, args, code, says] of KNOWN)
@@ -169,10 +158,8 @@ for (const [what, model, args, code, says] of KNOWN)
 
 test("Of earlier messages a model is told in words what it does not take", async () => {
   const where = project();
-  writeFileSync(
-    join(where.cwd, "own.ts"),
-    PROVIDER('id === "sees" ? undefined : { id, vision: false }').replace("messages.at(-1)", "messages"),
-  );
+  const blind = PROVIDER('id === "sees" ? undefined : { id, vision: false }');
+  writeFileSync(join(where.cwd, "own.ts"), blind.replace("messages.at(-1)", "messages"));
   const own = ["--plugin", "own.ts"];
   const first = await zz(where, [...own, "-m", "own/sees", "-a", "dot.png", "what is it?"]);
   equal(first.code, 0, first.stderr);

@@ -75,11 +75,8 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     equal(asked.content.length, 3);
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } };
     const [look, fail, kiln] = results.content;
-    deepEqual(look, {
-      type: "tool_result",
-      tool_use_id: "toolu_look_0",
-      content: [{ type: "text", text: "a lamp" }, image],
-    });
+    const content = [{ type: "text", text: "a lamp" }, image];
+    deepEqual(look, { type: "tool_result", tool_use_id: "toolu_look_0", content });
     deepEqual([fail.is_error, /the lamp is broken/.test(fail.content[0].text)], [true, true]);
     deepEqual([kiln.is_error, kiln.cache_control], [undefined, CACHE]);
     deepEqual(bodies[1].messages[0].content.at(-1).cache_control, CACHE, "and the message before is marked");
@@ -91,10 +88,7 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
       { type: "application/pdf", base64: "JVBERi0=" },
     ];
     const { bodies } = await turn([say("Hi")], { images });
-    deepEqual(
-      bodies[0].messages[0].content.map(({ type, source }: any) => [type, source?.media_type]),
-      [["image", "image/png"], ["document", "application/pdf"], ["text", undefined]], // biome-ignore format: one
-    );
+    deepEqual(bodies[0].messages[0].content.map(({ type }: any) => type), ["image", "document", "text"]); // biome-ignore format: one
   });
 
   test("with a sound is not sent", async () => {
@@ -114,9 +108,8 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
     ];
     const { bodies } = await turn([say("Hi")], { before });
     const [, asked, result] = bodies[0].messages;
-    deepEqual(asked.content, [
-      { type: "tool_use", id: "functions_lamp_dim_0_x", name: "lamp_dim", input: { level: 1 } },
-    ]);
+    const input = { level: 1 };
+    deepEqual(asked.content, [{ type: "tool_use", id: "functions_lamp_dim_0_x", name: "lamp_dim", input }]);
     deepEqual(result.content[0], { type: "tool_result", tool_use_id: "functions_lamp_dim_0_x" });
   });
 });
@@ -145,14 +138,8 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
     });
 
   test("goes back exactly as it came, before the call that it led to", async () => {
-    const first = stream(
-      start(),
-      thought,
-      redacted(1, "AbC="),
-      text(2, "I look."),
-      use(3, "kiln_status", {}),
-      end("tool_use"),
-    );
+    const called = use(3, "kiln_status", {});
+    const first = stream(start(), thought, redacted(1, "AbC="), text(2, "I look."), called, end("tool_use"));
     const { bodies, answer, error } = await turn([first, done], set({ effort: "medium" }));
     if (error) throw error;
     equal(answer!.thinking, "how bright?");

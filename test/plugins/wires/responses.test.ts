@@ -16,22 +16,17 @@ async function turn(script: Script, more: Options = {}, turns = 1, model = "open
 const [think, hi]: [Item, Item] = [{ think: "dim it", sealed: "s3al", id: "rs_a" }, { say: "Hi there" }];
 const dim: Item = { call: "lamp_dim", args: { level: 8 }, id: "call_q1" };
 test("What was thought goes back encrypted, in its place before its call, and not to another model", async () => {
-  const two: Item[] = [
-    think,
-    dim,
-    { think: "and look", sealed: "s2", id: "rs_b" },
+  const [later, look]: Item[] = [
+    { think: "and look", sealed: "s2" },
     { call: "look", args: {}, id: "call_q2" },
   ];
+  const two = [think, dim, later!, look!];
   const { fake, error } = await turn([answer(...two), answer({ say: "done" })]);
   if (error) throw error;
   const { input } = fake.requests[1]!.body;
   deepEqual(input.map((one: any) => one.encrypted_content ?? one.call_id ?? one.role), ["user", "s3al", "call_q1", "s2", "call_q2", "call_q1", "call_q2"]); // biome-ignore format: short
-  deepEqual(input[1], {
-    id: "rs_a",
-    type: "reasoning",
-    summary: [{ type: "summary_text", text: "dim it" }],
-    encrypted_content: "s3al",
-  });
+  const summary = [{ type: "summary_text", text: "dim it" }];
+  deepEqual(input[1], { id: "rs_a", type: "reasoning", summary, encrypted_content: "s3al" });
   deepEqual(input.at(-1).output, [{ type: "input_text", text: "a lamp" }, { type: "input_image", image_url: `data:image/png;base64,${PIXEL}`, detail: "auto" }]); // biome-ignore format: short
 });
 
@@ -53,11 +48,8 @@ const REFUSED: [string, (body: any) => boolean, string][] = [
 for (const [what, has, words] of REFUSED)
   test(`A server that refuses ${what} is asked without it, from then on`, async () => {
     const options = { temperature: 0, reasoning_effort: "low" };
-    const { answer: given, fake } = await turn(
-      ({ body }) => (has(body) ? refuse(400, { error: { message: words } }) : answer(hi)),
-      { options },
-      2,
-    );
+    const script: Script = ({ body }) => (has(body) ? refuse(400, { error: { message: words } }) : answer(hi));
+    const { answer: given, fake } = await turn(script, { options }, 2);
     equal(given?.text, "Hi there");
     deepEqual(fake.requests.map(({ body }) => has(body)), [true, false, false]); // biome-ignore format: short
   });
@@ -73,12 +65,8 @@ const WAYS: [model: string, options: Record<string, unknown>, path: string][] = 
 describe("the wire that is chosen", { concurrency: 8 }, () => {
   for (const [model, options, path] of WAYS)
     test(`for ${model} ${JSON.stringify(options)} is ${path}`, async () => {
-      const { fake } = await turn(
-        ({ path }) => (path.endsWith("responses") ? answer(hi) : sayAsChat("Hi there")),
-        { options },
-        1,
-        model,
-      );
+      const script: Script = ({ path }) => (path.endsWith("responses") ? answer(hi) : sayAsChat("Hi there"));
+      const { fake } = await turn(script, { options }, 1, model);
       deepEqual(fake.requests.map((one) => one.path), [path]); // biome-ignore format: short
       ok(!("wire" in fake.requests[0]!.body));
     });

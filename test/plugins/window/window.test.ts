@@ -64,10 +64,7 @@ describe("a full window", () => {
     const [, notes, understood, ...rest] = sent.messages.map(({ content }: any) => content);
     match(notes, /the first 29 turns have left your view[\s\S]*Constraints: tabs, no semicolons\./);
     equal(understood, "Understood. I go on from there.");
-    deepEqual(
-      rest.map((text: string) => text.slice(0, 8)),
-      ["said 30,", "heard 30", "next"],
-    );
+    match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     ok(readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8").startsWith(before));
 
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "more"]);
@@ -91,10 +88,7 @@ describe("a full window", () => {
     match(first.stderr, /^The first 29 turns are left out now: about \d+ tokens of conversation became \d+\.\n$/);
     const [, gone, , ...rest] = first.bodies[0].messages.map(({ content }: any) => content);
     match(gone, /^\[Not from the person: of this conversation the first 29 turns have left your view\.\]/);
-    deepEqual(
-      rest.map((text: string) => text.slice(0, 8)),
-      ["said 30,", "heard 30", "next"],
-    );
+    match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "/compact"]);
     match(again.stderr, /^The first 30 turns are left out now/);
     const hinted = await goesOn(where, 8_192, [], ["-c", "/compact keep the lamp"]);

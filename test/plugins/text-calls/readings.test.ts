@@ -207,6 +207,20 @@ const TABLES: Record<string, Row[]> = {
   ],
   "gpt-oss": [
     [
+      "as trained",
+      '<|channel|>analysis<|message|>User wants light.<|end|><|start|>assistant<|channel|>commentary to=functions.lamp_dim <|constrain|>json<|message|>{"level":1}<|call|>',
+      [DIM],
+      "",
+      "User wants light.",
+    ],
+    [
+      "only an answer",
+      "<|channel|>analysis<|message|>easy<|end|><|start|>assistant<|channel|>final<|message|>It is on.<|return|>",
+      [],
+      "It is on.",
+      "easy",
+    ],
+    [
       "tokens stripped",
       'analysisUser wants light.assistantcommentary to=functions.lamp_dim json{"level":1}',
       [DIM],
@@ -275,6 +289,7 @@ const TABLES: Record<string, Row[]> = {
       ['move {"id":"007","dx":1}'],
       "Moving.",
     ],
+    ["a broken attribute", '<invoke name="kiln verbose="no">\n</invoke>', [STATUS]],
     ["a doubled name", '<tool_call>{"name":"lamp_dimlamp_dim","arguments":{"level":1}}</tool_call>', [DIM]],
     [
       "thinking in the middle is not looked at",

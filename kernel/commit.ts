@@ -22,7 +22,13 @@ type Committed = { refusal?: string; said?: string; left?: string[] }; // left: 
 /** What a command did on a copy; the model need not have read those files. brief: files that are shown as one folder. */
 type Effects = { about: string; brief: Map<string, string> };
 /** Shows what a tool would change, asks for what the gate did not already allow, and makes it. `said` is for the model. */
-export async function commit(place: TurnContext, call: Omit<Call, "id">, held: Held, granted: string[] = [], effects?: Effects): Promise<Committed> {
+export async function commit(
+  place: TurnContext,
+  call: Omit<Call, "id">,
+  held: Held,
+  granted: string[] = [],
+  effects?: Effects,
+): Promise<Committed> {
   const { core, chat } = place;
   const tool = call.name;
   const known = (file: string) => (!isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash);

@@ -209,6 +209,8 @@ export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
 }
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   ask?: Ask;
+  away?(): boolean; // nobody can be asked now
+  most?: number; // characters of the longest question that can be shown
   secret?(question: string): Promise<string>; // a line that is typed unseen; "": none
   note?(text: string): void; // works while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
@@ -438,6 +440,7 @@ export interface Flag {
   description: string;
   set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>; // before the rest; line: words put in front
   run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>; // instead of a turn; prints the result
+  person?(): Person; // whom run() asks, where that is not the person at the terminal
 }
 export type Typed = { values: ReadonlyMap<string, readonly (string | true)[]>; words: readonly string[] }; // values by flag
 

@@ -18,7 +18,14 @@ import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
-type Reach = { tool: string; args?: Call["args"]; granted?: string[]; held?: Held | undefined; reads?: Map<string, string>; changes?: boolean };
+type Reach = {
+  tool: string;
+  args?: Call["args"];
+  granted?: string[];
+  held?: Held | undefined;
+  reads?: Map<string, string>;
+  changes?: boolean;
+};
 type Hand = TurnContext & Reach & { args: Call["args"]; granted: string[]; changes: boolean };
 
 export function openFiles(place: TurnContext, reach: Reach): Files {

@@ -1,5 +1,16 @@
 // The gate: judges what a call needs, and asks the person about what the rules leave open.
-import { type Call, type Effect, type Judged, KINDS, type Kind, type Need, type Needs, type Rule, type Ruling, type Tool } from "./contract.ts";
+import {
+  type Call,
+  type Effect,
+  type Judged,
+  KINDS,
+  type Kind,
+  type Need,
+  type Needs,
+  type Rule,
+  type Ruling,
+  type Tool,
+} from "./contract.ts";
 import { around, type Core, emit, isTool, type TurnContext } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
@@ -119,8 +130,8 @@ const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
 const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS, MAX_NAMED] = [20_000, 2_000_000, 6]; // more than a person reads
-const tooLongToShow = (text: string, lines = text.split("\n").length): string | undefined =>
-  text.length > MAX_QUESTION_CHARS ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
+const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined =>
+  text.length > most ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
@@ -130,7 +141,7 @@ export async function confirm({ core, ctx }: TurnContext, tool: string, open: Op
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
   const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
-  const long = tooLongToShow(text) ?? tooLongToShow(accesses);
+  const long = tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anyone can review at once (${long})`;

@@ -4,6 +4,7 @@ import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
+import { type Asking, personOf } from "./person.ts";
 import { SCHEMA, type ServerConfig } from "./schema.ts";
 import * as use from "./use.ts";
 
@@ -56,13 +57,15 @@ export default (zz: Zz<Config>) => {
     complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(own, ctx))?.hub, typed),
     run: async (rest, ctx) => (await import("./command.ts")).run((await ready(own, ctx))?.hub, rest, ctx),
   });
+  const asking: Asking = {};
   zz.flag({
     name: "mcp",
     value: "PORT",
     optional: true,
     group: "other programs",
     description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
-    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx),
+    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
+    person: () => personOf(asking),
   });
   if (Object.keys(zz.config).length) register(own);
 };

@@ -27,6 +27,7 @@ export {
   visible,
   wordsOf,
 } from "../kernel/text.ts";
+export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export { deltasOf } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";

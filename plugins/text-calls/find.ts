@@ -130,7 +130,9 @@ const PLACEHOLDER = /example|^((function|tool)[_-]?)?name$|^tool$|^func(tion)?$/
 async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
   const { source, taken } = scan;
   const all = await takeAll(source, piece.calls, scan.own);
-  const isAll = !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
+  const around = from + source.text.length - piece.end;
+  const isAll =
+    around < 200 && !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
   const isNamed = ({ name }: Taken) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
   // The model is told of a call that does not fit, and of one to a tool that there is not. In a text, that may be an example.
   const counts = (one: Taken) => one.verdict !== "unknown" || (isAll && isNamed(one));

@@ -104,7 +104,7 @@ describe("--acp", () => {
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
     const [question] = one.asked;
     deepEqual(
-      question!.options.map((kind) => kind),
+      question!.options.map(({ kind }) => kind),
       ["allow_once", "allow_always", "reject_once"],
     );
     const words = 'write_file requests write access to "a.txt".\na.txt: new';

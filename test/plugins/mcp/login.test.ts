@@ -14,15 +14,6 @@ import { waitFor } from "../../support/wait.ts";
 
 const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
 
-/** Without the system's own browser: the test is the browser, and reads the page's address from the note. */
-const { PATH } = process.env;
-const empty = mkdtempSync(join(tmpdir(), "zz-bin-"));
-before(() => void (process.env.PATH = empty));
-after(() => {
-  process.env.PATH = PATH;
-  rmSync(empty, { recursive: true });
-});
-
 /** The parts of a login. Each is with the server itself ("own") or on another host ("far"). */
 const PARTS = ["resource", "issuer", "register", "authorize", "token"] as const;
 type Where = Partial<Record<(typeof PARTS)[number], "far">>;
@@ -116,6 +107,15 @@ async function zzFor(t: TestContext, { base }: Awaited<ReturnType<typeof world>>
 }
 
 describe("logins to MCP servers", () => {
+  /** Without the system's own browser: the test is the browser, and reads the page's address from the note. Only here, since other files share the process. */
+  const { PATH } = process.env;
+  const empty = mkdtempSync(join(tmpdir(), "zz-bin-"));
+  before(() => void (process.env.PATH = empty));
+  after(() => {
+    process.env.PATH = PATH;
+    rmSync(empty, { recursive: true });
+  });
+
   test("the browser, the callback, tokens that are kept privately and renewed", async (t) => {
     const it = await world(t);
     const { zz, call, login } = await zzFor(t, it);

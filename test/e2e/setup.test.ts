@@ -67,7 +67,7 @@ const rest = ({ home }: Place): string =>
 async function setUp(
   t: TestContext,
   rows: [question: string, ...answers: string[]][],
-  settings: object = {},
+  settings: Record<string, unknown> = {},
 ) {
   const left = rows.map(([question, ...answers]) => ({ question, answers }));
   const answer = async (question: string) => left.find((row) => question.includes(row.question))?.answers.shift() ?? "";

@@ -3,6 +3,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { Step } from "../../sdk/testing.ts";
 import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
@@ -54,14 +55,9 @@ test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redo
 
 test("A allows edits in the project for the session, never commands; /permissions takes it back", async (t) => {
   const answers = ["A", "n", "", "y"];
-  const write = { call: ["write_file", { path: "a.ts", content: "1\n" }] as [string, unknown] };
-  const script = [
-    write,
-    { call: ["run_command", { command: "touch x" }] as [string, unknown] },
-    "Done.",
-    write,
-    "End.",
-  ];
+  const write = (content: string): Step => ({ call: ["write_file", { path: "a.ts", content }] });
+  const run: Step = { call: ["run_command", { command: "touch x" }] };
+  const script = [write("1\n"), write("2\n"), run, "Done.", write("3\n"), "End."];
   const settings = { shell: { effects: "before" } };
   const { it, tells, say } = await sit(t, { settings, script, answer: async () => answers.shift() ?? "" });
   await say("go");

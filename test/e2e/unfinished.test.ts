@@ -1,5 +1,5 @@
 // What was interrupted or cut off is not lost: it is shown, marked, copied, continued; what was typed ahead waits.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -60,7 +60,7 @@ for (const [how, ending, cols] of [
   });
 
 test("After a failed request the reason is shown once more, and then what became of the message", async () => {
-  const term = await again([down, down, say("Up again.")]);
+  const term = await again([down, down, down, say("Up again.")]);
   const reasons = () => term.screen().split("the server is down").length - 1;
   await term.say("first", "[S]kip");
   const before = reasons();
@@ -70,43 +70,10 @@ test("After a failed request the reason is shown once more, and then what became
   await term.say("second", /\[S\]kip[^›]*$/);
   term.type("a");
   await term.sees(/Took back “second”\.\s+[^\n]*›\s*$/);
-});
-
-test("r at that question asks again; what was taken back is not sent any more, but stays in the file", async (t) => {
-  const term = await repl(t, { script: [down, down, say("Fine.")] });
-  await term.say("lost", /the server is down\.?\n\[r\]etry, \[S\]kip, \[a\]bort and take the message back/);
-  term.type("a");
-  await term.sees(/Took back “lost”\.\s+[^\n]*›$/);
-  await term.say("last", /Took back[\s\S]*\[S\]kip[^›]*$/);
+  await term.say("third", /third[\s\S]*\[S\]kip[^›]*$/);
   term.type("r");
-  await term.sees(/Fine\.[\s\S]*›$/);
-  deepEqual(term.fake.requests.at(-1)!.body.messages.slice(1), [{ role: "user", content: "last" }]);
-  ok(JSON.stringify(term.where.sessions()).includes("lost"));
-  await term.leave();
-  const back = await repl(t, { where: term.where, args: ["-c"] });
-  await back.say("more");
-  ok(!JSON.stringify(back.fake.requests.at(-1)!.body).includes("lost"));
-});
-
-test("Words at that question are shown, send nothing, and stay for the next message", async () => {
-  const term = await again([down, say("Here.")]);
-  await term.say("go", "[S]kip");
-  for (const letter of "what now") await term.press(letter);
-  await term.sees(/\[m\]odel\? what now$/);
-  term.type(KEY.enter);
-  await term.sees(/› what now$/);
-  equal(term.fake.requests.length, 1);
-  term.type(KEY.enter);
-  await term.sees("Here.");
-});
-
-test("The most that came in any of the tries is what is shown", async () => {
-  const now = { "retry-after": "0" };
-  const busy = refuse(503, "busy", now);
-  const term = await again([{ ...half("cut"), headers: { ...half("cut").headers, ...now } }, half("cut", "The"), busy]);
-  await term.say("go", "[S]kip");
-  term.type("s");
-  await term.sees(MARK);
+  await term.sees("Up again.");
+  deepEqual(term.fake.requests.at(-1)!.body.messages.slice(1), [{ role: "user", content: "first\n\nthird" }]);
 });
 
 test("Ctrl+C between two tries shows what the first had brought", async () => {
@@ -127,15 +94,6 @@ test("An answer that the output limit cut three times says so, and /continue goe
   await term.say("/continue", "four.");
 });
 
-test("An answer of several requests that is stopped in the last shows all of it", async () => {
-  const term = await again([say("One, ", "length"), half("hang", "two")]);
-  term.type(`count${KEY.enter}`);
-  await term.asked(2);
-  await term.sees(HALF_CAME);
-  term.type(KEY.ctrlC);
-  await term.sees(/One, (two)?\n\[unfinished/);
-});
-
 test("What was typed ahead waits in the line after a turn that was stopped; Enter sends it, and what comes after it", async () => {
   const term = await again([half("hang"), say("Second."), say("Third.")]);
   term.type(`go${KEY.enter}`);
@@ -148,21 +106,4 @@ test("What was typed ahead waits in the line after a turn that was stopped; Ente
   equal(term.fake.requests.length, 1, "nothing was sent");
   term.type(KEY.enter);
   await term.sees(/Second\.[\s\S]*Third\./);
-});
-
-test("What was typed ahead waits after a failure too, and Ctrl+C drops it", async () => {
-  const { promise, resolve: fail } = Promise.withResolvers<void>();
-  const term = await again([{ ...down, body: [promise, ...down.body!] }, say("New.")]);
-  term.type(`go${KEY.enter}`);
-  await term.asked();
-  term.type(`second${KEY.enter}third${KEY.enter}`);
-  await term.sees("queued: third");
-  fail();
-  await term.sees("[S]kip");
-  term.type("s");
-  await term.sees(/› second$/);
-  term.type(KEY.ctrlC);
-  await term.sees("^C");
-  await term.say("new", "New.");
-  ok(!term.sent().some((text) => /third/.test(text)), String(term.sent()));
 });

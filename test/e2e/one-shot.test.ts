@@ -548,22 +548,20 @@ test("usage is counted over every request of a turn", async () => {
   deepEqual(JSON.parse(stdout).usage, { input: 60, output: 6 });
 });
 
-describe("--json and --json-lines give the model's own text", () => {
-  const COLOURS = `export default (zz) => zz.wrap("render", async (text, next) => "\\x1b[31m" + (await next(text)) + "\\x1b[39m");`;
-  const given = async (...flags: string[]) => {
-    const where = place();
-    put(where, "red.ts", COLOURS);
-    return ask([say("**Good.**")], ["--plugin", "red.ts", ...flags], {}, where);
-  };
-  test("not what a plugin made of it to be seen; --rendered gives that beside it", async () => {
-    for (const format of ["--json", "--json-lines"]) {
-      const answer = lines((await given(format)).stdout).at(-1);
-      deepEqual([answer.text, "rendered" in answer], ["**Good.**", false]);
-    }
-    const answer = lines((await given("--json-lines", "--rendered")).stdout).at(-1);
-    deepEqual([answer.text, answer.rendered], ["**Good.**", "\x1b[31m**Good.**\x1b[39m"]);
-  });
-  test("without them it is shown as it is rendered", async () => {
-    equal((await given()).stdout, "\x1b[31m**Good.**\x1b[39m\n");
-  });
+test("--json and --json-lines give the model's own text; --rendered beside it what a plugin made of it to be seen", async () => {
+  const red = `export default (zz) => zz.wrap("render", async (text, next) => "\\x1b[31m" + (await next(text)) + "\\x1b[39m");`;
+  const where = place();
+  put(where, "red.ts", red);
+  const given = async (...flags: string[]) =>
+    (await ask([say("**Good.**")], ["--plugin", "red.ts", ...flags], {}, where)).stdout;
+  const seen = "\x1b[31m**Good.**\x1b[39m";
+  for (const [flags, rendered] of [
+    [["--json"], undefined],
+    [["--json-lines"], undefined],
+    [["--json-lines", "--rendered"], seen],
+  ] as const) {
+    const answer = lines(await given(...flags)).at(-1);
+    deepEqual([answer.text, answer.rendered], ["**Good.**", rendered]);
+  }
+  equal(await given(), `${seen}\n`);
 });

@@ -28,43 +28,6 @@ test("README.md leads to every page, and links of all pages lead somewhere, to a
     ok(existsSync(join(ROOT, image)), image);
 });
 
-test("Pages: every snippet is covered by a test here", () => {
-  const covered = [
-    '"--cached"',
-    "You read server logs",
-    "List what is left",
-    "npm ci &&",
-    "npm pack",
-    "$ npx zz --model",
-    "$ npx zz --call",
-    "$ zz\n",
-    'name: "now"',
-    "zz/test",
-    "plural, tokensOf",
-    "check_types says",
-    "look_into",
-    "Say hi",
-    "--schema 'vendor",
-    "weather",
-    "acme/large",
-    "overloaded",
-    "zz-plugin",
-    '"rounds": 30',
-    '"projects"',
-    "createZz",
-    "Translate the comments",
-    '"notes": {', // test/plugins/mcp/docs.test.ts, and the next one
-    '"zz": { "command"',
-    " 19  sdk/testing.ts", // test/kernel/floors.test.ts
-    ...['name: "sort_lines"', 'name: "jot"', 'name: "brief"', 'name: "git branch"'], // test/e2e/plugin-samples.test.ts
-    ...['name: "topic"', "put today's date", 'name: "find_issue"', "createInterface", "import { embed }"], // the same
-  ];
-  deepEqual(
-    snippets.filter(({ text }) => !covered.some((word) => text.includes(word))),
-    [],
-  );
-});
-
 test("README.md and docs/install.md install what test/all/e2e/packages.test.ts tries", () => {
   for (const { text, page } of snippets.filter(({ text }) => text.includes("npm pack")))
     match(text, /npm pack( && |\n)npm install -g \.\/zz-\*\.tgz/, page);

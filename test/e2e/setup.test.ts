@@ -101,24 +101,6 @@ test("`zz words` without a model first helps to set one up, then asks it", async
   await leave(term);
 });
 
-test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () => {
-  const where = place();
-  for (const [key, way] of [
-    [ESCAPE, []],
-    [KEY.ctrlC, [ENTER]], // at the password
-  ] as const) {
-    const term = terminal(where, []);
-    await at(term, SELECT, ...way);
-    if (way.length) await term.sees("OpenAI key:");
-    await at(term, /answer|key/, key);
-    await term.sees("Nothing was changed: zz is offline, without a model. /setup asks again.");
-    doesNotMatch(term.screen(), /navigate|OpenAI key:/, "a question that was left is no longer there");
-    equal(kept(where, "zz.config.json"), undefined);
-    equal(kept(where, "keys.json"), undefined);
-    await leave(term);
-  }
-});
-
 test("A wrong key is told and can be entered again; the right one is kept with mode 0600 and shown nowhere", async (t) => {
   const server = await keyed(t);
   const where = place();

@@ -138,25 +138,3 @@ test("Escape stops an answer; what had come is shown, and the line is kept", asy
   zz.type(KEY.enter);
   equal(await zz.asked(2), "mine");
 });
-
-test("Escape in the picker of /model and of /sessions load is a no after 50 ms; what is typed then is typed at the prompt", async (t) => {
-  const where = place();
-  const one = await repl(t, { where });
-  await one.say("an earlier talk", /Good\.[\s\S]*›\s*$/);
-  await one.leave();
-  const clock = standingClock();
-  const zz = await repl(t, { where, clock });
-  await zz.say("/model", "⏎ select · esc leave");
-  await zz.press(ESC);
-  await clock.pass(49);
-  doesNotMatch(await zz.drawn(), /Still/);
-  await clock.pass(1);
-  await zz.sees(/\/model\s+Still openai\/m[\s\S]*›\s*$/);
-  zz.type("\x15hello");
-  await zz.sees(/› hello$/);
-  zz.type("\x15");
-  await zz.say("/sessions load", /Conversation[\s\S]*an earlier talk[\s\S]*navigate/);
-  await zz.press(ESC);
-  await clock.pass(50);
-  await zz.sees(/load\n[^\n]*›\s*$/);
-});

@@ -101,18 +101,6 @@ test("A paste of 10,000 lines is shown by its size, and sent whole", async () =>
   equal(await term.asked(), `see ${text} please`);
 });
 
-test("Tab completes a command, shows several with what they do, and Escape gives back what was typed", async () => {
-  const term = await again();
-  term.type(`/permi${TAB}`);
-  await term.sees("/permissions");
-  term.type(TAB);
-  await term.sees(/allow[\s\S]*deny[\s\S]*keep[\s\S]*drop/);
-  term.type(`${TAB}${TAB}`);
-  await term.sees("/permissions deny");
-  term.type(ESC);
-  doesNotMatch(await term.sees(/› \/permissions$/), /keep/);
-});
-
 test("Tab completes @files and @folders, with quotes around a space; Tab goes through them", async () => {
   const term = await again();
   term.type(`see @al${TAB}`);

@@ -378,23 +378,6 @@ describe("--call", () => {
 });
 
 describe("lists", () => {
-  test("--models are those of the server, with their windows", async () => {
-    const fake = await server([say("x")]);
-    const { stdout, stderr, code } = await zz(place(), ["--models", ...at(fake)]);
-    deepEqual([stdout, stderr, code], ["openai/m\nopenai/n  8192 tokens\n", "", 0]);
-    const json = await zz(place(), ["--models", ...at(fake), "--json"]);
-    deepEqual(JSON.parse(json.stdout), [{ id: "openai/m" }, { id: "openai/n", window: 8192 }]);
-    equal(fake.requests.length, 0);
-  });
-
-  test("--models names each provider that does not answer, and lists the others", async () => {
-    const { stdout, stderr, code } = await zz(place(), ["--models"]);
-    deepEqual([stdout, code], ["offline/router\n", 0]);
-    match(stderr, /^openai: .*OPENAI_API_KEY/m);
-    match(stderr, /^ollama: .*127\.0\.0\.1:49/m);
-    noTrace(stderr);
-  });
-
   test("--models asks once an hour, --refresh again, and other providers are another question", async () => {
     const fake = await fakeOpenAI([]);
     let asked = 0;
@@ -423,15 +406,6 @@ describe("lists", () => {
     equal(asked, 2);
     env.OPENAI_BASE_URL = fake.url;
     match((await models()).stdout, /^openai\/n +8192 tokens$/m);
-  });
-
-  test("--plugins lists every plugin and its file", async () => {
-    const { stdout, stderr, code } = await zz(place(), ["--plugins"]);
-    deepEqual([stderr, code], ["", 0]);
-    match(stdout, /^wires +zz +\d.* ms +\/.*plugins(\.js|\/wires\/index\.ts)$/m);
-    const rows = JSON.parse((await zz(place(), ["--plugins", "--json"])).stdout);
-    for (const row of rows) ok(existsSync(row.file) && row.from === "zz" && !("failure" in row), row.file);
-    equal(stdout.trimEnd().split("\n").length, rows.length);
   });
 
   test("--tools, --sessions and --version have a form for programs as well", async () => {

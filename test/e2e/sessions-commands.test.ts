@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry, Header, Message } from "../../kernel/contract.ts";
-import { shortIds, toMarkdown } from "../../plugins/sessions.ts";
+import { toMarkdown } from "../../plugins/sessions.ts";
 import type { Setup } from "../../sdk/testing.ts";
 import { repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
@@ -202,23 +202,6 @@ test("Commands offer what may follow them", async (t) => {
     ["copy", "", ["code"]],
   ] as const)
     deepEqual((await it.ctx.about.complete(command, rest)).map(({ name }) => name), names, `${command} ${rest}`); // biome-ignore format: short
-});
-
-test("shortIds() are as long as they must be, and at least four letters", () => {
-  for (const [given, short] of [
-    [[], []],
-    [["20260101-000000-abcdefgh"], ["abcd"]],
-    [
-      ["20260101-000000-abcdefgh", "20260101-000000-abcdxxxx"],
-      ["abcde", "abcdx"],
-    ],
-    [
-      ["20260101-000000-same", "20260102-000000-same"],
-      ["20260101-000000-same", "20260102-000000-same"],
-    ],
-    [["own name"], ["own "]],
-  ] as const)
-    deepEqual([...shortIds(given.map((id) => ({ id }))).values()], short);
 });
 
 test("toMarkdown() shows calls, results and failures in fences that they do not close", () => {

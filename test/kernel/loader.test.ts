@@ -110,33 +110,11 @@ describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
 });
 
 describe("params", { concurrency: 3 }, () => {
-  const kinds: [kind: string, source: string, ways: (Way | undefined)[], tool: string][] = [
-    ["zod", dims("dim", ZOD, FROM_ZOD), ways, "dim_zod"],
-    ["typebox", dims("dim", TYPEBOX, FROM_TYPEBOX), ["dist", "node", undefined], "dim_typebox"],
-    [
-      "JSON Schema",
-      dims(
-        "dim",
-        '{ type: "object", properties: { level: { type: "integer", maximum: 100 }, room: { type: "string" } }, required: ["level"] }',
-      ),
-      [undefined],
-      "dim",
-    ],
-    ["shorthand", dims("dim", '{ level: "integer how bright", room: "string?" }'), [undefined], "dim"],
-  ];
-  const here = async (source: string) => {
-    const calls = DIM_ARGS.map((args): [string, unknown] => ["dim", args]);
-    const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-    const ran = await having(source, script);
-    equal(ran.stderr, "");
-    return { ...ran, gave: () => results(ran.sent.at(-1)) };
-  };
-  for (const [kind, source, in_, name] of kinds)
-    for (const way of in_)
-      test(`of ${kind}, outside the repository (${way ?? "run()"}): told to the model, and checked`, async () => {
-        const ran = await (way ? by(way) : here(source));
+  for (const tool of ["dim_zod", "dim_typebox"])
+    for (const way of ways)
+      test(`of ${tool}, outside the repository (${way}): told to the model, and checked`, async () => {
+        const ran = await by(way);
         deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-        const tool = way ? name : "dim";
         const { parameters } = ran.sent[0].tools.find((one: any) => one.function.name === tool).function;
         deepEqual(
           [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
@@ -151,24 +129,12 @@ describe("params", { concurrency: 3 }, () => {
         equal(read.length, 6);
       });
 
-  for (const [kind, source] of kinds.slice(0, 3))
-    test(`of ${kind} refuse what is beyond their limits, with --call too: exit 2`, async () => {
-      const where = place();
-      const file = plugin(where, "own.ts", source);
-      const ran = await zz(where, ["--plugin", file, "--call", "dim", '{"level": 101}']);
-      deepEqual([ran.stdout, ran.code], ["", 2]);
-      match(ran.stderr, /^Cannot call 'dim': level.*100/);
-    });
-
-  test("of zod give their defaults and transformations to the tool", async () => {
-    const source = does(
-      'zz.tool({ name: "t", description: "d", params: z.object({ n: z.number().default(5), s: z.string().transform((s) => s.length) }), run: (args: any) => JSON.stringify(args) });',
-      'import { z } from "zod";',
-    );
+  test("are checked for --call, too: exit 2", async () => {
     const where = place();
-    const file = plugin(where, "own.ts", source);
-    const ran = await zz(where, ["--plugin", file, "--call", "t", '{"s": "four"}']);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"n":5,"s":4}\n', "", 0]);
+    const file = plugin(where, "own.ts", dims("dim", ZOD, FROM_ZOD));
+    const ran = await zz(where, ["--plugin", file, "--call", "dim", '{"level": 101}']);
+    deepEqual([ran.stdout, ran.code], ["", 2]);
+    match(ran.stderr, /^Cannot call 'dim': level.*100/);
   });
 });
 
@@ -178,26 +144,21 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /(expect|unexpected).*[^.]\. Fix it; at the prompt, \/reload tries again\.$/i, 2],
     ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
     ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
-    ["a promise that fails", '\nexport default async () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
     ["a throw that is no error", 'export default () => { throw "words"; };', /words/],
     ["no default export", "export const x = 1;\n", /no default export.*export default/],
-    ["a default export that is no function", "export default { name: 1 };\n", /no default export/],
-    ["an empty file", "", /no default export/],
     ["an unknown event", '\nexport default (zz: any) =>\n  zz.on("caled", () => {});\n', /no event 'caled'\. Did you mean 'called'\?/, 3],
     ["an unknown step", '\nexport default (zz: any) =>\n  zz.wrap("reqest", () => {});\n', /no step 'reqest'\. Did you mean 'request'\?/, 3],
-    ["an unknown slot", '\nexport default (zz: any) =>\n  zz.layer({ name: "a", slot: "rule", text: "x" });\n', /no slot 'rule'\. Did you mean 'rules'\?/, 3],
     ["an unknown verb", "\nexport default (zz: any) =>\n  zz.tol({});\n", /tol/, 3],
     ["an unknown tool key", tool('name: "a", descripton: "d", run: () => ""'), /no tool field 'descripton'\. Did you mean 'description'\?/, 3],
     ["a missing tool key", tool('name: "a", run: () => ""'), /a tool needs 'description'/, 3],
     ["a tool name that providers refuse", tool('name: "a b", description: "d", run: () => ""'), /tool 'a b' has a name/, 3],
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
     ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
-    ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
     ["an end of the process at load", "\nprocess.exit(0);\nexport default () => {};", /it called process\.exit\(0\), which would end zz\. Throw/, 2],
-    ["an end of the process at set-up", "\nexport default () => {\n  process.exit(3);\n};", /it called process\.exit\(3\)/, 3],
     ["an end of the process while it is awaited", "\nawait null;\nexport default async () => {\n  await null;\n  process.exit();\n};", /it called process\.exit\(\)/, 5],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none.*\. Install it there, or correct the import\.$/],
+    ["a function from where earlier ones had it", 'import { fault } from "zz";\nexport default () => fault("");', /it imports 'fault' from "zz", .*"zz\/text"/],
     ["a name that zz/text has not", 'import { clipp } from "zz/text";\nexport default () => clipp("");', /it imports 'clipp' from "zz\/text": there is no export 'clipp'\. Did you mean 'clip'\?$/],
   ]; // biome-ignore format: a table
   /** All of them in one run, each with a line of its own. */
@@ -224,11 +185,7 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
   const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
     ["a throw", "lib/part.ts", '\n\nthrow new Error("part");', /part/, 3],
     ["a fault in its syntax", "lib/part.ts", "\nconst a = ;\n", /xpression expected/, 2],
-    ["a fault in its syntax, of JavaScript", "lib/part.js", "\nconst a = ;\n", /nexpected token/, 2],
     ["an import that is not there", "lib/part.ts", '\nimport "./gone.ts";\n', /gone\.ts/, 2],
-    ["a package that is not there", "lib/part.ts", '\nimport "zzz-none";\n', /zzz-none/, 2],
-    ["a name that is not exported", "lib/part.ts", '\nimport { gone } from "./part.ts";\n', /'gone'/, 2],
-    ["a strange name", "lib/a part é.ts", '\nthrow new Error("part");', /part/, 2],
     ["a wrong registration", "lib/part.ts", "\nexport default (zz: any) => zz.tol({});", /tol/, 2, "export { default } from"],
     ["a package", "node_modules/part/index.js", '\nthrow new Error("part");', /part/, 2, 'import "part";'],
   ]; // biome-ignore format: a table
@@ -265,8 +222,6 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     const file = plugin(where, "own.ts", "export const x = 1;");
     const text = await zz(where, ["--plugin", file, "--plugins"]);
     match(text.stdout, /^own +flag +failed +\/.*own\.ts$/m);
-    const rows = JSON.parse((await zz(where, ["--plugin", file, "--plugins", "--json"])).stdout);
-    match(rows.find((row: any) => row.name === "own").failure, /no default export/);
   });
 
   test("a file that is not there: exit 2, and nothing is asked", async () => {
@@ -274,30 +229,23 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
     equal(ran.stderr, "Cannot load plugin 'none.ts': no such file. Check the path.\n");
   });
-
-  const NAMED_WAYS = [
-    ["--once", "hi"],
-    ["--json", "hi"],
-    ["--call", "list_dir", "{}"],
-    ["--run", "script.mjs"],
-  ];
-  for (const [what, source, ways] of [
-    ["throws at set-up", '\nexport default () => { throw new Error("no luck"); };', NAMED_WAYS],
-    ["does not parse", "\nexport default (;", NAMED_WAYS.slice(0, 1)],
-  ] as const)
-    test(`one that the line names and that ${what}: exit 2 with its sentence once, and nothing is done`, async () => {
-      const where = place();
-      const file = plugin(where, "own.ts", source);
-      plugin(where, "script.mjs", 'console.log("ran");');
-      for (const rest of ways) {
-        const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
-        deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
-        match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): [^\n]+\n$/);
-        if (rest[0] !== "--json") equal(ran.stdout, "");
-        else match(ran.stdout, /"Cannot load plugin 'own' /);
-      }
-      equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
-    });
+  test("one that the line names: exit 2 with its sentence once, and nothing is done", async () => {
+    const where = place();
+    const file = plugin(where, "own.ts", '\nexport default () => { throw new Error("no luck"); };');
+    plugin(where, "script.mjs", 'console.log("ran");');
+    for (const rest of [
+      ["--once", "hi"],
+      ["--json", "hi"],
+      ["--call", "list_dir", "{}"],
+      ["--run", "script.mjs"],
+    ]) {
+      const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
+      deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
+      match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): no luck[^\n]*\n$/);
+      match(ran.stdout, rest[0] === "--json" ? /"Cannot load plugin 'own' / : /^$/);
+    }
+    equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
+  });
 });
 
 describe("what a plugin adds", { concurrency: 3 }, () => {
@@ -386,10 +334,7 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
   const PRINTS: [print: string, shown: string | RegExp][] = [
     ["console.log('a %s', 'b', { c: 1 })", "own: a b { c: 1 }\n"],
     ["console.info('a\\nb')", "own: a\nown: b\n"],
-    ["console.table([{ a: 1 }])", /^own: ┌/],
-    ["console.dir({ a: 1 })", "own: { a: 1 }\n"],
     ["console.error('wrong')", "own: wrong\n"],
-    ["console.assert(false, 'no')", "own: Assertion failed: no\n"],
     ["console.log('\\x1b[2Jx')", "own: ␛[2Jx\n"],
     ["(await import('./deep/words.ts')).talk()", "own: from deep\n"],
   ];
@@ -436,8 +381,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     for (const [kind, target] of [
       ["run", "ls"],
       ["net", "example.org"],
-      ["env", "HOME"],
-      ["write", "a.txt"],
     ] as const) {
       const ran = `zz.tool({ name: "do_it", description: "d", needs: () => ({ ${kind}: ["${target}"] }), run: () => "ran" });`;
       const where = place();
@@ -447,9 +390,7 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
       deepEqual([refused.stdout, refused.code], ["", 4], kind);
       ok(refused.stderr.includes(`--allow-${kind}=${target}`), refused.stderr);
       equal((await go(`--allow-${kind}=${target}`)).stdout, "ran\n");
-      equal((await go("-A")).stdout, "ran\n");
       equal((await go("-A", `--deny-${kind}`)).code, 4);
-      equal((await go(`--allow-${kind}=other`)).code, 4);
     }
   });
 });
@@ -544,26 +485,22 @@ describe("on and wrap", { concurrency: 3 }, () => {
     doesNotMatch(JSON.stringify(where.sessions()), /Be wise/);
   });
 
-  test("wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {
+  test("layers, tools and wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {
     const where = place();
-    const mark = (name: string, order: string) =>
-      plugin(
-        where,
-        `${name}.ts`,
-        does(`zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");`),
-      );
+    const all = (name: string, order: string) =>
+      `zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");
+       zz.layer({ name: "${name}", slot: "project", text: "from ${name}" });
+       zz.tool({ name: "${name}_one", description: "d", run: () => "" });`;
+    const mark = (name: string, order: string) => plugin(where, `${name}.ts`, does(all(name, order)));
     const files = [mark("b", "last"), mark("c", "first"), mark("a", "last")];
+    const seen = new Set<string>();
     for (const some of [files, files.toReversed()]) {
       const ran = await ask(where, [say("x")], [...some.flatMap((file) => ["--plugin", file]), "hi"]);
       equal(ran.stdout, "c(a(b(x)))\n");
+      const { messages, tools } = ran.sent[0];
+      seen.add(JSON.stringify([messages[0].content.replace(/--- TIME ---[\s\S]*--- END TIME ---/, ""), tools]));
     }
-  });
-
-  test("a wrapper of 'request' that throws ends the turn with its sentence, exit 1", async () => {
-    const ran = await having(does(`zz.wrap("request", () => { throw new Error("The budget is spent."); });`), [
-      say("x"),
-    ]);
-    deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "The budget is spent.\n", 1, 0]);
+    equal(seen.size, 1);
   });
 });
 
@@ -634,20 +571,6 @@ describe("where plugins come from", { concurrency: 3 }, () => {
   });
 });
 
-test('A plugin that imports a function from "zz", as earlier ones could, is refused with where it is now; from "zz/text" it loads', async () => {
-  const plugin = (from: string) =>
-    `import { fault } from "${from}";\nexport default (zz) => zz.tool({ name: "old", description: "d", run: () => String(fault("So it is.").message) });`;
-  const where = place();
-  for (const [name, from] of [
-    ["old", "zz"],
-    ["new", "zz/text"],
-  ])
-    writeFileSync(join(where.cwd, `${name}.ts`), plugin(from!));
-  const refused = await zz(where, ["--plugin", join(where.cwd, "old.ts"), "--tools"]);
-  match(refused.stderr, /^Cannot load plugin 'old' \(.*\): it imports 'fault' from "zz", .*"zz\/text"/m);
-  equal((await zz(where, ["--plugin", join(where.cwd, "new.ts"), "--call", "old"])).stdout, "So it is.\n");
-});
-
 describe("what two plugins claim", () => {
   const flag = (name: string, short: string) =>
     `export default (zz) => zz.flag({ name: "${name}", short: "${short}", description: "d", run: () => ({ text: "${name}" }) });`;
@@ -668,15 +591,6 @@ describe("what two plugins claim", () => {
       stderr,
       /^Cannot load plugin 'b' \(.*b\.ts:1\): flag 'beta' has the short form -y of --alpha\. Choose another\.$/m,
     );
-  });
-  test("the short form of one of zz's own flags is refused", async () => {
-    const { stderr } = await zz(files({ "plugins/a.ts": flag("alpha", "m") }), ["--tools"]);
-    match(stderr, /flag 'alpha' has the short form -m of --model\. Choose another\./);
-  });
-  test("a plugin may not give two of its flags one short form", async () => {
-    const both = `export default (zz) => { for (const name of ["one", "two"]) zz.flag({ name, short: "y", description: "d", run: () => "" }); };`;
-    const { stderr } = await zz(files({ "plugins/a.ts": both }), ["--tools"]);
-    match(stderr, /flag 'two' has the short form -y of --one\. Choose another\./);
   });
 
   test("--plugin goes before the home's plugin of that name", async () => {

@@ -127,18 +127,10 @@ test("What was seen to load needs no watchdog: known-plugins.json holds it, unti
 });
 
 const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
-  ["an enum", "it.ts", tool("it", "Color.Blue", 'enum Color { Red = "red", Blue = "blue" }'), "blue"],
-  ["a namespace", "it.ts", tool("it", "Inner.word", 'namespace Inner { export const word = "inner"; }'), "inner"],
-  ["parameter properties", "it.ts", tool("it", 'new Named("n").name', "class Named { constructor(readonly name: string) {} }"), "n"],
   ["JSX with a function of its own", "it.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<b>hi</b>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "b(hi)"],
-  ["JSX in a folder", "it/index.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<i>hi</i>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "i(hi)"],
-  ["JavaScript", "it.js", tool("it"), "on"],
-  ["a module of JavaScript", "it.mjs", tool("it"), "on"],
-  ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
   ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
   ["decorators", "it.ts", tool("it", "new Lamp().say()", 'const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say() + "!";\nclass Lamp { @loud say() { return "on"; } }'), "on!"],
   ["decorators in a file that it imports", "it.ts", tool("it", "new Lamp().say()", 'import { Lamp } from "./lib/lamp.ts";'), "on!"],
-  ["TypeScript of CommonJS", "it.cts", 'import type { Zz } from "zz";\nmodule.exports = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
   ["TypeScript of CommonJS with a default", "it.cts", 'import path = require("node:path");\nimport { plural } from "zz/text";\nexport default (zz: any) => zz.tool({ name: "it", description: "d", run: () => path.join("word", plural(2, "x")) });', "word/2 xs"],
   ["TypeScript of CommonJS that is assigned", "it.cts", 'const it = (zz: any) => zz.tool({ name: "it", description: "d", run: () => "common" });\nexport = it;', "common"],
   ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
@@ -151,7 +143,6 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
     "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
     "lib/lamp.ts":
       'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
-    "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
   for (const [name, file, source, given] of WRITTEN)
     test(name, async () => {
@@ -159,17 +150,6 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       const ran = await zz(where, ["--call", "it"]);
       deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
     });
-
-  test("an enum in a file that it imports", async () => {
-    const { gives } = home({ ...lib, "it.ts": tool("it", "Color.Blue", 'import { Color } from "./lib/color.ts";') });
-    equal(await gives("it"), "blue");
-  });
-
-  test("an error in what is compiled has the line as it was written", async () => {
-    const { where, run } = home({ "it.ts": "enum A { B }\n\n\nthrow new Error('no ' + A.B);\n" });
-    const { stderr } = await run("--tools");
-    match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${join(where.home, "plugins", "it.ts")}:4\\): no 0$`, "m"));
-  });
 
   test("an error in what is compiled, in a file that it imports: that file is named, with the line as it was written", async () => {
     const { where, run } = home({
@@ -237,16 +217,12 @@ const throws = (words: string) => () => Promise.reject(new Error(words));
 const CUT = /^Plugin 'hook' was cut off in 'call': it took longer than 300 s\. Its own limit can be raised\.$/;
 const HOOKS: [name: string, hook: (zz: Zz<any>) => void, notes: string[], result: RegExp, limit?: number][] = [
   ["on() that throws", (zz) => zz.on("called", () => { throw new Error("no eyes"); }), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
-  ["on() that rejects", (zz) => zz.on("called", throws("no eyes")), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
   ["on() that hangs", (zz) => zz.on("called", never), ["Plugin 'hook' failed on 'called': it took longer than 5 s. Its own limit can be raised."], /^on$/, 5_000],
-  ["on() that hangs beyond a limit of its own", (zz) => zz.on("called", never, { limit: 70 }), ["Plugin 'hook' failed on 'called': it took longer than 0.07 s. Its own limit can be raised."], /^on$/, 70],
   ["a wrapper of calls that throws", (zz) => zz.wrap("call", () => { throw new Error("Not today."); }), [], /^Not today\.$/],
-  ["a wrapper of calls that rejects", (zz) => zz.wrap("call", throws("Not today.")), [], /^Not today\.$/],
   ["a wrapper of calls that hangs", (zz) => zz.wrap("call", never, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper of calls that hangs after the call", (zz) => zz.wrap("call", async (call, next) => { await next(call); return never(); }, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper that gives nothing back", (zz) => zz.wrap("call", (async (call: any, next: any) => void (await next(call))) as never), [], /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
   ["a layer that throws", (zz) => zz.layer({ name: "l", slot: "rules", text: throws("no words") }), ["Layer 'l' of 'hook' was left out: no words"], /^on$/],
-  ["a layer that hangs", (zz) => zz.layer({ name: "l", slot: "rules", text: never }), ["Layer 'l' of 'hook' was left out: it took longer than 5 s"], /^on$/, 5_000],
 ]; // biome-ignore format: a table
 describe("a hook that fails does not stop the turn:", () => {
   for (const [name, hook, notes, result, limit] of HOOKS)
@@ -387,7 +363,6 @@ test("A mistake in a command is told with whose it is and where", async () => {
 
 for (const [what, content] of [
   ["nothing for a plugin", (file: string) => JSON.stringify({ [file]: null })],
-  ["a name with a NUL", (file: string) => JSON.stringify({ [file]: { "a\0b": "x" } })],
   ["no file, but a FIFO", undefined],
 ] as const)
   test(`What zz remembers of its plugins may be damaged: ${what}`, async () => {

@@ -115,11 +115,7 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     [{ providers: { openai: { url: "http://evil" } } }, "providers", "providers", { openai: { url: "http://mine" } }],
     [{ options: { messages: [] } }, "options", "options", undefined],
     [{ permissions: { allow: { run: true } } }, "permissions.allow", "permissions", {}],
-    [{ permissions: { allow: 3, deny: { run: true } } }, "permissions.allow", "permissions", { deny: { run: true } }],
     [{ shell: { sandbox: "off", except: ["sudo"] } }, "shell", "shell.sandbox", "auto"],
-    [{ keys: { ctrlZ: "off" } }, "keys", "keys.ctrlZ", "undo"],
-    [{ search: { ripgrep: "./evil" } }, "search", "search.ripgrep", "rg"],
-    [{ prices: { "openai/m": { input: 0, output: 0 } } }, "prices", "prices", undefined],
     [{ probe: { own: "theirs", deep: {} } }, "probe.own", "probe.own", "mine"],
     [{ model: "other/m" }, "model", "model", "openai/mine"],
     [{ models: { summary: "other/m", chat: "openai/x" } }, "models.summary", "models", { chat: "openai/x" }],
@@ -133,14 +129,11 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     });
 
   test("All of it together is one note; what it may say counts all the same", async () => {
-    const given = Object.assign({ rounds: 4 }, ...rows.slice(0, 10).map(([one]) => one));
+    const given = Object.assign({ rounds: 4 }, ...rows.slice(0, -1).map(([one]) => one));
     const { notes, value } = await inForce(having({ model: "openai/mine" }, given));
     equal(value("rounds"), 4);
     equal(notes.length, 1);
-    match(
-      notes[0]!,
-      /^Cannot take keys, model, options, permissions\.allow, prices, probe\.own, providers, search, shell from '/,
-    );
+    match(notes[0]!, /^Cannot take model, options, permissions\.allow, probe\.own, providers, shell from '/);
   });
 
   test("Nothing goes to a server that only the project names", async (t) => {
@@ -155,7 +148,6 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     ["another model of the person's provider counts", { model: "openai/mine" }, { model: "openai/theirs" }, "theirs"],
     ["one of another provider does not", { model: "openai/mine" }, { model: "offline/router" }, "mine"],
     ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
-    ["models.chat is the person's word too", { models: { chat: "openai/a" } }, { model: "openai/b" }, "b"],
   ] as const)
     test(`A project's model: ${what}`, async (t) => equal((await asked(t, having(home, project))).model, model));
 
@@ -170,14 +162,10 @@ describe("a project's file that is of no use is named and passed over:", { concu
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
   const rows: [what: string, lay: (file: string, where: Place) => void, words: RegExp][] = [
     ["not JSON", (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'), /: not JSON \(.*\)\. They/],
-    ["empty", (file) => writeFileSync(file, ""), /: not JSON \(/],
     ["an array", (file) => writeFileSync(file, "[]"), /: they must be a JSON object\. They/],
-    ["null", (file) => writeFileSync(file, "null"), /: they must be a JSON object\. They/],
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
-    ["a folder", (file) => mkdirSync(file), /: it is a folder\. They/],
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
     ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
-    ["a link in a circle", (file) => symlinkSync("zz.config.json", file), /: .*(ELOOP|symbolic links).*\. They/],
     [
       "a link out of the project",
       (file, where) => {
@@ -201,14 +189,17 @@ describe("a project's file that is of no use is named and passed over:", { concu
       doesNotMatch(notes[0]!, /\x1b/);
     });
 
-  for (const what of ["no .zz at all", "a .zz that is a file", "a link that leads nowhere"])
-    test(`${what} is no settings, and nothing is said`, async () => {
+  test("no .zz at all, one that is a file, and a link that leads nowhere are no settings: nothing is said", async () => {
+    for (const lay of [
+      () => {},
+      ({ cwd }: Place) => writeFileSync(join(cwd, ".zz"), "text"),
+      (where: Place) => mkdirSync(join(where.cwd, ".zz")) ?? symlinkSync("nowhere", projectFile(where)),
+    ]) {
       const where = having({ rounds: 5 });
-      if (what.includes("file")) writeFileSync(join(where.cwd, ".zz"), "text");
-      if (what.includes("link")) mkdirSync(join(where.cwd, ".zz"));
-      if (what.includes("link")) symlinkSync("nowhere", projectFile(where));
+      lay(where);
       deepEqual((await inForce(where)).notes, []);
-    });
+    }
+  });
 
   test("a thousand unknown keys, one of them a book: a few lines tell of them", async () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`odd${i}\nAll is well.`, i]));
@@ -228,17 +219,13 @@ describe("a project's file that is of no use is named and passed over:", { concu
 describe("what is wrong is named with the nearest right one", { concurrency: 2 }, () => {
   const rows: [given: object, home: string, project: string][] = [
     [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
-    [{ display: { thme: "dark" } }, `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?`, `Unknown setting "display.thme" in FILE: there is no setting 'thme'. Did you mean 'theme'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
-    [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
     [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
     [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
-    [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a number from 0 up to 1000000000. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
-    [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
     if (home)
@@ -252,12 +239,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
 
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be a number from 0 up to 1000000000`],
-    [{ window: 0 }, `"window" must be a positive number up to 100000000`],
-    [{ models: { chat: 3 } }, `"models.chat" must be a string`],
-    [{ options: [] }, `"options" must be an object`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
     [{ permissions: { alow: {} } }, `there is no "permissions.alow"; nearest is "allow"`],
-    [{ permissions: { allow: { run: "ls" } } }, `"permissions.allow.run" must be true or an array of strings`],
   ] as const)
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
@@ -322,44 +305,13 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });
-
-  test("A misspelt and a wrong value in every section unload no plugin, and each is named", async () => {
-    const { properties } = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
-    const others = ["models", "permissions", "probe", "providers"]; // the kernel's own, and the test's
-    const sections = Object.entries<any>(properties).filter(
-      ([name, { properties = {} }]) => !others.includes(name) && Object.keys(properties).length,
-    );
-    ok(sections.length > 12, String(sections.length));
-    const wrong = (shape: any) => (shape.type === "string" ? 3 : shape.enum ? "zzz" : "wrong");
-    const given = sections.map(([name, { properties }]) => {
-      const [[key, shape]] = Object.entries<any>(properties) as [[string, any]];
-      return [name, { [key]: wrong(shape), [`${key}x`]: 1 }];
-    });
-    const { stdout, stderr, code } = await zz(having(Object.fromEntries(given)), ["--plugins", "--json"]);
-    equal(code, 0, stderr);
-    deepEqual(
-      JSON.parse(stdout).filter(({ failure }: any) => failure),
-      [],
-    );
-    for (const [name] of sections)
-      for (const words of [`Cannot use the setting "${name}.`, `Unknown setting "${name}.`])
-        if (name === "shell") match(stderr, /in the settings under "shell"/);
-        else ok(stderr.includes(words), `${words} in\n${stderr}`);
-  });
 });
 
 describe("the model", { concurrency: 2 }, () => {
   for (const [what, settings, args, env, model] of [
-    ["models.chat where nothing else is said", { models: { chat: "openai/chat" } }, [], {}, "chat"],
     ["model before models.chat", { model: "openai/own", models: { chat: "openai/chat" } }, [], {}, "own"],
     ["ZZ_MODEL before both", { models: { chat: "openai/chat" } }, [], { ZZ_MODEL: "openai/env" }, "env"],
-    [
-      "--model before all",
-      { models: { chat: "openai/chat" } },
-      ["-m", "openai/flag"],
-      { ZZ_MODEL: "openai/env" },
-      "flag",
-    ],
+    ["--model before all", {}, ["-m", "openai/flag"], { ZZ_MODEL: "openai/env" }, "flag"],
   ] as const)
     test(what, async (t) => equal((await asked(t, having(settings), [...args], env)).model, model));
 });
@@ -406,21 +358,12 @@ describe("the schema", { concurrency: 2 }, () => {
     [{ shell: { sandbox: "off" }, probe: { own: "x", more: 1 } }, true],
     [{ rouds: 3 }, false],
     [{ display: { theme: "drak" } }, false],
-    [{ display: { thme: "dark" } }, false],
-    [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
-    [{ models: { summary: 3 } }, false],
-    [{ providers: { openai: { ulr: "u" } } }, false],
+    [{ models: { sumary: "a/b" } }, true],
     [{ window: 0 }, false],
   ];
   test("lets through what zz takes, and nothing else", async () => {
     const schema = await printed(having());
     for (const [given, fits] of rows) equal(Errors(schema, given)[0], fits, JSON.stringify(given));
-  });
-
-  test("--json prints it in one line", async () => {
-    const { stdout } = await zz(having(), ["--config-schema", "--json"]);
-    equal(stdout.trim().split("\n").length, 1);
-    equal(JSON.parse(stdout).type, "object");
   });
 });
 
@@ -477,7 +420,7 @@ describe("/config", { concurrency: 2 }, () => {
     equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
   });
 
-  test("lists every setting of the schema, each with a phrase that says what it is, where nobody set any", async () => {
+  test("lists every section of the schema, where nobody set any", async () => {
     const { found } = await inForce(having());
     const all: Setting[] = Object.values(found);
     const schema = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
@@ -486,17 +429,6 @@ describe("/config", { concurrency: 2 }, () => {
     const isListed = (name: string) => listed.some((one) => one === name || one.startsWith(`${name}.`));
     deepEqual(
       sections.filter((name) => !isListed(name)),
-      [],
-    );
-    const rows = all.filter(({ owner }) => owner !== "probe");
-    const isPhrase = ({ about = "" }: Setting) =>
-      /^[\w@/]/.test(about) && !/^(of|that|after which|for the)\b/.test(about);
-    const unlike = rows.filter((one) => !isPhrase(one)).map(({ name, about }) => `${name}: ${about}`);
-    deepEqual(unlike, []);
-    const unit = /\b(seconds|milliseconds|tokens|words|lines|rows|turns|rounds|files|MB|helpers|levels|fraction)\b/;
-    const bare = rows.filter(({ default: usual, about = "" }) => typeof usual === "number" && !unit.test(about));
-    deepEqual(
-      bare.map(({ name, about }) => `${name}: ${about}`),
       [],
     );
   });
@@ -520,14 +452,6 @@ describe("/config", { concurrency: 2 }, () => {
       /^\* mcpServers [\s\S]*^\* prices [\s\S]*^ {2}shell\.seconds [\s\S]*^\* set by you; \/config NAME/m,
     );
     doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
-  });
-
-  test("counts the servers of a trusted project as the project's", async (t) => {
-    const where = having({}, { mcpServers: { theirs: { command: "true", disabled: true } } });
-    await zz(where, ["--trust"]);
-    const { gives } = await sitting(t, where);
-    await gives("/config", /^\+ mcpServers [\s\S]*\+ set by the project;/m);
-    await gives("/config mcpServers", /theirs.*\n.*\nplugin: mcp; set in the project's \.zz\/zz\.config\.json$/m);
   });
 
   test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
@@ -598,21 +522,17 @@ describe("a settings file that is edited by hand while zz runs", () => {
     return { ...it, where };
   };
 
-  test("is read again before the next line, and plugins hear which settings changed", async (t) => {
+  test("is read again before the next line, also after one that cannot be used, and plugins hear of it", async (t) => {
     const { say, where, sees, leave } = await edited(t);
     writeFileSync(homeFile(where), text({ rounds: 7, shows: { word: "new" } }));
     await say("/word", "word new, rounds 7");
     await sees("configured rounds shows");
-    await leave();
-  });
-
-  test("is told of when it cannot be used; what was before goes on", async (t) => {
-    const { say, where, sees, leave } = await edited(t);
     writeFileSync(homeFile(where), '{ "rounds": ');
-    await say("/word", "word old, rounds 3");
+    await say("/word", /rounds 7[\s\S]*word new, rounds 7/);
     await sees(/Cannot use the settings '[^']*': not JSON/);
     writeFileSync(homeFile(where), text({ rounds: 9 }));
     await say("/word", "word old, rounds 9");
+    await say("/config rounds 5", /configured rounds\b(?! shows)/);
     await leave();
   });
 
@@ -622,12 +542,6 @@ describe("a settings file that is edited by hand while zz runs", () => {
     await say("/permissions", /all but docs/);
     writeFileSync(homeFile(where), text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }));
     await say("/permissions", /all but docs[^›]*a\.example/);
-    await leave();
-  });
-
-  test("/set tells plugins, too", async (t) => {
-    const { say, leave } = await edited(t);
-    await say("/config rounds 5", "configured rounds");
     await leave();
   });
 });

@@ -30,7 +30,7 @@ const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, e
 /** What zz goes by in its home, and what the model is told from there. */
 const OWN = [
   ...["zz.config.json", "permissions.json", "keys.json", "history", "sessions/s.jsonl", "plugins/x.ts", "prompts/x.md"],
-  ...["skills/x/SKILL.md", "memory/INDEX.md", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md", ".zz/SOUL.md"],
+  ...["skills/x/SKILL.md", "memory/INDEX.md", "SOUL.md", ".zz/SOUL.md", "trust.json"],
 ];
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
 const UNSURE = saying("echo $(x)", "ask");

@@ -76,18 +76,6 @@ test("another provider does not get it, and the one that it is from gets it agai
   deepEqual([answers(3)[0]!.extra, answers(3)[0]!.calls![0]!.extra], [[signature], { sig: "call" }]);
 });
 
-test("the extras of an answer that was cut off and continued are those of both halves", async (t) => {
-  const { having, answers } = providers([
-    [{ text: "one two", extra: "first" }, { finish: "length" }],
-    [{ text: " three", extra: "second" }, stop],
-  ]);
-  const zz = await having(t);
-  equal((await zz.ask("count")).text, "one two three");
-  deepEqual(answers(1)[0]!.extra, ["first"], "while it goes on");
-  await zz.ask("more");
-  deepEqual(answers(2)[0]!.extra, ["first", "second"]);
-});
-
 test("extras count for the size of a reply, also those of a call; one that is nested too deep is left out", async (t) => {
   const large = "x".repeat(33 * 1024 * 1024);
   let deep: unknown = 1;

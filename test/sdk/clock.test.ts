@@ -43,15 +43,6 @@ describe("pass()", () => {
     equal(all.at(-1), "three at 30");
   });
 
-  test("passes over what was cancelled", async () => {
-    const { clock, all, hear } = heard();
-    const cancel = clock.timer(10, hear("never"));
-    cancel();
-    cancel();
-    await clock.pass(10);
-    deepEqual(all, []);
-  });
-
   test("reaches what was to happen at once, and time never goes back", async () => {
     const { clock, all, hear } = heard();
     await clock.pass(5);
@@ -102,19 +93,6 @@ describe("sleep() and limit()", () => {
 });
 
 describe("waits()", () => {
-  test("is done once something waits for that long, before or after it was asked", async () => {
-    const clock = standingClock();
-    clock.timer(5, () => {});
-    await clock.waits(5);
-    let isDone = false;
-    const waited = clock.waits(10).then(() => (isDone = true));
-    clock.timer(9, () => {});
-    await clock.pass(5);
-    equal(isDone, false);
-    clock.timer(10, () => {});
-    await waited;
-  });
-
   test("gives up when nothing ever does, and says what there is instead", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const clock = standingClock();

@@ -90,16 +90,6 @@ test("On a full disk /save and /sessions export leave the file that they were to
   }
 });
 
-test("On a full disk a plugin to start from leaves no half plugin, and can be made again", async (t) => {
-  const zz = await harness({ own: true }, t);
-  const left = () => readdirSync(zz.home, { recursive: true }).filter((name) => String(name).includes("half"));
-  const said = await onFullDisk(() => zz.command("/plugin new half").catch((error: Error) => [error.message]));
-  match(said.join("\n"), /^Cannot make plugin 'half': the disk is full/m);
-  deepEqual(left(), []);
-  await zz.command("/plugin new half");
-  equal(left().length, 2);
-});
-
 test("A read-only disk is called one, not a missing folder, also where folders are to be made", async (t) => {
   const zz = await harness({ own: true, files: { "a.ts": "export const one = 1;\n" } }, t);
   const mkdir = fs.mkdirSync;

@@ -67,9 +67,7 @@ const puts: Step = { call: ["puts", { path: "a.txt", text: "new\n" }] };
 
 describe("script", () => {
   const rows: [what: string, script: Step[], text: string, calls?: [string, string][], more?: object][] = [
-    ["none: the model says ok", [], "ok"],
     ["a text is the answer", ["Hello."], "Hello."],
-    ["a call, and then a text", [{ call: ["echo", { words: "a" }] }, "done"], "done", [["echo", "a"]]],
     ["a call alone: what came of it is the answer", [{ call: ["echo", { words: "a" }] }], "a", [["echo", "a"]]],
     [
       "several calls in one round, in their order",
@@ -79,10 +77,7 @@ describe("script", () => {
     ],
     ["a call without arguments is told what it lacks", [{ call: ["echo"] }, "done"], "done", [["echo", "Cannot call 'echo': it needs 'words'. Send the call again with valid arguments."]]],
     ["arguments that are no JSON", [{ call: ["echo", "{words"] }, "done"], "done", [["echo", "The arguments are not usable: Ex"]]],
-    ["a tool that is not there", [{ call: ["ekko", {}] }, "done"], "done", [["ekko", "Cannot call 'ekko': there is no tool 'ekko'. Did you mean 'echo'?"]]],
-    ["a function of the request", [({ messages }) => messages.at(-1)!.text.toUpperCase()], "HI"],
     ["a function that gives a call", [() => ({ call: ["echo", { words: "f" }] }), "done"], "done", [["echo", "f"]]],
-    ["a text that the output limit cut goes on", [{ text: "One, ", finish: "length" }, "two."], "One, two."],
     ["a failure that may pass is tried again, at once", [{ fail: "Busy.", status: 503 }, "Hello."], "Hello."],
     ["thinking and tokens are counted", [{ text: "Hello.", thinking: "Hm.", usage: { input: 7, output: 2 } }], "Hello.", [], { thinking: "Hm.", usage: { input: 7, output: 2 } }],
   ]; // biome-ignore format: a table
@@ -98,20 +93,9 @@ describe("script", () => {
       for (const [key, value] of Object.entries(more)) deepEqual((said as any)[key], value, key);
     });
 
-  test("the last step stays, also for the next line", async (t) => {
-    const zz = await having(t, echo, ["one", "two"]);
-    deepEqual([(await zz.ask("a")).text, (await zz.ask("b")).text, (await zz.ask("c")).text], ["one", "two", "two"]);
-  });
-
   test("a call that stays is made once in each turn", async (t) => {
     const zz = await having(t, counter, [{ call: ["counts"] }]);
     deepEqual([(await zz.ask("a")).text, (await zz.ask("b")).text], ["1", "2"]);
-  });
-
-  test("a failure is thrown, with its sentence", async (t) => {
-    const zz = await having(t, echo, [{ fail: "The key is wrong.", status: 401 }]);
-    await rejects(zz.ask("hi"), { message: "The key is wrong." });
-    deepEqual([zz.requests.length, zz.events.at(-2)!.type], [1, "failed"]);
   });
 
   test("a model that never answers is stopped as by Ctrl+C, and the next line goes on", async (t) => {
@@ -130,10 +114,8 @@ describe("answer", () => {
   const rows: [answer: Setup["answer"], does: string, refused: RegExp | undefined, questions: number][] = [
     ["yes", "yes", undefined, 1],
     ["no", "no", /^Refused: the person said no to write access to "a.txt"\.$/, 2],
-    [undefined, "no", /the person said no/, 2],
     ["nobody", "nobody", /^Refused: requires write access to "a.txt"; run again with --allow-write=a.txt\.$/, 0],
     [async (_, keys) => (keys ? "n" : "Not today."), "a reason", /a.txt": Not today\.$/, 2],
-    [async () => "always", "a key that is not there", /the person said no/, 1],
   ];
   for (const [answer, does, refused, questions] of rows)
     test(`${does}: a change is ${refused ? "refused" : "made"}`, async (t) => {
@@ -195,12 +177,6 @@ describe("a project and a home of its own", () => {
       ok(existsSync(root));
     }
     ok(!existsSync(root));
-  });
-
-  test("closed in the midst of a turn, the turn ends", async (t) => {
-    const zz = await having(t, echo, [() => new Promise<string>(() => {})]);
-    const asked = zz.ask("hi");
-    await Promise.all([rejects(asked, { message: "Stopped." }), zz.close()]);
   });
 
   test("a cleanup that throws is told by close(), and the folders are gone all the same", async () => {
@@ -284,30 +260,12 @@ describe("files of plugins", () => {
     return (name) => join(base, name);
   }
 
-  const broken: [what: string, text: string, why: RegExp][] = [
-    ["a syntax error", "export default (zz => {", /^Cannot load plugin 'lamp' \(.*lamp\.ts.*\): /],
-    ["no default export", "export const a = 1;", /it has no default export to call/],
-    ["a throw at load", 'export default () => { throw new Error("no lamp"); };', /lamp\.ts:1\): no lamp$/],
-    [
-      "a field that nobody reads",
-      "export default (zz) => zz.tool({ name: 'a', description: 'd', run() {}, parms: {} });",
-      /there is no tool field 'parms'\. Did you mean 'params'\?/,
-    ],
-    ["an import that is not there", 'import "./gone.ts";\nexport default () => {};', /gone\.ts/],
-  ];
-  for (const [what, text, why] of broken)
-    test(`${what} makes harness() throw its sentence, and nothing is left`, async (t) => {
-      const at = folder(t, { "lamp.ts": text });
-      const left = temporary(t);
-      await rejects(harness({ plugins: [at("lamp.ts")] }), (error: Error) => {
-        match(error.message, why);
-        return true;
-      });
-      deepEqual(left(), []);
-    });
-
-  test("a file that is not there is named", () =>
-    rejects(harness({ plugins: ["gone.ts"] }), /Cannot load plugin '.*gone\.ts': no such file\. Check the path\./));
+  test("one that does not load makes harness() throw its sentence, and nothing is left", async (t) => {
+    const at = folder(t, { "lamp.ts": "export default (zz => {" });
+    const left = temporary(t);
+    await rejects(harness({ plugins: [at("lamp.ts")] }), /Cannot load plugin 'lamp' \(.*lamp\.ts.*\): /);
+    deepEqual(left(), []);
+  });
 
   test("by path, by URL and by its text; zod is lent; its own imports come along", async (t) => {
     const at = folder(t, { "with space/ünï.ts": source("on"), "with space/words.ts": 'export const word = "is ";' });
@@ -318,22 +276,6 @@ describe("files of plugins", () => {
       equal((await zz.call("lamp")).text, "is on1");
       equal(zz.plugin.file, file);
     }
-  });
-
-  test("one that is saved is loaded anew, and keeps its state; a broken one keeps its last good version", async (t) => {
-    const at = folder(t, { "lamp.ts": source("on"), "words.ts": 'export const word = "is ";' });
-    const zz = await open(t, { plugins: [at("lamp.ts")] });
-    await zz.call("lamp");
-    deepEqual(await zz.reload(), []);
-    writeFileSync(at("words.ts"), 'export const word = "was once ";');
-    deepEqual(
-      (await zz.reload()).map(({ name, did }) => [name, did]),
-      [["lamp", "reloaded"]],
-    );
-    equal((await zz.call("lamp")).text, "was once on2");
-    writeFileSync(at("lamp.ts"), "export default (zz => {");
-    match((await zz.reload())[0]!.why!, /Its previous version stays in use\./);
-    equal((await zz.call("lamp")).text, "was once on3");
   });
 
   test("restart: the next process goes on with the conversation and the plugin's state", async (t) => {

@@ -7,8 +7,6 @@ import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, problems, refuse, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
-const ways = Object.keys(WAYS) as Way[];
-
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
 function plugin(where: Place, name: string, source: string): string {
   const file = join(where.cwd, name);
@@ -44,98 +42,75 @@ export default (zz: Zz) => zz.tool({
 });
 `;
 
-const BROKEN = "export default (zz: any) => {\n\n  const a = ;\n};\n";
 /** A plugin's tool that takes these params, which are the same in every kind of schema. */
-const dims = (name: string, params: string, head = "") =>
+const dims = (name: string, params: string, head: string) =>
   does(
-    `zz.tool({ name: "${name}", description: "d", params: ${params}, run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level) });`,
+    `zz.tool({ name: "${name}", description: "d", params: ${params}, run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + level });`,
     head,
   );
-const ZOD = "z.object({ level: z.number().int().max(100), room: z.string().optional() })";
-const TYPEBOX = "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })";
-const FROM_ZOD = 'import { z } from "zod";';
-const FROM_TYPEBOX = 'import { Type } from "typebox";';
-const DIM_ARGS = [{ level: 40 }, { level: 7, room: "den" }, { level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
+const ZODDED = dims("dim_zod", "z.object({ level: z.number().int().max(100), room: z.string().optional() })", 'import { z } from "zod";'); // biome-ignore format: one line
+const TYPED = dims("dim_typebox", "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })", 'import { Type } from "typebox";'); // biome-ignore format: one line
+const tellsOf = (name: string, gives: string, head = "") =>
+  `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
 
-/** What each way to start zz does with plugins of all kinds: one process each, of which the tests look at their part. */
-const started = new Map<Way, ReturnType<typeof startWith>>();
-const by = (way: Way) => started.get(way) ?? started.set(way, startWith(way)).get(way)!;
-async function startWith(way: Way) {
-  const where = place();
-  const package_ = (name: string, code: string) => {
-    plugin(where, `other/node_modules/${name}/package.json`, JSON.stringify({ name, type: "module", exports: "./index.js" })); // biome-ignore format: one line
-    plugin(where, `other/node_modules/${name}/index.js`, code);
-  };
-  package_("zod", 'export const mine = "an older zod";');
-  package_("dep", 'export { mine } from "zod";');
-  const both = `import { mine } from "dep"; import { z } from "zod";
-    export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`;
-  const says = (name: string, gives: string, head = "") =>
-    `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
-  const files = {
-    own: plugin(where, "own.ts", NOW),
-    zodded: plugin(where, "zodded.ts", dims("dim_zod", ZOD, FROM_ZOD)),
-    typed: plugin(where, "typed.ts", dims("dim_typebox", TYPEBOX, FROM_TYPEBOX)),
-    both: plugin(where, "other/both.ts", both),
-    enumed: plugin(where, "enumed.ts", says("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
-    common: plugin(where, "common.cjs", says("common", '"common"').replace("export default", "module.exports =")),
-  };
-  const broken = plugin(where, "../home/plugins/broken.ts", BROKEN);
-  const dimmed = (tool: string) => DIM_ARGS.map((args): [string, unknown] => [tool, args]);
-  const calls: [string, unknown][] = [
-    ["now", {}],
-    ...dimmed("dim_zod"),
-    ...dimmed("dim_typebox"),
-    ["both", {}],
-    ["enumed", {}],
-    ["common", {}],
-  ];
-  const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-  const ran = await ask(where, script, [...Object.values(files).flatMap((file) => ["--plugin", file]), "hi"], { way });
-  const gave = (tool: string) => results(ran.sent.at(-1)).filter((_, i) => calls[i]![0] === tool);
-  return { ...ran, broken, gave };
-}
-
-describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
-  for (const way of ways)
-    test(`${way}: the model is told of it and calls it`, async () => {
-      const ran = await by(way);
-      deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-      const { function: told } = ran.sent[0].tools.find((tool: any) => tool.function.name === "now");
-      equal(told.description, "The current time, ISO 8601.");
-      match(results(ran.sent[1])[0]!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-      doesNotMatch(ran.sent[0].messages[0].content, /The current time, ISO 8601/, "once is enough");
-      deepEqual(problems(ran.sent[1]), []);
-    });
-});
-
-describe("params", { concurrency: 3 }, () => {
-  for (const tool of ["dim_zod", "dim_typebox"])
-    for (const way of ways)
-      test(`of ${tool}, outside the repository (${way}): told to the model, and checked`, async () => {
-        const ran = await by(way);
-        deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-        const { parameters } = ran.sent[0].tools.find((one: any) => one.function.name === tool).function;
-        deepEqual(
-          [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
-          ["object", "integer", "string", ["level"]],
-        );
-        const read = ran.gave(tool);
-        deepEqual(read.slice(0, 2), ["dimmed hall to 40", "dimmed den to 7"]);
-        for (const [i, words] of [/level/, /level|integer/, /level/, /room/].entries()) {
-          match(read[i + 2]!, new RegExp(`^Cannot call '${tool}': .*Send the call again`));
-          match(read[i + 2]!, words);
-        }
-        equal(read.length, 6);
-      });
-
-  test("are checked for --call, too: exit 2", async () => {
+for (const way of Object.keys(WAYS) as Way[])
+  test(`${way} loads plugins of all kinds from outside the repository, and names the one that it cannot`, async () => {
     const where = place();
-    const file = plugin(where, "own.ts", dims("dim", ZOD, FROM_ZOD));
-    const ran = await zz(where, ["--plugin", file, "--call", "dim", '{"level": 101}']);
-    deepEqual([ran.stdout, ran.code], ["", 2]);
-    match(ran.stderr, /^Cannot call 'dim': level.*100/);
+    const module = (name: string, code: string) => {
+      const about = JSON.stringify({ name, type: "module", exports: "./index.js" });
+      plugin(where, `other/node_modules/${name}/package.json`, about);
+      plugin(where, `other/node_modules/${name}/index.js`, code);
+    };
+    module("zod", 'export const mine = "an older zod";');
+    module("dep", 'export { mine } from "zod";');
+    const both = tellsOf(
+      "both",
+      'mine + " and " + typeof z.object',
+      'import { mine } from "dep"; import { z } from "zod";',
+    );
+    const files = [
+      plugin(where, "own.ts", NOW),
+      plugin(where, "zodded.ts", ZODDED),
+      plugin(where, "typed.ts", TYPED),
+      plugin(where, "other/both.ts", both),
+      plugin(where, "enumed.ts", tellsOf("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
+      plugin(where, "common.cjs", tellsOf("common", '"common"').replace("export default", "module.exports =")),
+    ];
+    const broken = plugin(where, "../home/plugins/broken.ts", "export default (zz: any) => {\n\n  const a = ;\n};\n");
+    const calls: [tool: string, args: unknown, gives: RegExp][] = [
+      ["now", {}, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/],
+      ...["dim_zod", "dim_typebox"].flatMap((tool): [string, unknown, RegExp][] => [
+        [tool, { level: 40 }, /^dimmed hall to 40$/],
+        [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
+        [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
+        [tool, { level: 1, room: 2 }, new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
+      ]),
+      ["both", {}, /^an older zod and function$/], // zz's own for the plugin itself, their own for its packages
+      ["enumed", {}, /^blue$/],
+      ["common", {}, /^common$/],
+    ];
+    const script: Script = (_, turn) => (calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done"));
+    const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], { way });
+    deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
+    ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${broken}:3): `), ran.stderr);
+    match(ran.stderr, /^[^\n]+\n$/);
+    for (const [i, gave] of results(ran.sent.at(-1)).entries()) match(gave, calls[i]![2]);
+    const told = (name: string) => ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
+    equal(told("now").description, "The current time, ISO 8601.");
+    for (const { parameters } of ["dim_zod", "dim_typebox"].map(told))
+      deepEqual(
+        [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
+        ["object", "integer", "string", ["level"]],
+      );
+    deepEqual(problems(ran.sent.at(-1)), []);
   });
+
+test("params are checked for --call, too: exit 2", async () => {
+  const where = place();
+  const file = plugin(where, "own.ts", ZODDED);
+  const ran = await zz(where, ["--plugin", file, "--call", "dim_zod", '{"level": 101}']);
+  deepEqual([ran.stdout, ran.code], ["", 2]);
+  match(ran.stderr, /^Cannot call 'dim_zod': level.*100/);
 });
 
 describe("a plugin that fails is skipped and named, and zz answers", { concurrency: 3 }, () => {
@@ -198,14 +173,6 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
       const ran = await zz(where, ["--plugin", file, "--tools"]);
       ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), ran.stderr);
       match(ran.stderr, reason);
-    });
-
-  for (const way of ways)
-    test(`${way}: a syntax error has its file and line, in one line`, async () => {
-      const ran = await by(way);
-      deepEqual([ran.stdout, ran.code], ["done\n", 0]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${ran.broken}:3): `), ran.stderr);
-      match(ran.stderr, /^[^\n]+\n$/);
     });
 
   test("what it had added before it failed is taken back", async () => {
@@ -550,25 +517,6 @@ describe("where plugins come from", { concurrency: 3 }, () => {
       ["from_home"],
     );
   });
-
-  test("zod is zz's own for the plugin itself, and their own for the packages that it imports", async () => {
-    for (const way of ways) deepEqual((await by(way)).gave("both"), ["an older zod and function"], way);
-  });
-
-  test("an enum, which has to be compiled, and CommonJS run in each way to start zz", async () => {
-    for (const way of ways) {
-      const { gave } = await by(way);
-      deepEqual([gave("enumed"), gave("common")], [["blue"], ["common"]], way);
-    }
-  });
-
-  test("the project's own folder is not loaded unasked", async () => {
-    const where = place();
-    plugin(where, "plugins/a.ts", here("from_project"));
-    plugin(where, ".zz/plugins/b.ts", here("from_dot_zz"));
-    const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
-    deepEqual(found, []);
-  });
 });
 
 describe("what two plugins claim", () => {
@@ -602,15 +550,10 @@ describe("what two plugins claim", () => {
   });
 });
 
-describe("a flag that runs instead of a turn", () => {
-  test("refuses --call beside it", async () => {
-    const ran = await zz(place(), ["--trust", "--call", "list_dir"]);
-    const why = "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
-    deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", why]);
-  });
-  test("says that --once beside it was left out", async () => {
-    const ran = await zz(place(), ["--tools", "--once"], { input: "words" });
-    deepEqual([ran.code, ran.stderr], [0, "--tools is all that zz does in a run: --once was left out.\n"]);
-    match(ran.stdout, /read_file/);
-  });
+test("a flag that runs instead of a turn refuses --call beside it, and says that --once was left out", async () => {
+  const ran = await zz(place(), ["--trust", "--call", "list_dir"]);
+  const why = "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
+  deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", why]);
+  const listed = await zz(place(), ["--tools", "--once"], { input: "words" });
+  deepEqual([listed.code, listed.stderr], [0, "--tools is all that zz does in a run: --once was left out.\n"]);
 });

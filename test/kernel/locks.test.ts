@@ -11,7 +11,7 @@ const ids = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
 
 const locks = join(ROOT, "kernel/locks.ts");
 function child(code: string): Promise<number | null> {
-  const source = `import fs from "node:fs"; import { updatePrivate } from "${locks}"; ${code}`;
+  const source = `import fs from "node:fs"; import { lock, updatePrivate } from "${locks}"; ${code}`;
   const running = spawn(process.execPath, ["--input-type=module", "-e", source], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -42,6 +42,22 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   deepEqual(await Promise.all(ids(2).map((id) => child(add(id)))), [0, 0]);
   deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "before"]);
   equal(fs.existsSync(`${file}.lock`), false);
+});
+
+test("Of processes that race for the lock of a dead one, again and again, one holds it at a time", async () => {
+  const file = join(place().cwd, "x.lock");
+  const race = `const [lockFile, own] = [${JSON.stringify(file)}, ${JSON.stringify(file)} + process.pid + "own"];
+    let held = 0;
+    for (let i = 0; i < 2000 && held < 50; i++) {
+      try { lock(lockFile, "Cannot lock"); } catch { continue; }
+      held++;
+      fs.writeFileSync(lockFile + ".held", "", { flag: "wx" }); // throws where another holds it
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+      fs.writeFileSync(own, "999999999 1");
+      fs.rmSync(lockFile + ".held");
+      fs.renameSync(own, lockFile); // as if it had died
+    }`;
+  deepEqual(await Promise.all(ids(WRITERS).map(() => child(race))), ids(WRITERS).map(() => 0)); // biome-ignore format: short
 });
 
 test("A home that cannot be written says so at once, not after a wait for a lock", async () => {

@@ -1,11 +1,10 @@
 // Sessions: what was saved stays saved. On real files, real processes and, where the machine lets us, a real full disk.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { spawn, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, type TestContext, test } from "node:test";
+import { after, test } from "node:test";
 import type { Entry, Header } from "../../kernel/contract.ts";
 import { startOf } from "../../kernel/disk.ts";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
@@ -14,7 +13,6 @@ import { createZz, type Zz } from "../../zz.ts";
 import "../support/lean.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.ts";
-import { isAll, runs } from "../support/runs.ts";
 import { waitFor } from "../support/wait.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
@@ -101,15 +99,6 @@ test("append() is on the disk when it returns, before close() and without sync()
   session.close();
 });
 
-test("append() goes on with the numbers of a session that was reopened", () => {
-  const { home } = place();
-  put(home, lines(head(), ...said(3)));
-  const session = openSession(home, ID, silent);
-  session.append("message", { message: { role: "assistant", text: "said 4" } });
-  session.close();
-  deepEqual(ids(look(home).branch), [1, 2, 3, 4]);
-});
-
 for (const [what, entries, expected] of [
   ["branches of branches", [...said(4), entry(5, 2, "b"), entry(6, 5, "b"), entry(7, 3, "c")], [1, 2, 3, 7]],
   [
@@ -139,17 +128,6 @@ test("append() with a parent starts a branch there, and the entries after it fol
   session.append("back", {}, null);
   session.close();
   deepEqual(ids(look(home).branch), [6]);
-});
-
-test("an entry of an unknown type, with fields of its own, survives a turn of the program byte for byte", async () => {
-  const where = place();
-  const strange = { id: 2, parent: 1, at: "2030", type: "from-the-future", "key 1": { deep: [1, null, "ż"] } };
-  const file = put(where.home, lines(head(ID, fs.realpathSync(where.cwd)), entry(1, null, "earlier"), strange));
-  const before = fs.readFileSync(file, "utf8");
-  answered(await ask(where, ["-c"]));
-  const now = fs.readFileSync(file, "utf8");
-  ok(now.startsWith(before) && now.length > before.length, now);
-  deepEqual(look(where.home).entries[1], strange);
 });
 
 // ── Files that a crash or a bad disk left ──────────────────────────────────────────────────────────────
@@ -349,52 +327,6 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
   answered(await ask(where, ["--session", ID]));
 });
 
-/** Processes that all try for the same session at the same moment, hold it until told, and say how it went. */
-async function contenders(t: TestContext, count: number) {
-  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
-    let session;
-    const cell = new Int32Array(new SharedArrayBuffer(4));
-    process.on("message", ({ home, id, at }) => {
-      if (!at) { session?.close(); session = undefined; return process.send("closed"); }
-      Atomics.wait(cell, 0, 0, Math.max(0, at - Date.now() - 1)); // turns alone would take the processor from the others
-      while (Date.now() < at);
-      try { session = openSession(home, id, () => {}); process.send("won"); } catch (error) { process.send(error.message); }
-    });
-    process.send("ready");`;
-  const children: ChildProcess[] = Array.from({ length: count }, () =>
-    spawn(process.execPath, ["--input-type=module", "-e", code], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
-  );
-  t.after(() => {
-    for (const child of children) child.kill("SIGKILL");
-  });
-  const heard = () => Promise.all(children.map(async (child) => (await once(child, "message"))[0] as string));
-  await heard();
-  const tell = (message: object) => {
-    const all = heard();
-    for (const child of children) child.send(message);
-    return all;
-  };
-  return { pids: children.map(({ pid }) => pid!), tell };
-}
-
-const CONTENDERS = isAll ? 5 : 3;
-test(`of ${CONTENDERS} processes that race for one stale lock exactly one wins`, async (t) => {
-  const { home } = place();
-  put(home, whole);
-  const { pids, tell } = await contenders(t, CONTENDERS);
-  for (let round = 1; round <= Number(process.env.ZZ_RACES ?? runs(5, 30)); round++) {
-    fs.writeFileSync(lockOf(home), `${dead()} 1`);
-    const told = await tell({ home, id: ID, at: Date.now() + 5 });
-    const winners = told.flatMap((text, i) => (text === "won" ? [pids[i]] : []));
-    equal(winners.length, 1, `round ${round}: ${winners.length} won: ${told.join(" | ")}`);
-    for (const text of told)
-      if (text !== "won")
-        match(text, new RegExp(`^Cannot open session '${ID}': another zz \\(process ${winners[0]}\\)`));
-    await tell({});
-    deepEqual(folder(home), [`${ID}.jsonl`], `round ${round}: something stays behind`);
-  }
-});
-
 // ── Whose files these are ──────────────────────────────────────────────────────────────────────────────
 
 const mode = (file: string): string => (fs.statSync(file).mode & 0o777).toString(8);
@@ -563,18 +495,6 @@ onDisk("a disk that fills up in mid-turn costs the saving, not the answer, and l
     ["ping"],
   );
 });
-
-onDisk(
-  "a disk that is full from the start costs the saving, not the answer, and no broken file stays behind",
-  async (where) => {
-    fs.mkdirSync(join(where.home, "sessions"), { mode: 0o700 });
-    fill(where.home);
-    const ran = await ask(where, []);
-    answered(ran);
-    match(ran.stderr, /^Cannot save the session in '.+': the disk is full\. Make room\. It goes on unsaved; [^\n]+\n$/);
-    deepEqual(folder(where.home), []);
-  },
-);
 
 onDisk("a disk with room for the lock but not for the header leaves no empty session file behind", ({ home }) => {
   fs.mkdirSync(join(home, "sessions"), { mode: 0o700 });

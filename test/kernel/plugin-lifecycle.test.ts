@@ -256,7 +256,7 @@ test("A plugin rewritten in place is reloaded, also at the same size and with th
 test("Loaded, reloaded ten times and unloaded: every registry, listener and timer is as before", async () => {
   const { where, put } = home({ "stays.ts": tool("stays") });
   const core = await createZz({ home: where.home, root: where.cwd, save: false });
-  const refresh = () => refreshPlugins(core);
+  const did = async () => (await refreshPlugins(core)).map(({ did }) => did);
   const look = () => {
     const owned = [core.layers, core.configs, core.observers, core.wraps].map((all) =>
       all.map(({ owner }) => owner).join(),
@@ -294,57 +294,41 @@ export default (zz) => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   put("lib/word.ts", 'export const word = "w";');
   put("all.ts", all(0));
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["loaded"],
-  );
+  deepEqual(await did(), ["loaded"]);
   const loaded = look();
   ok(loaded.named[0]!.includes("all") && loaded.owned[3] !== before.owned[3], "it was there");
   const [trees, held] = [loaded.trees.length, timers()];
   for (let i = 1; i <= 10; i++) {
     put("all.ts", all(i));
-    deepEqual(
-      (await refresh()).map(({ did }) => did),
-      ["reloaded"],
-    );
+    deepEqual(await did(), ["reloaded"]);
     deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] });
   }
   equal(look().trees.length, trees);
   ok(timers() <= held, "each took its timer along"); // those of others may have ended
   put(
     "all.ts",
-    "export default (zz) => { zz.tool({ name: 'all', description: 'd', run: () => 'x' }); throw new Error('half'); };",
+    `${tool("all").replace("export default (zz) =>", "export default (zz) => {")} throw new Error("half"); };`,
   );
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["failed"],
-  );
+  deepEqual(await did(), ["failed"]);
   deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] }, "a broken one changes nothing");
   rmSync(join(where.home, "plugins", "all.ts"));
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["unloaded"],
-  );
+  deepEqual(await did(), ["unloaded"]);
   deepEqual(look(), before);
   equal(timers(), held - 1);
 });
 
-test("What a plugin's own request meets is told without the flags that are for models", async () => {
+test("What a plugin's own request meets is told without the flags that are for models", async (t) => {
   const { run } = home({
     "get.ts": `export default (zz) => zz.tool({ name: "get", description: "d", params: { url: "string" }, run: async ({ url }) => (await zz.fetch(url)).text() });`,
   });
   const fake = await serve([{ status: 404, body: ["no such page"] }]);
-  try {
-    const told = async (url: string) => (await run("--call", "get", JSON.stringify({ url }))).stderr;
-    match(await told(fake.url), /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m);
-    match(await told("nowhere"), /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m);
-    match(
-      await told("http://127.0.0.1:9"),
-      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m,
-    );
-  } finally {
-    await fake.close();
-  }
+  t.after(fake.close);
+  for (const [url, told] of [
+    [fake.url, /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m],
+    ["nowhere", /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m],
+    ["http://127.0.0.1:9", /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m],
+  ] as const)
+    match((await run("--call", "get", JSON.stringify({ url }))).stderr, told);
 });
 
 test("A mistake in a command is told with whose it is and where", async () => {
@@ -361,19 +345,14 @@ test("A mistake in a command is told with whose it is and where", async () => {
   equal(await told("/lamp"), "Cannot light it: no oil.\n");
 });
 
-for (const [what, content] of [
-  ["nothing for a plugin", (file: string) => JSON.stringify({ [file]: null })],
-  ["no file, but a FIFO", undefined],
+for (const [what, put] of [
+  ["nothing for a plugin", (known: string, file: string) => writeFileSync(known, JSON.stringify({ [file]: null }))],
+  ["no file, but a FIFO", (known: string) => execFileSync("mkfifo", [known])],
 ] as const)
   test(`What zz remembers of its plugins may be damaged: ${what}`, async () => {
-    const where = place();
-    const file = join(where.home, "plugins", "lamp.ts");
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, "export default () => {};\n");
-    const known = join(where.home, "known-plugins.json");
-    if (content) writeFileSync(known, content(file));
-    else execFileSync("mkfifo", [known]);
-    const ran = await zz(where, ["--plugins"]);
+    const { where, run } = home({ "lamp.ts": tool("lamp") });
+    put(join(where.home, "known-plugins.json"), join(where.home, "plugins", "lamp.ts"));
+    const ran = await run("--plugins");
     match(ran.stdout, /^lamp +home/m);
     equal(ran.code, 0);
   });

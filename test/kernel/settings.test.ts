@@ -5,7 +5,6 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
-import type { Setting } from "zz";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
@@ -150,11 +149,6 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
   ] as const)
     test(`A project's model: ${what}`, async (t) => equal((await asked(t, having(home, project))).model, model));
-
-  test("--quiet leaves the note out", async () => {
-    const { notes, value } = await inForce(having({}, { shell: { sandbox: "off" }, rounds: 2 }), ["--quiet"]);
-    deepEqual([notes, value("rounds"), value("shell.sandbox")], [[], 2, "auto"]);
-  });
 });
 
 describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
@@ -166,14 +160,6 @@ describe("a project's file that is of no use is named and passed over:", { concu
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
     ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
-    [
-      "a link out of the project",
-      (file, where) => {
-        writeFileSync(join(where.cwd, "..", "out.json"), '{ "rounds": 2 }');
-        symlinkSync("../../out.json", file);
-      },
-      /: they lead out of the project, to '.*out\.json'\. They/,
-    ],
     ["nested 12,000 deep", (file) => writeFileSync(file, deep), /^Unknown setting "a" in /],
   ];
   for (const [what, lay, words] of rows)
@@ -249,16 +235,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       deepEqual([code, stderr], [2, why]);
     });
 
-  for (const [what, code, disabled, notes] of [
-    ["is switched off", "export const defaults = { unit: 'C' }; export default () => {};", ["lamp"], /^$/],
-    ["cannot be loaded", "export const defaults = { unit: 'C' };", [], /^Cannot load plugin 'lamp' [^\n]*\n$/],
-  ] as const)
-    test(`The settings of a plugin that ${what} are not unknown`, async () => {
-      const where = having({ lamp: { unit: "F" }, disabled });
-      mkdirSync(join(where.home, "plugins"), { recursive: true });
-      writeFileSync(join(where.home, "plugins", "lamp.js"), code);
-      match((await zz(where, ["--permissions"])).stderr, notes);
-    });
+  test("The settings of a plugin that is switched off are not unknown", async () => {
+    const where = having({ lamp: { unit: "F" }, disabled: ["lamp"] });
+    const code = "export const defaults = { unit: 'C' }; export default () => {};";
+    writeFileSync(join(where.home, "plugins", "lamp.js"), code);
+    equal((await zz(where, ["--permissions"])).stderr, "");
+  });
 
   test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
     const where = having({ "zz-plain": { unit: "F" } });
@@ -270,19 +252,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     match(note!, /^Unknown setting "zz-plain" in '.*': there is no setting 'zz-plain'\. Remove it there, or install/);
   });
 
-  test("A wrong value in the project's file leaves the home's in force, and the values beside it count", async () => {
-    const { value } = await inForce(
-      having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),
-    );
-    deepEqual([value("display.theme"), value("display.stats")], ["light", false]);
-  });
-
-  test("A wrong value leaves the others of its section in force", async () => {
+  test("A wrong value leaves the others of its section in force, and what was in force before", async () => {
     const display = { bell: false, theme: "drak", stats: false, wordsPerSecond: "fast" };
-    const { value, notes } = await inForce(having({ display, git: { second: 5, commitSeconds: 5 } }));
-    const names = ["display.theme", "display.bell", "display.stats", "display.wordsPerSecond", "git.commitSeconds"];
-    deepEqual(names.map(value), ["dark", false, false, 40, 5]);
-    equal(notes.length, 3, notes.join("\n"));
+    const { value, notes } = await inForce(having({ display: { theme: "light" } }, { display }));
+    const names = ["display.theme", "display.bell", "display.stats", "display.wordsPerSecond"];
+    deepEqual(names.map(value), ["light", false, false, 40]);
+    equal(notes.length, 2, notes.join("\n"));
   });
 
   test("Of a schema that takes no other keys, a misspelt one leaves the rest in force; what is missing is named", async () => {
@@ -420,37 +395,13 @@ describe("/config", { concurrency: 2 }, () => {
     equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
   });
 
-  test("lists every section of the schema, where nobody set any", async () => {
-    const { found } = await inForce(having());
-    const all: Setting[] = Object.values(found);
-    const schema = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
-    const sections = Object.keys(schema.properties).filter((name) => name !== "$schema" && name !== "probe");
-    const listed = all.map(({ name }) => name);
-    const isListed = (name: string) => listed.some((one) => one === name || one.startsWith(`${name}.`));
-    deepEqual(
-      sections.filter((name) => !isListed(name)),
-      [],
-    );
-  });
-
   test("shows sections with names of the person's own, set or not, and hides their secrets", async (t) => {
     const secret = "sk-of-a-server-0123456789";
     const servers = { notes: { command: "true", env: { NOTES_TOKEN: secret }, disabled: true } };
     const { gives, screen } = await sitting(t, having({ mcpServers: servers }));
     await gives("/config prices", /^prices = not set\n.*per million tokens.*\nplugin: cost$/m);
-    await gives('/config prices {"a/b": {"input": 1, "output": 2}}', "prices is ");
-    await gives(
-      "/config prices",
-      /^prices = \{"a\/b":\{"input":1,"output":2\}\}\n.*\nplugin: cost; set in your own settings$/m,
-    );
-    await gives(
-      "/config mcpServers",
-      /^mcpServers = \{"notes":\{"command":"true".*\}\n.*\nplugin: mcp; set in your own settings$/m,
-    );
-    await gives(
-      "/config",
-      /^\* mcpServers [\s\S]*^\* prices [\s\S]*^ {2}shell\.seconds [\s\S]*^\* set by you; \/config NAME/m,
-    );
+    await gives("/config mcpServers", /^mcpServers = .*"command":"true"[\s\S]*plugin: mcp; set in your own settings$/m);
+    await gives("/config", /^\* mcpServers [\s\S]*^ {2}prices [\s\S]*^\* set by you; \/config NAME/m);
     doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
   });
 

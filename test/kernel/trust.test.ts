@@ -3,10 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { settings } from "../../kernel/settings.ts";
-import { projectExtras } from "../../kernel/trust.ts";
 import { harness } from "../../sdk/testing.ts";
-import { createZz } from "../../zz.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -184,25 +181,6 @@ test("A project's settings that loosen something count once the person said yes,
   await zz("--trust");
   const after = await zz(...write);
   deepEqual([after.code, after.stderr], [0, ""]);
-});
-
-test("A yes that another zz was given counts here from the next look on, for plugins and settings alike", async () => {
-  const { home, cwd: root } = place();
-  for (const [name, text] of [
-    ["zz.config.json", '{ "options": { "seed": 1 } }'],
-    ["plugins/x.ts", 'export default (zz) => zz.tool({ name: "xx", description: "x", run: () => "" });\n'],
-  ] as const) {
-    mkdirSync(dirname(join(root, ".zz", name)), { recursive: true });
-    writeFileSync(join(root, ".zz", name), text);
-  }
-  const open = () => createZz({ ...settings({ home, root, brought: projectExtras({ root, home }) }), home, root });
-  const [one, other] = await Promise.all([open(), open()]);
-  const inForce = ({ options, tools }: typeof one) => [options.settings.options, tools.has("xx")];
-  deepEqual(inForce(one), [undefined, false]);
-  await other.ctx().plugins.trust(true);
-  await one.ctx().plugins.refresh();
-  deepEqual(inForce(one), inForce(other));
-  deepEqual(inForce(one), [{ seed: 1 }, true]);
 });
 
 const BROKEN: [name: string, kept: string][] = [

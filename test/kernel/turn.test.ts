@@ -1,42 +1,13 @@
 // The turn loop, through real plugins and a real stream, in this process.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Delta, Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
 import { openChat } from "../../kernel/chat.ts";
-import { chooseModel } from "../../kernel/models.ts";
 import { createZz, runTurn } from "../../zz.ts";
-import type { Script } from "../support/fake/http.ts";
 import { delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
-
-/** A conversation with a scripted model, in a fresh project, with the tools of a plugin written on the spot. */
-async function talk(t: TestContext, script: Script, plugin = "", options: object = {}) {
-  const fake = await fakeOpenAI(script);
-  t.after(fake.close);
-  const where = place();
-  const file = join(where.cwd, "extra.ts");
-  writeFileSync(file, plugin || "export default () => {};");
-  const zz = await createZz({
-    root: where.cwd,
-    home: where.home,
-    plugins: [file],
-    model: "openai/m",
-    baseUrl: fake.url,
-    key: "x",
-    ...options,
-  });
-  deepEqual(
-    zz.plugins.filter((one) => one.failure).map((one) => one.failure),
-    [],
-  );
-  const chat = openChat(zz, (await chooseModel(zz))!);
-  t.after(() => chat.session?.close());
-  return { zz, chat, fake, where };
-}
 
 /** Tools whose calls end when the test says so, and how many ran at once when each of them began. */
 function naps() {
@@ -117,7 +88,12 @@ test("The phases of a turn with tools, in order", async (t) => {
 
 test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
   const half = { ...stream(delta({ content: "Half an ans" })), ending: "hang" as const };
-  const { zz, chat, fake, where } = await talk(t, [half, say("whole")]);
+  const fake = await fakeOpenAI([half, say("whole")]);
+  t.after(fake.close);
+  const where = place();
+  const zz = await createZz({ root: where.cwd, home: where.home, own: false, baseUrl: fake.url, key: "x" });
+  const chat = openChat(zz, "openai/m");
+  t.after(() => chat.session?.close());
   let isHere = false;
   zz.observers.push({ owner: "", value: { event: "received", limit: 5_000, see: () => void (isHere = true) } });
   const turn = runTurn(zz, chat, "go");
@@ -127,11 +103,8 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   await fake.requests[0]!.aborted;
   equal((await runTurn(zz, chat, "again")).text, "whole");
   deepEqual(problems(fake.requests[1]!.body), []);
-  const cut = where.sessions()[0]!.filter(({ message }) => message?.cut);
-  deepEqual(
-    cut.map(({ message }) => message.text),
-    ["Half an ans"],
-  );
+  const cut = where.sessions()[0]!.flatMap(({ message }) => (message?.cut ? message.text : []));
+  deepEqual(cut, ["Half an ans"]);
 });
 
 /** A provider that may be silent for half a second, and yields one of these each 100 ms; without a finish it is silent then. */

@@ -3,9 +3,6 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { ChatRequest, Delta, Message, Zz } from "zz";
 import { harness, type Setup } from "zz/test";
-import { createZz, openChat, runTurn } from "../../zz.ts";
-import { DONE, data, delta, fakeOpenAI, say, stream } from "../support/fake/openai.ts";
-import { place } from "../support/run.ts";
 
 /** Two providers that yield what they are told, and keep what they were sent. */
 function providers(script: Delta[][]) {
@@ -90,25 +87,4 @@ test("extras count for the size of a reply, also those of a call; one that is ne
   await zz.ask("three");
   await zz.ask("four");
   deepEqual(answers(3).at(-1)!.extra, ["flat"]);
-});
-
-test("over the wire of OpenAI: a signature beside the text goes back as it came", async (t) => {
-  const google = { google: { thought_signature: "c2ln" } };
-  const fake = await fakeOpenAI([
-    stream(
-      delta({ content: "Hi", extra_content: google }),
-      data({ choices: [{ delta: {}, finish_reason: "stop" }] }),
-      DONE,
-    ),
-    say("x"),
-  ]);
-  t.after(fake.close);
-  const { home, cwd } = place();
-  const core = await createZz({ home, root: cwd, own: false, baseUrl: fake.url, key: "k", save: false });
-  const chat = openChat(core, "openai/m");
-  for (const line of ["one", "two"]) await runTurn(core, chat, line);
-  deepEqual(
-    fake.requests.at(-1)!.body.messages.find(({ role }: any) => role === "assistant"),
-    { role: "assistant", content: "Hi", extra_content: google },
-  );
 });

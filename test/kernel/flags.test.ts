@@ -18,7 +18,6 @@ const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string
   [[], {}],
   [["--once", "hi"], { once: [true] }, ["hi"]],
   [["--model=openai/m"], { model: ["openai/m"] }],
-  [["-m", "openai/m"], { model: ["openai/m"] }],
   [["-mopenai/m"], { model: ["openai/m"] }],
   [["-m", "a/b", "-m", "c/d"], { model: ["c/d"] }],
   [["--model=a=b"], { model: ["a=b"] }],
@@ -28,11 +27,9 @@ const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string
   [["-s", ""], { system: [""] }],
   [["--rounds", "-1"], { rounds: ["-1"] }],
   [["-o", "temperature", "0", "hi"], { option: ["temperature=0"] }, ["hi"]],
-  [["-o", "temperature=0", "hi"], { option: ["temperature=0"] }, ["hi"]],
   [["-o", "temperature", "--json"], { option: ["temperature"], json: [true] }],
   [["--fork"], { fork: [true] }],
   [["--fork=20"], { fork: ["20"] }],
-  [["--allow-read=a,b", "c"], { "allow-read": ["a,b"] }, ["c"]],
   [["-"], {}, ["-"]],
   [["--", "--once", "-x"], {}, ["--once", "-x"]],
   [["--yes", "--new"], { "allow-all": [true], new: [true] }],
@@ -74,13 +71,11 @@ for (const [line, name, rest] of [
 const flagNames = FLAGS.map((flag) => flag.name);
 for (const [word, known, near] of [
   ["modle", flagNames, "model"],
-  ["MODEL", flagNames, "model"],
   ["jsonlines", flagNames, "json-lines"],
   ["contin", flagNames, "continue"],
   ["caled", ["failed", "called"], "called"],
   ["quit", ["exit"], "exit"],
   ["banana", flagNames, undefined],
-  ["", ["model"], undefined],
 ] as const)
   test(`nearest() finds ${near ?? "nothing"} for ${show(word)}`, () => equal(nearest(word, known), near));
 
@@ -91,7 +86,6 @@ for (const [text, head, body] of [
   ["---\nslot: rules\n---\nBe brief.\n", { slot: "rules" }, "Be brief."],
   ["---\r\nslot: rules\r\nbudget: 20\r\n---\r\nBe\r\nbrief.\r\n", { slot: "rules", budget: "20" }, "Be\r\nbrief."],
   ["---\nurl: http://x:1\n---\nx", { url: "http://x:1" }, "x"],
-  ["---\n# a remark\nslot: turn\n---\nx", { slot: "turn" }, "x"],
   ["---\nslot: rules\n---\nbefore\n---\nafter", { slot: "rules" }, "before\n---\nafter"],
   ["---\nslot: rules\nno end", {}, "---\nslot: rules\nno end"],
   ["", {}, ""],
@@ -110,7 +104,6 @@ test("fit() leaves what fits, and cuts the rest: head 70, tail 20 in the hundred
 
 for (const [text, shown] of [
   ["plain, ümlaut, 漢字, 🙂", "plain, ümlaut, 漢字, 🙂"],
-  ["a\tb\nc", "a\tb\nc"],
   ["a\r\nb", "a\nb"],
   ["hidden\rshown", "hidden␍shown"],
   ["\x1b]0;title\x07", "␛]0;title␇"],
@@ -170,19 +163,13 @@ for (const [given, found] of [
   ["read_file<|channel|>commentary", "read_file"],
   ['read_file{"path": "a"}', "read_file"],
   ['read_file" verbose="no', "read_file"],
-  ["'read_file'", "read_file"],
   ["functions.read_file", "read_file"],
-  ["functions_read_file", "read_file"],
   ["default_api.read_file", "read_file"],
-  ["read_file:0", "read_file"],
   ["functions.lamp_dim:0<|tool_call_argument_begin|>", "lamp_dim"],
   ["functions_list", "functions_list"],
-  ["repo_browser.read_file", "read_file"],
   ["read-file", "read_file"],
-  ["move_crate", "move-crate"],
   ["lamp_dimlamp_dim", "lamp_dim"],
   ["lamp_dimlamp_dimlamp_dim", undefined],
-  ["read_files", undefined],
   ["(read_file)", undefined],
   ["", undefined],
 ] as const)

@@ -38,7 +38,6 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
   const FITTING: [what: string, plugin: (zz: any) => void][] = [
     ["an instance of a class", (zz) => zz.tool(new (class { name = "a"; description = "d"; run() {} })())],
     ["fields that are left open", (zz) => zz.tool({ ...fields, needs: undefined, timeout: null })],
-    ["words that nobody knows", (zz) => zz.tool(param({ type: ["string", "null"], "x-more": 1, $defs: { b: {} } }))],
     ["a parameter that is called type", (zz) => zz.tool({ ...fields, params: { type: "string what it is" } })],
   ]; // biome-ignore format: a table
   for (const [what, plugin] of FITTING)
@@ -149,19 +148,4 @@ test("A tool's render() sees the arguments", async (t) => {
   await zz.call("it", { word: "now" });
   const called = zz.events.find(({ type }) => type === "called");
   equal(called?.type === "called" && called.shown, "ran now number");
-});
-
-test("A rule says why", async (t) => {
-  const plugin = (zz: Zz) => {
-    zz.tool({ name: "it", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ran" });
-    zz.command({
-      name: "plan",
-      description: "d",
-      run: (_, { permissions }) =>
-        permissions.add({ verdict: "deny", kind: "net", from: "answer", why: "this is only a plan" }),
-    });
-  };
-  const zz = await harness({ plugins: [plugin] }, t);
-  await zz.command("plan");
-  match((await zz.call("it")).text, /^Refused: net access to "x\.example" is denied by .*\(this is only a plan\)\.$/);
 });

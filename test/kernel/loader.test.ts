@@ -31,10 +31,6 @@ async function having(source: string, script: Script, args: string[] = [], how: 
   return { where, file, ...(await ask(where, script, ["--plugin", file, ...args, "hi"], how)) };
 }
 const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
-/** For a plugin that prints, or writes into the folder that the process is in: there zz has a process of its own. */
-const APART: How = { way: "dist" };
-const noTrace = (text: string) => ok(!/^\s+at |node:internal/m.test(text), text);
-
 const NOW = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({
   name: "now", description: "The current time, ISO 8601.",
@@ -119,13 +115,10 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /(expect|unexpected).*[^.]\. Fix it; at the prompt, \/reload tries again\.$/i, 2],
     ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
     ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
-    ["a throw that is no error", 'export default () => { throw "words"; };', /words/],
     ["no default export", "export const x = 1;\n", /no default export.*export default/],
     ["an unknown event", '\nexport default (zz: any) =>\n  zz.on("caled", () => {});\n', /no event 'caled'\. Did you mean 'called'\?/, 3],
-    ["an unknown step", '\nexport default (zz: any) =>\n  zz.wrap("reqest", () => {});\n', /no step 'reqest'\. Did you mean 'request'\?/, 3],
     ["an unknown verb", "\nexport default (zz: any) =>\n  zz.tol({});\n", /tol/, 3],
     ["an unknown tool key", tool('name: "a", descripton: "d", run: () => ""'), /no tool field 'descripton'\. Did you mean 'description'\?/, 3],
-    ["a missing tool key", tool('name: "a", run: () => ""'), /a tool needs 'description'/, 3],
     ["a tool name that providers refuse", tool('name: "a b", description: "d", run: () => ""'), /tool 'a b' has a name/, 3],
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
     ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
@@ -136,26 +129,22 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a function from where earlier ones had it", 'import { fault } from "zz";\nexport default () => fault("");', /it imports 'fault' from "zz", .*"zz\/text"/],
     ["a name that zz/text has not", 'import { clipp } from "zz/text";\nexport default () => clipp("");', /it imports 'clipp' from "zz\/text": there is no export 'clipp'\. Did you mean 'clip'\?$/],
   ]; // biome-ignore format: a table
-  /** All of them in one run, each with a line of its own. */
-  let together: ReturnType<typeof loadAll> | undefined;
-  async function loadAll() {
+  test("whatever is wrong, it is one line of its own, with its place", async () => {
     const where = place();
     const files = rows.map(([, source], i) => plugin(where, `../home/plugins/own${i}.ts`, source));
     const ran = await ask(where, [say("pong")], ["hi"]);
-    return { ...ran, files, lines: ran.stderr.trimEnd().split("\n") };
-  }
-  for (const [i, [what, , reason, line]] of rows.entries())
-    test(what, async () => {
-      const ran = await (together ??= loadAll());
-      deepEqual([ran.stdout, ran.code, ran.lines.length], ["pong\n", 0, rows.length], ran.stderr);
-      const at = `(${ran.files[i]}${line ? `:${line}` : ""}`;
-      const [said = "", ...more] = ran.lines.filter((one) => one.startsWith(`Cannot load plugin 'own${i}' `));
-      ok(said.startsWith(`Cannot load plugin 'own${i}' ${at}`), `${at}\n${ran.stderr}`);
-      match(said, reason);
-      deepEqual(more, []);
-      noTrace(ran.stderr);
-      ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
-    });
+    const lines = ran.stderr.trimEnd().split("\n");
+    deepEqual([ran.stdout, ran.code, lines.length], ["pong\n", 0, rows.length], ran.stderr);
+    for (const [i, [what, , reason, line]] of rows.entries()) {
+      const at = `(${files[i]}${line ? `:${line}` : ""}`;
+      const said = lines.filter((one) => one.startsWith(`Cannot load plugin 'own${i}' `));
+      equal(said.length, 1, what);
+      ok(said[0]!.startsWith(`Cannot load plugin 'own${i}' ${at}`), `${at}\n${ran.stderr}`);
+      match(said[0]!, reason);
+    }
+    ok(!/^\s+at |node:internal/m.test(ran.stderr), ran.stderr);
+    ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
+  });
 
   const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
     ["a throw", "lib/part.ts", '\n\nthrow new Error("part");', /part/, 3],
@@ -164,16 +153,17 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a wrong registration", "lib/part.ts", "\nexport default (zz: any) => zz.tol({});", /tol/, 2, "export { default } from"],
     ["a package", "node_modules/part/index.js", '\nthrow new Error("part");', /part/, 2, 'import "part";'],
   ]; // biome-ignore format: a table
-  for (const [what, part, source, reason, line, imports = "import"] of parts)
-    test(`${what}, in a file that it imports: that file is named`, async () => {
+  test("in a file that it imports, that file is named", async () => {
+    for (const [what, part, source, reason, line, imports = "import"] of parts) {
       const where = place();
       const at = plugin(where, part, source);
       const head = imports.endsWith(";") ? imports : `${imports} "./${part}";`;
       const file = plugin(where, "own.ts", imports.startsWith("export") ? head : `${head}\nexport default () => {};`);
-      const ran = await zz(where, ["--plugin", file, "--tools"]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), ran.stderr);
-      match(ran.stderr, reason);
-    });
+      const { stderr } = await zz(where, ["--plugin", file, "--tools"]);
+      ok(stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), `${what}: ${stderr}`);
+      match(stderr, reason);
+    }
+  });
 
   test("what it had added before it failed is taken back", async () => {
     const added = `zz.tool({ name: "half", description: "d", run: () => "" }); zz.layer({ name: "l", slot: "rules", text: "HALF A LAYER" }); throw new Error("late");`;
@@ -182,13 +172,6 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     const { sent, stderr } = await ask(where, [say("x")], ["hi"]);
     match(stderr, /late/);
     ok(!/half/i.test(JSON.stringify(sent[0])));
-  });
-
-  test("--plugins names it and its reason", async () => {
-    const where = place();
-    const file = plugin(where, "own.ts", "export const x = 1;");
-    const text = await zz(where, ["--plugin", file, "--plugins"]);
-    match(text.stdout, /^own +flag +failed +\/.*own\.ts$/m);
   });
 
   test("a file that is not there: exit 2, and nothing is asked", async () => {
@@ -290,75 +273,41 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     equal((await zz(where, ["--plugin", file, "--models", "-m", "parrot"])).stdout, "parrot/grey\n");
   });
 
-  test("a provider's auto() that fails does not keep another from being chosen", async () => {
+  test("what it prints goes to stderr under its name, never to stdout, and an end of the process in a package is refused", async () => {
+    const PRINTS: [print: string, shown: string][] = [
+      ["console.log('a %s', 'b', { c: 1 })", "own0: a b { c: 1 }"],
+      ["console.info('a\\nb')", "own1: a\nown1: b"],
+      ["console.error('wrong')", "own2: wrong"],
+      ["console.log('\\x1b[2Jx')", "own3: ␛[2Jx"],
+      ["(await import('./deep/words.ts')).talk()", "own4: from deep"],
+    ];
     const where = place();
-    const source = `export default (zz: any) => { zz.provider({ name: "a", models: async () => [], auto: async () => { throw new Error("down"); }, async *chat() {} });
-      zz.provider({ name: "b", models: async () => [], auto: () => "now", async *chat() { yield { text: "b here" }; yield { finish: "stop" }; } }); };`;
-    const ran = await zz(where, ["--plugin", plugin(where, "two.ts", source), "hello"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ["b here\n", "", 0]);
-  });
-
-  const PRINTS: [print: string, shown: string | RegExp][] = [
-    ["console.log('a %s', 'b', { c: 1 })", "own: a b { c: 1 }\n"],
-    ["console.info('a\\nb')", "own: a\nown: b\n"],
-    ["console.error('wrong')", "own: wrong\n"],
-    ["console.log('\\x1b[2Jx')", "own: ␛[2Jx\n"],
-    ["(await import('./deep/words.ts')).talk()", "own: from deep\n"],
-  ];
-  /** All of them in one process, each a plugin of its own; so are one that leaves and one whose command is run. */
-  let printed: ReturnType<typeof print> | undefined;
-  const print = () => {
-    const where = place();
-    const files = PRINTS.map(([what], i) => {
-      plugin(where, `p${i}/deep/words.ts`, "export const talk = () => console.log('from deep');");
-      return plugin(where, `p${i}/own${i}.ts`, `${what};\nexport default (zz) => {};`);
-    });
+    plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
+    const files = PRINTS.map(([what], i) => plugin(where, `own${i}.ts`, `${what};\nexport default (zz) => {};`));
     const run = "run: (rest) => console.log(rest.toUpperCase())";
     files.push(plugin(where, "own.ts", does(`zz.command({ name: "shout", description: "d", ${run} });`)));
     plugin(where, "../home/node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
     plugin(where, "../home/node_modules/leaver/main.js", "(() => process.exit(4))();");
     plugin(where, "../home/plugins/leaves.ts", 'import "leaver";');
-    return ask(where, [say("x")], [...files.flatMap((file) => ["--plugin", file]), "/shout it out"], APART);
-  };
-  for (const [i, [what, shown]] of PRINTS.entries())
-    test(`${what} while it loads goes to stderr under its name, never to stdout`, async () => {
-      printed ??= print();
-      const { stdout, stderr } = await printed;
-      equal(stdout, "");
-      ok(/^((own\d?: |Cannot load plugin 'leaves' ).*\n)+$/.test(stderr), stderr);
-      const own = [...stderr.matchAll(/^own(\d)(: .*\n)/gm)].filter(([, by]) => by === `${i}`);
-      const lines = own.map(([, , words]) => `own${words}`).join("");
-      if (typeof shown === "string") equal(lines, shown);
-      else match(lines, shown);
-    });
-  test("its command runs in one-shot; what it prints by itself goes to stderr, under its name", async () => {
-    printed ??= print();
-    const { stdout, stderr, code, sent } = await printed;
+    const args = [...files.flatMap((file) => ["--plugin", file]), "/shout it out"];
+    const { stdout, stderr, code, sent } = await ask(where, [say("x")], args, { way: "dist" });
     deepEqual([stdout, code, sent.length], ["", 0, 0]);
-    match(stderr, /^own: IT OUT$/m);
-  });
-  test("an end of the process in a package that it imports is refused, and zz goes on", async () => {
-    printed ??= print();
-    const { stderr, code } = await printed;
-    equal(code, 0);
-    match(stderr, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/m);
+    const [left, ...said] = stderr.trimEnd().split("\n").sort();
+    match(left!, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/);
+    deepEqual(said, ["own: IT OUT", ...PRINTS.flatMap(([, shown]) => shown.split("\n"))].sort());
   });
 
   test("a tool that needs what nobody allowed is refused, exit 4; the flag that it names allows it", async () => {
-    for (const [kind, target] of [
-      ["run", "ls"],
-      ["net", "example.org"],
-    ] as const) {
-      const ran = `zz.tool({ name: "do_it", description: "d", needs: () => ({ ${kind}: ["${target}"] }), run: () => "ran" });`;
-      const where = place();
-      const file = plugin(where, "own.ts", does(ran));
-      const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
-      const refused = await go();
-      deepEqual([refused.stdout, refused.code], ["", 4], kind);
-      ok(refused.stderr.includes(`--allow-${kind}=${target}`), refused.stderr);
-      equal((await go(`--allow-${kind}=${target}`)).stdout, "ran\n");
-      equal((await go("-A", `--deny-${kind}`)).code, 4);
-    }
+    const needs =
+      'zz.tool({ name: "do_it", description: "d", needs: () => ({ net: ["example.org"] }), run: () => "ran" });';
+    const where = place();
+    const file = plugin(where, "own.ts", does(needs));
+    const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
+    const refused = await go();
+    deepEqual([refused.stdout, refused.code], ["", 4]);
+    ok(refused.stderr.includes("--allow-net=example.org"), refused.stderr);
+    equal((await go("--allow-net=example.org")).stdout, "ran\n");
+    equal((await go("-A", "--deny-net")).code, 4);
   });
 });
 
@@ -409,15 +358,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
     deepEqual([ran.sent[0].messages[1].content, ran.sent[0].seed], ["hi there", 7]);
     deepEqual(results(ran.sent[1]), ["1\tin b (seen)"]);
     equal((await ask(where, [say("done")], ["--plugin", file, "--raw", "hi"])).stdout, "done!\n");
-  });
-
-  test("a wrapper of 'request' routes it to another model, which is named in the answer", async () => {
-    const source = does(
-      `zz.wrap("request", (request, next) => next({ ...request, model: "openai/" + request.task + "2" }));`,
-    );
-    const ran = await having(source, [say("done")], ["--json"]);
-    equal(ran.sent[0].model, "chat2");
-    equal(JSON.parse(ran.stdout).model, "openai/chat2");
   });
 
   test("whatever a wrapper of 'request' leaves of the history, what is sent is valid", async () => {

@@ -33,12 +33,6 @@ describe("what a command changes", () => {
         ["/gadget"],
       );
     });
-
-  test("is refused without a reason being asked for", async (t) => {
-    const zz = await harness({ plugins: [plugin], answer: "no" }, t);
-    await rejects(zz.command("gadget"), /Refused: the person said no to write access to "made\.txt"\./);
-    equal(zz.questions.length, 1);
-  });
 });
 
 describe("a command", () => {

@@ -129,7 +129,6 @@ test("What was seen to load needs no watchdog: known-plugins.json holds it, unti
 const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
   ["JSX with a function of its own", "it.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<b>hi</b>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "b(hi)"],
   ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
-  ["decorators", "it.ts", tool("it", "new Lamp().say()", 'const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say() + "!";\nclass Lamp { @loud say() { return "on"; } }'), "on!"],
   ["decorators in a file that it imports", "it.ts", tool("it", "new Lamp().say()", 'import { Lamp } from "./lib/lamp.ts";'), "on!"],
   ["TypeScript of CommonJS with a default", "it.cts", 'import path = require("node:path");\nimport { plural } from "zz/text";\nexport default (zz: any) => zz.tool({ name: "it", description: "d", run: () => path.join("word", plural(2, "x")) });', "word/2 xs"],
   ["TypeScript of CommonJS that is assigned", "it.cts", 'const it = (zz: any) => zz.tool({ name: "it", description: "d", run: () => "common" });\nexport = it;', "common"],
@@ -222,7 +221,6 @@ const HOOKS: [name: string, hook: (zz: Zz<any>) => void, notes: string[], result
   ["a wrapper of calls that hangs", (zz) => zz.wrap("call", never, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper of calls that hangs after the call", (zz) => zz.wrap("call", async (call, next) => { await next(call); return never(); }, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper that gives nothing back", (zz) => zz.wrap("call", (async (call: any, next: any) => void (await next(call))) as never), [], /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
-  ["a layer that throws", (zz) => zz.layer({ name: "l", slot: "rules", text: throws("no words") }), ["Layer 'l' of 'hook' was left out: no words"], /^on$/],
 ]; // biome-ignore format: a table
 describe("a hook that fails does not stop the turn:", () => {
   for (const [name, hook, notes, result, limit] of HOOKS)

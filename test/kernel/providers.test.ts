@@ -3,6 +3,7 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import type { Fake } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz, zzProcess } from "../support/run.ts";
 
@@ -24,7 +25,7 @@ async function asks(settings: object, args: string[], { env = {}, project, kept,
   const ran = await start(where, args, { env });
   await fake.close();
   const log = join(where.home, LOG);
-  const { path, body, headers } = fake.requests[0] ?? { headers: {} };
+  const { path, body, headers } = fake.requests[0] ?? ({ headers: {} } as Fake["requests"][number]);
   const runs = existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0;
   return { ...ran, fake, path, body, headers, runs, key: headers.authorization };
 }

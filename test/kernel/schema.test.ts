@@ -12,7 +12,6 @@ const tool = (params: any, run: (args: any) => unknown = JSON.stringify) =>
 
 describe("JSON Schema is told from the short form", () => {
   const KINDS: [what: string, params: any, type: string | undefined][] = [
-    ["a typebox string", Type.String(), "string"],
     ["a typebox union", Type.Union([Type.Literal("a"), Type.Literal("b")]), undefined],
     ["an array", { type: "array", items: { type: "string" } }, "array"],
     ["a number with a limit", { type: "number", minimum: 3 }, "number"],
@@ -30,12 +29,10 @@ describe("what is wrong with arguments is told in plain words", () => {
   const strict = { type: "object", properties: { a: { type: "string" }, b: false }, additionalProperties: false };
   const ROWS: [what: string, schema: any, given: unknown, wrong: string][] = [
     ["one is missing", { path: "string" }, {}, "it needs 'path'"],
-    ["a fraction", { n: "integer" }, { n: 1.5 }, "n must be a whole number"],
     ["one of a list", { all: "string[]" }, { all: ["a", 3] }, "all.1 must be a string"],
     ["no choice", { is: "boolean" }, { is: 1 }, "is must be true or false"],
     ["an unknown one", strict, { a: "x", c: 1 }, "c is not known"],
     ["a forbidden one", strict, { b: 1 }, "b is not known"],
-    ["others of a wrong type", { type: "object", additionalProperties: { type: "string" } }, { c: 1 }, "c must be a string"],
     ["no object", { path: "string" }, [], "it must be an object"],
   ]; // biome-ignore format: a table
   for (const [what, schema, given, wrong] of ROWS)
@@ -54,17 +51,6 @@ describe("parameters that are not an object are refused at load, with the tool's
         /Cannot load plugin 'odd' \(.*\): tool 'it' has parameters that are not an object\. Write them as \{ name: … \}\./,
       );
     });
-
-  test("either of several objects is one", async (t) => {
-    const either = z.discriminatedUnion("by", [
-      z.object({ by: z.literal("id"), id: z.number() }),
-      z.object({ by: z.literal("name"), name: z.string() }),
-    ]);
-    const zz = await harness({ plugins: [tool(either)] }, t);
-    await zz.ask("hi");
-    equal(zz.requests[0]!.tools[0]!.schema.type, "object");
-    equal((await zz.call("it", { by: "id", id: 3 })).text, '{"by":"id","id":3}');
-  });
 });
 
 describe("defaults stand where nothing was said", () => {

@@ -102,9 +102,6 @@ const BAD_CALL = String.raw`event: error
 data: {"error":{"message":"bad call","code":"tool_use_failed","failed_generation":"lamp_dim{\"level\":8}"}}
 
 `;
-const UPSTREAM = trace(
-  `data: {"id":"g1","error":{"code":502,"message":"upstream closed"},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}`,
-);
 
 /** What a server says of its cache, in its own words, and what zz makes of it. */
 // biome-ignore format: one case a row.
@@ -150,31 +147,22 @@ const parts = [
 const TOLD: [string, Step, Told][] = [
   ["a call in pieces, its usage in an extra chunk", sse(PIECES), { calls: dim, usage: [61, 9] }],
   ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you.", usage: [61, 9] }],
-  ["a byte order mark", sse(`\ufeff${hi}${stop}${DONE}`), { text: "Hi" }],
   ["two answers at once, of which the first counts", sse(data({ choices: [{ index: 1, delta: { content: "No" } }] }), hi, data({ choices: [{ index: 1, delta: {}, finish_reason: "length" }, { index: 0, delta: {}, finish_reason: "stop" }] }), DONE), { text: "Hi" }],
   ["no finish and no [DONE], but its usage as the last thing", sse(hi, usage(61, 9)), { text: "Hi", usage: [61, 9] }],
-  ["a last [DONE] without its end", sse(hi, stop, DONE.trimEnd()), { text: "Hi" }],
   ["data that is JSON but no chunk", sse("data: null\n\n", 'data: "ping"\n\n', "data: {}\n\n", "data: 1\n\n", hi, stop, DONE), { text: "Hi" }],
-  ["choices of null", sse(data({ choices: null }), hi, stop, DONE), { text: "Hi" }],
   ["a delta of null", sse(data({ choices: [{ delta: null, finish_reason: null }] }), hi, data({ choices: [{ delta: null, finish_reason: "stop" }] })), { text: "Hi" }],
   ["tool_calls of null and of nothing", sse(delta({ content: "H", tool_calls: null }), delta({ content: "i", tool_calls: [] }), stop), { text: "Hi" }],
-  ["error: null on every chunk", sse(data({ error: null, choices: [{ delta: { content: "Hi" } }] }), data({ error: null, choices: [{ delta: {}, finish_reason: "stop" }] })), { text: "Hi" }],
   ["anything after [DONE] left alone", sse(hi, stop, DONE, delta({ content: "!" })), { text: "Hi" }],
   ["[DONE] after text without a finish", sse(hi, DONE), { text: "Hi" }],
-  ["[DONE] after a call without a finish", sse(delta({ tool_calls: [lampCall] }), DONE), { calls: dim }],
   ["a connection that stays open after [DONE]", ending("hang", hi, stop, DONE), { text: "Hi" }],
   ["usage inside the choice", sse(hi, data({ choices: [{ delta: {}, finish_reason: "stop", usage: { prompt_tokens: 61, completion_tokens: 9 } }] })), { text: "Hi", usage: [61, 9] }],
-  ["usage inside x_groq", sse(hi, data({ choices: [{ delta: {}, finish_reason: "stop" }], x_groq: { usage: { prompt_tokens: 61, completion_tokens: 9 } } })), { text: "Hi", usage: [61, 9] }],
   ["reasoning_content", sse(delta({ reasoning_content: "h" }), delta({ reasoning_content: "m", content: null }), hi, stop), { text: "Hi", thinking: "hm" }],
-  ["reasoning", sse(delta({ reasoning: "hm" }), hi, stop), { text: "Hi", thinking: "hm" }],
   ["thinking", sse(delta({ thinking: "hm" }), hi, stop), { text: "Hi", thinking: "hm" }],
   ["two reasoning fields of the same text", sse(delta({ reasoning: "h", reasoning_content: "h" }), delta({ reasoning: "m", reasoning_content: "m" }), hi, stop), { text: "Hi", thinking: "hm" }],
-  ["two reasoning fields, the first null", sse(delta({ reasoning_content: null, reasoning: "hm" }), hi, stop), { text: "Hi", thinking: "hm" }],
   ["reasoning details beside the text", sse(delta({ reasoning: "hm", reasoning_details: [{ type: "reasoning.text", text: "hm" }] }), hi, stop), { text: "Hi", thinking: "hm" }],
   ["content in parts", sse(delta({ content: parts }), stop), { text: "Hi", thinking: "hm" }],
   ["a refusal", sse(delta({ refusal: "I can" }), delta({ refusal: "not." }), stop), { text: "I cannot.", finish: "refusal" }],
   ["the old function_call", sse(delta({ function_call: { name: "lamp_dim", arguments: '{"level"' } }), delta({ function_call: { arguments: ":8}" } }, "function_call")), { calls: [["lamp_dim", { level: 8 }, "made"]] }],
-  ["a call and its text", sse(hi, delta({ tool_calls: [lampCall] }, "tool_calls")), { calls: dim }],
   ["a chunk cut in a four-byte character", sse(...half("🏮")), { text: "Grüße 🏮 灯" }],
   ["one JSON body instead of a stream", json(message({ role: "assistant", content: "Hi" })), { text: "Hi", usage: [61, 9] }],
   ["one JSON body with a call", json(message({ role: "assistant", content: null, tool_calls: [lampCall] }, "tool_calls")), { calls: dim, usage: [61, 9] }],
@@ -215,19 +203,14 @@ const page = (status: number): Step => ({ status, headers: { "content-type": "te
 const FAILS: [string, Step, string | RegExp, 1 | 3, string?][] = [
   ["an error in the stream", sse(hi, GAVE_UP), `${MID}backend gave up.`, 3, "Hi"],
   ["an error as an event", sse(hi, BAD_CALL), `${MID}bad call.`, 1, "Hi"],
-  ["an error beside the choices", sse(hi, UPSTREAM), `${MID}upstream closed.`, 3, "Hi"],
-  ["an error event of a flat shape", sse(hi, 'event: error\ndata: {"message":"boom"}\n\n'), `${MID}boom.`, 3, "Hi"],
   ["an error event of plain words", sse(hi, "event: error\ndata: boom\n\n"), /^The model's server failed in mid-stream: .*boom\.$/, 3, "Hi"],
   ["an error on a raw line", sse(hi, '{"error":"the runner went away"}\n'), `${MID}the runner went away.`, 3, "Hi"],
   ["an error with JSON in its metadata", sse(data({ error: { code: 429, message: "Provider returned error", metadata: { raw: "slow down" } } })), `${MID}Provider returned error: slow down.`, 3, ""],
   ["a line that is not JSON", sse(hi, "data: {oops\n\n", stop), `${MID}a line that is not JSON: {oops.`, 3, "Hi"],
   ["no finish and no [DONE]", sse(hi), ENDED, 3, "Hi"],
-  ["half a line and the end", sse(hi, 'data: {"choices":[{"del'), /^The (model's server failed in mid-stream: .*|connection ended before the answer was complete\. Try again)\.$/, 3, "Hi"],
   ["a connection cut in the stream", ending("cut", hi), /^(The connection ended|Cannot reach '[^']+': the connection was closed)/, 3, "Hi"],
   ["[DONE] and nothing else", sse(DONE), NOTHING, 3, ""],
-  ["an empty body", sse(), NOTHING, 3, ""],
   ["an error as a JSON body", json({ error: { message: "no such lamp", code: "invalid_request" } }), `${MID}no such lamp.`, 1, ""],
-  ["an error as a JSON body in Gemini's shape", json([{ error: { code: 400, message: "no such lamp", status: "INVALID_ARGUMENT" } }]), `${MID}no such lamp.`, 1, ""],
   ["a web page with 200", page(200), /a web page \("Welcome"\).*--base-url/, 1, ""],
   ["content_filter without text", sse(delta({}, "content_filter")), "The provider's content filter withheld the answer. Put the question differently.", 1],
 ];
@@ -248,10 +231,7 @@ const REFUSALS: [string, number, unknown, string][] = [
   ["OpenAI", 400, { error: { message: "No such lamp", type: "invalid_request_error", param: null, code: null } }, "No such lamp."],
   ["OpenRouter", 400, { error: { code: 400, message: "Provider returned error", metadata: { provider_name: "p", raw: '{"why":"lamp"}' } } }, 'Provider returned error: {"why":"lamp"}.'],
   ["Gemini", 400, [{ error: { code: 400, message: "No such lamp!", status: "INVALID_ARGUMENT" } }], "No such lamp!"],
-  ["LM Studio", 400, { error: "No such lamp" }, "No such lamp."],
-  ["Cerebras", 400, { message: "No such lamp", type: "invalid_request_error", param: "model", code: "wrong_api_format" }, "No such lamp."],
   ["a FastAPI proxy with a list", 400, { detail: [{ loc: ["body"], msg: "Field required", type: "missing" }] }, '[{"loc":["body"],"msg":"Field required","type":"missing"}].'],
-  ["a proxy in plain text", 400, "No such lamp\n", "No such lamp."],
   ["a proxy with a web page", 400, html, 'a web page ("Welcome"). Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.'],
   ["a proxy with nothing", 400, "", "no reason given."],
   ["a server that has no such path", 404, { error: { message: "Not found" } }, "Not found. Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1."],
@@ -269,7 +249,6 @@ describe("a refusal is told once, in the server's own words,", () => {
 
 const slow = { error: { message: "slow down" } };
 const [answered, no500] = [say("Hi"), refuse(500, slow)];
-const cut: Step = ending("cut", delta({ content: "Half an" }));
 const date = () => new Date(Date.now() + 50_000).toUTCString();
 // [what holds, the steps, the waits (least and most), the text or the error]
 // biome-ignore format: one case a row.
@@ -278,11 +257,8 @@ const RETRIES: [string, () => Step[], [number, number][], string][] = [
   ["429 waits for the milliseconds of retry-after-ms", () => [refuse(429, slow, { "retry-after-ms": "120", "retry-after": "9" }), answered], [[120, 120]], "Hi"],
   ["429 waits for the date of retry-after", () => [refuse(429, slow, { "retry-after": date() }), answered], [[1, 50_000]], "Hi"],
   ["429 with a date gone by is tried again", () => [refuse(429, slow, { "retry-after": new Date(0).toUTCString() }), answered], [[0, 625]], "Hi"],
-  ["429 with a retry-after that makes no sense is tried again", () => [refuse(429, slow, { "retry-after": "soon" }), answered], [[500, 625]], "Hi"],
   ["500 twice is tried a third time", () => [no500, no500, answered], [[500, 625], [1000, 1250]], "Hi"],
   ["500 three times is enough", () => [no500], [[500, 625], [1000, 1250]], "127.0.0.1 answered 500: slow down."],
-  ["425 is tried again", () => [refuse(425, slow), answered], [[500, 625]], "Hi"],
-  ["a connection cut in mid-stream is tried again, and the half is gone", () => [cut, answered], [[500, 625]], "Hi"],
   ["an error in mid-stream is tried again, and the half is gone", () => [sse(delta({ content: "Half an" }), GAVE_UP), answered], [[500, 625]], "Hi"],
 ];
 describe("of what may pass,", () => {

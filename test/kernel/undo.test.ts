@@ -169,17 +169,10 @@ viewTest("An edit in a folder that takes nothing new is refused, and leaves its 
   const { where, zz, sh } = ordinary(t);
   sh("mkdir d; echo x > d/x; chmod 500 d");
   const was = walk(where.cwd);
-  for (const path of ["d/x", "d/n", "d/e/n"]) {
-    const { status, said } = await zz(
-      "--allow-write=.",
-      "--call",
-      "write_file",
-      JSON.stringify({ path, content: "y\n" }),
-    );
-    match(said, /Cannot write '.+': permission denied\./);
-    equal(status, 1);
-    deepEqual(walk(where.cwd), was);
-  }
+  const args = JSON.stringify({ path: "d/x", content: "y\n" });
+  const { status, said } = await zz("--allow-write=.", "--call", "write_file", args);
+  match(said, /Cannot write '.+': permission denied\./);
+  deepEqual([status, walk(where.cwd)], [1, was]);
   sh("chmod 700 d");
 });
 

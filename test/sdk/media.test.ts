@@ -18,7 +18,6 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["a WebP", WEBP, { type: "image/webp", width: 5, height: 4 }],
   ["a PDF", PDF, { type: "application/pdf" }],
   ["a WAV", WAV, { type: "audio/wav" }],
-  ["an MP3 of bare frames", MP3, { type: "audio/mpeg" }],
   ["an MP3 with a tag", TAGGED, { type: "audio/mpeg" }],
   ["a FLAC", FLAC, { type: "audio/flac" }],
   ["an Ogg", OGG, { type: "audio/ogg" }],
@@ -43,7 +42,6 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
     text("\xff\xd8\xff\xe0\0\x04abno more"),
     { type: "image/jpeg", broken: "holds no picture" },
   ],
-  ["half a WebP", WEBP.subarray(0, 20), cutOff("image/webp")],
   ["a PDF of two words", text("%PDF-1.7\n%%EOF\n"), { type: "application/pdf", broken: "holds no document" }],
   ["half a PDF", PDF.subarray(0, 30), cutOff("application/pdf")],
   [
@@ -51,7 +49,6 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
     text(`\xff\xfb\x14${"x".repeat(200)}`),
     { type: "audio/mpeg", broken: "holds no sound" },
   ],
-  ["a web page named as a PDF", text("<!doctype html><p>%PDF-1.4 %%EOF"), undefined],
   ["a pointer of Git LFS", text("version https://git-lfs.github.com/spec/v1\n"), undefined],
   ["words about Ogg and FLAC", text(`OggS, fLaC and so on ${"x".repeat(90)}`), undefined],
 ];
@@ -100,7 +97,6 @@ test("readMedia() goes by what is in a file, whatever its name", () => {
 });
 
 const REFUSED: [what: string, file: () => string, why: RegExp][] = [
-  ["an image of 200 MB", () => put("huge.png", png(), 200 * MB), /^Error: 200 MB are too many for an image \(20 MB\)/],
   [
     "a PDF that is none",
     () => put("none.pdf", text("%PDF-1.7\nhello\n")),

@@ -95,11 +95,6 @@ describe("a side request with tools", () => {
     deepEqual([said.results[0]!.text, said.text], ["At noon.", "Done."]);
   });
 
-  test("without tools is asked once, as ever", async (t) => {
-    const { asked, said } = await helping(t, {}, ["There.", "Done."]);
-    deepEqual([asked.length, asked[0]!.tools, said.results[0]!.text], [1, [], "There."]);
-  });
-
   test("what this run leaves out, it has not either", async (t) => {
     const { asked } = await helping(t, { tools: ["now", "make"] }, ["There.", "Done."], { tools: ["help", "now"] });
     deepEqual(

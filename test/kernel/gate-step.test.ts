@@ -90,6 +90,7 @@ describe("nothing that a wrapper does loosens a verdict", () => {
 describe("a stricter word", () => {
   const REFUSED: [what: string, around: unknown, text: string][] = [
     ["deny, with its reason", saying({ verdict: "deny", why: "Plan first." }), "Refused: Plan first."],
+    ["deny, without a reason", saying({ verdict: "deny" }), "Refused: a plugin denied it."],
     ["a throw", () => Promise.reject(new Error("it broke")), "Refused: it broke."],
     ["nothing given back", () => undefined, "Refused: Plugin 'strict' gave nothing back in 'gate'. Its wrapper must return what next() gave."],
     ["a verdict that is none", saying({ verdict: "allowed" }), "Refused: a plugin's verdict was 'allowed', and not allow, ask or deny."],

@@ -1,10 +1,10 @@
 // Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { call, fakeOpenAI, problems, refuse, say } from "../support/fake/openai.ts";
+import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
@@ -312,30 +312,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
 });
 
 describe("on and wrap", { concurrency: 3 }, () => {
-  test("on() hears every fact of a turn", async () => {
-    const source = does(
-      `const heard: string[] = [];
-       for (const event of ["started", "phase", "received", "retried", "planned", "called", "progressed", "noted", "answered", "failed"])
-         zz.on(event as any, (fact: any) => {
-           appendFileSync(import.meta.dirname + "/heard.txt", event + (event === "phase" ? ":" + fact.to : "") + "\\n");
-         });
-       zz.tool({ name: "talk", description: "d", run: (_: any, ctx) => { ctx.note("N"); ctx.progress("P"); return "t"; } });`,
-      'import { appendFileSync } from "node:fs";',
-    );
-    const busy = refuse(503, { error: { message: "busy" } }, { "retry-after": "0" });
-    const ran = await having(source, [busy, call(["talk", {}]), say("done")]);
-    equal(ran.stdout, "done\n");
-    match(ran.stderr, /^N$/m);
-    const heard = readFileSync(join(ran.where.cwd, "heard.txt"), "utf8").trimEnd().split("\n");
-    for (const event of ["started", "retried", "received", "planned", "progressed", "noted", "called", "answered"])
-      ok(heard.includes(event), `${event}: ${heard}`);
-    deepEqual(
-      heard.filter((word) => word.startsWith("phase:")).map((word) => word.slice(6)),
-      ["thinking", "planning_tools", "executing_tools", "thinking", "responding", "done", "idle"],
-    );
-    deepEqual([heard[0], heard.at(-1)], ["started", "answered"]);
-  });
-
   test("wrap() changes what goes in and what comes out, at every step", async () => {
     const source = does(
       `zz.wrap("line", (line, next) => next(line + " there"));
@@ -367,29 +343,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
     const ran = await having(source, [call(["list_dir", {}]), say("done")]);
     deepEqual(results(ran.sent[1]), ["[interrupted]"]);
     equal(ran.stdout, "done\n");
-  });
-
-  test("ctx.request asks beside the conversation: without tools, by the model of its task, and nothing of it is kept", async () => {
-    const source = does(
-      `zz.tool({ name: "wise", description: "d", async run(_, ctx) {
-         const { text, model } = await ctx.request({ task: "wisdom", system: "Be wise.", messages: [{ role: "user", text: "Well?" }] });
-         return text + " by " + model;
-       } });`,
-    );
-    const where = place();
-    const file = plugin(where, "own.ts", source);
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "zz.config.json"), '{ "models": { "wisdom": "openai/sage" } }');
-    const ran = await ask(where, [call(["wise", {}]), say("Patience."), say("done")], ["--plugin", file, "hi"]);
-    equal(ran.stdout, "done\n");
-    const [, beside, last] = ran.sent;
-    deepEqual([beside.model, beside.tools, last.model], ["sage", undefined, "m"]);
-    deepEqual(beside.messages, [
-      { role: "system", content: "Be wise." },
-      { role: "user", content: "Well?" },
-    ]);
-    deepEqual(results(last), ["Patience. by openai/sage"]);
-    doesNotMatch(JSON.stringify(where.sessions()), /Be wise/);
   });
 
   test("layers, tools and wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {

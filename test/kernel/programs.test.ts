@@ -21,7 +21,7 @@ import { findProgram, programs, safePath } from "../../kernel/programs.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
-import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { type Place, place, ROOT } from "../support/run.ts";
 
 const NAMES = "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
 const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-programs-")));
@@ -185,28 +185,6 @@ const CALLS: [tool: string, args: object, said: RegExp][] = [
 ];
 
 const REFUSED = ["git status", "rg needle", "bash -c ls", "timeout 5 git log"];
-
-needs("git", "bwrap")("No planted program runs under npx's PATH, in the sandbox", async () => {
-  const where = under(NAMES);
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ shell: { effects: "before" } }));
-  const env = { PATH: where.path, DISPLAY: ":9", WAYLAND_DISPLAY: "" };
-  const calls = [...CALLS, ...REFUSED.map((command) => ["run_command", { command }])];
-  writeFileSync(
-    join(where.home, "calls.ts"),
-    `import { zz } from "zz";
-for (const [tool, args] of ${JSON.stringify(calls)}) console.log(JSON.stringify(await zz.call(tool, args)));`,
-  );
-  const { stdout, stderr, code } = await zz(where, ["--run", join(where.home, "calls.ts")], { env });
-  equal(code, 4, stderr);
-  const gave = stdout.trimEnd().split("\n").map((line) => JSON.parse(line)); // biome-ignore format: one line
-  equal(gave.length, calls.length, stderr);
-  for (const [i, [tool, , said]] of CALLS.entries()) match(gave[i].text, said, `${tool}: ${stderr}`);
-  for (const [i, command] of REFUSED.entries()) equal(gave[CALLS.length + i].refused, true, command);
-  equal(where.ran(), "", "the mark names the program");
-  await zz(where, [], { env, input: "/status\n/env list\n/exit\n" });
-  equal(where.ran(), "", "/status");
-});
 
 needs("git")("No planted program runs without a sandbox, nor for /status, /copy and open_file", async () => {
   const where = under(NAMES);

@@ -30,6 +30,7 @@ const ROWS: [string, Message[], Message[]][] = [
   ["fills in the one missing result of two", [u, says("", "a", "b"), result("b")], [u, says("", "a", "b"), missing("a"), result("b")]],
   ["drops a result that has no call", [u, result("z"), says("done"), user("v")], [u, says("done"), user("v")]],
   ["drops a result that stands before its call", [u, result("a"), says("", "a")], [u, says("", "a"), missing("a")]],
+  ["drops a result that comes a second time", [u, says("", "a"), result("a"), result("a", "again")], [u, says("", "a"), result("a")]],
   ["puts results in the order of their calls", [u, says("", "a", "b", "c"), result("c"), result("a"), result("b")], [u, says("", "a", "b", "c"), result("a"), result("b"), result("c")]],
   ["puts results before the person's words that stood between them", [u, says("", "a", "b"), result("b"), user("wait"), result("a"), user("go on")], [u, says("", "a", "b"), result("a"), result("b"), user("wait\n\ngo on")]],
   ["gives a later call of the same id its own result", [u, says("", "a"), result("a", "one"), says("", "a"), result("a", "two")], [u, says("", "a"), result("a", "one"), says("", "a"), result("a", "two")]],

@@ -468,7 +468,7 @@ describe("a settings file that is edited by hand while zz runs", () => {
   const edited = async (t: TestContext) => {
     const where = having({ rounds: 3 });
     writeFileSync(join(where.home, "plugins", "shows.ts"), SHOWS);
-    const it = await repl(t, { where });
+    const it = await repl(t, { where, cols: 240 }); // also where the folder for temporary files has a long name
     await it.say("/word", "word old, rounds 3");
     return { ...it, where };
   };

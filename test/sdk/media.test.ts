@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Media, mediaIn, mediaOf, readMedia } from "../../sdk/media.ts";
-import { FLAC, GIF, JPEG, MP3, OGG, PDF, png, TAGGED, WAV, WEBP } from "../support/media.ts";
+import { FLAC, GIF, JPEG, OGG, PDF, png, TAGGED, WAV, WEBP } from "../support/media.ts";
 
 const text = (words: string): Buffer => Buffer.from(words, "latin1");
 const cutOff = (type: string): Media => ({ type, broken: "is cut off" });
@@ -88,7 +88,6 @@ function read(file: string): ReturnType<typeof readMedia> {
     closeSync(fd);
   }
 }
-const MB = 1024 * 1024;
 
 test("readMedia() goes by what is in a file, whatever its name", () => {
   for (const name of ["a.png", "b.pdf", "c.jpg.exe", "d", "e.txt\u202egnp"])

@@ -412,35 +412,24 @@ describe("where plugins come from", { concurrency: 3 }, () => {
   });
 });
 
-describe("what two plugins claim", () => {
-  const flag = (name: string, short: string) =>
-    `export default (zz) => zz.flag({ name: "${name}", short: "${short}", description: "d", run: () => ({ text: "${name}" }) });`;
-  const files = (all: Record<string, string>) => {
-    const where = place();
-    for (const [name, source] of Object.entries(all)) {
-      mkdirSync(dirname(join(where.home, name)), { recursive: true });
-      writeFileSync(join(where.home, name), source);
-    }
-    return where;
-  };
+test("the short form of another plugin's flag is refused", async () => {
+  const flag = (name: string) =>
+    `export default (zz) => zz.flag({ name: "${name}", short: "y", description: "d", run: () => ({ text: "${name}" }) });`;
+  const where = place();
+  plugin(where, "../home/plugins/a.ts", flag("alpha"));
+  plugin(where, "../home/plugins/b.ts", flag("beta"));
+  const { stdout, stderr } = await zz(where, ["-y"]);
+  equal(stdout, "alpha\n");
+  const why = "flag 'beta' has the short form -y of --alpha. Choose another.";
+  ok(stderr.includes(`b.ts:1): ${why}\n`), stderr);
+});
 
-  test("the short form of another plugin's flag is refused", async () => {
-    const where = files({ "plugins/a.ts": flag("alpha", "y"), "plugins/b.ts": flag("beta", "y") });
-    const { stdout, stderr } = await zz(where, ["-y"]);
-    equal(stdout, "alpha\n");
-    match(
-      stderr,
-      /^Cannot load plugin 'b' \(.*b\.ts:1\): flag 'beta' has the short form -y of --alpha\. Choose another\.$/m,
-    );
-  });
-
-  test("--plugin goes before the home's plugin of that name", async () => {
-    const says = (word: string) =>
-      `export default (zz) => zz.tool({ name: "says", description: "d", run: () => "${word}" });`;
-    const where = files({ "plugins/mine.ts": says("home"), "work/mine.ts": says("work") });
-    const { stdout, stderr } = await zz(where, ["--plugin", join(where.home, "work", "mine.ts"), "--call", "says"]);
-    deepEqual([stdout, stderr], ["work\n", ""]);
-  });
+test("--plugin goes before the home's plugin of that name", async () => {
+  const where = place();
+  plugin(where, "../home/plugins/mine.ts", tellsOf("says", '"home"'));
+  const file = plugin(where, "work/mine.ts", tellsOf("says", '"work"'));
+  const { stdout, stderr } = await zz(where, ["--plugin", file, "--call", "says"]);
+  deepEqual([stdout, stderr], ["work\n", ""]);
 });
 
 test("a flag that runs instead of a turn refuses --call beside it, and says that --once was left out", async () => {

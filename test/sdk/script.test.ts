@@ -1,9 +1,10 @@
 // Scripts: zz --run, and programs that import zz.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { promisify } from "node:util";
 import type { Script } from "../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
@@ -199,33 +200,20 @@ test("A script is a program by its first line", { skip: process.platform === "wi
   deepEqual([stdout, stderr], ["hello you\n", ""]);
 });
 
-test("A program of one's own imports zz, with the home's settings, and is asked nothing", async () => {
+test("A program of one's own imports zz, with the home's settings, and is asked nothing", async (t) => {
   const where = place();
   const fake = await fakeOpenAI([say("From afar.")]);
-  try {
-    mkdirSync(join(where.cwd, "node_modules"), { recursive: true });
-    symlinkSync(ROOT, join(where.cwd, "node_modules", "zz"));
-    mkdirSync(where.home, { recursive: true });
-    const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-    writeFileSync(
-      join(where.cwd, "own.mts"),
-      `${HEAD}console.log(await zz.ask("hi"), (await zz.call("write_file", { path: "b.txt", content: "b" })).refused, zz.args);`,
-    );
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const { spawn } = await import("node:child_process");
-    const child = spawn(process.execPath, ["own.mts", "one"], {
-      cwd: where.cwd,
-      env: { ...process.env, ZZ_HOME: where.home },
-    });
-    let text = "";
-    child.stdout.on("data", (piece) => (text += piece));
-    child.stderr.on("data", (piece) => (text += piece));
-    child.on("close", () => resolve(text));
-    equal(await promise, "From afar. true [ 'one' ]\n");
-  } finally {
-    await fake.close();
-  }
+  t.after(fake.close);
+  for (const folder of [join(where.cwd, "node_modules"), where.home]) mkdirSync(folder);
+  symlinkSync(ROOT, join(where.cwd, "node_modules", "zz"));
+  const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
+  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
+  const write = 'zz.call("write_file", { path: "b.txt", content: "b" })';
+  const source = `${HEAD}console.log(await zz.ask("hi"), (await ${write}).refused, zz.args);`;
+  writeFileSync(join(where.cwd, "own.mts"), source);
+  const how = { cwd: where.cwd, env: { ...process.env, ZZ_HOME: where.home } };
+  const { stdout } = await promisify(execFile)(process.execPath, ["own.mts", "one"], how);
+  equal(stdout, "From afar. true [ 'one' ]\n");
 });
 
 test("Ctrl-C ends the turn and the script, exit 130", async () => {

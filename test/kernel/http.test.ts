@@ -214,6 +214,8 @@ for (const [name, wire, code] of BROKEN)
     );
   });
 
+test("What is neither http nor https is refused", () => rejects(send("file:///etc/passwd"), /neither http nor https/));
+
 test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_CERTS the answer comes", async () => {
   const events = [{ choices: [{ delta: { content: "safely" } }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];
   const stream = `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;

@@ -125,6 +125,21 @@ async function live(seed: number): Promise<void> {
   }
 }
 
+test("what another zz keeps for the folder, and the trust that it takes back, count here from the next line on", async () => {
+  const { theirs, put, open } = folders({});
+  put(theirs, '{ "permissions": { "allow": { "run": ["make"] } } }');
+  const [core, other] = [await open(), await open()];
+  await type(core, "/trust");
+  await type(other, "/permissions deny read a");
+  await type(other, "/permissions keep 2");
+  const stands = () => core.rules.map(({ verdict, kind, name }) => `${verdict} ${kind} ${name}`);
+  await type(core, "/permissions");
+  deepEqual(stands(), ["allow run make", "deny read a"]);
+  await type(other, "/trust no");
+  await type(core, "/permissions");
+  deepEqual(stands(), ["deny read a"]);
+});
+
 test("settings with a rule that cannot be used change nothing in a zz that runs, and /config does not write them", async () => {
   const { own, put, open } = folders({ rounds: 1 });
   const core = await open();

@@ -63,55 +63,25 @@ test("a plain one-shot chat makes no index", async () => {
   ok(!fs.existsSync(join(where.home, "index")));
 });
 
-for (const [what, change, symbol, expected] of [
-  [
-    "renamed",
-    (w: Place) => fs.renameSync(join(w.cwd, "a.ts"), join(w.cwd, "z.ts")),
-    "first",
-    "z.ts:1: export const first = 1",
-  ],
-  [
-    "replaced by a folder",
-    (w: Place) => {
-      fs.rmSync(join(w.cwd, "a.ts"));
-      put(w, "a.ts/in.ts", "export const within = 1;\n");
-    },
-    "within",
-    "a.ts/in.ts:1: export const within = 1",
-  ],
-  [
-    "in a folder in whose place a file is now",
-    (w: Place) => {
-      fs.rmSync(join(w.cwd, "deep"), { recursive: true });
-      put(w, "deep", "export const first = 1;\n");
-      put(w, "c.ts", "export const third = 1;\n");
-    },
-    "third",
-    "c.ts:1: export const third = 1",
-  ],
-  [
-    "replaced by one of the same size and time",
-    (w: Place) => {
-      const { atimeMs, mtimeMs } = fs.statSync(join(w.cwd, "a.ts"));
-      put(w, "a.ts", "export const fir5t = 1;\n");
-      fs.utimesSync(join(w.cwd, "a.ts"), atimeMs / 1000, mtimeMs / 1000);
-    },
-    "fir5t",
-    "a.ts:1: export const fir5t = 1",
-  ],
-] as const)
-  test(`a file that was ${what} is seen at the next question`, async () => {
-    const where = project({
-      "a.ts": "export const first = 1;\n",
-      "other.ts": "export const other = 1;\n",
-      "deep/x.ts": "export const deep = 1;\n",
-    });
-    await finds(where, "first", "a.ts:1: export const first = 1");
-    change(where);
-    await finds(where, symbol, expected);
-    await finds(where, "other", "other.ts:1: export const other = 1");
-    if (!/^renamed|^in a/.test(what)) await lacks(where, "first");
-  });
+test("files that were renamed, replaced by folders or the other way round, or by one of the same size and time, are seen", async () => {
+  const names = ["old.ts", "a.ts", "deep/x.ts", "same.ts", "other.ts"];
+  const where = project(Object.fromEntries(names.map((name, i) => [name, `export const was${i} = 1;\n`])));
+  const at = (name: string) => join(where.cwd, name);
+  for (const [i, name] of names.entries()) await finds(where, `was${i}`, `${name}:1: export const was${i} = 1`);
+  fs.renameSync(at("old.ts"), at("new.ts"));
+  fs.rmSync(at("a.ts"));
+  put(where, "a.ts/in.ts", "export const within = 1;\n");
+  fs.rmSync(at("deep"), { recursive: true });
+  put(where, "deep", "export const was2 = 1;\n");
+  const { atimeMs, mtimeMs } = fs.statSync(at("same.ts"));
+  put(where, "same.ts", "export const is3 = 11;\n");
+  fs.utimesSync(at("same.ts"), atimeMs / 1000, mtimeMs / 1000);
+  await finds(where, "was0", "new.ts:1: export const was0 = 1");
+  await finds(where, "within", "a.ts/in.ts:1: export const within = 1");
+  await finds(where, "is3", "same.ts:1: export const is3 = 11");
+  await finds(where, "was4", "other.ts:1: export const was4 = 1");
+  for (const gone of ["was1", "was2", "was3"]) await lacks(where, gone);
+});
 
 const EDITS = runs(25, 200);
 const EDITED = 10; // files

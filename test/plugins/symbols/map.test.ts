@@ -11,7 +11,7 @@ import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { type Place, place, zz } from "../../support/run.ts";
-import { isAll, runs } from "../../support/runs.ts";
+import { runs } from "../../support/runs.ts";
 import { kernel } from "../../support/script.ts";
 
 function project(files: Record<string, string>): Place {
@@ -53,15 +53,6 @@ test("The words of a name are those of a text that is only that name", () => {
     }),
     { numRuns: runs(500, 5_000) },
   );
-});
-
-test("Words are counted up to 200, and none of their bytes is one of ASCII", () => {
-  for (const many of [1, 6, 7, 50, 5_000]) {
-    const bytes = bagOf("lamp ".repeat(many));
-    ok(bytes.every((byte) => byte >= 0x80));
-    const [count] = readBag(bytes).counts;
-    ok(count! <= many && count! >= Math.min(200, many) / 1.6, `${count} of ${many}`);
-  }
 });
 
 const MADE =
@@ -166,43 +157,6 @@ needs("git")("Past commits bring files in, new ones are added, and why says so",
   shell(where.cwd, 'git reset -q --soft HEAD~1; git -c user.name=a -c user.email=a@b commit -q -m "Feed the heron"');
   equal((await map({ query: "heron", why: true })).files[0], "src/a.ts");
 });
-
-/** It starts two dozen programs. */
-const testAll = isAll ? needs("git") : () => {};
-testAll(
-  "A worktree, a shallow clone, a subfolder, a rebase under way and an empty repository have their history, or none",
-  async () => {
-    const where = project({
-      "src/a.ts": "export const one = 1;\n",
-      "src/b.ts": "export const two = 2;\n",
-      "c.ts": "1;\n",
-    });
-    const { cwd } = where;
-    shell(cwd, `${INIT}; ${COMMIT}`, "Begin");
-    put(cwd, { "src/b.ts": "export const two = 3;\n" });
-    shell(
-      cwd,
-      `${COMMIT}; git clone -q --depth 1 "file://$PWD" ../shallow; git worktree add -q ../tree; mkdir ../empty ../none; git init -q ../empty`,
-      "Keep the walrus awake",
-    );
-    shell(
-      cwd,
-      "git -c core.editor=false -c user.name=a -c user.email=a@b rebase -i HEAD~1 2>/dev/null || true; git checkout -q --detach",
-    );
-    for (const name of ["empty", "none"]) put(join(cwd, "..", name), { "src/b.ts": "export const two = 3;\n" });
-    const at = (name: string): Place => ({ ...where, cwd: join(cwd, "..", name) });
-    for (const [one, path] of [
-      [where, "src/b.ts"],
-      [{ ...where, cwd: join(cwd, "src") }, "b.ts"],
-    ] as const) {
-      const { files, why } = await (await open(one))({ query: "walrus", why: true });
-      equal(files[0], path);
-      deepEqual(why![path], ["history"]);
-    }
-    for (const name of ["tree", "shallow", "empty", "none"])
-      ok((await (await open(at(name)))({ query: "walrus" })).files.includes("src/b.ts"), name);
-  },
-);
 
 needs("git")("Where a repository would make git run something, there is no history, and nobody is asked", async () => {
   const where = project({ "a.ts": "export const one = 1;\n" });

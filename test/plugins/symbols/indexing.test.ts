@@ -232,6 +232,7 @@ test("what was indexed and may not be read any more is not shown", async () => {
     const { text } = await call(tool, args);
     ok(!/private\/plan/.test(text), `${tool}: ${text}`);
   }
+  ok(!fs.readFileSync(index(where), "latin1").includes("plan"), "nor kept");
 });
 
 test("a file that is binary under the name of code is listed and not parsed", async () => {

@@ -11,7 +11,6 @@ import { type How, type Place, place, type Ran, zz } from "../../support/run.ts"
 import { runs } from "../../support/runs.ts";
 import { caller, harness } from "../../support/script.ts";
 import { readersOf } from "../../support/symbols.ts";
-import { KEY, terminal } from "../../support/terminal.ts";
 import { waitFor } from "../../support/wait.ts";
 import { warm } from "../../support/warm.ts";
 
@@ -103,9 +102,7 @@ test(`${EDITS} edits, one after the other, each seen at once; the file of the in
 
 const whole = /a\.ts:1: export const first = 1/;
 for (const [what, spoil] of [
-  ["is cut off", (file: string) => fs.truncateSync(file, fs.statSync(file).size - 9)],
   ["has one byte that is another", (file: string) => flip(file, -5)],
-  ["is no index at all", (file: string) => fs.writeFileSync(file, "PK\x03\x04 something else\n\n\n")],
   ["is of another version", (file: string) => fs.writeFileSync(file, `{"format":0,"files":[],"gone":[]}\n`)],
   ["ends in a half-written change", (file: string) => fs.appendFileSync(file, '{"format":1,"files":[["a.ts",1')],
   [
@@ -283,33 +280,24 @@ test("What was read before indexing was broken off is kept, and the next questio
   equal(kept(), 100);
 });
 
-test("above symbols.most, which is ten thousand files: without a terminal the first are indexed, and a note says so", async () => {
+test("above symbols.most, which is ten thousand files: without a person the first are indexed, and a note says so", async (t) => {
   equal(defaults.most, 10_000);
-  const where = project({});
-  setting(where, { symbols: { most: 10 } });
-  for (let i = 0; i < 12; i++) put(where, `d${i % 4}/f${i}.ts`, "");
-  put(where, "a.ts", "export const first = 1;\n");
-  const { stdout, stderr, code } = await find(where, "first");
-  match(stdout, whole);
-  match(stderr, /^This project has 13 code files; the first 10 are indexed\. .*symbols\.folder/m);
-  equal(code, 0);
-
-  // In the readline loop it asks, and remembers; /reindex asks again.
-  const t = terminal(where, ["-m", "offline/router"], { cols: 100 });
-  await t.sees("›");
-  t.type("where is first defined?\r");
-  await t.sees(/13 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
-  t.type("f");
-  await t.sees("Which folder?");
-  t.type("d3\r");
-  await t.sees("Cannot find a definition");
-  await t.sees(/1 call[\s\S]*›$/);
-  t.type("/reindex\r");
-  await t.sees(/reindex\s+This project has 13 code files\. .*\[c\]ancel\?/);
-  t.type("a");
-  await t.sees(/Indexed 13 files/);
-  t.type(KEY.ctrlD);
-  await t.exited;
+  const files = { ...many(12), "a.ts": "export const first = 1;\n", "deep/b.ts": "export const second = 1;\n" };
+  const answers = ["f", "deep", "a"];
+  const person = async () => answers.shift() ?? "";
+  const settings = { symbols: { most: 10 } };
+  for (const live of [false, true]) {
+    const it = await harness({ own: true, live, settings, files, answer: live ? person : "nobody" }, t);
+    const found = async (symbol: string) => (await it.call("find_definition", { symbol })).text.split("\n")[0]!;
+    equal(await found("second"), "deep/b.ts:1: export const second = 1");
+    if (!live) match(it.notes[0]!, /^This project has 14 code files; the first 10 are indexed\. .*symbols\.folder/);
+    if (!live) continue;
+    match(it.questions[0]!, /14 code files\. Index \[a\]ll of them, one \[f\]older, or \[c\]ancel\?/);
+    match(await found("first"), /^Cannot find a definition/);
+    match((await it.command("/reindex")).join("\n"), /Indexed 14 files/);
+    equal(await found("first"), "a.ts:1: export const first = 1");
+    equal(it.questions.length, 3, "whether, which folder, and again at /reindex");
+  }
 });
 
 test("a saved file is indexed when symbols.debounce has passed, with no question asked; a question finds it at once", async (t) => {

@@ -1,6 +1,5 @@
 // Where imports lead. Beside what each row says stands what TypeScript itself, all of it, says over the same disk.
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,7 +10,6 @@ import type { Edge, How, Kept } from "../../../plugins/symbols/resolve.ts";
 import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../../../plugins/symbols/resolve.ts";
 import { type Facts, scan } from "../../../plugins/symbols/scan.ts";
 import { fc } from "../../support/property.ts";
-import { ROOT } from "../../support/run.ts";
 import { runs } from "../../support/runs.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -310,25 +308,6 @@ test("resolve() refuses to guess what it was not prepared for", () => {
 });
 
 // ── What is loaded
-
-test("TypeScript is not loaded for what is near, nor for what is kept", async () => {
-  const { root, names } = project("a.ts b.ts", { with: { "package.json": { dependencies: { p: "1" } } } });
-  await setTimeout(100);
-  const { kept } = await ask(root, names, "a.ts", "p");
-  const run = (spec: string, kept: Kept | undefined) => {
-    const script = `
-      const { openResolver } = await import(${JSON.stringify(join(ROOT, "plugins/symbols/resolve.ts"))});
-      const resolver = openResolver(${JSON.stringify(root)}, ${JSON.stringify(names)}, ${JSON.stringify(kept)});
-      const one = { from: ${JSON.stringify(spec)}, how: "import" };
-      await resolver.prepare([["a.ts", [one]]]);
-      const loaded = Object.keys(process.getBuiltinModule("node:module")._cache).some((name) => /typescript/.test(name));
-      console.log(resolver.resolve("a.ts", one), loaded);`;
-    return execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim();
-  };
-  equal(run("./b.js", undefined), "b.ts false");
-  equal(run("p", undefined), "true"); // the empty text before it is cut off
-  equal(run("p", kept), "false");
-});
 
 // ── Bad input
 

@@ -1,11 +1,11 @@
 // Semantic references on real code: as a language service over the whole program gives them.
-import { deepEqual, ok } from "node:assert/strict";
+import { deepEqual } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
-import { type At, type Edit, openService, type Service } from "../../../../plugins/symbols/refs.ts";
+import { type At, openService, type Service } from "../../../../plugins/symbols/refs.ts";
 import { type Facts, scan } from "../../../../plugins/symbols/scan.ts";
 import { codeIn, copyCode } from "../../../support/corpus.ts";
 import { place } from "../../../support/run.ts";
@@ -14,7 +14,6 @@ import { random, SEED } from "../../../support/runs.ts";
 const PACKAGES = ["zod/src"];
 const DRAWN = 40;
 const MEMBERS = 6;
-const RENAMED = 6;
 const OPTIONS = {
   ...{ target: "esnext", module: "esnext", moduleResolution: "bundler", strict: true, types: [] },
   ...{ lib: ["esnext", "dom"], allowImportingTsExtensions: true, noEmit: true, skipLibCheck: true, allowJs: true },
@@ -185,42 +184,3 @@ test(`references() of ${MEMBERS} members, each asked for in a new service, are t
   });
   deepEqual(found, expectedOf(own, drawn));
 });
-
-test(`rename() of ${RENAMED} symbols to fresh names makes nothing wrong in the whole program`, () => {
-  const own = project(PACKAGES);
-  const service = own.open();
-  const before = problems(own);
-  for (let [seed, renamed] = [SEED, 0]; renamed < RENAMED; seed++) {
-    const [at] = draw(own, 1, seed) as [Drawn];
-    if (at.name === "constructor" || at.name === "this") continue;
-    const { edits, refused } = service.rename(at, `${at.name}Fresh${renamed}`);
-    if (refused) continue; // it would make something wrong
-    ok(edits.length, `${at.path}:${at.line} ${at.name}`);
-    apply(own, edits);
-    renamed++;
-  }
-  const made = problems(own).filter((one) => !before.includes(one));
-  deepEqual(made, []);
-});
-
-function apply({ root, texts }: Project, edits: Edit[]): void {
-  for (const { path, start, end, text } of edits.toReversed()) {
-    const before = texts.get(path)!;
-    texts.set(path, before.slice(0, start) + text + before.slice(end));
-  }
-  for (const path of new Set(edits.map(({ path }) => path))) writeFileSync(join(root, path), texts.get(path)!);
-}
-
-/** By file, code and how many there are of it: where they stand and what they call a thing may change. */
-function problems(own: Project): string[] {
-  const whole = wholeProgram(own);
-  const program = whole.getProgram()!;
-  const found = own.names.flatMap((name) => {
-    const source = program.getSourceFile(join(own.root, name))!;
-    const all = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-    const byCode = Map.groupBy(all, ({ code }) => code);
-    return [...byCode].map(([code, { length }]) => `${name} ${code} ${length} times`);
-  });
-  whole.dispose();
-  return found;
-}

@@ -53,11 +53,6 @@ table<string>(
       "1 function f",
     ],
     [
-      "what is within such a function, once",
-      "const f = ((a) => { function g() {} }) as F;",
-      "1 function f; 1 function f > g local",
-    ],
-    [
       "what a pattern takes apart, each at its own line",
       "export const {\n  a,\n  b: [c, , ...d],\n  [e]: f = 1,\n} = x;",
       "2 const a exported; 3 const c exported; 3 const d exported; 4 const f exported",
@@ -83,7 +78,6 @@ table<string>(
       "class A {\n  constructor(\n    private a: string,\n    readonly b = 1,\n    c: string,\n    protected override d?: 1,\n  ) {}\n}",
       "1-8 class A; 3 property A > a private; 4 property A > b; 6 property A > d protected; 2-7 method A > constructor",
     ],
-    ["a class of its own name within an expression", "use(class B { m() {} });", "1 class B; 1 method B > m"],
     [
       "a decorated class from its first word after the decorators",
       "@a\n@b({ c() {} })\nexport class A {\n  @d\n  m() {}\n  @e() p;\n}",
@@ -136,6 +130,7 @@ table<string>(
       "export default {\n  a() {},\n  b: 1,\n} satisfies C;",
       "1-4 const default exported; 2 method default > a",
     ],
+    ["a default name where it is declared", "const a = 1;\nexport default a;", "1 const a exported"],
     ["`export =` of a value", "export = { a() {} };", "1 const default exported; 1 method default > a"],
     [
       "what a list exports as exported",
@@ -157,17 +152,6 @@ table<string>(
       "members whose name is worked out from names, in brackets",
       "class A { [Symbol.iterator]() {} [key] = 1; ['lit'] = 2; [`tpl`]() {} [3] = 4; [a + b]() { function f() {} } }",
       "1 class A; 1 method A > [Symbol.iterator]; 1 property A > [key]; 1 property A > lit; 1 method A > tpl; 1 property A > 3; 1 function A > f local",
-    ],
-    [
-      "names in any script",
-      "const größe = 1, 名前 = () => 2, \\u0061b = 3;",
-      "1 const größe; 1 function 名前; 1 const ab",
-    ],
-    [
-      "a component and what is in it",
-      "export const App = () => {\n  const go = () => 1;\n  return <div onClick={() => { function f() {} }}>{a}</div>;\n};",
-      "1-4 function App exported; 2 function App > go local; 3 function App > f local",
-      "a.tsx",
     ],
     ["a declaration after a comment, a BOM and a `#!` line", "\ufeff// a\n/* b\n */ function f() {}", "3 function f"],
     ["lines as other tools count them: U+2028 is none", "const a = '\u2028';\nconst b = 1;", "1 const a; 2 const b"],
@@ -283,7 +267,6 @@ table<string>(
       "export { a, b as c, default as d } from 'x';\nexport * from 'y';\nexport * as e from 'z';",
       "1 export x: a, b as c, default as d; 2 export y: *; 3 export z: * as e",
     ],
-    ["that is dynamic", "f(() => import('x'));\nimport(`y`);\nimport(z);", "1 dynamic x: *; 2 dynamic y: *"],
     [
       "of what a dynamic import is taken apart to",
       "const { a, b: c, ...d } = await import('x');\nconst e = await import('y');",
@@ -427,12 +410,6 @@ table<string>(
   "scan() lists the keys of",
   [
     ["JSON", '{\n  "a": { "b": 1 },\n  "c": [\n    1\n  ]\n}', "2 key a; 3-5 key c", "a.json"],
-    [
-      "JSON with comments, a BOM and a comma too many",
-      '\ufeff// x\n{\n  /* y */ "a": 1,\n}',
-      "3 key a",
-      "tsconfig.json",
-    ],
     [
       "JSON that every object has",
       '{ "__proto__": 1, "constructor": 2, "": 3 }',

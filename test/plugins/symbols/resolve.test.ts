@@ -27,7 +27,6 @@ interface More {
 type Row = [about: string, files: string, spec: string, to: string | undefined, more?: More];
 
 const config = (compilerOptions: object, rest: object = {}) => ({ compilerOptions, ...rest });
-const NODE10 = { "tsconfig.json": config({ moduleResolution: "node10", ignoreDeprecations: "6.0" }) };
 const NODENEXT = { "tsconfig.json": config({ module: "nodenext" }) };
 const inWorkspaces = (own: object, rest: Record<string, string | object> = {}) => ({
   "package.json": { name: "all", workspaces: ["packages/*"] },
@@ -45,11 +44,8 @@ const ROWS: Row[] = [
   ["a style sheet has its types in .d.css.ts", "a.ts b.css b.d.css.ts", "./b.css", "b.d.css.ts"],
   ["an empty name leads nowhere", "a.ts index.ts", "", undefined],
   // folders
-  ["a folder with a slash", "a.ts b.ts b/index.tsx", "./b/", "b/index.tsx"],
   ["'.' means the index of one's own folder", "d/a.ts d/index.ts", ".", "d/index.ts", { from: "d/a.ts" }],
   ["out of the project", "a.ts", "../../../usr/nothing.js", "", { beyond: true }],
-  ["a package.json's typings go before types", "a.ts b/t.d.ts b/u.d.ts", "./b", "b/u.d.ts", { with: { "b/package.json": { types: "t.d.ts", typings: "u" } } }],
-  ["a package.json's main, which stands for its source", "a.ts b/lib/m.ts", "./b", "b/lib/m.ts", { with: { "b/package.json": { main: "./lib/m.js" } } }],
   ["a package.json whose types are not there: index, not main", "a.ts b/m.js b/index.js", "./b", "b/index.js", { with: { "b/package.json": { types: "no.d.ts", main: "m.js" } } }],
   ["a broken package.json: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": '{ "main": 5' } }],
   ["a package.json's typesVersions", "a.ts b/new/index.d.ts b/index.d.ts", "./b", "b/new/index.d.ts", { with: { "b/package.json": { types: "index.d.ts", typesVersions: { ">=4": { "*": ["new/*"] } } } } }],
@@ -57,28 +53,21 @@ const ROWS: Row[] = [
   ["a style sheet without types is itself", "a.ts b.css", "./b.css", "b.css", { beyond: true }],
   ["what a bundler is told after '?' is not its name", "a.ts b.svg", "./b.svg?raw", "b.svg", { beyond: true }],
   ["no extension, where Node wants one", "a.ts b.ts", "./b", "b.ts", { beyond: true, with: { ...NODENEXT, "package.json": { type: "module" } } }],
-  ["no extension, where Node wants one, by paths", "a.ts src/b.ts", "@/b", "src/b.ts", { beyond: true, with: { "tsconfig.json": config({ module: "nodenext", paths: { "@/*": ["./src/*"] } }), "package.json": { type: "module" } } }],
   // Node's own, and packages
   ["Node's own, without it", "a.ts", "fs/promises", "node:", { beyond: true }],
-  ["what only node: has is a package without it", "a.ts", "test", undefined],
   ["an installed package", "a.ts", "p", "", { with: { "node_modules/p/package.json": { types: "i.d.ts" }, "node_modules/p/i.d.ts": "" } }],
-  ["what a package does not export", "a.ts", "p/inner", undefined, { with: { "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   ["a package that is declared and not installed", "src/a.ts", "@s/p/x", "", { from: "src/a.ts", beyond: true, with: { "package.json": { devDependencies: { "@s/p": "1" } } } }],
   ["a relative way into node_modules", "a.ts", "./node_modules/p/index.js", "", { with: { "node_modules/p/index.js": "" } }],
   // tsconfig.json
   ["paths", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
-  ["paths: the longest beginning wins", "a.ts s/b.ts t/b.ts", "@/x/b", "t/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./s/*"], "@/x/*": ["./t/*"] } }) } }],
   ["paths that lead nowhere: the package", "a.ts", "p", "", { with: { "tsconfig.json": config({ paths: { "*": ["./s/*"] } }), "node_modules/p/index.d.ts": "" } }],
   ["baseUrl goes before Node's own", "a.ts src/util.ts", "util", "src/util.ts", { with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
-  ["baseUrl leaves Node's own where nothing is", "a.ts", "util", "node:", { beyond: true, with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
   ["comments and a last comma in tsconfig.json", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ // so\n "compilerOptions": { "paths": { "@/*": ["./src/*"], }, /* x */ }, }' } }],
   ["extends: paths count from where they stand", "app/a.ts lib/b.ts", "@/b", "lib/b.ts", { from: "app/a.ts", with: { "app/tsconfig.json": { extends: "../base.json" }, "base.json": config({ paths: { "@/*": ["./lib/*"] } }) } }],
   ["extends a package", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "@t/base" }, "node_modules/@t/base/tsconfig.json": config({ paths: { "@/*": ["../../../src/*"] } }) } }],
-  ["extends through a package's exports", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "t/strict" }, "node_modules/t/package.json": { exports: { "./strict": "./s.json" } }, "node_modules/t/s.json": config({ paths: { "@/*": ["../../src/*"] } }) } }],
   ["extends what git ignores", "a.ts src/b.ts", "@/b", "src/b.ts", { ignored: /^gen/, with: { "tsconfig.json": { extends: "./gen/t" }, "gen/t.json": config({ paths: { "@/*": ["../src/*"] } }) } }],
   ["extends in a circle", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "./t.json", ...config({ paths: { "@/*": ["./src/*"] } }) }, "t.json": { extends: "./tsconfig.json" } } }],
   ["the nearest tsconfig.json counts", "d/a.ts d/b.ts b.ts", "@/b", "d/b.ts", { from: "d/a.ts", with: { "tsconfig.json": config({ paths: { "@/*": ["./*"] } }), "d/tsconfig.json": config({ paths: { "@/*": ["./*"] } }) } }],
-  ["jsconfig.json counts as well", "a.js src/b.js", "@/b", "src/b.js", { from: "a.js", with: { "jsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
   ["a broken tsconfig.json: what can be read of it", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ "compilerOptions": { "paths": { "@/*": ["./src/*"] } ' } }],
   [
     "a tsconfig.json that only names others",
@@ -89,12 +78,9 @@ const ROWS: Row[] = [
   ],
   ["rootDirs", "src/a.ts gen/b.ts", "./b", "gen/b.ts", { from: "src/a.ts", with: { "tsconfig.json": config({ rootDirs: ["src", "gen"] }) } }],
   ["moduleSuffixes", "a.ts b.ios.ts b.ts", "./b", "b.ios.ts", { with: { "tsconfig.json": config({ moduleSuffixes: [".ios", ""] }) } }],
-  ["node10 knows no exports", "a.ts", "p/inner", "", { with: { ...NODE10, "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   // package.json of one's own
   ["imports", "a.ts src/b.ts", "#b", "src/b.ts", { with: { "package.json": { imports: { "#b": "./src/b.ts" } } } }],
   ["imports of what is built, by outDir", "code/a.ts code/b.ts", "#b", "code/b.ts", { from: "code/a.ts", with: { "package.json": { imports: { "#b": "./made/b.js" } }, "tsconfig.json": config({ outDir: "made", rootDir: "code" }) } }],
-  ["imports in a circle", "a.ts", "#b", undefined, { beyond: true, with: { "package.json": { imports: { "#b": "#c", "#c": "#b" } } } }],
-  ["oneself, by exports", "a.ts src/b.ts", "me/b", "src/b.ts", { with: { "package.json": { name: "me", exports: { "./b": "./src/b.ts" } } } }],
   ["import or require: the condition for an import", "a.mts i.mts r.cts", "me", "i.mts", { from: "a.mts", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
   ["import or require: import() is one everywhere", "a.ts i.mts r.cts", "me", "i.mts", { how: "dynamic", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
   // workspaces
@@ -102,12 +88,9 @@ const ROWS: Row[] = [
   ["a linked package that is not built leads to its source", "a.ts packages/b/src/index.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, with: inWorkspaces({ types: "dist/index.d.ts", main: "dist/index.js" }) }],
   ["a package that is not linked", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { beyond: true, with: inWorkspaces({ main: "index.ts" }) }],
   ["a package that is not linked, by its exports", "a.ts packages/b/src/x/y.ts", "@all/b/y", "packages/b/src/x/y.ts", { beyond: true, with: inWorkspaces({ exports: { "./*": { types: "./dist/x/*.d.ts", default: "./dist/x/*.js" } } }) }],
-  ["a package that is not linked, and what it does not export", "a.ts packages/b/src/y.ts", "@all/b/y", undefined, { with: inWorkspaces({ exports: { ".": "./src/y.ts" } }) }],
-  ["a package that is not linked, built into two folders", "a.ts packages/b/src/y.tsx", "@all/b", "packages/b/src/y.tsx", { beyond: true, with: inWorkspaces({ module: "dist/esm/y.js", main: "dist/cjs/y.js" }) }],
   ["a package of pnpm", "a.ts libs/b/index.ts", "b", "libs/b/index.ts", { beyond: true, with: { "pnpm-workspace.yaml": "packages:\n  - libs/*\n", "libs/b/package.json": { name: "b" } } }],
   ["a package that a test is made of is nobody's", "a.ts test/fixtures/react/index.ts", "react", undefined, { with: { "test/fixtures/react/package.json": { name: "react" } } }],
   ["paths to what is built lead to its source", "a.ts libs/b/src/index.ts", "@/b", "libs/b/src/index.ts", { beyond: true, with: { "libs/b/package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["./libs/*/dist"] } }) } }],
-  ["paths to a picture", "a.ts src/b.svg", "@/b.svg", "src/b.svg", { beyond: true, with: { "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
   ["a package goes before a source of that name", "a.ts src/p.ts libs/p/src/index.ts", "p", "libs/p/src/index.ts", { beyond: true, with: { "package.json": {}, "libs/p/package.json": { name: "p", main: "dist/index.js" }, "tsconfig.json": config({ baseUrl: "." }) } }],
 ];
 
@@ -242,11 +225,9 @@ const CHANGES: [about: string, spec: string, before: string | undefined, after: 
   ["a file goes", "@/b", "src/b.ts", undefined, (_, names) => names.pop(), { with: { ...NEEDS, "src/b.ts": "" } }],
   ["a tsconfig.json changes", "@/b", "src/b.ts", "t/b.ts", (root) => write(root, "tsconfig.json", config({ paths: { "@/*": ["./t/*"] } })), { with: { ...NEEDS, "src/b.ts": "", "t/b.ts": "" } }],
   ["what it extends comes, outside of the project", "@/b", undefined, "src/b.ts", (root) => write(BASE, "outer.json", config({ paths: { "@/*": [`${root}/src/*`] } })), { with: { "tsconfig.json": { extends: "../outer" }, "src/b.ts": "" } }],
-  ["the first package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", "")],
   ["another package of a scope is installed", "@s/p", undefined, "", (root) => write(root, "node_modules/@s/p/index.d.ts", ""), { with: { "node_modules/@s/q/index.d.ts": "" } }],
   ["a package is removed", "p", "", undefined, (root) => fs.rmSync(join(root, "node_modules/p"), { recursive: true }), { with: { "node_modules/p/index.d.ts": "" } }],
   ["a package exports more, and its times stay", "p/x", undefined, "", (root) => unpack(root, "node_modules/p/package.json", { exports: { "./x": "./x.js" } }), { with: { "node_modules/p/package.json": { exports: { "./y": "./x.js" } }, "node_modules/p/x.js": "" } }],
-  ["a workspace gets another name", "b", "b/index.ts", undefined, (root) => write(root, "b/package.json", { name: "c" }), { with: { "b/package.json": { name: "b" }, "b/index.ts": "" } }],
   ["a tsconfig.json comes nearer", "@/b", "src/b.ts", undefined, (root, names) => names.push(write(root, "src/tsconfig.json", {})), { from: "src/a.ts", with: { ...NEEDS, "src/b.ts": "" } }],
 ];
 function write(root: string, name: string, content: object | string): string {
@@ -262,7 +243,6 @@ function unpack(root: string, name: string, content: object): void {
 
 const changing = CHANGES.map(([, , , , , more]) => project(more?.from ?? "a.ts", more));
 const changingSettled = setTimeout(100);
-
 for (const [i, [about, spec, before, to, change, more = {}]] of CHANGES.entries())
   test(`kept answers are asked anew when ${about}`, async () => {
     await changingSettled;
@@ -286,14 +266,6 @@ test("what changed just now is not trusted: the next change may have the same ti
   });
 });
 
-test("an answer that is not kept yet is kept beside the others", async () => {
-  const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
-  await setTimeout(100);
-  const { kept } = await ask(root, names, "a.ts", "@/b");
-  const more = await ask(root, names, "a.ts", "@/c", "import", kept);
-  deepEqual(Object.values(more.kept.found), ["src/b.ts", null]);
-});
-
 for (const kept of [null, { names: 1, seen: {}, ways: {}, found: null }])
   test(`kept answers that are broken are not used: ${JSON.stringify(kept)}`, async () => {
     const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
@@ -307,8 +279,6 @@ test("resolve() refuses to guess what it was not prepared for", () => {
   });
 });
 
-// ── What is loaded
-
 // ── Bad input
 
 const chain = (length: number): Record<string, object> =>
@@ -321,8 +291,6 @@ const HOSTILE: [about: string, spec: string, files: Record<string, string | obje
   ["extends of a device that never ends", "p", { "tsconfig.json": { extends: "/dev/zero" } }],
   ["options of the wrong kinds", "p", { "tsconfig.json": config({ baseUrl: {}, paths: [], module: 7, rootDirs: "x", moduleResolution: [] }) }],
   ["references in a circle", "p", { "tsconfig.json": { files: [], references: [{ path: "." }, { path: 7 }, 5] } }],
-  ["a package.json of 100,000 brackets", "#a", { "package.json": `{"imports":${'{"a":'.repeat(100_000)}` }],
-  ["exports of 100,000 lists, one in another", "me", { "package.json": `{"name":"me","exports":${"[".repeat(100_000)}${"]".repeat(100_000)}}` }],
   ["imports that double at each of 60 steps", Array.from({ length: 40 }, (_, i) => `#${i}`).join(" "), { "package.json": { imports: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`#${i}`, [`#${i + 1}`, `#${i + 1}`]])) } }],
 ];
 
@@ -369,30 +337,18 @@ import x from "./x.js";
     { to: "c.ts", spec: "./c", line: 5, kind: "internal", how: "dynamic" },
     { to: undefined, spec: "./x.js", line: 6, kind: "missing", how: "import" },
   ] satisfies Edge[]);
-  deepEqual(
-    [...graph.dependents],
-    [
-      ["b.ts", ["a.ts"]],
-      ["c.ts", ["a.ts"]],
-    ],
-  );
+  deepEqual(Object.fromEntries(graph.dependents), { "b.ts": ["a.ts"], "c.ts": ["a.ts"] });
 });
 
 test("a hub is what more than five files import", async () => {
-  const users = (n: number, of: string) =>
-    Object.fromEntries(Array.from({ length: n }, (_, i) => [`${of}${i}.ts`, `import "./${of}.js";`]));
-  const { graph } = await graphFor({
-    "b.ts": "",
-    "c.ts": "",
-    "d.ts": "",
-    ...users(6, "b"),
-    ...users(5, "c"),
-    ...users(7, "d"),
-  });
-  deepEqual(hubs(graph), [
-    { path: "d.ts", count: 7 },
-    { path: "b.ts", count: 6 },
-  ]);
+  const files: Record<string, string> = { "b.ts": "", "c.ts": "", "d.ts": "" };
+  for (const [of, many] of Object.entries({ b: 6, c: 5, d: 7 }))
+    for (let i = 0; i < many; i++) files[`${of}${i}.ts`] = `import "./${of}.js";`;
+  const { graph } = await graphFor(files);
+  deepEqual(
+    hubs(graph).map(({ path, count }) => `${path} ${count}`),
+    ["d.ts 7", "b.ts 6"],
+  );
 });
 
 test("a place to begin is what package.json names, an index at the top, and what nothing imports", async () => {

@@ -320,21 +320,6 @@ describe("where it goes", () => {
       equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\ntwo\n");
     });
 
-  test("one that cannot be written midway is given up in one sentence", async () => {
-    const where = place();
-    const file = join(where.cwd, "my.log");
-    const script: Script = (_, turn) => {
-      if (turn === 1) {
-        rmSync(file);
-        mkdirSync(file);
-      }
-      return turn < 3 ? call(["read_file", { path: "a.txt", start: 1, end: turn + 1 }]) : say("Yes.");
-    };
-    const ran = await run(script, ["--debug=my.log", "hi"], { where });
-    deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
-    match(ran.stderr, /^Cannot write the debug log '.*my\.log': it is a folder\. .*\n$/);
-  });
-
   test("what is there is kept, and closed to others", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "my.log"), "earlier\n");

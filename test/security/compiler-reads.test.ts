@@ -33,10 +33,6 @@ const WAYS: Record<string, Way> = {
     lies: (canary) => ({ "c.d.ts": `declare const inC: "${canary}";\n` }),
     leads: (at) => ({ "c.ts": `/// <reference path="${from(at)}/c.d.ts" />\n${uses("inC")}` }),
   },
-  "/// <reference types>": {
-    lies: (canary) => ({ "d.d.ts": `declare const inD: "${canary}";\n` }),
-    leads: (at) => ({ "d.ts": `/// <reference types="${from(at)}/d" />\n${uses("inD")}` }),
-  },
   "require() in a script": {
     lies: (canary) => ({ "h.json": `{ "${canary}": 1 }` }),
     leads: (at) => ({ "h.cjs": `// @ts-check\nconst h = require("${from(at)}/h.json");\nexports.use = h.nothing;\n` }),

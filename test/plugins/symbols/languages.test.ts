@@ -505,6 +505,8 @@ for (const [file, text, expected] of [
   ["src/engine.cpp", '#include "engine.h"', "src/engine.h"],
   ["src/engine.cpp", "#include <engine/unit.h>", "include/engine/unit.h"],
   ["lib/shop/prices/rule.rb", 'require "shop/cart"', "lib/shop/cart.rb"],
+  ["lib/shop/cart.rb", 'require_relative "prices/rule"', "lib/shop/prices/rule.rb"],
+  ["lib/shop/cart.rb", 'require_relative "gone"', "missing"],
   ["lua/cart.lua", 'local p = require("shop.prices")', "lua/shop/prices.lua"],
   ["bin/deploy.sh", 'source "$(dirname "$0")/env.sh"', "bin/env.sh"],
   ["web/site.css", '@import url("base.css");', "web/base.css"],

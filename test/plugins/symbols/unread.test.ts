@@ -23,7 +23,6 @@ describe("A rename", () => {
       symbol,
       /1 file that was not read: large\.ts \(1\.1 MB\)\. See with grep/,
     ],
-    ["minified", { "min.ts": minified(uses) }, symbol, /not read: min\.ts \(minified\)/],
     ["UTF-16, the other way round", { "wide.ts": swapped(uses) }, symbol, /not read: wide\.ts \(not UTF-8\)/],
     [
       "a member",
@@ -48,7 +47,6 @@ describe("A rename", () => {
 
   const made: [what: string, files: Files][] = [
     ["has only a longer word", { "min.ts": minified('import { helpers } from "./helpers";helpers(1)') }],
-    ["is in another language", { "large.go": large("package a\n\nfunc helper() {}\n") }],
   ];
   for (const [what, files] of made)
     test(`is made where a file that was not read ${what}`, async () => {

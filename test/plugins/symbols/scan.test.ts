@@ -48,16 +48,10 @@ table<string>(
   [
     ["an arrow in a variable as a function", "const f = async () => 1;", "1 function f async"],
     [
-      "a function in parentheses and with a type, once",
-      "const f = (<T,>(a: T) => a) as Id satisfies Id;",
-      "1 function f",
-    ],
-    [
       "what a pattern takes apart, each at its own line",
       "export const {\n  a,\n  b: [c, , ...d],\n  [e]: f = 1,\n} = x;",
       "2 const a exported; 3 const c exported; 3 const d exported; 4 const f exported",
     ],
-    ["a resource as a constant", "using a = b();\nawait using c = d();", "1 const a; 2 const c"],
     [
       "functions of an object, under its path",
       "const a = { b: { c() {}, get d() { return 1; } }, e: 1, 'f g': function () {} };",
@@ -119,11 +113,6 @@ table<string>(
       "1 interface Window; 1 property Window > a; 1 variable b",
     ],
     ["a default function without a name", "export default function () {\n}", "1-2 function default exported"],
-    [
-      "a default arrow, and what is in it",
-      "export default (zz: Zz) => {\n  const f = () => {};\n};",
-      "1-3 function default exported; 2 function default > f local",
-    ],
     ["a default function in parentheses by its own name", "export default (function f() {});", "1 function f exported"],
     [
       "a default object with its functions",
@@ -147,7 +136,6 @@ table<string>(
       "function f(a, { b }) { const c = 1; let { d } = a; for (const e of a) {} try {} catch (g) {} }",
       "1 function f",
     ],
-    ["no variables of a block", "if (a) { const b = 1; }\n{ let c = 2; }\nfor (const d of []) {}", ""],
     [
       "members whose name is worked out from names, in brackets",
       "class A { [Symbol.iterator]() {} [key] = 1; ['lit'] = 2; [`tpl`]() {} [3] = 4; [a + b]() { function f() {} } }",
@@ -331,7 +319,6 @@ table<Record<string, number>>(
 table<string>(
   "scan() finds the to-do",
   [
-    ["of a block, up to its end", "/* FIXME mend it */ a();\n/**\n * HACK\n */", "1 FIXME mend it; 3 HACK"],
     [
       "of comments within code",
       "f(a /* TODO one */, {\n  // TODO two\n  b,\n  // TODO three\n});\n// TODO four",
@@ -410,12 +397,6 @@ table<string>(
   "scan() lists the keys of",
   [
     ["JSON", '{\n  "a": { "b": 1 },\n  "c": [\n    1\n  ]\n}', "2 key a; 3-5 key c", "a.json"],
-    [
-      "JSON that every object has",
-      '{ "__proto__": 1, "constructor": 2, "": 3 }',
-      "1 key __proto__; 1 key constructor; 1 key ",
-      "a.json",
-    ],
     [
       "YAML",
       "# x\na: 1\nb:\n  c: 2\n\n  - d: 3\n# y\n'e f': |\n  g: 1\n\"h\": 2\ni j : 3\n",

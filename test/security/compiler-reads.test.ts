@@ -257,18 +257,16 @@ const withCanaries = () =>
     return zz;
   }));
 after(async () => (await canaries)?.close());
-/** What was said since then, and asked. */
-const heard = (zz: Harness) => ({ questions: zz.questions.length, notes: zz.notes.length });
-const saidSince = (zz: Harness, { questions, notes }: ReturnType<typeof heard>) => [
-  zz.questions.slice(questions),
-  zz.notes.slice(notes),
-];
+/** What write_plugin says of such code, and what is asked and told meanwhile. */
+async function saidOf(zz: Harness, code: string): Promise<string> {
+  for (const list of [zz.questions, zz.notes]) list.length = 0;
+  const { text } = await zz.call("write_plugin", { name: "lamp", code });
+  return [text, ...zz.questions, ...zz.notes].join("\n");
+}
 
 allTest("write_plugin does not read what is outside or denied before it asks", async () => {
   const zz = await withCanaries();
-  const before = heard(zz);
-  const code = `${plugin(places(zz.root))}const wrong: number = "a";\n`;
-  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), ...saidSince(zz, before)]);
+  const said = await saidOf(zz, `${plugin(places(zz.root))}const wrong: number = "a";\n`);
   deepEqual(waysOf(canariesIn(said)), []);
   match(said, /lies outside of the project: not read\./);
   match(said, /is denied by --deny-read=inner\/private: not read\./);
@@ -292,8 +290,7 @@ import type { Zz } from "zz";
 const uses: "other"[] = [keys.nothing, note.nothing, token0, token1, two];
 const wrong: number = "a";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String(uses) });\n`;
-  const before = heard(zz);
-  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), ...saidSince(zz, before)]);
+  const said = await saidOf(zz, code);
   deepEqual(canariesIn(said), []);
   match(said, /is not assignable to type 'number'/);
 });

@@ -8,8 +8,7 @@ import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
-import { some } from "../support/runs.ts";
-import { harness, kernel, play } from "../support/script.ts";
+import { kernel, play } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -51,50 +50,25 @@ const elsewhere = ({ home }: Place): string =>
     .map((file) => readFileSync(file, "utf8"))
     .join("\n");
 
-test("a value of any length is hidden, also where a command prints it", async (t) => {
-  const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
-  const where = keeping({ LONG: long });
-  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 6_000));
-  const calls: [tool: string, args: object][] = [
-    ["run_command", { command: "printenv LONG" }],
-    ["read_file", { path: "long.txt" }],
-  ];
-  const { code, texts, sent, stderr } = await turn(t, where, calls, "--allow-run");
-  equal(code, 0, stderr);
-  match(texts[0]!, /\[value of LONG\]/);
-  doesNotMatch(sent, /k12\+\+|k900\+/);
-  match(texts[1]!, /\[value of LONG\]/);
-});
-
 // ── the person's ──
 
 describe("/env", () => {
   test("set keeps a value for the person alone, list tells its name, unset forgets it", async () => {
-    const where = place();
+    const where = keeping({});
+    chmodSync(join(where.home, "env.json"), 0o644); // as a person's own file may be
     const set = await env(where, `set DB_URL ${VALUE} and more`);
     equal(set.code, 0, set.stderr);
     match(set.stderr, /DB_URL is kept in .*env\.json, which only you can read/);
     deepEqual(kept(where), { DB_URL: `${VALUE} and more` });
     equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
     equal(statSync(where.home).mode & 0o777, 0o700);
-    deepEqual(
-      readdirSync(where.home).filter((name) => name.includes("env")),
-      ["env.json"],
-      "no temporary file is left",
-    );
+
     await env(where, "set A=b=c");
     const list = await env(where, "list");
     match(list.stderr, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
     doesNotMatch(set.stderr + set.stdout + list.stderr + list.stdout, /hunter|b=c/);
     equal((await env(where, "unset DB_URL")).code, 0);
     deepEqual(kept(where), { A: "b=c" });
-  });
-
-  test("a file that others could read is the person's again once it is written", async () => {
-    const where = keeping({ A: "1" });
-    chmodSync(join(where.home, "env.json"), 0o644);
-    await env(where, "set B 2");
-    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
   });
 
   test("list tells what hides another, what is denied, and what a flag lets through", async () => {
@@ -110,11 +84,8 @@ describe("/env", () => {
 
   const wrong: [rest: string, words: RegExp][] = [
     ["set 1A x", /^Cannot set '1A': a name is made of letters, digits and _/],
-    ["set", /^Cannot set '': a name is made/],
     ["set A", /^Cannot ask for 'A': there is no terminal to ask on\. Give it: \/env set A VALUE\./],
-    ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
     ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
-    ["sot A b", /^Cannot run '\/env sot': use \/env set NAME/],
   ];
   for (const [rest, words] of wrong)
     test(`${rest} is refused, and nothing is written`, async () => {
@@ -149,30 +120,19 @@ describe("/env", () => {
 // ── commands ──
 
 describe("commands", () => {
-  for (const sandbox of ["required", "off"])
-    (sandbox === "required" ? needs("bwrap") : test)(
-      `have them, whatever they are called, sandbox ${sandbox}`,
-      async () => {
-        const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
-        const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
-        match(stdout, /^same 1\n/, stderr);
-      },
-    );
-
-  test("have them instead of what zz was started with, and no other secret", async () => {
-    const where = keeping({ MY_TOKEN: "mine" });
-    const command = JSON.stringify({ command: "echo $MY_TOKEN,$OTHER_TOKEN" });
-    const ran = await zz(where, ["--allow-run", "--call", "run_command", command], {
-      env: { MY_TOKEN: "old", OTHER_TOKEN: "x" },
+  for (const sandbox of ["auto", "off"])
+    test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
+      const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
+      const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
+      match(stdout, /^same 1\n/, stderr);
     });
-    match(ran.stdout, /^mine,\n/);
-  });
 
-  test("go without what is denied, and without what bash reads a line by", async () => {
-    const where = keeping({ A: "1", B: "2", BASH_ENV: "/dev/null", IFS: "x" });
-    const { stdout } = await run(where, "env", "--deny-env=A");
-    match(stdout, /^B=2$/m);
-    doesNotMatch(stdout, /^(A|BASH_ENV|IFS)=/m);
+  test("have them instead of what zz was started with, without what is denied or steers bash, and no other secret", async () => {
+    const where = keeping({ A: "1", MY_TOKEN: "2", BASH_ENV: "/dev/null", IFS: "x" });
+    const args = ["--allow-run", "--deny-env=A", "--call", "run_command", '{"command":"env"}'];
+    const { stdout } = await zz(where, args, { env: { MY_TOKEN: "old", OTHER_TOKEN: "x" } });
+    match(stdout, /^MY_TOKEN=2$/m);
+    doesNotMatch(stdout, /^(A|BASH_ENV|IFS|OTHER_TOKEN)=/m);
   });
 
   needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
@@ -192,8 +152,6 @@ describe("commands", () => {
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
     match(await judge("DB_NAME=y; ls"), /^ask: asked for before it runs: it sets DB_NAME/);
-    match(await judge("OTHER_NAME=y; ls"), /^ask: asked for before it runs: it sets OTHER_NAME/);
-    match(await judge("other=y; ls"), /^allow/);
     match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
   });
 });
@@ -201,12 +159,6 @@ describe("commands", () => {
 // ── what the model is sent ──
 
 describe("the model", () => {
-  test("is told the names, sorted, never the values", async (t) => {
-    const { system, sent } = await turn(t, keeping({ GH_TOKEN: VALUE, DB_URL: "postgres" }), []);
-    match(system, /^--- ENV ---\nVariables that commands have: DB_URL, GH_TOKEN\.\n--- END ENV ---$/m);
-    doesNotMatch(sent, /hunter|postgres/);
-  });
-
   test("is told nothing where there are none, or all are denied", async (t) => {
     doesNotMatch((await turn(t, keeping({}), [])).system, /--- ENV/);
     doesNotMatch((await turn(t, keeping({ A: "1" }), [], "--deny-env")).system, /--- ENV/);
@@ -218,33 +170,20 @@ describe("the model", () => {
     const calls: [string, object][] = [
       ["run_command", { command: 'echo "t=$GH_TOKEN"; echo "l=$LONGER" >&2' }],
       ["read_file", { path: "notes.txt" }],
-      ["grep", { pattern: "see" }],
     ];
     const { texts, sent, stdout, stderr } = await turn(t, where, calls, "--allow-run", "--json-lines");
     match(texts[0], /^(t=\[value of GH_TOKEN\]\nl=\[value of LONGER\]|l=.*\nt=.*)\n\[exit code 0/);
     equal(texts[1], "1\tsee [value of GH_TOKEN]");
-    match(texts[2], /see \[value of GH_TOKEN\]/);
     doesNotMatch(sent + stdout + stderr + elsewhere(where), /hunter/);
     match(elsewhere(where), /l=\[value of LONGER\]/);
     match(stdout, /"stdout":"t=\[value of GH_TOKEN\]/, "in the data, too");
   });
 
-  test("reads no value of what a command prints, be it a plain word", async () => {
-    const where = keeping({ NODE_ENV: "production", SHORT: "12345" });
-    const command = JSON.stringify({ command: 'echo "in $NODE_ENV $SHORT"; echo "$NODE_ENV" >&2' });
-    const { stdout } = await zz(where, ["--allow-run", "--json", "--call", "run_command", command]);
-    const { text, data } = JSON.parse(stdout);
-    match(text, /^in \[value of NODE_ENV\] 12345$/m);
-    deepEqual(
-      [data.stdout, data.stderr].map((one: string) => one.trim()),
-      ["in [value of NODE_ENV] 12345", "[value of NODE_ENV]"],
-    );
-  });
-
-  test("reads no value of a long output in the file with all of it, be it a plain word", async () => {
+  test("reads no value of what a command prints, also in the file with all of it, be it a plain word", async () => {
     const where = keeping({ NODE_ENV: "production" });
     const command = 'for i in $(seq 4000); do echo "$i $NODE_ENV"; done';
     const first = await zz(where, ["--allow-run", "--json", "--call", "run_command", JSON.stringify({ command })]);
+    doesNotMatch(first.stdout, /production/);
     const { file } = JSON.parse(first.stdout).data;
     equal(file.startsWith(join(where.home, "outputs/output-")), true, file);
     const read = JSON.stringify({ path: file, start: 2000, end: 2001 });
@@ -269,16 +208,12 @@ describe("the model", () => {
 
   const PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----";
   const rows: [what: string, value: string, text: string, expected: string][] = [
-    ["short ones", "q7w3e", "is q7w3e", "is q7w3e"],
     ["six characters", "q7w3e9", "is q7w3e9", "is [value of V]"],
-    ["plain words", "production", "in production", "in production"],
+    ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
     ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
     ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
-    ["addresses with a question", "https://c.example/?k=1", "at https://c.example/?k=1", "at [value of V]"],
-    ["paths that are there", "/usr/bin", "in /usr/bin", "in /usr/bin"],
     ["paths that are not", "/no/such/place", "in /no/such/place", "in [value of V]"],
     ["what a pattern would read otherwise", "a.*+?^$|[b]", "a.*+?^$|[b] axb", "[value of V] axb"],
-    ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
   ];
   for (const [what, value, text, expected] of rows)
     test(`values that are hidden: ${what}`, async () => {
@@ -355,7 +290,6 @@ describe("set_env and delete_env", () => {
   });
 
   const lists: [what: string, options: Options, asks: number][] = [
-    ["the variable's name", { allow: { env: ["DB_URL"] } }, 1],
     ["everything that begins so", { allow: { env: ["DB_*", "set*", "*"] } }, 1],
     ["all variables", { allow: { env: true } }, 0],
   ];
@@ -367,20 +301,16 @@ describe("set_env and delete_env", () => {
     });
 
   const STEERING =
-    "PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES NODE_OPTIONS NODE_PATH BASH_ENV ENV PROMPT_COMMAND IFS SHELL HOME GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_CONFIG_COUNT PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS CLASSPATH EDITOR VISUAL PAGER BROWSER SSH_ASKPASS npm_config_script_shell HTTPS_PROXY https_proxy CC CFLAGS MAKEFLAGS RUSTC_WRAPPER GOFLAGS PS4 CDPATH ZDOTDIR LESSOPEN OPENSSL_CONF SSL_CERT_FILE GCONV_PATH XDG_CONFIG_HOME";
+    "PATH LD_PRELOAD NODE_OPTIONS PROMPT_COMMAND GIT_SSH_COMMAND PYTHONSTARTUP https_proxy CC RUSTC_WRAPPER SSL_CERT_FILE";
   const bad: [name: string, value: string, words: RegExp][] = [
-    ...some(STEERING.split(" "), 6).map((name): [string, string, RegExp] => [
+    ...STEERING.split(" ").map((name): [string, string, RegExp] => [
       name,
       "x",
       /it changes how programs run, so that only the person does that, by \/env\.$/,
     ]),
     ["", "x", /a name is made of letters/],
-    ["A B", "x", /a name is made of letters/],
-    ["1A", "x", /a name is made of letters/],
-    ["A\n", "x", /a name is made of letters/],
     ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
     ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
-    ["A", "a\u202eb", /holds U\+202e/],
     ["A", "a\u{e0041}b", /holds U\+e0041/],
   ];
   test("names and values that the model may not set are refused before anybody is asked", async () => {
@@ -398,7 +328,7 @@ describe("set_env and delete_env", () => {
 
   test("names that only look like those may be set", async () => {
     const where = place();
-    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "PATHS", "DB_HOST", "_X1", "__proto__"]) {
+    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "__proto__"]) {
       equal((await asked(where, "set_env", { name, value: "v" }, "y")).failed, false, name);
       equal((kept(where) as any)[name], "v");
     }
@@ -408,7 +338,7 @@ describe("set_env and delete_env", () => {
 // ── at the prompt ──
 
 describe("at the prompt", () => {
-  test("/env set NAME asks unseen; what is typed is kept, and shown nowhere", async (t) => {
+  test("/env set NAME asks unseen; what is typed is kept, and shown nowhere; a value of several lines may be pasted", async (t) => {
     const it = await repl(t);
     await it.say("hello");
     await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
@@ -421,50 +351,16 @@ describe("at the prompt", () => {
     const [first, second] = it.fake.requests.map(({ body }) => JSON.stringify(body));
     doesNotMatch(first!, /Variables that commands have/);
     match(second!, /Variables that commands have: GH_TOKEN\./);
-    await it.say("/env set ANOTHER 1", "ANOTHER is kept");
-    await it.say("and now?");
-    await it.asked(3);
-    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: ANOTHER, GH_TOKEN\./);
-    await it.leave();
-    deepEqual(kept(it.where), { ANOTHER: "1", GH_TOKEN: VALUE });
-    doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
-  });
-
-  test("a line with a value is not in the history that is kept, and its neighbours are", async (t) => {
-    const it = await repl(t);
-    await it.say("before");
-    await it.say(`/env set GH_TOKEN ${VALUE}`, "GH_TOKEN is kept");
-    await it.say("/env set B=bee", "B is kept");
-    await it.say("/env list", /^GH_TOKEN +kept/m);
-    await it.leave();
-    equal(readFileSync(join(it.where.home, "history"), "utf8"), '"before"\n"/env list"\n');
-    equal(statSync(join(it.where.home, "history")).mode & 0o777, 0o600);
-    doesNotMatch(JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter|bee/);
-  });
-
-  test("a value of several lines that is pasted is kept, and not sent as a message", async (t) => {
-    const it = await repl(t);
     it.type("/env set PEM \x1b[200~one-secret\ntwo-secret\x1b[201~");
     await it.sees("two-secret");
     it.type(KEY.enter);
     await it.sees("PEM is kept");
+    await it.say("and now?");
+    await it.asked(3);
+    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: GH_TOKEN, PEM\./);
     await it.leave();
-    deepEqual(kept(it.where), { PEM: "one-secret\ntwo-secret" });
-    equal(it.fake.requests.length, 0);
-    doesNotMatch(elsewhere(it.where), /secret/);
-  });
-
-  test("no value leaves it as it was", async (t) => {
-    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer: async () => "" }, t);
-    deepEqual(await zz.command("/env set A"), ["Nothing was changed."]);
-    equal(readFileSync(join(zz.home, "env.json"), "utf8"), '{"A":"1"}');
-  });
-
-  test("the verbs and the names are completed", async (t) => {
-    const zz = await harness({ own: true, home: { "env.json": '{"GH_TOKEN":"x"}' } }, t);
-    const names = async (typed: string) => (await zz.ctx.about.complete("env", typed)).map(({ name }) => name.trim());
-    deepEqual(await names("u"), ["unset"]);
-    deepEqual(await names("unset "), ["unset GH_TOKEN"]);
+    deepEqual(kept(it.where), { GH_TOKEN: VALUE, PEM: "one-secret\ntwo-secret" });
+    doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
   });
 
   test("!command has them; what it prints goes to the model without", async (t) => {

@@ -34,7 +34,7 @@ import {
 } from "../../support/install.ts";
 import { needs } from "../../support/needs.ts";
 import { shell } from "../../support/repository.ts";
-import { place, ROOT } from "../../support/run.ts";
+import { place } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 
 // ── a file, a folder, an archive ──
@@ -83,8 +83,6 @@ test("a folder is installed and updated; what the person changed or put beside i
   deepEqual(Object.keys(all(at)), ["lib/says.ts", "package.json", "plugin.ts", "run.sh", "same.sh"]);
   equal(statSync(join(at, "run.sh")).mode & 0o777, 0o755);
   equal(await says(where, "weather"), "sun");
-  const listed = JSON.parse((await does(where, ["--plugins", "--json"])).stdout);
-  equal(listed.find((one: any) => one.from === "home").name, "weather");
 
   put(at, { "mine/notes.md": "mine" });
   appendFileSync(join(at, "plugin.ts"), "// mine\n");
@@ -92,7 +90,6 @@ test("a folder is installed and updated; what the person changed or put beside i
   await refuses(where, ["--uninstall", "weather"], changed, 4);
   put(where.cwd, { "w/plugin.ts": tool("weather", "rain"), "w/more.ts": "" });
   const kept = all(where.home);
-  await refuses(where, ["--update", "weather"], /update puts 'weather'.*there is no terminal to ask on/s, 4);
   await refuses(where, ["--update"], /update puts 'weather'.*there is no terminal to ask on/s, 4);
   deepEqual(all(where.home), kept);
   const { stderr } = await does(where, ["-A", "--update"]);
@@ -133,37 +130,28 @@ test("an archive is read, and refused for what it must not hold", async () => {
 });
 
 test("an example that zz brings, and one that it does not", async () => {
-  const name = readdirSync(join(ROOT, "plugins", "examples")).find((one) => /^[\w-]+\.ts$/.test(one))!;
   const where = place();
   await refuses(where, ["--install", "zz/none-such"], /Cannot install 'zz\/none-such': there is no such example/);
-  await refuses(where, ["--install", `zz/${name.replace(".ts", "")}`], /from +an example that zz brings\n/, 4);
+  await refuses(where, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
 });
 
 // ── what is refused ──
 
-for (const [what, files, args, why, code] of [
+const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
+for (const [what, files, given, why, code] of [
   [
     "a plugin that does not load",
     { "x.js": "throw new Error('no luck')" },
-    ["./x.js"],
+    "--install=./x.js",
     /it does not load: Cannot load plugin 'x' \(x\.js:1\): no luck\. Nothing was changed\./,
   ],
-  [
-    "an exit a moment later",
-    { "x.js": "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};" },
-    ["./x.js"],
-    /it called process\.exit\(0\)|zz did not start with it/,
-  ],
-  ["a name that zz has", { "git.ts": tool("x", "x") }, ["./git.ts"], /zz has a plugin 'git' of its own/],
-  ["a folder without a plugin", { "d/x.txt": "" }, ["./d"], /neither a package\.json nor an index\.ts/],
-  ["no such file", {}, ["./x.ts"], /Cannot install '\.\/x\.ts': there is no such file or folder\. Check the path\./],
-  ["another kind of file", { "x.txt": "" }, ["./x.txt"], /a plugin is a \.ts or \.js file/],
-  ["nothing", {}, [""], /Cannot install: nothing is named/, 2],
-  ["a plugin never installed", {}, null, /Cannot uninstall 'x': it was not installed by zz\. Nothing was\./, 2],
-] as [string, Record<string, string>, string[] | null, RegExp, number?][])
+  ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
+  ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
+  ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': there is no such file or folder\. Check/],
+  ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
+] as [string, Record<string, string>, string, RegExp, number?][])
   test(`refused: ${what}`, async () => {
     const where = having(files);
-    const given = args ? `--install=${args[0]}` : "--uninstall=x";
     await refuses(where, ["-A", given], why, code);
     deepEqual([all(where.home), leftovers(where)], [{}, []]);
   });
@@ -194,12 +182,7 @@ test("refused: a link that leads out of a folder", async () => {
 
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
-  ["another version", '{"lockVersion":2,"plugins":{}}', /lockVersion is not 1/],
-  [
-    "a name that leads out",
-    show({ lockVersion: 1, plugins: { "../x": {} } }),
-    /what it says of '\.\.\/x' is not whole/,
-  ],
+
   [
     "a file that leads out",
     show({
@@ -321,16 +304,9 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
     files: { "w.js": sumOf(Buffer.from(text), "sha256") },
   });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
-  for (const [what, disturb] of [
-    ["before the first rename", () => {}],
-    ["between the renames", (home, stage) => renameSync(join(home, "plugins/w.js"), join(stage, "old"))],
-    [
-      "before the lock file",
-      (home, stage) => {
-        renameSync(join(home, "plugins/w.js"), join(stage, "old"));
-        renameSync(join(stage, "home/plugins/w.js"), join(home, "plugins/w.js"));
-      },
-    ],
+  for (const [what, go] of [
+    ["between the renames", () => {}],
+    ["before the lock file", (home, stage) => renameSync(join(stage, "home/plugins/w.js"), join(home, "plugins/w.js"))],
   ] as [string, (home: string, stage: string) => void][])
     test(what, async () => {
       const where = place();
@@ -338,7 +314,8 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
       put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
       put(stage, { "home/plugins/w.js": newer });
       put(stage, { "plan.json": show({ name: "w", entry: entry(newer), target: "w.js", old: "w.js" }) });
-      disturb(where.home, stage);
+      renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
+      go(where.home, stage);
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });

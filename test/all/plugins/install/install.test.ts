@@ -30,10 +30,7 @@ import { place, WAYS, zzProcess } from "../../../support/run.ts";
 // ── what does not load ──
 
 for (const [what, files, why] of [
-  ["a syntax error", { "x.ts": "export default (" }, /it does not load: Cannot load plugin 'x' \(x\.ts:1\)/],
   ["an exit", { "x.ts": "process.exit(0)" }, /it does not load: .*it called process\.exit\(0\)/],
-  ["no export", { "x.ts": "export const a = 1" }, /no default export/],
-  ["a missing module", { "x.ts": 'import "./y.ts"; export default () => {}' }, /it does not load:.*y\.ts/],
   ["a tool that zz has", { "x.ts": tool("read_file", "x") }, /it does not load:.*read_file/],
 ] as [string, Record<string, string>, RegExp][])
   test(`refused: ${what}`, async () => {
@@ -53,31 +50,13 @@ test("refused: a plugin that never ends its loading, as the zz that tries it say
 needs("bwrap")("refused: a home that can only be read", () => {
   const where = having({ "a.ts": tool("a", "A") });
   mkdirSync(join(where.home, "plugins"), { recursive: true });
-  const words = [
-    "--dev-bind",
-    "/",
-    "/",
-    "--ro-bind",
-    where.home,
-    where.home,
-    ...WAYS.dist,
-    "-A",
-    "--install",
-    "./a.ts",
-  ];
+  const bound = ["--dev-bind", "/", "/", "--ro-bind", where.home, where.home];
+  const words = [...bound, ...WAYS.dist, "-A", "--install", "./a.ts"];
   const why = /Cannot install '\.\/a\.ts': '.*plugins.*' cannot be used: the file system is read-only\. Choose/;
   throws(
     () => execFileSync("bwrap", words, { cwd: where.cwd, env: { ...process.env, ZZ_HOME: where.home }, stdio: "pipe" }),
     ({ stderr }: any) => why.test(stderr),
   );
-});
-
-test("a file is updated, and stays where it was", async () => {
-  const where = having({ "a.js": tool("a", "A") });
-  await does(where, ["-A", "--install=a.js"]);
-  put(where.cwd, { "a.js": tool("a", "AA") });
-  match((await does(where, ["-A", "--update=a"])).stderr, /changes +~ a\.js\n/);
-  deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/a.js"]);
 });
 
 // ── npm ──
@@ -162,14 +141,13 @@ describe("from npm", () => {
   for (const [what, words, why, code, registry] of [
     ["no such package", ["none-such"], /there is no such package as 'none-such' \(npm: E404\)/],
     ["no such version", ["drop@9"], /has no such version \(npm: ETARGET\)/],
-    ["no plugin", ["drop@1.0.0"], /neither the key "zz".* nor the keyword "zz-plugin"/],
     ["no network", ["drop"], /npm cannot reach its registry \(ECONNREFUSED\)/, 1, "http://127.0.0.1:49"],
     [
       "a registry that is denied",
-      ["a", "--deny-net=registry.example"],
-      /net access to "registry\.example" is denied/,
+      ["a", "--deny-net=reg.example"],
+      /"reg\.example" is denied/,
       4,
-      "http://registry.example/",
+      "http://reg.example/",
     ],
   ] as [string, string[], RegExp, number?, string?][])
     test(`refused: ${what}`, async () => {

@@ -8,7 +8,7 @@ import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
-import { kernel, play } from "../support/script.ts";
+import { harness } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -22,7 +22,7 @@ function keeping(variables: Record<string, string>, settings?: object, where = p
   if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
   return where;
 }
-const kept = ({ home }: Place): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
+const kept = ({ home }: Pick<Place, "home">): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
 const env = (where: Place, rest: string, ...flags: string[]): Promise<Ran> =>
   zz(where, ["-m", "offline", ...flags, `/env ${rest}`]);
 const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
@@ -32,7 +32,8 @@ const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
 async function turn(t: TestContext, where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
   const fake = await fakeOpenAI([...calls.map((one) => call(one)), say("Done.")]);
   t.after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--once", "go"]);
+  const words = flags.includes("--once") ? [] : ["--once", "go"];
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, ...words]);
   const results = fake.requests.at(-1)!.body.messages.filter((one: any) => one.role === "tool");
   const system: string = fake.requests.at(-1)!.body.messages[0].content;
   return {
@@ -73,9 +74,8 @@ describe("/env", () => {
 
   test("list tells what hides another, what is denied, and what a flag lets through", async () => {
     const where = keeping({ A: "1", HOME: "/x" });
-    const ran = await zz(where, ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"], {
-      env: { SOME_TOKEN: "s" },
-    });
+    const args = ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"];
+    const ran = await zz(where, args, { env: { SOME_TOKEN: "s" } });
     match(ran.stderr, /^A {11}kept in .*; denied, so the model's commands go without$/m);
     match(ran.stderr, /^HOME {8}kept in .*, instead of what zz was started with$/m);
     match(ran.stderr, /^SOME_TOKEN {2}zz was started with it, and commands may see it$/m);
@@ -107,14 +107,6 @@ describe("/env", () => {
     doesNotMatch(shown.map(({ stderr }) => stderr).join() + stderr + sent, /hunter/);
     match(readFileSync(join(where.home, "env.json"), "utf8"), /hunter/);
   });
-
-  test("what changes how programs run may be set, and is told as that", async () => {
-    const where = place();
-    const told = /It changes how programs run/;
-    match((await env(where, "set NODE_OPTIONS --no-warnings")).stderr, told);
-    doesNotMatch((await env(where, "set NODE_ENV production")).stderr, told);
-    deepEqual(kept(where), { NODE_ENV: "production", NODE_OPTIONS: "--no-warnings" });
-  });
 });
 
 // ── commands ──
@@ -137,11 +129,8 @@ describe("commands", () => {
 
   needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
     const base = place();
-    const where = keeping(
-      { A: "short" },
-      { shell: { sandbox: "required" } },
-      { ...base, home: join(base.cwd, "home") },
-    );
+    const home = join(base.cwd, "home");
+    const where = keeping({ A: "short" }, { shell: { sandbox: "required" } }, { ...base, home });
     const { stdout, stderr } = await run(where, "ls home; cat home/env.json", "--allow-read=home/env.json");
     match(stdout + stderr, /^env\.json$/m);
     doesNotMatch(stdout + stderr, /short/);
@@ -195,12 +184,7 @@ describe("the model", () => {
     const where = keeping({ GH_TOKEN: VALUE });
     writeFileSync(join(where.cwd, "AGENTS.md"), `Rule: ${VALUE}\n`);
     writeFileSync(join(where.cwd, "a.txt"), `File: ${VALUE}\n`);
-    const fake = await fakeOpenAI([say("Good.")]);
-    t.after(fake.close);
-    const words = `see @a.txt and ${VALUE} too`;
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", words]);
-    equal(ran.code, 0, ran.stderr);
-    const sent = JSON.stringify(fake.requests);
+    const { sent } = await turn(t, where, [], "--once", `see @a.txt and ${VALUE} too`);
     doesNotMatch(sent, /hunter/);
     for (const text of ["Rule: [value of GH_TOKEN]", "File: [value of GH_TOKEN]", "and [value of GH_TOKEN] too"])
       ok(sent.includes(text), `${text} is missing in ${sent}`);
@@ -226,112 +210,71 @@ describe("the model", () => {
   test("cannot write the name's sign into a file, where it would be taken for the value", async (t) => {
     const where = keeping({ GH_TOKEN: VALUE });
     const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
-    const { texts } = await turn(t, where, [["create_file", args]], "--allow-write");
-    match(
-      texts[0],
-      /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\. In a command write \$GH_TOKEN;/,
-    );
-    ok(!existsSync(join(where.cwd, "a.txt")));
-    const other = { path: "a.txt", content: "t=[value of OTHER]\n" };
-    await turn(t, where, [["create_file", other]], "--allow-write");
-    ok(existsSync(join(where.cwd, "a.txt")));
+    const other = { path: "b.txt", content: "t=[value of OTHER]\n" };
+    const calls: [string, object][] = [args, other].map((one) => ["create_file", one]);
+    const { texts } = await turn(t, where, calls, "--allow-write");
+    match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
+    deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });
 });
 
 // ── set_env, delete_env ──
 
-const instances = new Map<string, ReturnType<typeof kernel.createZz>>();
-/** One in each place, with these options. */
-function instance({ cwd: root, home }: Place, options: Options): ReturnType<typeof kernel.createZz> {
-  const key = JSON.stringify([root, options]);
-  if (!instances.has(key)) instances.set(key, kernel.createZz({ root, home, save: false, ...options }));
-  return instances.get(key)!;
-}
-
-/** What came of a call, and what the person was asked. */
-async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
-  const core = await instance(where, options);
-  const questions: string[] = [];
-  delete core.ask;
-  if (key !== undefined)
-    core.ask = async (question) => {
-      questions.push(question);
-      return key;
-    };
-  const [got] = await play(core, [[tool, args]]);
-  return { questions, text: got!.text, failed: Boolean(got!.failed) };
-}
-
 describe("set_env and delete_env", () => {
-  test("are asked for, with name and value in full, and then done", async () => {
-    const where = keeping({ A: "1" });
+  /** Kept by one zz, whose calls are answered so. */
+  const having = async (t: TestContext, answer: "yes" | "no" | "nobody", allow: Options["allow"] = {}) => {
+    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer, allow }, t);
+    return { ...zz, kept: () => kept({ home: zz.home }) };
+  };
+
+  test("are asked for, with name and value in full, and then done; names that steer programs may only look so", async (t) => {
+    const zz = await having(t, "yes");
     const value = `${"only-here ".repeat(199)}END`;
-    const { questions, text } = await asked(where, "set_env", { name: "DB_URL", value }, "y");
-    equal(questions.length, 1);
-    match(questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
-    ok(questions[0]!.includes(`┃ DB_URL=${value}\n`), questions[0]);
-    equal(text, "DB_URL is set; commands have it from now on.");
-    deepEqual(kept(where), { A: "1", DB_URL: value });
-    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
-    const gone = await asked(where, "delete_env", { name: "A" }, "y");
-    match(gone.questions[0]!, /^┏ delete_env requests env access to "delete A"/);
-    deepEqual(kept(where), { DB_URL: value });
+    equal((await zz.call("set_env", { name: "DB_URL", value })).text, "DB_URL is set; commands have it from now on.");
+    match(zz.questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
+    ok(zz.questions[0]!.includes(`┃ DB_URL=${value}\n`), zz.questions[0]);
+    equal(statSync(join(zz.home, "env.json")).mode & 0o777, 0o600);
+    await zz.call("delete_env", { name: "A" });
+    match(zz.questions[1]!, /^┏ delete_env requests env access to "delete A"/);
+    deepEqual(zz.kept(), { DB_URL: value });
+    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "__proto__"]) {
+      equal((await zz.call("set_env", { name, value: "v" })).failed, undefined, name);
+      equal((zz.kept() as any)[name], "v");
+    }
   });
 
-  test("a no, or nobody there, changes nothing", async () => {
-    const where = keeping({ A: "1" });
-    for (const key of ["n", undefined])
-      for (const [tool, args] of [
-        ["set_env", { name: "A", value: "2" }],
-        ["delete_env", { name: "A" }],
-      ] as const)
-        match((await asked(where, tool, args, key)).text, /^Refused: /);
-    deepEqual(kept(where), { A: "1" });
-  });
-
-  const lists: [what: string, options: Options, asks: number][] = [
-    ["everything that begins so", { allow: { env: ["DB_*", "set*", "*"] } }, 1],
-    ["all variables", { allow: { env: true } }, 0],
-  ];
-  for (const [what, options, asks] of lists)
-    test(`a list that allows ${what}: asked ${asks} times`, async () => {
-      const { questions, failed } = await asked(place(), "set_env", { name: "DB_URL", value: "2" }, "n", options);
-      equal(questions.filter((question) => question.startsWith("┏")).length, asks);
-      equal(failed, asks > 0);
+  for (const [what, answer, allow] of [
+    ["a no", "no", {}],
+    ["nobody there", "nobody", {}],
+    ["a list that allows everything that begins so", "nobody", { env: ["A", "DB_*", "set*", "*"] }],
+  ] as const)
+    test(`${what} changes nothing`, async (t) => {
+      const zz = await having(t, answer, allow as Options["allow"]);
+      match((await zz.call("set_env", { name: "A", value: "2" })).text, /^Refused: /);
+      match((await zz.call("delete_env", { name: "A" })).text, /^Refused: /);
+      deepEqual(zz.kept(), { A: "1" });
     });
 
-  const STEERING =
-    "PATH LD_PRELOAD NODE_OPTIONS PROMPT_COMMAND GIT_SSH_COMMAND PYTHONSTARTUP https_proxy CC RUSTC_WRAPPER SSL_CERT_FILE";
-  const bad: [name: string, value: string, words: RegExp][] = [
-    ...STEERING.split(" ").map((name): [string, string, RegExp] => [
-      name,
-      "x",
-      /it changes how programs run, so that only the person does that, by \/env\.$/,
-    ]),
-    ["", "x", /a name is made of letters/],
-    ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
-    ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
-    ["A", "a\u{e0041}b", /holds U\+e0041/],
-  ];
-  test("names and values that the model may not set are refused before anybody is asked", async () => {
-    const where = place();
-    for (const [name, value, words] of bad) {
-      const { questions, text, failed } = await asked(where, "set_env", { name, value }, "y");
-      match(text, words);
-      deepEqual([questions, failed], [[], true], name);
-    }
-    match((await asked(keeping({ PATH: "/bin" }), "delete_env", { name: "PATH" }, "y")).text, /only the person/);
-    const none = await asked(where, "delete_env", { name: "NOPE" }, "y");
-    deepEqual([none.questions, none.text], [[], "Cannot delete 'NOPE': it is not kept. /env list shows what is."]);
-    ok(!existsSync(join(where.home, "env.json")));
-  });
-
-  test("names that only look like those may be set", async () => {
-    const where = place();
-    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "__proto__"]) {
-      equal((await asked(where, "set_env", { name, value: "v" }, "y")).failed, false, name);
-      equal((kept(where) as any)[name], "v");
-    }
+  test("names and values that the model may not set are refused before anybody is asked", async (t) => {
+    const zz = await having(t, "yes");
+    const STEERING =
+      "PATH LD_PRELOAD NODE_OPTIONS PROMPT_COMMAND GIT_SSH_COMMAND PYTHONSTARTUP https_proxy CC RUSTC_WRAPPER SSL_CERT_FILE";
+    for (const name of STEERING.split(" "))
+      match(
+        (await zz.call("set_env", { name, value: "x" })).text,
+        /so that only the person does that, by \/env\.$/,
+        name,
+      );
+    for (const [name, value, words] of [
+      ["", "x", /a name is made of letters/],
+      ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
+      ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
+      ["A", "a\u{e0041}b", /holds U\+e0041/],
+    ] as const)
+      match((await zz.call("set_env", { name, value })).text, words);
+    match((await zz.call("delete_env", { name: "PATH" })).text, /only the person/);
+    match((await zz.call("delete_env", { name: "NOPE" })).text, /^Cannot delete 'NOPE': it is not kept\. \/env list/);
+    deepEqual([zz.questions, zz.kept()], [[], { A: "1" }]);
   });
 });
 

@@ -44,14 +44,7 @@ test("the examples are shipped, and none of them is loaded until it is asked for
 });
 
 describe("weather", () => {
-  const oslo = {
-    name: "Oslo",
-    latitude: 59.9,
-    longitude: 10.7,
-    country: "Norway",
-    admin1: "Oslo",
-    population: 580_000,
-  };
+  const oslo = { name: "Oslo", latitude: 59.9, longitude: 10.7, country: "Norway", admin1: "Oslo" };
   const town = (name: string, admin1: string, country: string, population = 50_000) => ({
     ...{ name, admin1, country, population, latitude: population / 1e5, longitude: admin1.length },
   });
@@ -122,7 +115,6 @@ describe("weather", () => {
   const faults: [what: string, served: Served, words: RegExp][] = [
     ["an error", json({ error: true, reason: "Latitude must be in range" }, 400), /^Cannot get the weather from 127\.0\.0\.1:\d+: it answered 400\. Try again later\.$/],
     ["no forecast", json({}), /127\.0\.0\.1:\d+ sent no forecast\. Try again later\.$/],
-    ["no JSON", { body: ["<html>"] }, /it sent no JSON\. Try again later\.$/],
     ["nothing", { ending: "hang" }, /nothing came within 7 s\. Try again later\.$/],
   ]; // biome-ignore format: a table
   for (const [what, served, words] of faults)
@@ -135,14 +127,6 @@ describe("weather", () => {
       match(text, words);
       ok(failed);
     });
-
-  test("Ctrl+C ends the waiting", async (t) => {
-    const { zz, get, seen } = await asking(t, [oslo], { ending: "hang" });
-    const asked = get("Oslo");
-    await waitFor("the question for the forecast", () => seen().length === 2);
-    zz.stop();
-    equal((await asked).text, "[interrupted]");
-  });
 
   test("a forecast is remembered for ten minutes; one that failed is not", async (t) => {
     const { get, seen } = await asking(t, [oslo]);
@@ -240,30 +224,21 @@ describe("sql", () => {
     equal(await asked, "[interrupted]");
     await waitFor("its end", () => running() <= before);
   });
-  test("rows are limited by their size too", async (t) => {
-    const { query } = await shop(t, { settings: { sql: { characters: 30 } } });
-    match(await query("SELECT name FROM items ORDER BY id"), /^name\napple\n\[more rows/);
-  });
 
-  let empty: Promise<Harness> | undefined;
-  after(async () => (await empty)?.close());
   const files: [file: string, content: string | undefined, answer: RegExp][] = [
     ["gone.db", undefined, /^Cannot query 'gone\.db': there is no such file\. Check the path\.$/],
     ["text.db", "This is no database, but it is long enough to be taken for one.".repeat(20), /^Cannot query 'text\.db': file is not a database\./],
     [".env", "A=1", /^Refused: the person said no to read access to "\.env"/],
   ]; // biome-ignore format: a table
-  for (const [name, content, answer] of files)
-    test(`the file '${name}'`, async () => {
-      const zz = await (empty ??= harness({ plugins: [file("sql")] }));
-      if (content) zz.write(name, content);
-      match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
-    });
-
-  test("a file whose name looks like a URL or a flag is a file", async (t) => {
+  test("a file that is not there, no database, or a secret; one whose name looks like a URL is a file", async (t) => {
     const { zz } = await shop(t);
     const name = "file:shop #1?mode=rw%20.db";
     zz.write(name, readFileSync(join(zz.root, "shop.db")));
     match((await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text, /\n3\n/);
+    for (const [name, content, answer] of files) {
+      if (content) zz.write(name, content);
+      match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
+    }
   });
 
   test("/sql lists tables and views with their columns, and completes files", async (t) => {
@@ -271,8 +246,7 @@ describe("sql", () => {
     deepEqual(await zz.command("/sql shop.db"), [
       "cheap (view): name TEXT\nitems (table): id INTEGER, name TEXT, price REAL, photo BLOB",
     ]);
-    deepEqual(await zz.command("/sql gone.db"), ["Cannot query 'gone.db': there is no such file. Check the path."]);
-    await rejects(zz.command("/sql"), { message: "Name a file: /sql FILE." });
+
     deepEqual(await zz.ctx.about.complete("sql", ""), [{ name: "shop.db" }]);
   });
 });
@@ -293,18 +267,15 @@ describe("data", () => {
   const LINES = '{"level":"info","ms":5}\n\n{"level":"error","ms":50,"why":"no"}\r\n{"level":"info","ms":"9"}\n';
   const rows: [what: string, name: string, text: string, args: object, answer: string][] = [
     ["numbers are compared as such, not as text", "f.csv", FRUIT, { where: ["sold > 9"], select: ["name"] }, "name\napple\n[rows: 1]"],
-    ["two filters both hold", "f.csv", FRUIT, { where: ["kind = pome", "sold != ''"], select: ["name"] }, "name\napple\n[rows: 1]"],
     ["contains, in any case", "f.csv", FRUIT, { where: ["name contains PLUM"], select: ["name"] }, "name\nplum, ripe\n[rows: 1]"],
     ["sorted, what is empty last", "f.csv", FRUIT, { select: ["name", "sold"], sort: "sold desc" }, "name | sold\napple | 10\nplum, ripe | 7\nfig | 3\npear | \n[rows: 4]"],
     ["grouped and summed up", "f.csv", FRUIT, { group: ["kind"], select: ["sum price", "avg(price)", "min name", "max sold", "count sold"], sort: "sum price desc", limit: 1 }, "kind | sum price | avg price | min name | max sold | count sold\nother | 4 | 4 | fig | 3 | 1\n[rows: 1 of 3]"],
-    ["summed up without a group", "f.csv", FRUIT, { select: ["count", "sum price"] }, "count | sum price\n4 | 7.6\n[rows: 1]"],
     ["what is no number is told of", "f.csv", "a\n1\nx\n2\n", { select: ["sum a"] }, "sum a\n3 (1 of 3 are not numbers)\n[rows: 1]"],
     ["a byte order mark, CRLF, quotes with commas, quotes and line ends", "q.csv", '\ufeff"a",b\r\n"1, 2","say ""hi""\r\nthere"\r\n', { where: ["a = '1, 2'"] }, 'a | b\n1, 2 | say "hi"\r\\nthere\n[rows: 1]'],
     ["semicolons and decimal commas", "s.csv", "a;b\n1,5;x, y\n2,25;z\n", { select: ["sum a"] }, "sum a\n3.75\n[rows: 1]"],
     ["short and long rows, columns without a name or twice", "o.csv", "a,,a\n1\n1,2,3,4\n", {}, "a | column 2 | a 3 | column 4\n1 |  |  | \n1 | 2 | 3 | 4\n[rows: 2]"],
     ["a column called __proto__", "p.csv", "__proto__,constructor\n1,2\n", { where: ["__proto__ = 1"] }, "__proto__ | constructor\n1 | 2\n[rows: 1]"],
     ["JSON: the list inside, a column inside a column", "p.json", PEOPLE, { select: ["name", "home.city"], where: ["home.city != ''"] }, "name | home.city\nAda | London\nBo | Oslo\n[rows: 2]"],
-    ["JSON: one object", "o.json", '{"a": 1}', {}, "a\n1\n[rows: 1]"],
     ["JSON Lines, with empty ones", "l.jsonl", LINES, { group: ["level"], select: ["count", "sum ms"] }, "level | count | sum ms\ninfo | 2 | 14\nerror | 1 | 50\n[rows: 2]"],
     ["a long cell", "x.csv", `a\n${"x".repeat(300)}\n`, {}, `a\n${"x".repeat(200)}…\n[rows: 1]`],
   ]; // biome-ignore format: a table
@@ -334,22 +305,20 @@ describe("data", () => {
 });
 
 describe("todo", () => {
-  let opened: Promise<Harness> | undefined;
-  after(async () => (await opened)?.close());
   const rows: [args: object, text: string][] = [
     [{ add: ["test\n it"] }, "1. [x] look\n2. [ ] fix\n3. [ ] test it"],
     [{ done: [2] }, "1. [x] look\n2. [x] fix"],
-    [{ set: ["a"], add: ["b"], done: [2] }, "1. [ ] a\n2. [x] b"],
     [{ done: [3] }, "There is no step 3. 1. [x] look\n2. [ ] fix"],
     [{ add: [" "] }, "Cannot add an empty step. Say what is to be done."],
     [{ set: Array(51).fill("x") }, "Cannot keep 51 steps: 50 is the limit. Combine some."],
   ];
-  for (const [args, text] of rows)
-    test(JSON.stringify(args).slice(0, 60), async () => {
-      const zz = await (opened ??= harness({ plugins: [file("todo")] }));
+  test("steps are added and ticked off, and what is wrong changes nothing", async (t) => {
+    const zz = await having(t, "todo");
+    for (const [args, text] of rows) {
       await zz.call("todo", { set: ["look", "fix"], done: [1] });
       equal((await zz.call("todo", args)).text, text);
-    });
+    }
+  });
 
   test("the model is told what is open with its next message, and nothing when all is done", async (t) => {
     const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "fix"], done: [1] }] }, "ok"] });
@@ -433,15 +402,13 @@ describe("notify", () => {
     await rejects(zz.ask("hi"), /key/);
     deepEqual(await told(1), [["zz has failed", "The key is wrong."]]);
   });
-  for (const [what, setup] of [
-    ["in a pipe", { live: false }],
-    ["when it is off", { notify: { by: "off" } }],
-  ] as const)
-    test(`never ${what}`, async (t) => {
+  test("never in a pipe, nor when it is off", async (t) => {
+    for (const setup of [{ live: false }, { notify: { by: "off" } }]) {
       const { zz, told } = await notified(t, setup);
       await zz.ask("hi");
       deepEqual(await told(0), []);
-    });
+    }
+  });
 
   const rings = (zz: Zz) =>
     zz.tool({ name: "rings", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ok" });

@@ -1,5 +1,5 @@
 // Other projects, as the settings name them: what the model reaches there, by which name, and what it does not.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
@@ -154,18 +154,13 @@ describe("tools", () => {
       if (keys) asked.push(question);
       return keys ? "A" : "";
     };
-    const ctx = context(core, openChat(core, "x/y"));
-    const edit = (from: string, to: string) =>
-      ctx.call("edit_file", { path: "lib:src/a.ts", old_string: from, new_string: to });
-    match((await edit("1", "2")).text, /^Edited lib:src\/a\.ts/);
-    equal((await edit("2", "3")).failed, undefined);
-    equal(asked.length, 1);
+    const { call } = context(core, openChat(core, "x/y"));
+    for (const [old_string, new_string] of ["12", "23"])
+      match((await call("edit_file", { path: "lib:src/a.ts", old_string, new_string })).text, /^Edited lib:src\/a\.ts/);
+    await call("create_file", { path: "lib:b.ts", content: "" });
+    equal(asked.length, 2);
     match(asked[0]!, /^┏ edit_file requests write access to "lib:src\/a\.ts"\.\n/);
     match(asked[0]!, / - export const a = 1;\n[\s\S]* \+ export const a = 2;[\s\S]*--allow-write=lib:src\/a\.ts skips/);
-    doesNotMatch(asked[0]!, /it leads to/);
-    await ctx.call("create_file", { path: "b.ts", content: "" });
-    await ctx.call("create_file", { path: "lib:b.ts", content: "" });
-    equal(asked.length, 3);
   });
 
   test("A hostile project's link does not make another file of a name that was judged", async () => {
@@ -193,7 +188,7 @@ describe("tools", () => {
 
 // ── a conversation ──
 
-test("The model is told the projects, reads one unasked, edits it as allowed, and zz --undo takes that back", async (t) => {
+test("The model is told the projects, edits it as allowed, and zz --undo takes that back", async (t) => {
   const where = having(FILES, BOTH);
   const fake = await fakeOpenAI([
     call(["read_file", { path: "lib:src/a.ts" }]),
@@ -206,12 +201,14 @@ test("The model is told the projects, reads one unasked, edits it as allowed, an
   const ran = await zz(where, [...asks, "go"]);
   deepEqual([ran.code, ran.stdout], [4, "Done.\n"]);
   equal(at(where, "lib/src/a.ts"), "export const a = 2;\n");
-  const [system, , , read, , , , no] = fake.requests[3]!.body.messages.map((one: any) => one.content);
-  equal(read, "1\texport const a = 1;");
-  match(no, /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/);
+  const said = fake.requests[3]!.body.messages.map((one: any) => one.content);
   match(
-    system,
-    /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n--- END PROJECTS/m,
+    said.at(-1),
+    /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/,
+  );
+  match(
+    said[0],
+    /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n--- END/m,
   );
   match((await zz(where, ["--changes"])).stdout, / edited {3}lib:src\/a\.ts /);
   equal((await zz(where, ["--undo", "lib:src/a.ts"])).stdout, "Undone: edited lib:src/a.ts.\n");

@@ -96,14 +96,12 @@ test("a folder is installed and updated; what the person changed or put beside i
   match(stderr, /changes +1\.0\.0; \+ more\.ts, ~ plugin\.ts; what you changed since is lost: weather\/plugin\.ts/);
   match(readFileSync(join(at, "plugin.ts"), "utf8"), /"rain"/);
   equal(readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
-  match(
-    (await does(where, ["--uninstall", "weather"])).stdout,
-    /What was not installed stays: weather\/mine\/notes\.md/,
+  const { stdout } = await does(where, ["--uninstall", "weather"]);
+  match(stdout, /What was not installed stays: weather\/mine\/notes\.md/);
+  deepEqual(
+    [Object.keys(all(where.home)), lockOf(where)],
+    [["plugins.lock.json", "plugins/weather/mine/notes.md"], {}],
   );
-  deepEqual(all(where.home), {
-    "plugins/weather/mine/notes.md": "mine",
-    "plugins.lock.json": '{\n  "lockVersion": 1,\n  "plugins": {}\n}\n',
-  });
 });
 
 test("an archive is read, and refused for what it must not hold", async () => {
@@ -180,17 +178,11 @@ test("refused: a link that leads out of a folder", async () => {
   await refuses(where, ["-A", "--install", "./d"], /'x\.txt' is a link to '.*secret', which leads out of it/);
 });
 
+const OUT = { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
 
-  [
-    "a file that leads out",
-    show({
-      lockVersion: 1,
-      plugins: { x: { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } } },
-    }),
-    /what it says of 'x' is not whole/,
-  ],
+  ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
 ] as const)
   test(`refused: a lock file with ${what}`, async () => {
     const where = having({ "a.ts": tool("a", "A") });
@@ -223,17 +215,9 @@ describe("from npm", () => {
       { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true },
       { "index.js": 'module.exports = "drop 1.0";' },
     );
+    const rain = { name: "@sky/rain", version: "1.0.0", license: "MIT", type: "module", main: "index.js" };
     npm.publish(
-      {
-        name: "@sky/rain",
-        version: "1.0.0",
-        license: "MIT",
-        type: "module",
-        keywords: ["zz-plugin"],
-        main: "index.js",
-        dependencies: { drop: "^1.0.0" },
-        peerDependencies: { zz: "*" },
-      },
+      { ...rain, keywords: ["zz-plugin"], dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
       { "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}` },
     );
     const where = place();
@@ -274,20 +258,17 @@ needs("git")("from git: what is shown is the commit and the sum of its files", a
   ).split("\n") as [string, string];
   const url = `file://${cwd}`;
   const where = place();
-  const sums = new Map<string, string>();
+  const sums = new Set<string>();
   for (const [ref, commit] of [
     ["", two],
-    ["#main", two],
     ["#v1", one],
     [`#${one.slice(0, 8)}`, one],
   ] as const) {
     const { stderr } = await refuses(where, ["--install", `git+${url}${ref}`], NOBODY, 4);
     match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n`), ref);
-    const sum = /integrity (.*)/.exec(stderr)![1]!;
-    equal(sum, sums.get(commit) ?? sum, ref);
-    sums.set(commit, sum);
+    sums.add(/integrity (.*)/.exec(stderr)![1]!);
   }
-  equal(new Set(sums.values()).size, 2);
+  equal(sums.size, 2);
   await refuses(where, ["-A", "--install", `${url}#none`], /has no branch, tag or commit 'none'/);
   deepEqual(all(where.home), {});
 });
@@ -304,18 +285,15 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
     files: { "w.js": sumOf(Buffer.from(text), "sha256") },
   });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
-  for (const [what, go] of [
-    ["between the renames", () => {}],
-    ["before the lock file", (home, stage) => renameSync(join(stage, "home/plugins/w.js"), join(home, "plugins/w.js"))],
-  ] as [string, (home: string, stage: string) => void][])
-    test(what, async () => {
+  for (const isPlaced of [false, true])
+    test(isPlaced ? "before the lock file" : "between the renames", async () => {
       const where = place();
       const stage = join(where.home, "plugins", ".install-999999-x");
       put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
       put(stage, { "home/plugins/w.js": newer });
       put(stage, { "plan.json": show({ name: "w", entry: entry(newer), target: "w.js", old: "w.js" }) });
       renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
-      go(where.home, stage);
+      if (isPlaced) renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });

@@ -85,24 +85,18 @@ export const figures: Figure[] = [
 const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
   (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
 
-/** 10,000 files of 4 KB on average, in 600 folders up to seven deep; one in 200 holds what is looked for. */
+/** 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for. */
 async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; grep: () => Promise<number> }> {
   const { cwd: root, home } = place();
   const next = random(42);
-  const below = (most: number) => Math.floor(next() * most);
-  const words = "const let function return import export from the value list file path error result await".split(" ");
-  const word = () => words[below(words.length)]!;
-  const folders = ["."];
-  for (let i = 0; i < 600; i++) {
-    const above = folders[below(folders.length)]!;
-    if (above.split("/").length < 8) folders.push(`${above}/${word()}${i}`);
-  }
-  for (const folder of folders) fs.mkdirSync(join(root, folder), { recursive: true });
+  const folders = Array.from({ length: 600 }, (_, i) => join(root, `a${i % 5}/b${i % 25}/c${i % 150}/d${i}`));
+  for (const folder of folders) fs.mkdirSync(folder, { recursive: true });
+  const line = (i: number) =>
+    `  const value${i} = await result(list, path); // the error of file ${Math.floor(next() * 1e6)}\n`;
   for (let i = 0; i < 10_000; i++) {
-    const size = Math.min(40_000, -Math.log(1 - next()) * 4_096);
-    let text = below(200) ? "" : "here is the needle_in_it\n";
-    while (text.length < size) text += `  ${Array.from({ length: 6 }, word).join(" ")};\n`;
-    fs.writeFileSync(join(root, folders[below(folders.length)]!, `${word()}${i}.ts`), text);
+    const text = Array.from({ length: Math.floor(next() * 100) }, (_, n) => line(n)).join("");
+    const needle = i % 200 ? "" : "here is the needle_in_it\n";
+    fs.writeFileSync(join(folders[i % folders.length]!, `file${i}.ts`), needle + text);
   }
   execFileSync("git", ["init", "-q"], { cwd: root });
   execFileSync("git", ["add", "-A"], { cwd: root });

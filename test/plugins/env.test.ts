@@ -207,6 +207,15 @@ describe("the model", () => {
       equal(stdout, `1\t${expected}\n`);
     });
 
+  test("reads no part of a long value", async () => {
+    const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
+    const where = keeping({ LONG: long });
+    writeFileSync(join(where.cwd, "a.txt"), long.slice(0, 6_000));
+    const { stdout } = await zz(where, ["--call", "read_file", '{"path":"a.txt"}']);
+    match(stdout, /\[value of LONG\]/);
+    doesNotMatch(stdout, /k\d+\+\+/);
+  });
+
   test("cannot write the name's sign into a file, where it would be taken for the value", async (t) => {
     const where = keeping({ GH_TOKEN: VALUE });
     const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };

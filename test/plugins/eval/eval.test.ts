@@ -7,9 +7,9 @@ import { CLOCK } from "../../../kernel/clock.ts";
 import { type Claim, claimsIn } from "../../../plugins/eval/claims.ts";
 import type { Step } from "../../support/fake/http.ts";
 import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { repl } from "../../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
-import { KEY, terminal } from "../../support/terminal.ts";
-import { waitFor } from "../../support/wait.ts";
+import { KEY } from "../../support/terminal.ts";
 
 // What is a claim
 
@@ -247,41 +247,13 @@ describe("/eval", () => {
   });
 });
 
-// At a terminal
-
-/** A conversation of one answer, and its /eval. */
-async function talk(t: TestContext, then: Step, how: { env?: Record<string, string> } = {}) {
-  const fake = await fakeOpenAI([say(MADE_UP), then]);
-  t.after(fake.close);
-  const term = terminal(project(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"], { rows: 50, ...how });
-  await term.sees("›");
-  term.type(`how is it drawn?${KEY.enter}`);
-  await term.sees(/0 calls[\s\S]*›/);
-  return { term, fake };
-}
-
-describe("/eval at a terminal", () => {
-  test("catches a made-up function, a wrong line and a missing file, then asks the model", async (t) => {
-    const { term, fake } = await talk(t, say("The page is made up."));
-    term.type(`/eval${KEY.enter}`);
-    const shown = await term.sees("The page is made up.");
-    match(
-      shown,
-      /✗ `renderPage`: nowhere in the project;[\s\S]*\n✓ `MAX_ROWS`: src\/table\.ts:4\n[\s\S]*openai\/m says:\n/,
-    );
-    equal(fake.requests.length, 2);
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
-  });
-
-  test("stops at Ctrl+C, and the prompt is there again", async (t) => {
-    const { term, fake } = await talk(t, { ...stream(), ending: "hang" });
-    term.type(`/eval${KEY.enter}`);
-    await waitFor("the question to the model", () => fake.requests.length > 1);
-    term.type(KEY.ctrlC);
-    await fake.requests[1]!.aborted;
-    await term.sees(/✗ `renderPage`[\s\S]*Stopped\./);
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
-  });
+test("/eval at a terminal stops at Ctrl+C, and the prompt is there again", async (t) => {
+  const it = await repl(t, { where: project(), rows: 50, script: [say(MADE_UP), { ...stream(), ending: "hang" }] });
+  await it.say("how is it drawn?", /0 calls[\s\S]*›/);
+  it.type(`/eval${KEY.enter}`);
+  await it.asked(2);
+  it.type(KEY.ctrlC);
+  await it.fake.requests[1]!.aborted;
+  await it.sees(/✗ `renderPage`[\s\S]*Stopped\./);
+  await it.leave();
 });

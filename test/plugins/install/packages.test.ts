@@ -73,6 +73,7 @@ for (const [what, entries, why] of [
   ["a backslash", [file("p\\..\\x")], /leads out/],
   [".. by pax", [entry("pax", "x", pax("../../x")), file("p/x")], /leads out/],
   ["a link out of it", [link("p/x", "../../etc/passwd")], /link to '.*passwd', which leads out of it/],
+  ["an absolute link", [link("p/x", "/etc/passwd")], /leads out/],
   ["a device", [entry("p/x", "3")], /neither a file nor a folder/],
 ] as const)
   test(`untar() refuses ${what}`, () => throws(() => untar(tar([...entries]), true), why));

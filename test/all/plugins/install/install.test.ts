@@ -148,21 +148,20 @@ needs("git")("from git: an update, and the very commit from the lock file", asyn
   equal(lockOf(where).hail.commit, one);
 });
 
-needs("git")("a private repository, none at all, no network, no git: a sentence each, and no password is asked for", async () => {
-    const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    after(() => void server.close().closeAllConnections());
-    const where = place();
-    const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
-    await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
-    await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
-    await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
-    await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
-    const how = { env: { PATH: "/nowhere" } };
-    await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
-    deepEqual(all(where.home), {});
-  },
-);
+needs("git")("no repository to log in to, none at all, no network, no git: a sentence each", async () => {
+  const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  after(() => void server.close().closeAllConnections());
+  const where = place();
+  const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
+  await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
+  await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
+  await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
+  await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
+  const how = { env: { PATH: "/nowhere" } };
+  await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
+  deepEqual(all(where.home), {});
+});
 
 // ── kill -9 ──
 

@@ -72,12 +72,9 @@ describe("task", () => {
       return "Found.";
     };
     const questions = ["one", "two", "three", "four"];
-    const zz = await having(t, {
-      script: parts(Object.fromEntries(questions.map((name) => [name, [{ call: ["list_dir"] as [string] }, wait]])), [
-        { calls: questions.map(task) },
-        "Done.",
-      ]),
-    });
+    const steps: Step[] = [{ call: ["list_dir"] }, wait];
+    const helpers = Object.fromEntries(questions.map((name) => [name, steps]));
+    const zz = await having(t, { script: parts(helpers, [{ calls: questions.map(task) }, "Done."]) });
     const { results } = await zz.ask("go");
     deepEqual(new Set(results.map(({ text }) => text)), new Set(["Found."]));
     const shown = zz.events.flatMap((fact) => (fact.type === "progressed" ? fact.text : []));
@@ -102,11 +99,8 @@ describe("task", () => {
       ["run_command", { command: "touch b" }],
       ["task", { question: "again" }],
     ];
-    const zz = await having(t, {
-      deny: { net: true },
-      plugins: [strict],
-      script: parts({ x: [{ calls }, "Nothing."] }),
-    });
+    const script = parts({ x: [{ calls }, "Nothing."] });
+    const zz = await having(t, { deny: { net: true }, plugins: [strict], script });
     await zz.ask("go");
     const results = asHelpers(zz)[1]!.messages.filter(({ role }) => role === "tool");
     const says = [
@@ -179,9 +173,8 @@ describe("task", () => {
       if (++arrived === 2) both.resolve();
       return new Promise<string>(() => {});
     };
-    const zz = await having(t, {
-      script: parts({ x: [hang], y: [hang] }, [{ calls: [task("x"), task("y")] }, "Done."]),
-    });
+    const script = parts({ x: [hang], y: [hang] }, [{ calls: [task("x"), task("y")] }, "Done."]);
+    const zz = await having(t, { script });
     const asked = zz.ask("go").catch((error: Error) => error.message);
     await both.promise;
     zz.stop();

@@ -184,25 +184,6 @@ describe("surroundings", () => {
     equal((await toldAt("2026-01-02T03:05:30Z")).system, first.system.replace("03:04 (", "03:05 ("), "a new one");
   });
 
-  test("--prompt prints what is sent, byte for byte", async () => {
-    const where = having({
-      "AGENTS.md": "Tabs.",
-      ".zz/SOUL.md": "Dry.",
-      "../home/IDENTITY.md": "I am zz.",
-      "../home/RELATIONS.md": "Bo reviews.",
-      "../home/memory/INDEX.md": "- a note",
-      "../home/skills/pdf/SKILL.md": "---\nname: pdf\ndescription: Forms\n---\nBody",
-    });
-    at("2026-01-02T03:04:05Z");
-    const { system } = await told(where);
-    const { stdout } = await zz(where, ["--prompt", "--json", "-m", "openai/m"]);
-    const parts = JSON.parse(stdout);
-    equal(parts.map(({ text }: { text: string }) => text).join("\n\n"), system);
-    ok(parts.length > 8 && parts.every(({ tokens }: { tokens: number }) => tokens > 0));
-    const plain = (await zz(where, ["--prompt", "-m", "openai/m"])).stdout;
-    equal(plain.replace(/^\[[\w-]+: \w+, from .*\]\n/gm, "").replace(/\n\n\[about \d+ tokens in all\]\n$/, ""), system);
-  });
-
   test("the model is told which it is, and whether it has tools", async () => {
     equal(layer((await told(place())).system, "RUNTIME"), "Model: openai/m\nTools: on");
     equal(layer((await told(place(), ["--no-tools"])).system, "RUNTIME"), "Model: openai/m\nTools: off");

@@ -285,11 +285,6 @@ export function plantsFor(pwned: string) {
   const PLANTS: [what: string, command: string][] = [
     ["in a submodule's configuration", `git config -f .git/modules/sub/config core.fsmonitor '${FS}'`],
     [
-      "by writing to a submodule's configuration",
-      `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' >> .git/modules/sub/config`,
-    ],
-    ["in a submodule's hooks", hook(".git/modules/sub/hooks")],
-    [
       "by another folder in a submodule's place",
       `mv .git/modules m; cp -r m .git/modules; git config -f .git/modules/sub/config core.fsmonitor '${FS}'`,
     ],
@@ -297,24 +292,17 @@ export function plantsFor(pwned: string) {
       "by leading a submodule elsewhere",
       `cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor '${FS}'; git config -f evil/config core.worktree ../sub; echo 'gitdir: ../evil' > sub/.git`,
     ],
-    [
-      "by a submodule's configuration for its worktree",
-      `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/modules/sub/config.worktree; git config -f .git/modules/sub/config extensions.worktreeConfig true`,
-    ],
-    ["in a nested repository's configuration", `git -C nested config core.fsmonitor '${FS}'`],
     ["in a nested repository's hooks", hook("nested/.git/hooks")],
     [
       "by another repository in a nested one's place",
       `rm -rf nested; git init -q nested; git -C nested config core.fsmonitor '${FS}'`,
     ],
     ["by moving a nested repository and changing it", `mv nested moved; git -C moved config core.fsmonitor '${FS}'`],
-    ["by a path for hooks in a nested repository", `git -C nested config core.hooksPath ../h; ${hook("h")}`],
     [
       "by an include in a nested repository",
       `git -C nested config include.path ../../i; git config -f i core.fsmonitor '${FS}'`,
     ],
     ["by a section behind a section", `printf '[core][core]fsmonitor="${FS}"\\n' >> nested/.git/config`],
-    ["behind a byte order mark", `printf '\\357\\273\\277[core]\\n\\tfsmonitor = "${FS}"\\n' > nested/.git/config`],
     [
       "by leading a worktree elsewhere",
       `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; echo ${"$PWD"}/evil > .git/worktrees/tree/commondir`,
@@ -324,14 +312,9 @@ export function plantsFor(pwned: string) {
       `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; rm tree/.git; echo "gitdir: $PWD/evil" > tree/.git`,
     ],
     [
-      "by a worktree's own configuration",
-      `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > .git/worktrees/tree/config.worktree`,
-    ],
-    [
       "in a bare repository",
       `git -C bare.git config core.fsmonitor '${FS}'; git -C bare.git config core.bare false; git -C bare.git config core.worktree ..`,
     ],
-    ["in a bare repository's alias", `git -C bare.git config alias.x '!touch ${pwned}'`],
     ["in a new bare repository", `git init -q --bare b; git -C b config alias.x '!touch ${pwned}'`],
     [
       "in a new repository far down",
@@ -340,10 +323,6 @@ export function plantsFor(pwned: string) {
     [
       "in a new repository that a link leads to",
       `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; ln -s ../node_modules/e/.git new/.git`,
-    ],
-    [
-      "in a new repository that a file leads to",
-      `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; echo "gitdir: ../node_modules/e/.git" > new/.git`,
     ],
     [
       "in a new repository behind a folder that nobody may enter",
@@ -355,7 +334,6 @@ export function plantsFor(pwned: string) {
     ],
     ["in the hooks of a package", `printf ${RUNS} > .husky/pre-commit`],
     ["by another folder for the hooks of a package", `mv .husky h; ${hook(".husky")}`],
-    ["by a new hook of a package", hook(".husky")],
     ["in what an alias starts", `printf ${RUNS} > tools/status.sh`],
     [
       "by another file for what an alias starts",

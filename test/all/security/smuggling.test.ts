@@ -1,7 +1,7 @@
-// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to: every line of the tables is given to
-// the real tool, and then really run, by a script that no list knows, on a copy of the project, while whoever is asked says no.
-// Afterwards: the disk, the repository, the home, other processes, and what listens on this machine.
-import { deepEqual, doesNotMatch, equal, ok } from "node:assert/strict";
+// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to: every line of the tables really runs, in a
+// script that no list knows, on a copy of the project, and each question gets a no. Afterwards: the disk, the repository, the home,
+// other processes, and what listens on this machine.
+import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import fs from "node:fs";
@@ -44,13 +44,7 @@ interface World {
 async function world(t: TestContext): Promise<World> {
   const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-smuggling-"));
   const [home, outside, pwned] = [join(base, "home"), join(base, "outside"), join(base, "pwned")];
-  put(home, {
-    ".bashrc": "# mine\n",
-    ".ssh/id_rsa": SECRET,
-    ".gitconfig": "",
-    ".config/x/key": SECRET,
-    ".profile": "",
-  });
+  put(home, { ".bashrc": "# mine\n", ".ssh/id_rsa": SECRET, ".gitconfig": "", ".config/x/key": SECRET });
   put(outside, { file: SECRET, "deep/file": SECRET });
   const before = process.env.HOME;
   process.env.HOME = home;
@@ -101,16 +95,8 @@ async function world(t: TestContext): Promise<World> {
     "mkfifo p; mknod d c 1 3; cp /bin/sh s; chmod 4755 s; chmod 777 .; chmod 000 src; rm -rf ..; rm -rf /* --no-preserve-root",
     ":> /dev/shm/zz-smuggled; echo x > /tmp/zz-smuggled; echo x > /var/tmp/zz-smuggled; echo x > /run/zz-smuggled",
   ];
-  const places = [
-    zz.root,
-    home,
-    outside,
-    pwned,
-    "/tmp/zz-smuggled",
-    "/var/tmp/zz-smuggled",
-    "/dev/shm/zz-smuggled",
-    "/var/spool/cron",
-  ];
+  const smuggled = ["/tmp", "/var/tmp", "/dev/shm"].map((at) => join(at, "zz-smuggled"));
+  const places = [zz.root, home, outside, pwned, ...smuggled, "/var/spool/cron"];
   const look = () => places.reduce<Record<string, string>>((all, at) => walk(at, all), {});
   const isAlive = () => other.exitCode === null && other.signalCode === null;
   return { zz, pwned, reached, look, isAlive, lines };
@@ -150,17 +136,6 @@ function checked({ look, reached, isAlive }: World, before: Record<string, strin
   ok(isAlive(), after);
 }
 
-viewTest("what the tables smuggle changes nothing after a no", async (t) => {
-  const all = await world(t);
-  const before = all.look();
-  for (const line of all.lines.filter((_, place) => place % 20 === 0)) {
-    const { text } = await all.zz.call("run_command", { command: line, timeout_ms: 3_000 });
-    doesNotMatch(text, new RegExp(SECRET), line);
-    equal(all.reached.length, 0, line);
-  }
-  checked(all, before, "each by itself");
-});
-
 /** Reads the lines first, since some remove them. It says which it began, since some end it. */
 const DRIVER = `
 const { readFileSync } = require("node:fs");
@@ -172,14 +147,12 @@ for (const [number, line] of lines) {
   process.stdout.write(String(stdout ?? "").slice(0, 2000) + String(stderr ?? "").slice(0, 2000));
 }`;
 
-const PARTS = 6; // so that each ends soon
+const PARTS = 3; // so that each ends soon
 for (let part = 0; part < PARTS; part++)
   viewTest(`nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`, async (t) => {
     const all = await world(t);
     const before = all.look();
     const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
-    const total = left.length;
-    let runs = 0;
     while (left.length) {
       const batch = left.slice(0, 25);
       const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
@@ -193,7 +166,5 @@ for (let part = 0; part < PARTS; part++)
       const ran = left.splice(0, Math.max(1, last));
       doesNotMatch(text.replaceAll(/^\$ .*$/gm, ""), new RegExp(SECRET), ran.map(([, line]) => line).join("\n"));
       checked(all, before, ran.map(([, line]) => line).join("\n"));
-      runs++;
     }
-    t.diagnostic(`${total} lines in ${runs} runs, ${all.zz.questions.length} questions`);
   });

@@ -19,7 +19,7 @@ type Scripts = { result: { url: string; functions: { ranges: Range[] }[] }[] };
 
 const PRODUCT = /^(zz\.ts|(kernel|sdk|plugins)\/.*\.ts)$/;
 
-export const hashOf = (text: string | Buffer) => createHash("sha256").update(text).digest("hex").slice(0, 16);
+const hashOf = (text: string | Buffer) => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** The coverage of these test files: what is kept in `folder` where nothing changed, measured now where something did. */
 export async function coverage(

@@ -52,23 +52,19 @@ export function makeMutants(root: string, seed: number): Mutant[] {
 
 const byPlace = (a: Mutant, b: Mutant) => a.file.localeCompare(b.file) || a.line - b.line;
 
-/** Each kind in turn; of each, a file that has the fewest so far. */
+/** Each kind in turn, of files and places apart from one another. */
 function choose(candidates: Candidate[], count: number, next: () => number): Candidate[] {
   const chosen: Candidate[] = [];
-  const left = candidates
-    .map((candidate) => ({ candidate, order: next() }))
-    .sort((a, b) => a.order - b.order)
-    .map(({ candidate }) => candidate);
-  const inFile = (file: string) => chosen.filter((one) => one.file === file).length;
+  const order = new Map(candidates.map((candidate) => [candidate, next()]));
+  const shuffled = candidates.toSorted((a, b) => order.get(a)! - order.get(b)!);
   for (let turn = 0; chosen.length < count && turn < 4 * count; turn++) {
-    const fitting = left.filter(
+    const inFile = (file: string) => chosen.filter((one) => one.file === file).length;
+    const fitting = shuffled.filter(
       ({ file, kind, line }) =>
         kind === KINDS[turn % KINDS.length] &&
         !chosen.some((one) => one.file === file && Math.abs(one.line - line) < APART),
     );
-    const counts = new Map(fitting.map(({ file }) => [file, inFile(file)]));
-    const fewest = Math.min(...counts.values());
-    const pick = fitting.find(({ file }) => counts.get(file) === fewest);
+    const [pick] = fitting.toSorted((a, b) => inFile(a.file) - inFile(b.file));
     if (pick) chosen.push(pick);
   }
   return chosen;

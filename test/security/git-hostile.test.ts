@@ -101,9 +101,9 @@ const also =
     for (const lay of all) lay(plant);
   };
 const attributes =
-  (text: string, file = ".gitattributes"): Lay =>
+  (text: string): Lay =>
   ({ cwd }) =>
-    put(cwd, { [file]: `${text}\n` });
+    put(cwd, { ".gitattributes": `${text}\n` });
 const hook =
   (folder: string): Lay =>
   ({ cwd, program }) => {
@@ -174,13 +174,6 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
   ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
   ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
-  [
-    "a submodule's external diff",
-    also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
-    "git diff",
-    /'sub'.*diff\.external/,
-    "off",
-  ],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
   [
     "the configuration of a working tree",
@@ -190,6 +183,19 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
     "git status",
     /core\.fsmonitor/,
     "off",
+  ],
+  [
+    "a submodule's external diff",
+    also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
+    "git diff",
+    /'sub'.*diff\.external/,
+    "off",
+  ],
+  [
+    "a text conversion",
+    also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
+    "git diff",
+    /diff\.x\.textconv/,
   ],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
   [
@@ -201,23 +207,10 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ],
   ["an external diff", set("[diff]\n\texternal = PROGRAM\n"), "git diff", /diff\.external/],
   [
-    "a text conversion, by info/attributes",
-    also(attributes("*.txt diff=x", ".git/info/attributes"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
-    "git diff",
-    /diff\.x\.textconv/,
-  ],
-  [
     "a filter",
     also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n')),
     "git diff",
     /filter\.x\.clean/,
-    "off",
-  ],
-  [
-    "a filter that stays",
-    also(attributes("*.txt filter=x"), set('[filter "x"]\n\tprocess = PROGRAM\n')),
-    "git diff",
-    /filter\.x\.process/,
     "off",
   ],
   [
@@ -375,13 +368,6 @@ const AWAY: [what: string, lay: Pointed][] = [
     }),
   ],
   [
-    "another's submodule",
-    ({ cwd, other }) => {
-      git(other, "submodule", "--quiet", "add", repository(join(cwd, "../lib"), { l: `${SECRET}\n` }), "sub");
-      put(cwd, { ".git": `gitdir: ${other}/.git/modules/sub\n` });
-    },
-  ],
-  [
     "a working tree elsewhere",
     own(({ cwd, other }) => {
       git(cwd, "config", "core.worktree", other);
@@ -440,15 +426,6 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
         repository(cwd);
         git(cwd, "submodule", "--quiet", "add", other, "sub");
         return join(cwd, "sub");
-      },
-    ],
-    [
-      "a repository of the project's own folder",
-      ({ cwd }) => {
-        repository(cwd);
-        fs.renameSync(join(cwd, ".git"), join(cwd, ".real"));
-        put(cwd, { ".git": "gitdir: .real\n" });
-        return cwd;
       },
     ],
   ];

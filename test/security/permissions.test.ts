@@ -189,21 +189,6 @@ test("What was edited before the editor was left is told to the model, however t
   match(text, /The person edited the proposal[\s\S]*mine/);
 });
 
-// ── it stays alive ──
-
-test("A path of many parts is refused", async () => {
-  const { call } = await held(place());
-  const { failed } = await call("read_file", { path: `${"a/".repeat(20_000)}b` });
-  ok(failed);
-});
-
-test("A folder that is called like a file of zz's own does not stop writing", async () => {
-  const where = place();
-  fs.mkdirSync(join(where.cwd, ".zz-99999999-a.tmp"));
-  const { code, stderr } = await tool(where, "create_file", { path: "a", content: "a\n" }, ["--allow-write=."]);
-  equal(code, 0, stderr);
-});
-
 // ── a denied file stays denied ──
 
 needs("bwrap")("A command cannot move a denied file to another name by its folder", async () => {

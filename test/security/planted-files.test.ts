@@ -265,26 +265,15 @@ test("a sandboxed command does not change a file that has another name outside",
 
 // ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
 
-const WORKS: [what: string, command: string, says: RegExp][] = [
-  ["add a worktree that stays", "git worktree add -q wt && echo fine", /^fine\n\[exit code 0 [^\]]*\]$/],
-  [
-    "move a nested repository",
-    "mv nested moved && git -C moved status --short && echo fine",
-    /^fine\n\[exit code 0 [^\]]*\]$/,
-  ],
-  [
-    "write to the hooks of a package, of which nothing comes",
-    "echo x > .husky/_ && cat .husky/_",
-    /^x\n\[git runs what is in '.*\.husky': what was written there stayed in the sandbox\]\n\[exit code 0 /,
-  ],
-];
-for (const [what, command, says] of WORKS)
-  test(`a sandboxed command can ${what}`, async () => {
-    const root = project();
-    match((await run(root, command)).text, says);
-    if (command.includes("add a worktree that stays")) match(git(join(root, "wt"), "status"), /On branch wt/);
-    if (command.includes("mv nested")) match(git(join(root, "moved"), "remote", "-v"), /lib/);
-  });
+test("a sandboxed command can move a nested repository, and write to hooks, of which nothing comes", async () => {
+  const root = project();
+  const { text } = await run(
+    root,
+    "mv nested moved && git -C moved status --short && echo x > .husky/_ && cat .husky/_",
+  );
+  match(text, /^x\n\[git runs what is in '.*\.husky': what was written there stayed in the sandbox\]\n\[exit code 0 /);
+  match(git(join(root, "moved"), "remote", "-v"), /lib/);
+});
 
 test("hard links of the project's own, from one command to the next, can be written to", async () => {
   const root = project();

@@ -110,13 +110,10 @@ perlTest("a sandboxed command has none of the system calls that lead out", async
 });
 
 if (x64)
-  for (const [what, number] of [
-    ["x32", 0x40000000 + 39],
-    ["x32, of those that it refuses", 0x40000000 + 250],
-  ] as const)
-    perlTest(`a sandboxed command has no system calls of the kind ${what}`, async () =>
-      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`),
-    );
+  perlTest("a sandboxed command has no system calls of the kind x32, of those that it refuses neither", async () => {
+    for (const number of [0x40000000 + 39, 0x40000000 + 250])
+      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`);
+  });
 
 needs("bwrap", "gcc")(
   "a sandboxed command has no system calls of 32 bits",

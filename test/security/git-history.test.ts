@@ -84,12 +84,6 @@ test("but not what only names files and commits", () =>
     ...["git log --oneline -5", "git log --stat", "git status", "git diff", "git diff --stat HEAD~1", "git reflog"],
     ...["git diff --name-only HEAD~2", "git shortlog -s", "git ls-files", "git rev-list HEAD"],
   ]));
-test("and the tools of git leave it out", async () => {
-  const { stdout } = await zz(GONE, ["--call", "git_diff", '{"ref":"HEAD~1"}']);
-  ok(!stdout.includes(TOKEN));
-  match(stdout, /Left out, since they may not be read: \.env/);
-});
-
 describe("A history that asks", () => {
   for (const [what, make] of some([
     ["amended away", () => repository(A, ENV, ["rm", "-q", ".env"], ["commit", "-q", "--amend", "-m", "x", "--allow-empty"])],
@@ -171,11 +165,6 @@ describe("The sandbox hides", () => {
   }
   test("files of secrets, but not what only looks like one", async () =>
     deepEqual(await readable([...FILES, ...SHOWN]), SHOWN));
-
-  test("and git works in it", async () => {
-    const { stdout } = await zz(where, ["--call", "run_command", '{"command":"git log --oneline"}', "--allow-run"]);
-    match(stdout, /step/);
-  });
 
   test("what a call makes and the next would read", async () =>
     deepEqual(await readable(["node_modules/x/later.pem"]), []));

@@ -176,15 +176,6 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
   [
-    "the configuration of a working tree",
-    also(set("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"), ({ cwd, program }) =>
-      put(cwd, { ".git/config.worktree": `[core]\n\tfsmonitor = ${program}\n` }),
-    ),
-    "git status",
-    /core\.fsmonitor/,
-    "off",
-  ],
-  [
     "a submodule's external diff",
     also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
     "git diff",

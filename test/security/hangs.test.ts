@@ -9,6 +9,7 @@ import { gzipSync } from "node:zlib";
 import type { Delta } from "../../kernel/contract.ts";
 import { joinHalves } from "../../kernel/seam.ts";
 import { collect } from "../../kernel/stream.ts";
+import { tryTo } from "../../kernel/text.ts";
 import type { Fake, Script, Step } from "../support/fake/http.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import { DONE, delta, fakeOpenAI, problems, refuse, say, stream } from "../support/fake/openai.ts";
@@ -199,28 +200,13 @@ test("Ctrl+C is heard while a server sends without end", async (t) => {
 needs("git")("git that waits for a file that never answers dies with zz", async () => {
   const where = place();
   execFileSync("sh", ["-c", "git init -q; mkfifo .gitignore"], { cwd: where.cwd });
-  const ours = () =>
-    readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && tryLink(`/proc/${pid}/cwd`) === where.cwd);
-  const waits = () =>
-    ours().find((pid) => /^[^\0]*git\0.*\0(ls-files|status)\0/s.test(tryRead(`/proc/${pid}/cmdline`)));
+  const isThere = (pid: string) => tryTo(() => readlinkSync(`/proc/${pid}/cwd`)) === where.cwd; // it may be gone, or another's
+  const ours = () => readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && isThere(pid));
+  const wordsOf = (pid: string) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")) ?? "";
+  const waits = () => ours().find((pid) => /^[^\0]*git\0.*\0(ls-files|status)\0/s.test(wordsOf(pid)));
   const ran = await zz(where, ["--call", "list_dir", "{}"], {
     started: (child) => void waitFor("git to wait for the file", waits).then(() => child.kill("SIGINT")),
   });
   equal(ran.code, 130, "git was to wait, or this test proves nothing");
   await waitFor("git to end", () => !ours().length);
 });
-
-function tryLink(at: string): string | undefined {
-  try {
-    return readlinkSync(at);
-  } catch {
-    return undefined; // it is gone, or another's
-  }
-}
-function tryRead(at: string): string {
-  try {
-    return readFileSync(at, "latin1");
-  } catch {
-    return "";
-  }
-}

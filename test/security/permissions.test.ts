@@ -37,10 +37,6 @@ function repo(files: Record<string, string>): Place {
 const zzAgain = mains(); // for a PATH of its own
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
   (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
-const trap = (where: Place, more = "") =>
-  `#!/bin/sh\ntouch '${join(where.cwd, "..", "ran")}' '${where.cwd}/ran'\n${more}`;
-const trapped = (where: Place) => ["../ran", "ran"].some((name) => fs.existsSync(join(where.cwd, name)));
-
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
 
@@ -62,11 +58,11 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
 
 needs("git")("What goes unasked asks where PATH leads to the project's own program of that name", async () => {
   const where = repo({ a: "a\n" });
-  for (const name of ["ls", "git", "bash"]) put(where, { [`bin/${name}`]: trap(where) });
+  for (const name of ["ls", "git", "bash"]) put(where, { [`bin/${name}`]: `#!/bin/sh\ntouch '${where.home}-ran'\n` });
   const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
-  const commands = ["ls", "timeout 5 ls", "git status", "bash -c pwd"];
-  for (const command of commands) equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
-  ok(!trapped(where), "the project's program ran");
+  for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
+    equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
+  ok(!fs.existsSync(`${where.home}-ran`), "the project's program ran");
 });
 
 // ── secrets ──
@@ -129,9 +125,10 @@ test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
 
 // ── what is shown is what is done ──
 
-test("The question shows all of a command", async () => {
+test("The question shows all of a command, what hides in the middle of a long line too", async () => {
   const { call, asked } = await held(place(), [], BEFORE);
-  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil"]) {
+  const long = `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END`;
+  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil", long]) {
     await call("run_command", { command });
     for (const line of command.split("\n"))
       ok(asked.at(-1)!.includes(line), `'${line}' is missing in:\n${asked.at(-1)}`);
@@ -221,12 +218,6 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
     fs.readdirSync(home, { recursive: true }).filter((name) => /json|x\.ts/.test(String(name))),
     [],
   );
-});
-
-test("A long line is shown whole, what hides in its middle too", async () => {
-  const { call, asked } = await held(place(), [], BEFORE);
-  await call("run_command", { command: `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END` });
-  match(asked[0]!, /touch x{200000} EVIL x{200000}END/);
 });
 
 test("What is longer than anybody reads before a yes is refused", async () => {

@@ -66,7 +66,6 @@ function makeProject(folder: string): void {
   git(root, "config", "alias.st", "!./tools/status.sh");
   put(join(root, "git.inc"), "[user]\n\tname = x\n");
   git(root, "config", "include.path", "../git.inc");
-  git(root, "config", "--add", "include.path", "../absent.inc");
 }
 
 let made: string | undefined;

@@ -1,5 +1,5 @@
 // Where zz works is said once: settings, permissions, prompts and programs are those of that folder, wherever the process stands.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { context } from "../../kernel/context.ts";
 import { reread, settings } from "../../kernel/settings.ts";
 import { keepTrust } from "../../kernel/trust.ts";
 import { createZz, embed } from "../../zz.ts";
-import { place, zz } from "../support/run.ts";
+import { place } from "../support/run.ts";
 
 /** A project `b`, and a process that stands in another, whose settings say the opposite. */
 function two(theirs: object, others: object = {}, more: Record<string, string> = {}) {
@@ -106,12 +106,4 @@ test("Rules, prompts and search elsewhere are the root's", async () => {
     deepEqual([prompt.includes("the rules of b"), prompt.includes("of the current folder")], [true, false]);
     match((await ctx.call("grep", { query: "needle" })).text, /^only-here\.txt:1: needle$/);
   });
-});
-
-test("--cwd reads the settings of the folder that it names", async () => {
-  const { where, b } = two(DENY, { permissions: { deny: { read: true } } }, { f: "x" });
-  const write = ["--cwd", b, "--allow-write", "--call", "write_file"];
-  match((await zz(where, [...write, '{"path":"secret/x","content":"x"}'])).stderr, /is denied by the settings/);
-  equal((await zz(where, [...write, '{"path":"free/x","content":"x"}'])).code, 0);
-  equal((await zz(where, ["--cwd", b, "--call", "read_file", '{"path":"f"}'])).code, 0);
 });

@@ -7,7 +7,6 @@ const nested = (times: number): string => "(".repeat(times).replaceAll("(", "( "
 export const DANGEROUS: Record<string, Row[]> = {
   "the deny list": [
     ["rm -rf x", "rm", "deny", /rm -rf is on the deny list/],
-    ["rm --rec --force x", "rm", "deny"],
     ["$'\\x72m' -rf x", "rm", "deny"],
     ["$'\\162\\u006d' -rf x", "rm", "deny"],
     ["r{m,} -rf x", "rm", "deny"],
@@ -22,7 +21,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["/usr/lib/git-core/git-clean -fd", "/usr/lib/git-core/git-clean", "deny"],
     ["git push -f", "git", "deny"],
     ["git push origin +main", "git", "deny"],
-    ["git push origin +HEAD:main", "git", "deny"],
     ["git push --mirror", "git", "deny"],
     ["git -C x push --force", "git", "deny"],
     ["git reset HEAD~1 --har", "git", "deny"],
@@ -31,7 +29,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["env --split-string='rm -rf x'", "rm", "deny"],
     ["setsid -f rm -rf x", "rm", "deny"],
     ["watch rm -rf x", "rm", "deny"],
-    ["zsh -c 'rm -rf x'", "rm", "deny"],
   ],
   "what cannot be known before it runs": [
     [`echo \${X:-y}`, "echo", "ask"],
@@ -41,7 +38,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["cat ~root/x", "cat", "ask", /~/],
     ["cat src/../''.e*", "cat", "ask", /hidden/],
     ["/bin/ech? a.ts", "echo", "ask", /glob/],
-    ["cat <<< x", "cat", "ask", /here-string/],
     ["cat <<E | sh\nrm x\nE", "cat sh", "ask"],
     ["[[ 'a[$(id)]' -eq 1 ]]", "[[ 'a[$(id)]' -eq 1 ]]", "ask"],
     ["xargs cat", "cat", "ask", /not known/],
@@ -68,7 +64,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["uniq a.ts b.ts", "uniq", "ask"],
   ],
   "options that write, run or wait": [
-    ["npm test", "npm", "ask"],
     ["find . -delete", "find", "ask", /-delete/],
     ["tail -F a.ts", "tail", "ask"],
     ["printf -v PATH x; ls", "printf ls", "ask", /set a variable/],
@@ -82,7 +77,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["find . -name x -exec ls", "find ls", "ask", /no end/],
     ["find . -ok ls \\;", "find ls", "ask"],
     ["tar cf x --checkpoint=1 --checkpoint-action=exec=sh a.ts", "tar", "ask", /this way/],
-    ["less a.ts", "less", "ask", /pager/],
     ["dash -c 'ls &>/dev/null'", "ls", "ask"],
     ["parallel cat ::: .env", "cat", "ask"],
   ],
@@ -93,7 +87,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["git log --format=%G?", "git", "ask", /signatures/],
     ["git branch x", "git", "ask"],
     ["git branch -D x", "git", "ask"],
-    ["git bisect run rm x", "git", "ask"],
     ["git log -p -- ':(glob).e*'", "git", "ask", /git itself/],
   ],
   "what is set": [
@@ -122,7 +115,6 @@ export const DANGEROUS: Record<string, Row[]> = {
   "wrappers that do more than run": [
     ["script -c x=1 f", "", "ask", /writes what it sees/],
     ["flock f -c x=1", "", "ask", /makes its file/],
-    ["doas sh -c x=1", "", "deny"],
     ["env FOO=1 bash -c x=1", "", "ask", /sets FOO/],
   ],
   "what may be what never runs": [
@@ -192,10 +184,6 @@ export function plantsFor(pwned: string) {
       `mkdir -p new; git init -q new/deep; git -C new/deep config alias.x '!touch ${pwned}'; ${hook("new/deep/.git/hooks")}`,
     ],
     [
-      "in a new repository that a link leads to",
-      `git init -q node_modules/e; git -C node_modules/e config alias.x '!touch ${pwned}'; mkdir new; ln -s ../node_modules/e/.git new/.git`,
-    ],
-    [
       "in a new repository behind a folder that nobody may enter",
       `mkdir n2; git init -q n2; git -C n2 config alias.x '!touch ${pwned}'; chmod 000 n2/.git`,
     ],
@@ -206,12 +194,7 @@ export function plantsFor(pwned: string) {
     ["in the hooks of a package", `printf ${RUNS} > .husky/pre-commit`],
     ["by another folder for the hooks of a package", `mv .husky h; ${hook(".husky")}`],
     ["in what an alias starts", `printf ${RUNS} > tools/status.sh`],
-    [
-      "by another file for what an alias starts",
-      `rm -f tools/status.sh; mv tools t; mkdir tools; printf ${RUNS} > tools/status.sh; chmod 755 tools/status.sh`,
-    ],
     ["in what the configuration includes", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > git.inc`],
-    ["in what the configuration would include", `printf '[core]\\n\\tfsmonitor = "${FS}"\\n' > absent.inc`],
   ];
   return { FS, PLANTS, hook };
 }

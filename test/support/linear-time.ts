@@ -1,7 +1,6 @@
 // What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
 // file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
 import { CLOCK } from "../../kernel/clock.ts";
-import { parseCommand } from "../../kernel/obey.ts";
 import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
 import { repair } from "../../kernel/request.ts";
 import { joinHalves } from "../../kernel/seam.ts";
@@ -15,10 +14,7 @@ import { parsePatch } from "../../plugins/apply-patch/parse.ts";
 import { redactor } from "../../plugins/debug/redact.ts";
 import { applyEdits } from "../../plugins/edit-file/cascade.ts";
 import { claimsIn } from "../../plugins/eval/claims.ts";
-import * as notes from "../../plugins/memory/notes.ts";
 import { byWords } from "../../plugins/memory/recall.ts";
-import { addLine, newDraft } from "../../plugins/repl/drafts.ts";
-import { normalizePaste, openPasteReader, readInput } from "../../plugins/repl/pastes.ts";
 import { summarise } from "../../plugins/run-tests/read.ts";
 import { finder } from "../../plugins/search/lines.ts";
 import { matcher } from "../../plugins/search/pattern.ts";
@@ -36,7 +32,6 @@ import { weigh } from "../../plugins/window/count.ts";
 import { overflow } from "../../plugins/window/overflow.ts";
 import { codeBlocks, readJson } from "../../sdk/answer.ts";
 import { harness } from "../../sdk/testing.ts";
-import { clip } from "../../sdk/width.ts";
 import { RANDOM_TOOLS } from "./text-calls.ts";
 
 const unit = (unit: string) => (size: number) => unit.repeat(Math.ceil(size / unit.length)).slice(0, size);
@@ -109,9 +104,6 @@ async function listed(ignore: string): Promise<unknown> {
   zz.write("a.ts", "a");
   return zz.ctx.files.list();
 }
-const nothing = () => {};
-const reader = () => openPasteReader({ clock: CLOCK, onKeys: nothing, onPaste: nothing });
-
 /** What is done with a text; what throws has come to an end, too. */
 export const ENTRIES: Record<string, (text: string, size: number) => (() => unknown)[]> = {
   "a tool's name": (text) => [() => findTool({ tools }, text), () => unknown("tool", text, ["read_file", "grep"])],
@@ -135,7 +127,6 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => readJson(`{"a": "${text}`, { $schema: "", type: "null" }),
   ],
   "front matter": (text) => [() => frontMatter(`---\n${text}\n---\nbody`), () => frontMatter(`---\n${text}`)],
-  "a command's line": (text) => [() => parseCommand(`/a ${text}`), () => parseCommand(`/${text}`)],
   "an answer of a model": (text) => [
     () => collected("stop", { text }),
     () => collected("stop", { thinking: text, text: `<think>${text}` }),
@@ -200,18 +191,8 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
   "what is hidden in the log": (text) => [() => redactor({ veil } as never)(text)],
   "what tests print": (text) => [() => summarise({ exit: 1, stdout: text, stderr: text } as never)],
   "how long a text is": (text) => [() => weigh(text), () => overflow({ message: text, status: 400 })],
-  "a note to remember": (text) => [
-    () => notes.withNote(text, "t", "n"),
-    () => notes.withNote("# a\n", text, text),
-    () => notes.withIndexed(text, "a", text),
-    () => notes.isBare(text),
-  ],
   "a question of recall": (text) => [() => byWords([{ name: "a", text, lines: text.split("\n") } as any], text)],
   "a value and its shape": (text) => [() => short(text), () => instead(text.slice(0, 1000), ["a", "b"])],
-  "keys typed": (text) => [
-    () => readInput(reader(), Buffer.from(text)),
-    () => text.split("\n").map((line) => [addLine(newDraft(), line), clip(normalizePaste(line), 80)]),
-  ],
   "calls in the text of an answer": (text) => [
     ...[text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`].map((one) => () => rescued(one)),
     () => rescued(text, "", true),

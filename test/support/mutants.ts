@@ -15,7 +15,6 @@ import { type Mutant, makeMutants, mutate } from "./mutant-list.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const LIST = join(ROOT, "test", "support", "mutants.json");
-const KEPT = join(ROOT, "node_modules", ".cache", "mutants");
 const SEED = 29;
 const AT_ONCE = 2;
 /** A mutant that makes a test file take so long, and thrice as long as without it, makes it hang. */
@@ -39,7 +38,6 @@ const { values: flags } = parseArgs({
   },
 });
 if (flags.suite === "all") process.env.ZZ_ALL = "1";
-const coverageOf = join(KEPT, `coverage-${flags.suite}`);
 
 if (flags.list)
   writeFileSync(
@@ -65,7 +63,7 @@ async function runAll(): Promise<void> {
   process.on("exit", () => {
     for (const copy of copies) copy.remove();
   });
-  const all = await coverage(ROOT, coverageOf, testFiles(), copies);
+  const all = await coverage(testFiles(), copies);
   for (const [test, { passes }] of all) if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
   const results = new Map<Mutant, Result>();
   const left = [...mutants];

@@ -8,7 +8,7 @@ import fs from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type Harness, harness } from "../../../sdk/testing.ts";
+import { harness } from "../../../sdk/testing.ts";
 import { DANGEROUS, plantsFor } from "../../support/dangerous.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { needsView } from "../../support/view.ts";
@@ -32,16 +32,7 @@ function walk(at: string, found: Record<string, string> = {}): Record<string, st
 }
 
 /** All that lines may try to reach. */
-interface World {
-  zz: Harness;
-  pwned: string; // what a planted hook would make
-  reached: string[]; // who connected
-  look(): Record<string, string>;
-  isAlive(): boolean; // a process of somebody else
-  lines: string[];
-}
-
-async function world(t: TestContext): Promise<World> {
+async function world(t: TestContext) {
   const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-smuggling-"));
   const [home, outside, pwned] = [join(base, "home"), join(base, "outside"), join(base, "pwned")];
   put(home, { ".bashrc": "# mine\n", ".ssh/id_rsa": SECRET, ".gitconfig": "", ".config/x/key": SECRET });
@@ -99,26 +90,15 @@ async function world(t: TestContext): Promise<World> {
   const places = [zz.root, home, outside, pwned, ...smuggled, "/var/spool/cron"];
   const look = () => places.reduce<Record<string, string>>((all, at) => walk(at, all), {});
   const isAlive = () => other.exitCode === null && other.signalCode === null;
-  return { zz, pwned, reached, look, isAlive, lines };
+  return { zz, reached, look, isAlive, lines };
 }
 
 /** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that leads out. */
 function furnish(root: string, outside: string): void {
   put(root, {
-    ...{
-      "a.ts": "hello\n",
-      "b.ts": "x\n",
-      "src/x.ts": "hello\n",
-      "sub/package.json": "{}",
-      "x.sh": "echo x > pwned\n",
-    },
-    ...{
-      ".env": `KEY=${SECRET}\n`,
-      "keys/server.pem": SECRET,
-      ".gitignore": ".env\nkeys\n",
-      "tools/status.sh": "true\n",
-    },
-    ...{ ".husky/pre-commit": "#!/bin/sh\n", "git.inc": "", ".vscode/tasks.json": "{}" },
+    ...{ "a.ts": "hello\n", "b.ts": "x\n", "src/x.ts": "hello\n", "sub/package.json": "{}", "git.inc": "" },
+    ...{ ".env": `KEY=${SECRET}\n`, "keys/server.pem": SECRET, ".gitignore": ".env\nkeys\n" },
+    ...{ "tools/status.sh": "true\n", ".husky/pre-commit": "#!/bin/sh\n", ".vscode/tasks.json": "{}" },
   });
   fs.symlinkSync(outside, join(root, "outside"));
   const git = "git -c user.name=n -c user.email=e@x -c protocol.file.allow=always";
@@ -130,6 +110,7 @@ function furnish(root: string, outside: string): void {
   );
 }
 
+type World = Awaited<ReturnType<typeof world>>;
 function checked({ look, reached, isAlive }: World, before: Record<string, string>, after: string): void {
   deepEqual(look(), before, after);
   deepEqual(reached, [], after);

@@ -37,6 +37,7 @@ function repo(files: Record<string, string>): Place {
 const zzAgain = mains(); // for a PATH of its own
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
   (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
+
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
 
@@ -58,11 +59,12 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
 
 needs("git")("What goes unasked asks where PATH leads to the project's own program of that name", async () => {
   const where = repo({ a: "a\n" });
-  for (const name of ["ls", "git", "bash"]) put(where, { [`bin/${name}`]: `#!/bin/sh\ntouch '${where.home}-ran'\n` });
+  const trap = `#!/bin/sh\ntouch '${where.home}-ran' '${where.cwd}/ran'\n`;
+  put(where, { "bin/ls": trap, "bin/git": trap, "bin/bash": trap });
   const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
   for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
     equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
-  ok(!fs.existsSync(`${where.home}-ran`), "the project's program ran");
+  for (const file of [`${where.home}-ran`, `${where.cwd}/ran`]) ok(!fs.existsSync(file), "the project's program ran");
 });
 
 // ── secrets ──

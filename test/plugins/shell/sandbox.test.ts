@@ -686,7 +686,7 @@ sandboxTest(
 sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
   const project = fs.mkdtempSync("/tmp/zz-readonly-");
   put(join(project, "a"), "here");
-  const outcome = await run("cat a; touch b", { root: project, readonly: true });
+  const outcome = await run("(cat a; touch b) 2>&1", { root: project, readonly: true });
   match(outcome.text, /^heretouch: .*Read-only file system/);
   deepEqual(fs.readdirSync(project), ["a"]);
   fs.rmSync(project, { recursive: true });

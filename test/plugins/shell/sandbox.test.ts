@@ -328,87 +328,68 @@ async function serve(): Promise<{ port: number; seen: string[]; close(): void }>
 const raw = (port: number) =>
   `${node} -e 'require("net").connect(${port}, "127.0.0.1", () => { console.log("connected"); process.exit(0) }).on("error", (e) => { console.log(e.code); process.exit(1) })'`;
 
-type Net = [
-  net: Limits["net"] | ((port: number) => string[]),
-  command: (port: number) => string,
-  answered: boolean,
-  says: RegExp,
-];
-const NET: Net[] = [
-  ["none", (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
-  ["none", raw, false, /ECONNREFUSED/],
-  ["none", () => "ls /sys/class/net /run; exit 1", false, /exit code 1/],
-  ["all", (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
-  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port}/x?y body=sent`, true, /^answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port} tunnel`, true, /^answered\n\[exit code 0/],
-  [(port) => [`127.0.0.1:${port}`], (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
+const get =
+  (more = "") =>
+  (port: number) =>
+    `${request} http://127.0.0.1:${port}${more}`;
+const fetched = (port: number) =>
+  `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`;
+type Asks = [command: (port: number) => string, says: RegExp];
+const NETS: [net: (port: number) => Limits["net"], asks: Asks[]][] = [
   [
-    ["127.0.0.1"],
-    (port) =>
-      `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
-    true,
-    /^answered\n/,
+    () => "none",
+    [
+      [get(), /ECONNREFUSED|ENETUNREACH/],
+      [raw, /ECONNREFUSED/],
+    ],
   ],
-  [["127.0.0.1"], raw, false, /ECONNREFUSED/],
+  [() => "all", [[get(), /^answered$/]]],
+  [(port) => [`127.0.0.1:${port}`], [[get(), /^answered$/]]],
   [
+    () => ["127.0.0.1"],
+    [
+      [get("/x?y body=sent"), /^answered$/],
+      [get(" tunnel"), /^answered$/],
+      [fetched, /^answered$/],
+      [raw, /ECONNREFUSED/],
+      [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/],
+    ],
+  ],
+];
+for (const [net, asks] of NETS)
+  sandboxTest(`with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`, async () => {
+    const server = await serve();
+    const commands = asks.map(([command]) => command(server.port));
+    const outcomes = await runEach(commands, { net: net(server.port) });
+    server.close();
+    for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
+    equal(server.seen.length, asks.filter(([, says]) => /answered/.test(says.source)).length, server.seen.join());
+    const sent = server.seen.filter((one) => one.startsWith("POST"));
+    deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
+  });
+
+const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
+const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [
+  [
+    "is told of another port",
     ["127.0.0.1:1"],
-    (port) => `${request} http://127.0.0.1:${port}`,
-    false,
-    /zz does not let commands connect to '127\.0\.0\.1:\d+': it is not among the allowed hosts\. The person can allow it with --allow-net=127\.0\.0\.1\n/,
+    get(),
+    /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/,
   ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always`,
-    false,
-    /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
-  ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always tunnel`,
-    false,
-    /response 403\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
-  ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always host=example.com`,
-    false,
-    /\n\[zz does not let/,
-  ],
-  [
-    ["127.0.0.1"],
-    () => `${request} http://127.0.0.1:1`,
-    false,
-    /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/,
-  ],
-  [["127.0.0.1"], () => "kill -SEGV $$", false, /^\[exit code 139, as after SIGSEGV /],
-  [["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", false, /^0\n\[exit code 1 /],
+  ["is told of another host", ["example.com"], get(" proxy=always"), NOT_LET],
+  ["is told of another host behind a tunnel", ["example.com"], get(" proxy=always tunnel"), NOT_LET],
+  ["gains nothing by a header", ["example.com"], get(" proxy=always host=example.com"), NOT_LET],
+  ["ends by its own signal", ["127.0.0.1"], () => "kill -SEGV $$", /^\[exit code 139, as after SIGSEGV /],
+  ["inherits no socket", ["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", /^0\n\[exit code 1 /],
 ];
-/** Those of one network in one sandbox; alone: those whose end, or what zz says of them at the end, is looked at. */
-const isAlone = ([list, , , says]: Net) =>
-  typeof list === "function" || /exit code|zz does not let/.test(says.source.replace(/\\\[exit code 0/, ""));
-const groups = Map.groupBy(NET, (row, i) => (isAlone(row) ? `${i}` : JSON.stringify(row[0])));
-for (const rows of groups.values()) {
-  const [[list]] = rows as [Net];
-  const titled = (command: Net[1]) => command(0).replace(request, "request").slice(0, 90);
-  sandboxTest(
-    `with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)}: ${rows.map(([, command, answered]) => `'${titled(command)}' is ${answered ? "answered" : "not"}`).join("; ")}`,
-    async () => {
-      const server = await serve();
-      const limits = { net: typeof list === "function" ? list(server.port) : list };
-      const commands = rows.map(([, command]) => command(server.port));
-      const all = commands.map((one) => `mark() { printf '\\n== %s\\n' "$1"; }; (${one}\n) 2>&1; mark $?`);
-      const alone = rows.length === 1;
-      const { text } = await run(alone ? commands[0]! : all.join("\n"), limits);
-      server.close();
-      const parts = text.split(/\n== (\d+)\n/);
-      for (const [i, [, command, , says]] of rows.entries())
-        match(alone ? text : `${parts[2 * i]!.trimEnd()}\n[exit code ${parts[2 * i + 1]}`, says, titled(command));
-      equal(server.seen.length, rows.filter(([, , answered]) => answered).length, server.seen.join());
-      for (const [, command] of rows)
-        if (command(0).includes("body=sent")) ok(server.seen.includes(`POST /x?y 127.0.0.1:${server.port} sent`));
-    },
-  );
-}
+for (const [what, net, command, says] of PROXIED)
+  sandboxTest(`a sandboxed command with some hosts ${what}`, async () => {
+    const server = await serve();
+    const { text } = await run(command(server.port), { net });
+    server.close();
+    match(text, says);
+    deepEqual(server.seen, []);
+  });
 
 sandboxTest(
   "a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",

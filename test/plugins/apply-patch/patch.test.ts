@@ -91,6 +91,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["an @@ line that stands in two blocks", PY, begin("@@ def f(self):", "-        return 1", "+        return 2"), /there 2 times, at lines 3, 7\./],
   ["an @@ line that is not in the file", PY, begin("@@ class C:", "-        return 1", "+        return 2"), /there is no line 'class C:'; nearest is line 1: 'class A:'/],
   ["an @@ line after the only place", TWICE, begin("@@ two {", " one {", "-  x = 1"), /its lines are at line 1, but not after 'two {'/],
+  ["an @@ line and only added lines", TWICE, begin("@@ two {", "+  y = 1"), TWICE.replace("two {\n", "two {\n  y = 1\n")],
   ["only added lines and no place", ABC, begin("@@", "+d"), /it names no line of the file, so that its place is not known\. Nothing was changed\./],
   ["only added lines under a line that is there twice", TWICE, begin("@@ }", "+y"), /its @@ line is there 2 times/],
 

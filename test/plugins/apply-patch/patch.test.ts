@@ -159,6 +159,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a merge's diff", ABC, lines("--- a/x", "+++ b/x", "@@@ -1,3 -1,3 +1,3 @@@", "  a"), /it is the diff of a merge/],
   ["a NUL in the patch", ABC, udiff("@@ -2 +2 @@", "-b", "+\0"), /it holds bytes that are not text/],
   ["two hunks for one line", ABC, udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B", "@@ -2,2 +2,2 @@", "-b", "+BB", " c"), /hunk 1 .* and hunk 2 .* both change line 2\. Nothing was changed\. Make one hunk of them\./],
+  ["a hunk that shows what another removes", ABC, udiff("@@", " a", "-b", "@@", " b", "-c"), /both change line 2/],
   ["an empty file and lines to remove", "", udiff("@@", "-b", "+B"), /does not hold its 1 line\. Looked for:\nb\nThe file is empty\.\nNothing was changed\./],
   ["nothing is the same, but the words are near", lines("a", "let total = sum(items)", "z"), udiff("@@", "-const total = sum(rows)", "+x"), /Nearest:\n2\tlet total = sum\(items\)\n3\tz\n/],
   ["a new file that is there", ABC, lines("*** Add File: x", "+b"), /^Cannot add 'x': it exists already\. Nothing was changed\./],

@@ -115,34 +115,12 @@ const ROWS: Row[] = [
   ["since a commit", "git_diff", { ref: "HEAD" }, /a\/a\.txt[\s\S]*src\/b\.txt/, /secret/],
   ["since a tag, under a path", "git_diff", { ref: "v1", path: "src" }, /^diff --git a\/src\/b\.txt/, /a\/a\.txt/],
   ["between two", "git_diff", { ref: "v1..HEAD" }, "No changes."],
-  [
-    "a path with staged changes only",
-    "git_diff",
-    { path: "src" },
-    "No unstaged changes (1 file staged: ask with staged).",
-  ],
-  [
-    "a path with other changes only",
-    "git_diff",
-    { path: "a.txt", staged: true },
-    "No staged changes (1 file changed and not staged: ask without staged).",
-  ],
+  ["a path with staged changes", "git_diff", { path: "src" }, /^No unstaged changes \(1 file staged: /],
+  ["a path without any", "git_diff", { path: "a.txt", staged: true }, /^No staged changes \(1 file changed and not /],
   ["a new file", "git_diff", { path: "new.txt" }, "No changes (1 path not tracked: git_status lists them)."],
-  [
-    "a ref that is an option",
-    "git_diff",
-    { ref: "--output=x" },
-    /^Cannot compare with '--output=x': it begins with a dash/,
-    "fails",
-  ],
+  ["a ref that is an option", "git_diff", { ref: "--output=x" }, /'--output=x': it begins with a dash/, "fails"],
   ["a second ref that is an option", "git_diff", { ref: "HEAD..-x" }, /there is no commit '-x'/, "fails"],
-  [
-    "no such ref",
-    "git_diff",
-    { ref: "nope" },
-    "Cannot compare with 'nope': there is no commit 'nope'. git_log shows what there is.",
-    "fails",
-  ],
+  ["no such ref", "git_diff", { ref: "nope" }, /'nope': there is no commit 'nope'\. git_log shows/, "fails"],
   ["a tag on a file's content", "git_diff", { ref: "blob", path: "a.txt" }, /there is no commit 'blob'/, "fails"],
   ["the latest", "git_log", {}, /^[0-9a-f]{7,} \d{4}-\d\d-\d\d Ada: Begin \(HEAD -> trunk, tag: v1\)$/],
   ["none under a path", "git_log", { path: "new.txt" }, "No commits that changed 'new.txt'."],
@@ -362,16 +340,8 @@ for (const message of [
 
 const REFUSED: [what: string, args: { message: string; files?: string[] }, expected: RegExp][] = [
   ["an empty message", { message: " \n" }, /^Cannot commit: the message is empty\. Say what was changed, and why\.$/],
-  [
-    "nothing staged",
-    { message: "x" },
-    /^Cannot commit: nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name the files to commit in 'files', or stage them\.$/,
-  ],
-  [
-    "an ignored file",
-    { message: "x", files: ["a.log", "a.txt"] },
-    /^Cannot commit: there is nothing new in 'a\.log', or git ignores it\./,
-  ],
+  ["nothing staged", { message: "x" }, /nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name/],
+  ["an ignored file", { message: "x", files: ["a.log", "a.txt"] }, /nothing new in 'a\.log', or git ignores it\./],
 ];
 const refusing = repository({ "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" });
 put(refusing, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });

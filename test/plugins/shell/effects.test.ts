@@ -238,11 +238,7 @@ const REPLACED = [
     "ln -s tracked node_modules; git add -f node_modules",
     "rm node_modules; mkdir -p node_modules/m; echo 1 > node_modules/m/i.js",
   ],
-  [
-    "a folder that git tracks by an ignored file",
-    "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore",
-    "rm -r x; echo 1 > x",
-  ],
+  ["a folder by an ignored file", "mkdir x; echo tracked > x/t; git add x; echo x > .gitignore", "rm -r x; echo 1 > x"],
 ] as const;
 viewTest("a command that replaces a file, a link or a folder by something ignored: what goes is shown", async () => {
   let key = "n";

@@ -161,10 +161,7 @@ const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["write to the home", `echo gone > ${home}/notes`],
   ["write to /sys", "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was"],
   ["mount / anew for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
-  [
-    "mount / anew for writing in namespaces of its own",
-    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`,
-  ],
+  ["mount / in namespaces of its own", `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`],
   ["unmount the cover of a folder", `umount /tmp ${base}/denied`],
   ["make a disk's device", "mknod disk b 254 0 && head -c 4 disk"],
   ["take another root", "chroot / true"],
@@ -241,15 +238,9 @@ const READS: [what: string, command: string][] = [
   ["after a change of its mode", "chmod 644 .env && cat .env"],
   ["after it is unmounted", "umount .env && cat .env"],
   ["after it is unmounted in namespaces of its own", "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'"],
-  [
-    "by a bind mount in namespaces of its own",
-    `unshare -Um sh -c 'mkdir -p /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`,
-  ],
+  ["by a bind mount of its own", `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`],
   ["in the home's credentials", "cat ~/.ssh/id; ls ~/.ssh; cat ~/.netrc"],
-  [
-    "by an overlay on what it covers",
-    `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`,
-  ],
+  ["by an overlay", `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
@@ -470,11 +461,7 @@ const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
   ["move the repository away", "mv .git .g && git init -q", /busy/],
   ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
-  [
-    "put another configuration in its place",
-    "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r",
-    /busy|Read-only/,
-  ],
+  ["put another configuration there", "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r", /busy|Read-only/],
   [
     "lead git to another folder",
     "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config; false",

@@ -40,10 +40,7 @@ const ZOD = 'import { z } from "zod";\n';
 const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
 const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
 const RIGHT: [what: string, code: string][] = [
-  [
-    "the shorthand",
-    tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1, t }) => c.at(n) + t.join()'),
-  ],
+  ["the shorthand", tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1 }) => c.at(n) ?? ""')],
   ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
   ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
   ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
@@ -75,40 +72,16 @@ for (const [i, [what]] of RIGHT.entries())
 
 const TWICE = 'zz.tool({ name: "x", description: "", run: () => "" })';
 const WRONG: [what: string, code: string, message: RegExp][] = [
-  [
-    "a misspelt field",
-    LAMP.replace("description", "descripton"),
-    /in type 'Tool<.*Did you mean to write 'description'\?$/m,
-  ],
+  ["a misspelt field", LAMP.replace("description", "descripton"), /Did you mean to write 'description'\?$/m],
   ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
   ["a missing await", tool('run: (_, { files }) => files.read("x").text'), /Did you forget to use 'await'\?$/m],
-  [
-    "a lost promise",
-    tool('run: (_, { files }) => { files.read("x"); return "" }'),
-    /^a\.ts:2:\d+: This promise is not awaited\./m,
-  ],
-  [
-    "a misspelt type in the shorthand",
-    tool('params: { n: "numbr" }, run: () => ""'),
-    /'numbr' is not a type of a parameter/,
-  ],
-  [
-    "two tools of one name",
-    plugin(`{ ${TWICE}; ${TWICE} }`),
-    /^a\.ts:2:\d+: There is a tool 'x' in this file already\.$/m,
-  ],
-  [
-    "a type that is imported like a value",
-    LAMP.replace("import type", "import"),
-    /^a\.ts:1:10: .*using a type-only import/m,
-  ],
+  ["a lost promise", tool('run: (_, { files }) => { files.read("x"); return "" }'), /a\.ts:2:\d+: This promise is/m],
+  ["a misspelt type", tool('params: { n: "numbr" }, run: () => ""'), /'numbr' is not a type of a parameter/],
+  ["two tools of one name", plugin(`{ ${TWICE}; ${TWICE} }`), /^a\.ts:2:\d+: There is a tool 'x' in this file/m],
+  ["a type imported like a value", LAMP.replace("import type", "import"), /^a\.ts:1:10: .*using a type-only import/m],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
-  [
-    "an imported file",
-    "export const word: string = 1;",
-    /^a\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m,
-  ],
+  ["an imported file", "export const word: string = 1;", /^a\.ts:1:14: Type 'number' is not assignable to type/m],
 ];
 let wrong: ReturnType<typeof check> | undefined;
 for (const [i, [what, , message]] of WRONG.entries())
@@ -120,16 +93,8 @@ for (const [i, [what, , message]] of WRONG.entries())
   });
 
 for (const [what, code, message] of [
-  [
-    "no default export",
-    LAMP.replace("export default", "export const it ="),
-    /^a\.ts:1:1: The plugin has no default export/m,
-  ],
-  [
-    "one that is no function",
-    `${HEAD}export default { name: "x" };\n`,
-    /^a\.ts:2:16: The default export cannot be called with zz/m,
-  ],
+  ["no default export", LAMP.replace("export default", "export const it ="), /^a\.ts:1:1: The plugin has no default/m],
+  ["one that is no function", `${HEAD}export default { name: "x" };\n`, /^a\.ts:2:16: .* cannot be called with zz/m],
 ] as [string, string, RegExp][])
   test(`--check-plugin finds ${what}`, async () => {
     const ran = await check(place(), "a.ts", { "a.ts": code });
@@ -261,17 +226,9 @@ test("write_plugin shows of one that is there what differs, under its name", asy
 });
 
 const REFUSED: [what: string, code: string, reason: RegExp][] = [
-  [
-    "whose types do not fit",
-    tool("run: () => 1"),
-    /its types do not fit, and nothing was written\. Fix it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
-  ],
+  ["whose types do not fit", tool("run: () => 1"), /nothing was written\. Fix it .*:\nlamp\.ts:2:\d+: Type 'number'/],
   ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
-  [
-    "that takes the name of another in the home",
-    LAMP.replace('"lamp"', '"torch"'),
-    /with it another one fails\. .*tool 'torch' is already there, from 'lamp'/,
-  ],
+  ["with the name of another", LAMP.replace('"lamp"', '"torch"'), /another one fails\. .* already there, from 'lamp'/],
   ["with a line that nobody can read", `${LAMP}//${"x".repeat(4_000)}`, /line 3 has more than 4000 characters/],
   ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
 ];
@@ -399,18 +356,10 @@ test("--functions makes a tool of each exported function, by its types and its J
 
 for (const [what, code, message] of [
   ["a torn line", "export function f( {", /^Cannot use the functions of '--functions': --functions:1:\d+: .*expected/],
-  [
-    "a parameter without a type",
-    "\nexport function f(x) { return x }",
-    /^Cannot use function 'f' \(--functions:2:1\): its parameter 'x' has no type\./,
-  ],
+  ["a parameter without a type", "\nexport function f(x) { return x }", /'f' \(--functions:2:1\): .* 'x' has no type/],
   ["a mixed union", "export function f(x: string | number) {}", /is of type 'string \| number'/],
   ["nothing exported", "function f() {}", /it exports none/],
-  [
-    "a name that is taken",
-    'export function readFile() { return "" }',
-    /^Cannot use function 'readFile' of '--functions': tool 'read_file' is already there, from 'read-file'/,
-  ],
+  ["a name that is taken", 'export function readFile() { return "" }', /tool 'read_file' is already there, from/],
   ["code that throws", 'export function f() {} throw new Error("no luck")', /loading it failed: no luck/],
   ["a file that is not there", "gone.ts", /^Cannot use the functions of 'gone\.ts': no such file/],
 ] as [string, string, RegExp][])

@@ -13,7 +13,7 @@ import { standingClock } from "../../../sdk/clock.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { impossible, type Test } from "../../support/needs.ts";
 import { INIT } from "../../support/repository.ts";
-import { place, ROOT, zz as runZz } from "../../support/run.ts";
+import { place, zz as runZz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -603,27 +603,6 @@ describe("what a copy has to stand", { concurrency: false }, () => {
     fs.closeSync(reader);
     server.close();
   });
-
-  allTest(
-    "what an overlay cannot show is asked for beforehand, and says why: mount points, a home, the whole disk",
-    async (t) => {
-      const mounts = `mount -t tmpfs none mnt && exec "$0" --input-type=module -e "$1"`;
-      const ask = (root: string) =>
-        `import { whyNoView } from "${ROOT}/plugins/shell/view.ts"; import { programs } from "${ROOT}/kernel/programs.ts"; console.log(await whyNoView(programs("${root}"), "${root}"))`;
-      const zz = await project(t);
-      fs.mkdirSync(join(zz.root, "mnt"));
-      const args = ["-Urm", "sh", "-c", mounts, process.execPath, ask(zz.root)];
-      match(
-        spawnSync("unshare", args, { cwd: zz.root, encoding: "utf8" }).stdout,
-        /another file system is mounted inside the project/,
-      );
-      for (const root of ["/", os.homedir()]) {
-        const where = { ...place(), cwd: root };
-        const { stdout } = await runZz(where, ["--judge", "touch zz-never"]);
-        match(stdout, /^ask: /, root);
-      }
-    },
-  );
 
   const asRoot = process.getuid?.() === 0 ? allTest : impossible("a file of another owner can be made by root alone");
   asRoot(

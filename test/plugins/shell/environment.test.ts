@@ -2,6 +2,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { neededEnv } from "../../../plugins/shell/secrets.ts";
+import { withEnvironment } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 
 const DROPPED: Record<string, string> = {
@@ -40,12 +41,7 @@ describe("run_command", () => {
     [env, true],
   ] as const)
     test(`'${command}' ${asked ? "asked for gets what looks like no secret" : "unasked gets no other variable"}`, async (t) => {
-      const before = { ...process.env };
-      t.after(() => {
-        for (const name of ["ZZ_TEST_MYPASS", "ZZ_TEST_PLAIN"]) delete process.env[name];
-        Object.assign(process.env, before);
-      });
-      Object.assign(process.env, { ZZ_TEST_MYPASS: "correct horse", ZZ_TEST_PLAIN: "plain" });
+      using _ = withEnvironment({ ZZ_TEST_MYPASS: "correct horse", ZZ_TEST_PLAIN: "plain" });
       const settings = asked ? { shell: { effects: "before" } } : {};
       const zz = await harness({ own: true, answer: "yes", settings }, t);
       const { text, failed } = await zz.call("run_command", { command });

@@ -13,6 +13,7 @@ import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
 import { findSandbox, type Limits, openSandbox, type Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { needs, whyNot } from "../../support/needs.ts";
+import { withEnvironment } from "../../support/run.ts";
 import { some } from "../../support/runs.ts";
 import { stripped } from "../../support/stripped.ts";
 import { together } from "../../support/together.ts";
@@ -117,32 +118,21 @@ const STANDINS: [what: string, script: string | undefined][] = [
 ];
 for (const [what, script] of STANDINS)
   test(`findSandbox() finds none when ${what}`, async () => {
-    const [folder, path] = [fs.mkdtempSync(join(base, "bin-")), process.env.PATH];
+    const folder = fs.mkdtempSync(join(base, "bin-"));
     fs.symlinkSync("/usr/bin/readlink", join(folder, "readlink"));
     if (script) fs.writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    process.env.PATH = folder;
-    try {
-      equal(await findSandbox(programs(root)), undefined);
-      if (!script)
-        await rejects(
-          openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none" }),
-          /bubblewrap is not in PATH\. Install it/,
-        );
-    } finally {
-      process.env.PATH = path;
-    }
+    using _ = withEnvironment({ PATH: folder });
+    equal(await findSandbox(programs(root)), undefined);
+    const all: Limits = { programs: programs(root), root, write: [], hide: [], net: "none" };
+    if (!script) await rejects(openSandbox(all), /bubblewrap is not in PATH\. Install it/);
   });
 
 sandboxTest("openSandbox() takes no bwrap that a command could have put into the project", async () => {
   const bin = join(root, "bin");
   fs.mkdirSync(bin);
   fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
-  const path = process.env.PATH;
-  process.env.PATH = `${bin}:${path}`;
-  const outcome = await run("echo real").finally(() => {
-    process.env.PATH = path;
-    fs.rmSync(bin, { recursive: true });
-  });
+  using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
+  const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
   match(outcome.text, /^real\n/);
 });
 
@@ -210,16 +200,14 @@ sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sa
 });
 
 sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
-  const { TMPDIR } = process.env;
-  t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
-  process.env.TMPDIR = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
-  const folder = process.env.TMPDIR;
+  const folder = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
+  using _ = withEnvironment({ TMPDIR: folder });
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
   const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
-  equal(fs.readdirSync(process.env.TMPDIR).length, 1);
+  equal(fs.readdirSync(folder).length, 1);
   sandbox.close();
-  deepEqual(fs.readdirSync(process.env.TMPDIR), []);
+  deepEqual(fs.readdirSync(folder), []);
   deepEqual(fs.readdirSync(root).sort(), [".env", ".git", ".gitignore", "conf", "folder-link", "link", "way-out"]);
 });
 

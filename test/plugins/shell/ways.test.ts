@@ -107,23 +107,6 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
 });
 
 viewTest(
-  "an installer that was asked for beforehand fails at once without its host, and is offered again with it",
-  async (t) => {
-    const zz = await project(t, { answer: yesTo(/^(?!.*net access)/s) });
-    const { text, refused } = await run(zz, "npm install left-pad", { timeout_ms: 170_000 });
-    equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 2, zz.questions.join("\n"));
-    match(zz.questions[0]!, /run access to "npm install left-pad"/);
-    match(zz.questions[1]!, /net access to "[\w.-]+\.\w+"/);
-    match(zz.questions[1]!, /It ran in the sandbox, where it tried to reach '[\w.-]+'\. Run it again with that/);
-    match(
-      text,
-      /EAI_AGAIN(.|\n)*It tried to reach '[\w.-]+'\. The person was asked to let it run again with that\. Refused/,
-    );
-    equal(refused ?? false, false, "the command itself has run");
-  },
-);
-
-viewTest(
   "in the sandbox a command is offered again with the hosts that it lacks, beside those that it had",
   async (t) => {
     const says = (host: string) => `echo Could not resolve host: ${host}; exit 6`;

@@ -156,20 +156,19 @@ test("--new-plugin leaves what is there, and mends a link that leads nowhere", a
   ok(!ran.stdout.includes("tsconfig.json"));
 });
 
-for (const [name, reason] of [
-  ["a".repeat(65), /at most 64/],
-  ["models", /the name has a meaning of its own/],
-  ["Git", /one of zz's own plugins has that name/],
-  ["grep", /a tool or a command already has that name/],
-] as const) {
-  test(`A plugin cannot be made with the name '${name.slice(0, 9)}'`, async () => {
-    const where = place();
+test("--new-plugin refuses names that cannot be", async () => {
+  const where = place();
+  for (const [name, reason] of [
+    ["a".repeat(65), /at most 64/],
+    ["models", /the name has a meaning of its own/],
+    ["Git", /one of zz's own plugins has that name/],
+    ["grep", /a tool or a command already has that name/],
+  ] as const) {
     const ran = await zz(where, ["--new-plugin", name]);
     match(ran.stderr, new RegExp(`^Cannot make plugin '${name}': .*${reason.source}`));
-    equal(ran.code, 2);
-    ok(!existsSync(where.home) || !existsSync(join(where.home, "plugins")));
-  });
-}
+    deepEqual([ran.code, inHome(where)], [2, []]);
+  }
+});
 
 test("--new-plugin says where nothing can be written", async () => {
   const where = place();
@@ -325,18 +324,9 @@ test("--functions makes a tool of each exported function, by its types and its J
   const both = ["--functions", CODE, "--functions", "days.ts"];
   const tools = JSON.parse((await zz(where, [...both, "--tools", "--json"])).stdout);
   const own = (name: string) => tools.find((one: any) => one.name === name);
-  deepEqual(own("add_numbers"), {
-    name: "add_numbers",
-    kind: "read",
-    description: "Adds two numbers.",
-    schema: {
-      type: "object",
-      properties: { first: { type: "number", description: "the one" }, second: { type: "number" } },
-      required: ["first"],
-      additionalProperties: false,
-    },
-    owner: "writing",
-  });
+  const { kind, description, schema } = own("add_numbers");
+  deepEqual([kind, description, schema.required], ["read", "Adds two numbers.", ["first"]]);
+  deepEqual(schema.properties, { first: { type: "number", description: "the one" }, second: { type: "number" } });
   const day = { hour: { type: "number" }, half: { type: "string", enum: ["am", "pm"], description: "AM or PM" } };
   deepEqual(own("list_days").schema.properties, {
     days: {
@@ -351,7 +341,6 @@ test("--functions makes a tool of each exported function, by its types and its J
   const args = '{"days":[{"hour":1}],"names":["a","b"]}';
   equal((await zz(where, [...both, "--call", "list_days", args])).stdout, '{"days":[{"hour":1}],"names":["a","b"]}\n');
   equal((await zz(where, [...both, "--call", "add_numbers", '{"first":"x"}'])).code, 2);
-  match((await zz(where, [...both, "-T", "add_numbers", "-m", "offline", "--dry-run", "x"])).stdout, /"add_numbers"/);
 });
 
 for (const [what, code, message] of [

@@ -97,6 +97,8 @@ const ROWS: [string, string, string, string | RegExp][] = [
 
   // leniency: wrapping
   ["a fence among words", ABC, `I do this:\n\`\`\`patch\n${begin("@@", "-b", "+B")}\`\`\`\n- and no more\n`, ABCx],
+  ["a fence that is not closed", ABC, `\`\`\`diff\n${udiff("@@ -2 +2 @@", "-b", "+B")}`, ABCx],
+  ["two fences", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\nand\n\`\`\`diff\n${udiff("@@", "-5", "+five")}\`\`\`\n`, lines("one", "2", "3", "4", "five")],
   ["a fence that is not opened", ABC, `${udiff("@@ -9,9 +9,9 @@", "-b", "+B")}\`\`\`\n- and so on\n`, ABCx],
   ["a fence that is closed too soon", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\n${udiff("@@", "-5", "+five")}`, lines("one", "2", "3", "4", "five")],
   ["a fence in the file is content", lines("```", "b", "```"), udiff("@@ -1,3 +1,3 @@", " ```", "-b", "+B", " ```"), lines("```", "B", "```")],

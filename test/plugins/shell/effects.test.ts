@@ -13,7 +13,7 @@ import { standingClock } from "../../../sdk/clock.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
 import { impossible, type Test } from "../../support/needs.ts";
 import { INIT } from "../../support/repository.ts";
-import { place, zz as runZz } from "../../support/run.ts";
+import { type Place, place, zz as runZz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -59,6 +59,9 @@ async function freshZz(answer: "y" | "n" | Ask): Promise<Harness> {
   for (const told of [zz.questions, zz.notes, zz.events]) told.length = 0;
   return zz;
 }
+/** As a script calls it. */
+const calls = (where: Place, command: string, ...args: string[]) =>
+  runZz(where, [...args, "--call", "run_command", JSON.stringify({ command })]);
 const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", { command, ...more });
 
 let model: string | undefined; // what SETUP makes, to be copied
@@ -341,15 +344,7 @@ viewTest("a project under a name with spaces, colons, commas, quotes and backsla
   const where = place();
   const root = join(where.cwd, 'a b:c,d\\e"f');
   fs.mkdirSync(root);
-  const args = [
-    "--cwd",
-    root,
-    "--allow-write",
-    "--call",
-    "run_command",
-    JSON.stringify({ command: script("echo x > n") }),
-  ];
-  const ran = await runZz(where, args);
+  const ran = await calls(where, script("echo x > n"), "--cwd", root, "--allow-write");
   match(ran.stdout, /changed: n \(kept\)/, ran.stderr);
   equal(fs.readFileSync(join(root, "n"), "utf8"), "x\n");
 });
@@ -359,8 +354,7 @@ viewTest(
   async () => {
     const where = place();
     fs.writeFileSync(join(where.cwd, "a"), "one\n");
-    const call = (command: string, ...args: string[]) =>
-      runZz(where, [...args, "--call", "run_command", JSON.stringify({ command })]);
+    const call = (command: string, ...args: string[]) => calls(where, command, ...args);
     const command = script("echo two > a; mkdir -p src; echo x > src/x");
     equal((await call(command)).code, 4);
     equal((await call(command, "--allow-write=src")).code, 4);
@@ -376,8 +370,7 @@ viewTest("with --only-write a command that changes nothing else is put in place,
   const where = place();
   const at = (name: string) => join(where.cwd, name);
   for (const folder of ["src", "docs"]) fs.mkdirSync(at(folder));
-  const run = (command: string) =>
-    runZz(where, ["--call", "run_command", JSON.stringify({ command }), "-A", "--only-write=docs/**"]);
+  const run = (command: string) => calls(where, command, "-A", "--only-write=docs/**");
   const both = await run("sh -c 'echo x > docs/a; echo x > src/a'");
   match(both.stderr, /write access to "src\/a" is denied by --only-write='?docs\/\*\*'? \(only docs\/\*\*\)/);
   ok(!fs.existsSync(at("docs/a")) && !fs.existsSync(at("src/a")));

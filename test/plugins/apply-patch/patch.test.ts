@@ -124,6 +124,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   // line ends, marks, the last line
   ["an LF patch on a CRLF file", "a\r\nb\r\nc\r\n", udiff("@@ -1,3 +1,4 @@", " a", "-b", "+B", "+B2", " c"), "a\r\nB\r\nB2\r\nc\r\n"],
   ["a CRLF patch on an LF file", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c").replaceAll("\n", "\r\n"), ABCx],
+  ["a CRLF Begin Patch on an LF file", ABC, begin("@@ a", "-b", "+B").replaceAll("\n", "\r\n"), ABCx],
   ["CRLF made LF by the patch's own lines", "a\r\nb\r\n", udiff("@@ -1,2 +1,2 @@", " a\r", "-b\r", "+b"), "a\r\nb\n"],
   ["mixed ends: an added line takes its neighbour's", "a\nb\r\nc\n", udiff("@@ -2 +2,2 @@", " b", "+x"), "a\nb\r\nx\r\nc\n"],
   ["mixed ends: each new line takes its old one's", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", "-b", "+A", "+B"), "A\r\nB\nc\n"],

@@ -155,7 +155,7 @@ rows("already there", [
   ["what was added to old_string", "import one;\nimport two;\n", ["import one;", "import one;\nimport two;"], "import one;\nimport two;\n", "1: 1-2 already"],
   ["what made old_string longer", "port = 8080\n", ["port = 80", "port = 8080"], "port = 8080\n", "1: 1-1 already"],
   ["nor when it is elsewhere", "import one;\nx\nimport one;\nimport two;\nx\nimport three;\n", ["import three;", "import two;\nimport three;"], "import one;\nx\nimport one;\nimport two;\nx\nimport two;\nimport three;\n", "1: 6-7 exact"],
-  ["an indentation that was mended is not mended again", "    foo1\n    bar1\n", ["foo1\nbar1", "    foo1\n    bar1"], "    foo1\n    bar1\n", "1: 1-2 already"],
+  ["an indentation that was set right stays", "    foo1\n    bar1\n", ["foo1\nbar1", "    foo1\n    bar1"], "    foo1\n    bar1\n", "1: 1-2 already"],
   ["together with another edit", "let total = 2;\nx\n", [["let total = 1;", "let total = 2;"], ["x", "y"]], "let total = 2;\ny\n", "1: 1-1 already", "2: 2-2 exact"],
 ]);
 

@@ -41,7 +41,7 @@ function modelRepository(): string {
   }
   return repository;
 }
-/** One zz for the tests that differ in their project and in what the person says: its project is made anew for each. */
+/** One zz for the tests that differ in their project and in what the person says: its project is made again for each. */
 let answered: Ask;
 let shared: Promise<Harness> | undefined;
 after(async () => (await shared)?.close());

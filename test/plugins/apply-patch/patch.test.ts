@@ -81,6 +81,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a unified diff in a Begin Patch", ABC, lines("*** Begin Patch", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", "*** End Patch"), ABCx],
   ["without an @@", ABC, begin(" a", "-b", "+B", " c"), ABCx],
   ["without an end", ABC, lines("*** Begin Patch", "*** Update File: x", "@@", " a", "-b", "+B"), ABCx],
+  ["a diff's headers inside it", ABC, begin("--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a removed '-- x' and an added '++ y' inside it", lines("a", "-- x"), begin("@@", " a", "--- x", "+++ y"), lines("a", "++ y")],
   ["words around it", ABC, `Now I change b.\n- with care\n${begin("@@", "-b", "+B")}Done:\n- b\n`, ABCx],
   ["End of File takes the last of two", TWICE, begin("@@", "-  x = 1", "+  x = 2", " }", "*** End of File"), TWICE.replace(/x = 1(?=\n}\n$)/, "x = 2")],

@@ -37,23 +37,19 @@ const GO = "func main() {\n\tif ready {\n\t\tstart(1)\n\t}\n}\n";
 // biome-ignore format: one case a row.
 rows("exact", [
   ["a line", "a\nb\nc\n", ["b", "B"], "a\nB\nc\n", "1: 2-2 exact"],
-  ["lines go", "a\nb\nc\n", ["b\n", ""], "a\nc\n", "1: 2-1 exact"],
   ["a newline that old_string has and new_string has not goes", "a\nb\nc\n", ["b\n", "B"], "a\nBc\n", "1: 2-2 exact"],
   ["before other ways: another line is the same but for its indentation", "  foo bar\nfoo bar\n  foo bar\n", ["\nfoo bar\n", "\nfoo baz\n"], "  foo bar\nfoo baz\n  foo bar\n", "1: 1-2 exact"],
   ["$& is text", "price = 1\n", ["price = 1", "price = $&"], "price = $&\n", "1: 1-1 exact"],
-  ["a composed letter is not its parts", "caf\u00e9 au lait\n", ["cafe\u0301 au lait", "x"], /^old_string was not found \(0 places\)/],
   ["overlapping places are two", "aaa\n", ["aa", "b"], /^old_string matches 2 places \(line 1\)\. Give more/],
   ["two places", "x\nfoo\ny\nfoo\n", ["foo", "bar"], /^old_string matches 2 places \(lines 2, 4\)\. Give more of the lines around .* or set replace_all\.$/],
   ["ten places, of which eight are listed", "foo\n".repeat(10), ["foo", "bar"], /^old_string matches 10 places \(lines 1, 2, 3, 4, 5, 6, 7, 8 …\)/],
   ["nothing to change", "a\n", ["a", "a"], /^nothing to change, since old_string and new_string are the same\.$/],
   ["an empty old_string", "a\n", ["", "b"], /^old_string is empty\. .*write_file .*create_file/],
   ["an empty old_string is an empty file's whole content", "", ["", "a\nb\n"], "a\nb\n", "1: 1-2 exact"],
-  ["… but not of one with a line end", "\n", ["", "a"], /^old_string is empty/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("replace_all", [
-  ["overlapping places are taken one after the other", "aaaa", ["aa", "b", "all"], "bb", "1: 1-1 exact", "1: 1-1 exact"],
   ["with every line end", "a\nb\r\na\r\nb\n", ["a\nb", "c\nd", "all"], "c\nd\r\nc\r\nd\n", "1: 1-2 exact", "1: 3-4 line ends"],
   ["with space at line ends", "foo (\n  bar  \nfoo (  \n  bar\n", ["foo (\n  bar\n", "x\n", "all"], "x\nx\n", "1: 1-1 trailing space", "1: 2-2 trailing space"],
   ["not with another indentation", "  foo bar\n  baz\n", ["foo bar\nbaz", "x", "all"], /^old_string was not found/],
@@ -62,32 +58,23 @@ rows("replace_all", [
 // biome-ignore format: one case a row.
 rows("line ends", [
   ["LF for CRLF, from the middle of a line to the middle of another", "let a = f(1,\r\n  2);\r\n", ["f(1,\n  2)", "g(\n3)"], "let a = g(\r\n3);\r\n", "1: 1-2 line ends"],
-  ["CRLF for LF", "a\nb\nc\n", ["a\r\nb", "a\r\nx"], "a\nx\nc\n", "1: 1-2 line ends"],
   ["lines are joined without leaving half a CRLF", "a\r\nb\r\nc\r\n", ["\nb", "b"], "ab\r\nc\r\n", "1: 1-1 line ends"],
   ["mixed: the place's own go into it", "a\r\nb\r\nc\nd\ne\nf\n", ["a\nb", "a\nx\nb"], "a\r\nx\r\nb\r\nc\nd\ne\nf\n", "1: 1-3 line ends"],
-  ["mixed in the place: each line has its own", "a\r\nb\nc\r\nd\n", ["a\nb\nc", "a\nB\nc"], "a\r\nB\nc\r\nd\n", "1: 1-3 line ends"],
   ["mixed in the place: two new lines end as the two that they replace", "a\r\nb\nc\r\nd\ne\r\n", ["b\nc\nd", "B\nC\nd"], "a\r\nB\nC\r\nd\ne\r\n", "1: 2-4 line ends"],
   ["mixed: the place with the line ends of old_string goes first", "a\nb\nx\r\na\r\nb\r\n", ["a\nb", "y"], "y\nx\r\na\r\nb\r\n", "1: 1-1 exact"],
-  ["two places that only line ends tell apart, as neither has them", "a\r\nb\nc\na\nb\r\nc\n", ["a\nb\nc", "x"], /^old_string matches 2 places \(lines 1, 4\)/],
   ["to CRLF, when nothing else is to change", "a\nb\nc\n", ["a\nb\n", "a\r\nb\r\n"], "a\r\nb\r\nc\n", "1: 1-2 exact"],
-  ["half a CRLF is space at the end of a line", "a\r\nb\n", ["a\r", "x"], "x\r\nb\n", "1: 1-1 trailing space"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("BOM", [
   ["is not doubled", "\ufeffa\n", ["\ufeffa", "\ufeffb"], "\ufeffb\n", "1: 1-1 exact"],
-  ["is no part of the first line", "\ufeff  foo bar\n  baz\n", ["foo bar\nbaz", "foo\nbaz"], "\ufeff  foo\n  baz\n", "1: 1-2 indentation"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("trailing space", [
   ["in the file", "foo  \nbar\t\nbaz\n", ["foo\nbar\nbaz", "foo\nx\nbaz"], "foo  \nx\nbaz\n", "1: 1-3 trailing space"],
-  ["lines that stay keep it", "a1  \nb1  \nc1\n", ["a1\nb1\nc1", "a1\nb1\nnew\nc1"], "a1  \nb1  \nnew\nc1\n", "1: 1-4 trailing space"],
-  ["no part of a line", "x = foo  \n  bar\n", ["foo\n  bar", "y"], /^old_string was not found/],
   ["two places", "foo \nbar\nfoo\t\nbar\n", ["foo\nbar", "x"], /without regard to space at the ends of lines it matches 2 places \(lines 1, 3\)\. Copy/],
   ["no final newline, which old_string has", "foo\nbar", ["bar\n", "baz\n"], "foo\nbaz", "1: 2-2 trailing space"],
-  ["no final newline, and lines go", "foo\nbar", ["bar\n", ""], "foo\n", "1: 2-1 trailing space"],
-  ["a blank line before, in both", "foo\nbar\n", ["\nfoo\nbar\n", "\nfoo\nx\n"], "foo\nx\n", "1: 1-2 trailing space"],
   ["a line of blanks after, in both", "  foo\n  bar\nend\n", ["\n  foo\n  bar\n  ", "\n  foo\n  x\n  "], "  foo\n  x\nend\n", "1: 1-2 trailing space"],
   ["a long run of blanks does not take long", `a${" ".repeat(200_000)}b\nfoo \nbar\n`, ["foo\nbar", "x"], `a${" ".repeat(200_000)}b\nx\n`, "1: 2-2 trailing space"],
 ]);
@@ -103,7 +90,6 @@ rows("indentation", [
   ["three spaces are no tab", "\tfoo bar\n", ["   foo bar", "x"], /^old_string was not found/],
   ["new lines with less than is taken away", "foo1 {\n  bar1\n}\n", ["    foo1 {\n      bar1\n    }", "  foo1 {\n      bar2\n    }"], /^old_string was not found/],
   ["no new mixture of tabs and spaces", "\tfoo bar\n\tbaz bay\n", ["foo bar\nbaz bay", "foo bar\n  baz boo"], /^old_string was not found/],
-  ["two places with different indentations", "  foo bar\n  baz\n\tfoo bar\n\tbaz\n", ["foo bar\nbaz", "x"], /with another indentation it matches 2 places \(lines 1, 3\)/],
 ]);
 
 // biome-ignore format: one case a row.
@@ -112,9 +98,6 @@ rows("whitespace", [
   ["four spaces where old_string has two", "if a:\n    foo()\n    bar()\n", ["if a:\n  foo()\n  bar()", "if a:\n  foo()\n  if b:\n    bar()"], "if a:\n    foo()\n    if b:\n        bar()\n", "1: 1-4 whitespace"],
   ["all flush left: a line takes the place of its like", "  if (a) {\n    foo();\n  }\n", ["if (a) {\nfoo();\n}", "if (a) {\nbar();\n}"], "  if (a) {\n    bar();\n  }\n", "1: 1-3 whitespace"],
   ["all flush left: where a line goes cannot be said", "  if (a) {\n    foo();\n  }\n", ["if (a) {\nfoo();\n}", "if (a) {\nfoo();\nbar();\n}"], /^old_string was not found/],
-  ["lines that stay keep their bytes", "a  = 1;\nb  = 2;\nc  = 3;\n", ["a = 1;\nb = 2;\nc = 3;", "a = 1;\nb = 9;\nc = 3;"], "a  = 1;\nb = 9;\nc  = 3;\n", "1: 1-3 whitespace"],
-  ["a blank where there was none is another text", "foo(a,b);\n", ["foo(a, b);", "x"], /^old_string was not found/],
-  ["line by line: no line is two", "foo(a,\n  b);\n", ["foo(a, b);", "x"], /^old_string was not found/],
   ["too little", "a  b\n", ["a b", "x"], /^old_string was not found/],
 ]);
 
@@ -141,7 +124,6 @@ rows("punctuation", [
 // biome-ignore format: one case a row.
 rows("line numbers", [
   ["those of read_file, in their place", "a\nfoo\nbar\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\n3\tbaz"], "a\nfoo\nbaz\nfoo\nbar\n", "1: 2-3 line numbers"],
-  ["one line", "a\nfoo\n", ["2\tfoo", "2\tbar"], "a\nbar\n", "1: 2-2 line numbers"],
   ["lines go", "a\nb\nc\n", ["2\tb\n", ""], "a\nc\n", "1: 2-1 line numbers"],
   ["new_string with some", "a\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\nbaz"], /Its lines begin with line numbers, which the file does not hold: leave them out/],
   ["that are the file's own", "1\tfoo\n2\tbar\n", ["2\tbar", "2\tbaz"], "1\tfoo\n2\tbaz\n", "1: 2-2 exact"],
@@ -162,15 +144,12 @@ rows("already there", [
 // biome-ignore format: one case a row.
 rows("nothing that old_string does not name is taken", [
   ["by its first and last line, with dots", "start();\none();\ntwo();\nfinish();\n", ["start();\n...\nfinish();", "x"], /^old_string was not found/],
-  ["by lines that are all there, in another order", "start();\none();\ntwo();\nfinish();\n", ["start();\ntwo();\none();\nfinish();", "x"], /^old_string was not found/],
   ["by lines that are all there, with others between", "    start();\n    one();\n    two();\n    finish();\n", ["start();\ntwo();\nfinish();", "x"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("several edits", [
   ["lines that go move the others", "a\nb\nc\n", [["c", "z"], ["a\n", ""]], "b\nz\n", "1: 2-2 exact", "2: 1-0 exact"],
-  ["the second inside the first", "foo\n", [["foo", "one\ntwo\nthree"], ["two", "2\n2"]], "one\n2\n2\nthree\n", "1: 1-4 exact", "2: 2-3 exact"],
-  ["the first makes the second ambiguous", "a\nb\n", [["a", "b"], ["b", "c"]], /^edit 2 of 2 failed, so nothing was changed: old_string matches 2 places \(lines 1, 2\)/],
   ["the second names what the first changed", "foo one\nbar\n", [["foo one", "foo two"], ["foo one\nbar", "x"]], /^edit 2 of 2 failed, so nothing was changed: old_string was not found \(0 places\)\. An edit before it changed that text/],
   ["one of three is empty", "a\nb\n", [["a", "x"], ["", "y"], ["b", "z"]], /^edit 2 of 3 failed, so nothing was changed: old_string is empty/],
 ]);
@@ -289,13 +268,8 @@ const large = Array.from(
   { length: 20_000 },
   (_, i) => `    const value${i} = compute(${i * 7}, "name ${i}"); // a comment`,
 ).join("\n");
-const twenty = Array.from(
-  { length: 20 },
-  (_, i) => `  const valeu${i + 10_000} = compute(${i}, "nmae"); // comment`,
-).join("\n");
 for (const [what, whole, old_string, said] of [
   ["a line", large, 'const value15000 = compute(1, "nam 15000");', /15001\t/],
-  ["twenty lines", large, twenty, /Nearest lines:/],
   [
     "lines, in one that is all alike",
     "    return value;\n".repeat(20_000),

@@ -440,7 +440,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
     const alone = `--${flag.name} is all that zz does in a run`;
     if (cli.values.has("call")) throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
     if (cli.values.has("once")) say(io, `${alone}: --once was left out.`);
-    meetPerson(core);
+    meetPerson(core, flag);
     const model = wantedModel(core) ?? "";
     const chat = openChat(core, model.includes("/") ? model : "");
     chat.past = one(cli, "session") ?? true;

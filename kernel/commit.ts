@@ -4,11 +4,11 @@ import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { bytesOf, record } from "./changes.ts";
 import { clockOf } from "./clock.ts";
-import type { Difference } from "./contract.ts";
+import type { Call, Difference } from "./contract.ts";
 import { around, emit, isTool, type TurnContext } from "./core.ts";
 import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
-import { confirm, judgeAndCollect, type Open } from "./gate.ts";
+import { confirm, judgeAndCollect, type Open, passRuling } from "./gate.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
@@ -22,15 +22,22 @@ type Committed = { refusal?: string; said?: string; left?: string[] }; // left: 
 /** What a command did on a copy; the model need not have read those files. brief: files that are shown as one folder. */
 type Effects = { about: string; brief: Map<string, string> };
 /** Shows what a tool would change, asks for what the gate did not already allow, and makes it. `said` is for the model. */
-export async function commit(place: TurnContext, tool: string, held: Held, granted: string[] = [], effects?: Effects): Promise<Committed> {
+export async function commit(
+  place: TurnContext,
+  call: Omit<Call, "id">,
+  held: Held,
+  granted: string[] = [],
+  effects?: Effects,
+): Promise<Committed> {
   const { core, chat } = place;
+  const tool = call.name;
   const known = (file: string) => (!isTool(tool) || effects ? undefined : chat.seen.get(file)?.hash);
   const named = (file: string) => shortName(core.options, file);
   const inFull = (): Held => (effects ? new Map([...held].filter(([file]) => !effects.brief.has(file))) : held);
   const editable = () => [...inFull()].filter(([, { after }]) => core.edit && isText(after) && (after!.mode & TYPE) === FILE);
   const open = new Map<string, Open>();
   for (const [file, { before, after }] of held) if (alike(before, after)) held.delete(file);
-  const denied = await judgeAll(place, tool, held, { granted, effects, open });
+  const denied = (await judgeAll(place, tool, held, { granted, effects, open })) ?? (await passWrappers());
   if (denied) return { refusal: denied };
   const [told, left]: [string[], Left[]] = [[], []];
   for (let news = ""; held.size; ) {
@@ -71,6 +78,13 @@ export async function commit(place: TurnContext, tool: string, held: Held, grant
   if (isTool(tool)) followChanges(chat, held, !effects);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
+
+  /** Plugins that wrap the gate see each file that would change, as a need to write. What the call itself asked for, they saw before. */
+  async function passWrappers(): Promise<string | undefined> {
+    const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOf(moves) : [file]));
+    const write = targets.filter((file) => isTool(tool) && !granted.includes(file)).map(named);
+    return write.length ? passRuling(place, { call, kind: "change", needs: { write } }, open) : undefined;
+  }
 
   /** Lets the person edit each proposed text; what they save is written. False: they saved nothing. */
   async function editAll(): Promise<boolean> {

@@ -38,7 +38,7 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 
 /** The part of the built-in fetch that providers need, in a tenth of its loading time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction> }; // looks up each host, after redirects too; may throw
+type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> }; // looks up each host, after redirects too; may throw
 export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
@@ -209,6 +209,8 @@ export interface Dialog extends Readonly<{ name: string; unseen?: true }> {
 }
 export interface Person extends Pick<Ctx, "edit" | "terminal" | "pick"> {
   ask?: Ask;
+  away?(): boolean; // nobody can be asked now
+  most?: number; // characters of the longest question that can be shown
   secret?(question: string): Promise<string>; // a line that is typed unseen; "": none
   note?(text: string): void; // works while a line is being typed
   tryAgain?(failed: Fault, ctx: Ctx): Promise<boolean>; // after a failed request
@@ -438,6 +440,7 @@ export interface Flag {
   description: string;
   set?(value: string | boolean, ctx: Ctx): Awaitable<void> | Awaitable<{ line: string[] }>; // before the rest; line: words put in front
   run?(value: string | boolean, ctx: Ctx, line: Typed): Awaitable<Result>; // instead of a turn; prints the result
+  person?(): Person; // whom run() asks, where that is not the person at the terminal
 }
 export type Typed = { values: ReadonlyMap<string, readonly (string | true)[]>; words: readonly string[] }; // values by flag
 

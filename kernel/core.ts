@@ -74,6 +74,7 @@ export interface Core extends Omit<contract.Person, "note"> {
   showNote?: (text: string) => void; // shows a note while a line is being typed
   namedProvider?: string; // the provider that --base-url and --key are for
   asking?: Promise<unknown>; // one question at a time
+  mostAsked?: number | undefined; // characters of the longest question that the person can be shown
   waited?: number; // ms spent waiting for the person; they count for no call and no turn
   unsavable?: true; // saving is wanted but impossible
   rules: contract.Rule[];

@@ -6,7 +6,7 @@ import { closeChat, openChat, retractLastMessage } from "./chat.ts";
 import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } from "./cli.ts";
 import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
-import type { Ask, Ctx, Dialog, DialogHost, Person } from "./contract.ts";
+import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "./contract.ts";
 import { around, type Core, emit, type LiveChat, note, watch } from "./core.ts";
 import { asFault, usage } from "./faults.ts";
 import { explainError } from "./imports.ts";
@@ -22,22 +22,28 @@ import { cleanRendered, textOf, tryTo } from "./text.ts";
 type Opening = () => Promise<LiveChat | undefined>; // resolves once a model is chosen; undefined if there is none
 export const dialogOf = (core: Core): Dialog | undefined => core.dialogs.at(-1)?.value; // the last one registered
 
-/** Lets a one-shot ask the person, if there is a terminal. */
-export function meetPerson(core: Core): void {
+/** Lets a one-shot ask the person, if there is a terminal, or whom the flag knows. */
+export function meetPerson(core: Core, flag?: Flag): void {
   const { stdin, stderr } = core.io;
-  if (core.options.prompt === false || !stdin.isTTY || !stderr.isTTY) return;
-  const person = dialogOf(core)?.person?.();
+  const hasTerminal = core.options.prompt !== false && stdin.isTTY && stderr.isTTY;
+  const person = flag?.person?.() ?? (hasTerminal ? dialogOf(core)?.person?.() : undefined);
   if (person) meet(core, person);
 }
 
 /** Makes this the way to reach the person. */
-export function meet(core: Core, { ask, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn }: Person): void {
+export function meet(core: Core, person: Person): void {
+  const { ask, away, most, secret = refuseSecret, pick, edit, terminal, note, tryAgain, goOn } = person;
   Object.assign(core, Object.fromEntries(Object.entries({ tryAgain, goOn }).filter(([, act]) => act)));
   if (terminal) core.terminal = (act) => announce(core, "", () => terminal(act));
   if (edit) core.edit = (text, name) => announce(core, "", () => edit(text, name));
   if (note) core.showNote = (text) => note(veil(text));
   if (core.options.prompt === false) return;
-  if (ask) core.ask = (question, keys) => announce(core, question, (shown) => ask(shown, keys));
+  if (ask) {
+    const through: Ask = (question, keys) => announce(core, question, (shown) => ask(shown, keys));
+    if (away) Object.defineProperty(core, "ask", { get: () => (away() ? undefined : through), enumerable: true });
+    else core.ask = through;
+    core.mostAsked = most;
+  }
   core.secret = async (question) => {
     const said = await announce(core, question, secret);
     if (said) markSecret(said); // from now on it is veiled

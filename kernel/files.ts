@@ -4,7 +4,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { didOf, history } from "./changes.ts";
 import { commit, type Held, showChange } from "./commit.ts";
-import type { Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
+import type { Call, Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
 import { isTool, type TurnContext } from "./core.ts";
 import { FILE, fileFault, hashOfState, isFolder, MAX_READ_BYTES, openReal, type State, standing, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
@@ -18,11 +18,18 @@ import { isInside, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
-type Reach = { tool: string; granted?: string[]; held?: Held | undefined; reads?: Map<string, string>; changes?: boolean };
-type Hand = TurnContext & Reach & { granted: string[]; changes: boolean };
+type Reach = {
+  tool: string;
+  args?: Call["args"];
+  granted?: string[];
+  held?: Held | undefined;
+  reads?: Map<string, string>;
+  changes?: boolean;
+};
+type Hand = TurnContext & Reach & { args: Call["args"]; granted: string[]; changes: boolean };
 
 export function openFiles(place: TurnContext, reach: Reach): Files {
-  const hand: Hand = { ...place, granted: [], changes: true, ...reach };
+  const hand: Hand = { ...place, args: {}, granted: [], changes: true, ...reach };
   const { options } = place.core;
   return {
     path: (name) => inside(hand, name),
@@ -112,7 +119,7 @@ async function apply(hand: Hand, states: FileState[], about: string): ReturnType
     else into.set(file, { before: standing(file), after });
     if (folder !== undefined) brief.set(file, folder);
   }
-  return commit(hand, hand.tool, into, [], { about, brief });
+  return commit(hand, callOf(hand), into, [], { about, brief });
 }
 
 /** Many files that are shown and recorded as one entry with their number. */
@@ -123,6 +130,8 @@ function asOne({ rows }: Moves, about: NonNullable<State>): { before: State; aft
     after: isGone ? undefined : about,
   };
 }
+
+const callOf = ({ tool, args }: Hand) => ({ name: tool, args });
 
 type Becoming = [file: string, become: (before: State) => State];
 /** Holds a tool's changes until it returns; a command's are asked for and made at once. */
@@ -140,7 +149,7 @@ async function change(hand: Hand, verb: string, name: string, steps: Becoming[])
   } catch (error) {
     throw codeOf(error) ? fileFault(verb, name, error) : error;
   }
-  const { refusal } = held ? {} : await commit(hand, tool, into);
+  const { refusal } = held ? {} : await commit(hand, callOf(hand), into);
   if (refusal) throw fault(refusal);
 }
 

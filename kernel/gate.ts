@@ -1,5 +1,16 @@
 // The gate: judges what a call needs, and asks the person about what the rules leave open.
-import { type Call, type Effect, KINDS, type Kind, type Need, type Needs, type Rule, type Ruling, type Tool } from "./contract.ts";
+import {
+  type Call,
+  type Effect,
+  type Judged,
+  KINDS,
+  type Kind,
+  type Need,
+  type Needs,
+  type Rule,
+  type Ruling,
+  type Tool,
+} from "./contract.ts";
 import { around, type Core, emit, isTool, type TurnContext } from "./core.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
@@ -32,7 +43,8 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
       if (refusal) return refusal;
       granted[kind].push(target);
     }
-  const refusal = await passRuling(place, tool, args, needs, open);
+  const judged = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
+  const refusal = await passRuling(place, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
   const text = (await until(place.ctx.signal, (async () => tool.preview?.(args, place.ctx))())) ?? "";
@@ -40,7 +52,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
   const rules = familyRules(core, tool, [...open.values()]);
   const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };
   for (;;) {
-    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more);
+    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more, tool.changes);
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
     if (key !== "e") return granted;
@@ -57,20 +69,21 @@ export function effectOf({ kind, changes, needs: asks }: Tool, needs?: Needs): E
 }
 
 /** What plugins' wrappers say. They can only tighten: the rules were applied before, and a wrapper that throws refuses. */
-async function passRuling(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs, open: Map<string, Open>) {
+export async function passRuling(place: TurnContext, judged: Judged, open: Map<string, Open>): Promise<string | undefined> {
   const { core, ctx } = place;
-  const asked = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
-  const ruled = around(place, "gate", asked, async () => ({ verdict: open.size ? "ask" : "allow" }));
+  const { name: tool } = judged.call;
+  const needs = structuredClone(judged.needs);
+  const ruled = around(place, "gate", judged, async () => ({ verdict: open.size ? "ask" : "allow" }));
   const { verdict, why = "" } = await ruled.catch((error): Ruling => ({ verdict: "deny", why: reason(error) }));
   ctx.signal.throwIfAborted();
   if (verdict === "allow" || (verdict === "ask" && !why && open.size)) return undefined;
   const named = KINDS.flatMap((kind) => (needs[kind] ?? []).map((need) => ({ kind, name: nameOf(need) })));
-  if (!named.length) named.push({ kind: "run", name: tool.name });
+  if (!named.length) named.push({ kind: "run", name: tool });
   for (const { kind, name } of named) {
     const key = `${kind} ${name}`;
     const more = { target: targetOf(core.options, kind, name), why: why || open.get(key)?.why || "", whole: true, exact: true };
     if (verdict === "ask") open.set(key, { kind, name, ...more, anyway: true });
-    else await emit(core, "decided", { tool: tool.name, kind, name, allowed: false, why });
+    else await emit(core, "decided", { tool, kind, name, allowed: false, why });
   }
   const said = why || (verdict === "deny" ? "a plugin denied it" : `a plugin's verdict was '${verdict}', and not allow, ask or deny`);
   return verdict === "ask" ? undefined : `Refused: ${said}${/[.!?]$/.test(said) ? "" : "."}`;
@@ -117,18 +130,25 @@ const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
 const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS, MAX_NAMED] = [20_000, 2_000_000, 6]; // more than a person reads
-const tooLongToShow = (text: string, lines = text.split("\n").length): string | undefined =>
-  text.length > MAX_QUESTION_CHARS ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
+const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined =>
+  text.length > most ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. */
-export async function confirm({ core, ctx }: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
+/** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. writes: what it reads, it writes next. */
+export async function confirm(
+  { core, ctx }: TurnContext,
+  tool: string,
+  open: Open[],
+  text: string,
+  also: Keys = {},
+  writes = false,
+): Promise<Confirmed> {
   const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)]; // few: for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
   const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
-  const long = tooLongToShow(text) ?? tooLongToShow(accesses);
+  const long = tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anyone can review at once (${long})`;
@@ -138,7 +158,9 @@ export async function confirm({ core, ctx }: TurnContext, tool: string, open: Op
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
     const why = exact && `${accessTo([exact])} ${NOT_BY_ALL} ${exact.why}.`;
-    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${brief}.`}` };
+    const next = writes ? open.filter(({ kind }) => kind === "read").map((one) => ({ ...one, kind: "write" as const })) : [];
+    const all = next.length ? flagsOf([...open, ...next], open.length > MAX_NAMED) : brief;
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${all}.`}` };
   }
   const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = also;

@@ -97,7 +97,8 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
 const OF_WIRES = /\/(chat\/completions|responses|models|messages|api\/\w+)([/:?].*)?$/; // what wires add to a base URL
 
 async function connect(at: URL, { method = "GET", headers, body, signal, via }: HttpRequest): Promise<IncomingMessage> {
-  const own = via && ({ lookup: await via(at), agent: false } as const); // a connection of its own
+  const lookup = await via?.(at);
+  const own = lookup && ({ lookup, agent: false } as const); // a connection of its own
   const { request } = process.getBuiltinModule(at.protocol === "https:" ? "node:https" : "node:http");
   return new Promise((resolve, reject) => {
     const all = { accept: "*/*", "user-agent": "zz", ...headers };

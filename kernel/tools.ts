@@ -73,7 +73,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   if (typeof granted === "string") return { text: granted, failed: true, refused: true };
   const held: Held | undefined = tool.changes ? new Map() : undefined;
   const reads = new Map<string, string>();
-  const reach = { tool: tool.name, granted: granted.read, changes: tool.changes === true };
+  const reach = { tool: tool.name, args, granted: granted.read, changes: tool.changes === true };
   const files = openFiles(place, { ...reach, ...(held ? { held } : { reads }) });
   const seconds = (tool.timeout ?? TOOL_LIMIT) / 1000;
   const limit = deadline(clockOf(core.io), seconds * 1000, () => fault(`'${tool.name}' took longer than ${seconds} s and was given up.`));
@@ -88,7 +88,7 @@ async function runTool(place: TurnContext, call: Call): Promise<Result> {
   return held && !result.failed ? settleChanges(held, result, granted) : result;
 
   async function settleChanges(held: Held, result: Result, granted: Granted): Promise<Result> {
-    const { refusal, said } = await commit(place, tool.name, held, granted.write);
+    const { refusal, said } = await commit(place, { name: tool.name, args }, held, granted.write);
     if (refusal) return { text: refusal, failed: true, refused: true };
     return said ? { ...result, text: `${result.text}\n${said}` } : result;
   }

@@ -27,6 +27,7 @@ export {
   visible,
   wordsOf,
 } from "../kernel/text.ts";
+export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export { deltasOf } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
@@ -61,6 +62,14 @@ export function pickerContext(signal?: AbortSignal, { stdin, stderr }: Pick<Plug
     },
   };
 }
+
+/** A question of zz without the frame around it and without the keys and flags that answer it: for programs that have buttons. */
+export const withoutFrame = (question: string): string =>
+  question
+    .split("\n")
+    .filter((line) => !/^┗ |^┠ .*skips this question\.$/.test(line))
+    .map((line) => line.replace(/^[┏┠┃] ?/, ""))
+    .join("\n");
 
 /** Turns each run of white space into one space. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim();

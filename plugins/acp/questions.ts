@@ -1,8 +1,8 @@
 // Asks zz's questions in the editor's own dialogs.
 import * as acp from "@agentclientprotocol/sdk";
 import type { Choice, Person } from "zz";
-import { oneLine } from "zz/text";
-import { running, type Talk, tell } from "./talk.ts";
+import { oneLine, withoutFrame } from "zz/text";
+import { type Running, running, type Talk, tell } from "./talk.ts";
 import { diffOf, textUpdate } from "./updates.ts";
 
 const OPTIONS = [
@@ -25,10 +25,13 @@ export function askThrough(talk: Talk): Person {
 async function choose(talk: Talk, question: string, keys: string): Promise<string> {
   const state = running.getStore();
   const said = withoutFrame(question);
-  const changes = state?.changes ?? [];
-  const content: acp.ToolCallContent[] = changes.length
-    ? changes.map((change) => diffOf(talk.ctx, change))
-    : [{ type: "content", content: { type: "text", text: said } }];
+  const { changes = [], preview = "" } = state ?? {};
+  // The editor draws the differences itself; whatever else the question says stays, so that it shows what the prompt would.
+  const text = preview && said.includes(preview) ? said.replace(preview, () => aboutOf(state!)) : said;
+  const content: acp.ToolCallContent[] = [
+    { type: "content", content: { type: "text", text } },
+    ...changes.map((change) => diffOf(talk.ctx, change)),
+  ];
   const options = OPTIONS.filter(({ key }) => keys.includes(key)).map(({ key: _, ...option }) => option);
   const picked = await request(talk, {
     toolCall: { toolCallId: state?.id ?? `question ${++asked}`, title: oneLine(said.split("\n")[0]!), content },
@@ -37,6 +40,18 @@ async function choose(talk: Talk, question: string, keys: string): Promise<strin
   return picked ?? (keys.includes("n") ? "n" : "");
 }
 let asked = 0;
+
+/** What differences do not show: the command, and of each file whether it is new or goes, is a link, can be run … */
+const aboutOf = ({ about, changes }: Running): string =>
+  [
+    about,
+    ...changes.map(({ path, before, after, note }) => {
+      const did = after === undefined ? "deleted" : before === undefined ? "new" : "changed";
+      return `${path}: ${[did, note].filter(Boolean).join(", ")}`;
+    }),
+  ]
+    .filter(Boolean)
+    .join("\n");
 
 async function request(
   talk: Talk,
@@ -52,14 +67,6 @@ async function request(
     return undefined; // the editor is gone, or cancelled the turn
   }
 }
-
-/** The question without its frame, and without the keys that the editor has buttons for. */
-const withoutFrame = (question: string): string =>
-  question
-    .split("\n")
-    .filter((line) => !/^┗ |skips this question\.$/.test(line))
-    .map((line) => line.replace(/^[┏┠┃] ?/, ""))
-    .join("\n");
 
 /** Asks for a line of text; "" if the editor cannot ask for one. */
 async function askForText({ editor, id, can, turn }: Talk, question: string): Promise<string> {

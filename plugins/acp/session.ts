@@ -233,11 +233,16 @@ function watch(talk: Talk): void {
     }
     return next(judged);
   });
-  zz.wrap("preview", (preview, next) => {
-    const state = running.getStore();
-    if (state) state.changes = preview.changes;
-    return next(preview);
-  });
+  zz.wrap(
+    "preview",
+    async (given, next) => {
+      const preview = await next(given);
+      const { changes, about } = given;
+      Object.assign(running.getStore() ?? {}, { changes, about, preview });
+      return preview;
+    },
+    "first",
+  );
 }
 
 const PATIENCE_MS = 2_000;

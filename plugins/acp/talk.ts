@@ -7,6 +7,8 @@ import type { Answer, Ctx, DialogHost, Difference, Zz } from "zz";
 export interface Running {
   id: string;
   changes: readonly Difference[];
+  about?: string; // what the question says besides them
+  preview?: string; // all of it, as the prompt would show it
   unsaved: string[]; // notes with the text of files that the editor has not saved
 }
 export interface Talk {

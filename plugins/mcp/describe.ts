@@ -7,6 +7,7 @@ export interface Known {
   tools: KnownTool[];
   prompts: KnownPrompt[];
   resources?: boolean; // whether it has any
+  gone?: KnownTool[]; // tools that it had before: one that comes back must be what it was
 }
 export interface KnownTool {
   name: string; // the server's name for it

@@ -1,4 +1,5 @@
 // A server at an address: the SDK's transport over zz's own requests, which are veiled and limited like all others.
+import type { LookupFunction } from "node:net";
 import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./lines.ts";
@@ -6,15 +7,27 @@ import { lineReader, salvage } from "./lines.ts";
 const MAX_BODY_BYTES = 8_000_000; // of an answer that is not a stream of events
 const KEPT = ["content-type", "mcp-session-id", "www-authenticate", "retry-after"];
 
+/** Asked before each request, also after a redirect: throws where none may go, and may say to which addresses. */
+export type Guard = (at: URL, sent: string | undefined, signal?: AbortSignal) => Promise<LookupFunction | undefined>;
+
 /** The fetch function that the SDK asks for. An answer that is too long for memory is cut. */
-export function fetchOf(zz: Pick<Zz, "fetch">): (url: string | URL, init?: RequestInit) => Promise<Response> {
+export function fetchOf(
+  zz: Pick<Zz, "fetch">,
+  guard: Guard,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init = {}) => {
     const headers = Object.fromEntries(new Headers(init.headers));
     const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
     const { method } = init;
     const signal = later(init.signal ?? undefined);
     try {
-      const answer = await zz.fetch(String(url), { method, headers, body: sent, signal });
+      const answer = await zz.fetch(String(url), {
+        method,
+        headers,
+        body: sent,
+        signal,
+        via: (at) => guard(at, sent, signal),
+      });
       const pending = new Set([idIn(sent)]);
       const type = answer.headers.get("content-type") ?? "";
       const kept = KEPT.flatMap((name) =>

@@ -166,9 +166,9 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
     link.can.prompts ? await link.prompts(ctx) : [],
   ];
   const { settled } = await import("./pins.ts");
-  const { kept, held } = await settled(server, before?.tools, unique(tools), ctx);
+  const { kept, held, gone } = await settled(server, before, unique(tools), ctx);
   server.held = held;
-  server.known = { tools: kept, prompts, resources: link.can.resources };
+  server.known = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
   if (JSON.stringify(before) !== JSON.stringify(server.known)) keep(server, ctx);
   hub.learned(server);
 }

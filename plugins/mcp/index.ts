@@ -4,6 +4,7 @@ import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
+import { type Asking, personOf } from "./person.ts";
 import { SCHEMA, type ServerConfig } from "./schema.ts";
 import * as use from "./use.ts";
 
@@ -15,7 +16,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1; // the gate may ask, and the person may take 
 const SHARE = 0.05; // the part of the window that descriptions of servers' tools may fill
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE = "mcp_tools";
-const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_sampling"]); // for offer(), scripts, /mcp and servers
+const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]); // for offer(), scripts, /mcp and servers
 
 type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
@@ -56,13 +57,15 @@ export default (zz: Zz<Config>) => {
     complete: async (typed, ctx) => (await import("./command.ts")).complete((await ready(own, ctx))?.hub, typed),
     run: async (rest, ctx) => (await import("./command.ts")).run((await ready(own, ctx))?.hub, rest, ctx),
   });
+  const asking: Asking = {};
   zz.flag({
     name: "mcp",
     value: "PORT",
     optional: true,
     group: "other programs",
     description: "serve zz's tools to an MCP client on stdin and stdout, or with a token at this port of this machine",
-    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx),
+    run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
+    person: () => personOf(asking),
   });
   if (Object.keys(zz.config).length) register(own);
 };
@@ -175,6 +178,24 @@ function register(own: Own): void {
     needs: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.startNeedsOf(hub, [server], ctx)),
     run: async ({ server }, ctx) => must(own, ctx).then(({ hub, use }) => use.start(hub, server, ctx)),
   });
+  zz.tool({
+    ...{ ...how, name: "mcp_reach" },
+    description: "Reach a host that an MCP server names for its login.",
+    params: {
+      type: "object",
+      properties: { server: { type: "string" }, host: { type: "string" }, agreed: {} },
+      required: ["server", "host"],
+    } as object,
+    needs: ({ server, host, agreed }: any) => ({
+      net: [
+        typeof agreed === "function" && agreed() === true
+          ? { name: host, verdict: "allow", why: `you agreed to it for the login to '${server}'` }
+          : host,
+      ],
+    }),
+    preview: ({ server }: any) => `MCP server '${server}' names this host for its login.`,
+    run: () => "",
+  } as Tool);
   zz.tool({
     ...{ ...how, name: "mcp_sampling" },
     description: "What an MCP server asks the model, once the person has agreed.",

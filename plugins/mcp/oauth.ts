@@ -1,10 +1,11 @@
 // Logs in to a server: the SDK's OAuth with this machine's browser. A private file of the home keeps the tokens.
 import { createServer } from "node:http";
+import type { LookupFunction } from "node:net";
 import path from "node:path";
 import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import type { Ctx, Zz } from "zz";
-import { clean, fault, textOf, tryTo } from "zz/text";
-import { fetchOf } from "./http.ts";
+import { addressesOf, clean, fault, lookupAmong, textOf, tryTo, whyNotPublic } from "zz/text";
+import { fetchOf, type Guard } from "./http.ts";
 import type { Hub, Server } from "./hub.ts";
 import { filledIn } from "./settings.ts";
 
@@ -13,7 +14,8 @@ const LOGIN_MS = 300_000; // for the person to log in in the browser
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
 
-type Login = { client?: any; tokens?: any };
+/** issuer: the origin that gave the tokens, and alone gets the refresh token. hosts: those that the person agreed to. */
+type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[] };
 type Kept = { servers?: Record<string, Login>; [more: string]: unknown };
 
 /** A login belongs to one address: another server of the same name does not get it. */
@@ -72,14 +74,52 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
   };
 }
 
-/** The last login, for requests; renewed as long as the server allows it. Undefined if there is no login. */
-export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): OAuthClientProvider | undefined {
-  const login = veiled(zz, read(ctx, server));
-  if (!login.tokens) return undefined;
-  const open = () => {
-    throw fault(`MCP server '${server.name}' wants a login. Type: /mcp login ${server.name}`, { status: 401 });
+/**
+ * Lets a request go to the server's own host, which the gate allowed. A server may name any other for its login: each passes
+ * the gate, once for a login; denials hold. An address of this machine or its network is reached only if the server is there.
+ */
+export function guardOf(ctx: Ctx, server: Server, url: string, login: Login): Guard {
+  const own = new URL(url);
+  return async (at, sent, signal) => {
+    const grant = new URLSearchParams(sent).get("grant_type");
+    if (grant === "refresh_token" && at.origin !== login.issuer) throw wantsLogin(server);
+    if (grant === "authorization_code") login.issuer = at.origin;
+    const { verdict, why } = ctx.permissions.judge("net", at.host);
+    if (verdict === "deny") throw fault(`Refused: net access to "${at.host}" is denied ${why}.`, { exit: 4 });
+    return at.host === own.host ? undefined : reach(ctx, server, { at, own, login, signal });
   };
-  return providerFor(zz, ctx, server, { redirectUrl: "http://127.0.0.1/callback", login, open });
+}
+
+async function reach(
+  ctx: Ctx,
+  { name: server }: Server,
+  { at, own, login, signal }: { at: URL; own: URL; login: Login; signal?: AbortSignal | undefined },
+): Promise<LookupFunction> {
+  const known = login.hosts?.includes(at.host) === true;
+  const { failed, text } = await ctx.call(REACH, { server, host: at.host, agreed: () => known });
+  if (failed) throw fault(text, { exit: 4 });
+  if (!known) login.hosts = [...(login.hosts ?? []), at.host];
+  const [theirs, ours] = await Promise.all([addressesOf(at, signal), addressesOf(own, signal)]);
+  const isPublic = ours.every(({ address }) => !whyNotPublic(address));
+  const reachable = theirs.filter(({ address }) => !isPublic || !whyNotPublic(address));
+  if (reachable.length) return lookupAmong(reachable);
+  const what = whyNotPublic(theirs[0]?.address ?? "");
+  throw fault(`Refused: '${at.host}' belongs to ${what}, and MCP server '${server}' does not.`, { exit: 4 });
+}
+/** The tool that asks the gate for a host. `agreed` is a function, which no model can send. */
+export const REACH = "mcp_reach";
+
+const wantsLogin = ({ name }: Server): Error =>
+  fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });
+
+/** The last login, for requests; renewed as long as the server allows it. Without one there is no provider. */
+export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; provider?: OAuthClientProvider } {
+  const login = veiled(zz, read(ctx, server));
+  if (!login.tokens) return { login };
+  const open = () => {
+    throw wantsLogin(server);
+  };
+  return { login, provider: providerFor(zz, ctx, server, { redirectUrl: "http://127.0.0.1/callback", login, open }) };
 }
 
 export async function logout(_: Hub, server: Server, ctx: Ctx): Promise<string> {
@@ -96,9 +136,19 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
   const callback = await listen(state);
   try {
-    const open = (at: URL) => show(name, at, ctx);
-    const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login: {}, state, open });
-    const how = { serverUrl: url, fetchFn: fetchOf(zz), ...(config.oauth?.scope && { scope: config.oauth.scope }) };
+    const login: Login = {};
+    const guard = guardOf(ctx, server, url, login);
+    const open = async (at: URL) => {
+      assertWebPage(name, at);
+      await guard(at, undefined, ctx.signal);
+      show(name, at, ctx);
+    };
+    const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login, state, open });
+    const how = {
+      serverUrl: url,
+      fetchFn: fetchOf(zz, guard),
+      ...(config.oauth?.scope && { scope: config.oauth.scope }),
+    };
     const first = await auth(provider, how).catch((error) => Promise.reject(cannot(name, error)));
     if (first === "REDIRECT") {
       const limit = AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]);
@@ -117,7 +167,8 @@ const cannot = (name: string, error: unknown): Error => {
     kind === "TimeoutError"
       ? "nobody came back from the browser in time"
       : clean(message).split("\n")[0]!.slice(0, 300);
-  return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}. Try again.`);
+  const next = why.startsWith("Refused:") ? "" : " Try again.";
+  return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}.${next}`);
 };
 
 /** The server that the browser is redirected to: reachable from this machine alone, and only with the right `state`. */
@@ -157,13 +208,17 @@ async function listen(
   };
 }
 
-/** Opens the login page. The server chose its address, so only a web page is opened. */
-function show(name: string, at: URL, ctx: Ctx): void {
+/** The server chose the address of the login page, so only a web page is opened. */
+function assertWebPage(name: string, at: URL): void {
   const isLocal = /^(127\.0\.0\.1|localhost|\[::1\])$/.test(at.hostname);
   if (at.protocol !== "https:" && !(at.protocol === "http:" && isLocal))
     throw fault(
       `Cannot log in to MCP server '${name}': it leads to '${clean(at.href).slice(0, 80)}', which is not a safe web page.`,
     );
+}
+
+/** Opens the login page. */
+function show(name: string, at: URL, ctx: Ctx): void {
   ctx.note(`To log in to MCP server '${name}', open this page, if your browser does not by itself:\n${at.href}`);
   if (!ctx.programs.find(OPENER)) return;
   const child = ctx.programs.start(OPENER, [at.href], { detached: true, stdio: "ignore" });

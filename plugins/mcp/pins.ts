@@ -1,21 +1,27 @@
 // Pins a server's tools as first seen. One that changes, or that tries to steer the model, needs the person's approval.
 import type { Ctx } from "zz";
 import { clip, oneLine, plural } from "zz/text";
-import { type KnownTool, steering } from "./describe.ts";
+import { type Known, type KnownTool, steering } from "./describe.ts";
 import type { Server } from "./hub.ts";
 
 const MAX_SHOWN = 12; // tools in one question
+const MAX_GONE = 1_000;
 
-type Settled = { kept: KnownTool[]; held: Map<string, string> };
+type Settled = { kept: KnownTool[]; held: Map<string, string>; gone: KnownTool[] };
 
-/** The tools to keep and those to hold back. Those keep their old description, so that the next start asks again. */
+/**
+ * The tools to keep and those to hold back. Those keep their old description, so that the next start asks again. A tool that
+ * was there before counts as known although the server left it out meanwhile.
+ */
 export async function settled(
   { name }: Pick<Server, "name">,
-  before: KnownTool[] | undefined,
+  before: Pick<Known, "tools" | "gone"> | undefined,
   now: KnownTool[],
   ctx: Ctx,
 ): Promise<Settled> {
-  const known = new Map(before?.map((tool) => [tool.name, tool]));
+  const known = new Map([...(before?.gone ?? []), ...(before?.tools ?? [])].map((tool) => [tool.name, tool]));
+  const names = new Set(now.map((tool) => tool.name));
+  const gone = [...known.values()].filter((tool) => !names.has(tool.name)).slice(-MAX_GONE);
   const doubtful = now.flatMap((tool) => {
     const old = known.get(tool.name);
     if (old?.pin === tool.pin) return [];
@@ -30,7 +36,7 @@ export async function settled(
         .slice(0, 20)
         .join(", ")}.`,
     );
-  if (!doubtful.length) return { kept: now, held: new Map() };
+  if (!doubtful.length) return { kept: now, held: new Map(), gone };
   const rows = doubtful
     .slice(0, MAX_SHOWN)
     .flatMap(({ tool, old, words }) => [
@@ -41,14 +47,14 @@ export async function settled(
   const more = doubtful.length > MAX_SHOWN ? [`  and ${doubtful.length - MAX_SHOWN} more`] : [];
   const question = `MCP server '${name}' describes these tools so:\n${[...rows, ...more].join("\n")}\nOffer them to the model? [y/N] `;
   const isYes = ctx.ask !== undefined && (await ctx.ask(question, "yn")) === "y";
-  if (isYes) return { kept: now, held: new Map() };
+  if (isYes) return { kept: now, held: new Map(), gone };
   const why = (old: KnownTool | undefined) =>
     old ? "its description changed, and nobody has agreed to it" : "its description would steer the model";
   const held = new Map(doubtful.map(({ tool, old }) => [tool.name, why(old)] as const));
   ctx.note(
     `Tools of MCP server '${name}' are left out: ${[...held].map(([one, because]) => `${one} (${because})`).join(", ")}. /mcp tools ${name} shows them.`,
   );
-  return { kept: now.flatMap((tool) => (held.has(tool.name) ? (known.get(tool.name) ?? []) : tool)), held };
+  return { kept: now.flatMap((tool) => (held.has(tool.name) ? (known.get(tool.name) ?? []) : tool)), held, gone };
 }
 
 const shown = ({ description, schema }: KnownTool): string =>

@@ -5,22 +5,21 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import type { Ctx, Events, Kind, Result, Rule, Zz } from "zz";
-import { clean, codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
+import type { Ctx, Result, Zz } from "zz";
+import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
 import { KEPT } from "./oauth.ts";
+import type { Asking } from "./person.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
 
 const NOT_SERVED = new Set(["more_tools", "mcp_tools"]);
-const [MAX_ASKED_CHARS, MAX_TRIES, MAX_SESSIONS] = [6_000, 4, 32];
+const MAX_SESSIONS = 32;
 const INSTRUCTIONS =
   "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
 
-type Refused = { kind: Kind; name: string };
-
 /** Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
-export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx): Promise<Result> {
-  const connect = newServing(zz, ctx);
+export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, asking: Asking): Promise<Result> {
+  const connect = newServing(ctx, asking);
   if (value !== true) return serveHttp(zz, String(value), ctx, connect);
   const { stdin, stdout } = zz.io;
   const ended = new Promise<void>((resolve) => {
@@ -32,13 +31,9 @@ export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx): Pro
   return { text: "" };
 }
 
-/** Returns what connects a server to a transport. All servers share a queue, so that a refusal belongs to one call. */
-function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Server> {
+/** Returns what connects a server to a transport. All servers share a queue, so that a question belongs to one call. */
+function newServing(ctx: Ctx, asking: Asking): (transport: Transport) => Promise<Server> {
   let queue: Promise<unknown> = Promise.resolve();
-  let refused: Refused[] = []; // needs of the call that runs
-  zz.on("decided", ({ kind, name, allowed, why }: Readonly<Events["decided"]>) => {
-    if (!allowed && why === NO_TERMINAL) refused.push({ kind, name });
-  });
   return async (transport) => {
     const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
     const server = new Server({ name: "zz", version: ctx.about.version }, how);
@@ -52,31 +47,14 @@ function newServing(zz: Zz<any>, ctx: Ctx): (transport: Transport) => Promise<Se
     return server;
   };
 
-  /** Runs a call. If the gate had no terminal to ask on, the client asks its user; an approval holds for this call. */
   async function call(server: Server, name: string, args: Record<string, unknown>): Promise<object> {
     const known = tools(ctx).some((tool) => tool.name === name);
     if (!known)
       return answer({ text: `Cannot call '${name}': there is no such tool. tools/list has them all.`, failed: true });
-    const granted: Rule[] = [];
-    try {
-      for (let tries = 1; ; tries++) {
-        refused = [];
-        const result = await ctx.call(name, args);
-        const open = refused;
-        if (!result.refused || !open.length || tries === MAX_TRIES || !(await isApproved(server, name, args, open)))
-          return answer(result);
-        for (const { kind, name } of open) {
-          const rule: Rule = { verdict: "allow", kind, name, exact: true, from: "answer" };
-          ctx.permissions.add(rule);
-          granted.push(rule);
-        }
-      }
-    } finally {
-      for (const rule of granted) ctx.permissions.drop(rule);
-    }
+    asking.server = server;
+    return answer(await ctx.call(name, args));
   }
 }
-const NO_TERMINAL = "there is no terminal to ask on"; // the gate's reason
 
 function tools({ about }: Ctx) {
   const served = about.tools.filter(({ name, owner }) => !NOT_SERVED.has(name) && owner !== "mcp");
@@ -96,20 +74,6 @@ function answer({ text, failed, images = [] }: Result): object {
     .filter(({ type }) => type.startsWith("image/"))
     .map(({ type, base64 }) => ({ type: "image", data: base64, mimeType: type }));
   return { content: [{ type: "text", text }, ...pictures], ...(failed && { isError: true }) };
-}
-
-async function isApproved(server: Server, tool: string, args: object, open: Refused[]): Promise<boolean> {
-  if (!server.getClientCapabilities()?.elicitation) return false;
-  const shown = clean(JSON.stringify(args, null, 2));
-  if (shown.length > MAX_ASKED_CHARS) return false; // a question that is cut cannot be reviewed
-  const what = open.map(({ kind, name }) => `${kind} access to "${clean(name)}"`).join(" and ");
-  const yes = { type: "string", title: "Allow it, this once?", enum: ["no", "yes"] } as const;
-  const asked = {
-    message: `zz: ${tool} requests ${what}.\n${shown}`,
-    requestedSchema: { type: "object" as const, properties: { answer: yes }, required: ["answer"] },
-  };
-  const { action, content } = await server.elicitInput(asked).catch(() => ({ action: "cancel", content: {} }));
-  return action === "accept" && (content as { answer?: unknown } | undefined)?.answer === "yes";
 }
 
 // Over HTTP, on this machine alone

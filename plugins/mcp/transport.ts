@@ -15,14 +15,14 @@ export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: Serve
 }
 
 async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
-  const [{ StreamableHTTPClientTransport }, { fetchOf }, { loginOf }] = await Promise.all([
+  const [{ StreamableHTTPClientTransport }, { fetchOf }, { guardOf, loginOf }] = await Promise.all([
     import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
     import("./http.ts"),
     import("./oauth.ts"),
   ]);
-  const authProvider = loginOf(zz, ctx, server);
+  const { login, provider: authProvider } = loginOf(zz, ctx, server);
   const transport = new StreamableHTTPClientTransport(new URL(url!), {
-    fetch: fetchOf(zz),
+    fetch: fetchOf(zz, guardOf(ctx, server, url!, login)),
     requestInit: { headers: headers ?? {} },
     ...(authProvider && { authProvider }),
   });

@@ -2,13 +2,14 @@
 import type { Zz } from "zz";
 import type { Talk } from "./talk.ts";
 
-export const defaults = { history: true, offer: true };
+export const defaults = { history: true, offer: true, readFirst: true };
 export const settings = {
   schema: {
     type: "object",
     properties: {
       history: { type: "boolean", description: "what you type is kept for the next conversation" },
       offer: { type: "boolean", description: "the last conversation of the folder is offered at the start" },
+      readFirst: { type: "boolean", description: "a yes counts once all of a question was on the screen" },
     },
   },
 };

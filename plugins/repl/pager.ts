@@ -1,5 +1,6 @@
 // Questions shown page by page, if they are longer than the screen.
-import { width as widthOf } from "zz/text";
+import type { Zz } from "zz";
+import { plural, width as widthOf } from "zz/text";
 import { keyOf } from "./screen.ts";
 
 /** Where a question is shown. */
@@ -9,10 +10,15 @@ export interface Screen {
   size(): { columns: number; rows: number };
   soon?(): Promise<string>; // what is typed within a moment; "": nothing
   words?(first: string): Promise<string>; // reads the rest of a line, returns the key that it means; "": it was deleted
+  plain?: boolean; // any answer counts at once
 }
+
+/** Whether the person wants a yes to count although parts of the question were not shown. */
+export const isPlain = ({ config }: Zz): boolean => (config as { readFirst?: boolean }).readFirst === false;
 
 const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
+const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
 const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
@@ -20,59 +26,132 @@ const ENTER = /^[\r\n]+$/;
 const GRANTS = /^[AF]$/; // they allow more than this once, and may be the first letter of a reason
 
 /**
- * Shows the question, then returns an offered key or Enter; words count as a no that says why. Until all of it is
- * shown, only a no, Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
+ * Shows the question, then returns an offered key or Enter; words count as a no that says why. A question that is longer
+ * than the screen shows its start and its end, and page by page what is between. Until all of it was shown, only a no,
+ * Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
  */
 export async function putQuestion(text: string, keys: string | undefined, screen: Screen): Promise<string> {
-  let columns = 0;
-  let rows: Row[] = [];
-  for (let top = 0; ; ) {
-    const size = screen.size();
-    if (size.columns !== columns) {
-      const { line = 0 } = rows[top] ?? {}; // the window was resized: continue at the same line
-      columns = size.columns;
-      rows = rowsOf(text, columns);
-      top = rows.findIndex((row) => row.line === line);
-    }
-    const room = Math.max((size.rows || 24) - 1, 1);
-    const isEnd = top + room >= rows.length;
-    const page = rows.slice(top, top + room).map((row) => row.text);
-    screen.write(page.join("\n"));
-    if (isEnd && keys === undefined) return "on";
-    if (!isEnd)
-      screen.write(`\n${statusBar({ shown: top + room, all: rows.length, canGoBack: top > 0 }, keys ?? "n", columns)}`);
-    const typed = await nextMove(isEnd, top > 0, rows.length > room);
-    if (typed !== "on" && typed !== "back") return typed;
-    screen.write(isEnd ? "\n" : "\r\x1b[K");
-    top = typed === "on" ? top + room : Math.max(0, top - room);
+  const view = newView(text, keys);
+  for (let hint = ""; ; ) {
+    view.fit(screen.size());
+    const bar = hint ? barOf([hint], view.columns) : "";
+    hint = "";
+    const below = view.showPage(screen, () => bar || statusBar(view));
+    if (keys === undefined && !view.unseen()) return "on";
+    const move = await nextMove();
+    if (move !== "on" && move !== "back" && move !== "end" && move !== "hint") return move;
+    if (move === "hint") hint = `── space first: ${plural(view.unseen(), "line")} unseen`;
+    else view.go(move);
+    const isSame = view.fits(screen.size());
+    screen.write(below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`);
   }
 
-  async function nextMove(isEnd: boolean, canGoBack: boolean, isPaged: boolean): Promise<string> {
+  async function nextMove(): Promise<string> {
     for (;;) {
-      const typed = await screen.press(isPaged);
+      const typed = await screen.press(view.isPaged);
       if (LEAVE.test(typed) || keyOf(typed, (keys ?? "n").replace(/[^n]/g, ""))) return typed;
-      const more = isEnd && GRANTS.test(typed) && keys?.includes(typed) ? await screen.soon?.() : undefined;
+      const isReady = screen.plain || !view.unseen();
+      const more = isReady && GRANTS.test(typed) && keys?.includes(typed) ? await screen.soon?.() : undefined;
       const said = more && !/^\p{C}/u.test(more) ? typed + more : typed;
-      if (isEnd && (ENTER.test(said) || (keys && keyOf(said, keys)))) return said;
-      if (isPaged && canGoBack && BACK.test(typed)) return "back";
-      if (!isEnd && FORWARD.test(typed)) return "on";
+      const isAnswer = keys !== undefined && keyOf(said, keys) !== "";
+      if (isReady && (isAnswer || (ENTER.test(said) && !view.isNext()))) return said;
+      if (isAnswer) return "hint";
+      if (view.isPaged && view.top && BACK.test(typed)) return "back";
+      if (view.isNext() && FORWARD.test(typed)) return "on";
+      if (view.isNext() && TO_END.test(typed)) return "end";
       const isChoice = keys !== undefined && keys.length > 1;
-      const key = isEnd && isChoice && WORDS.test(said) ? await screen.words?.(said) : undefined;
+      const key = isReady && isChoice && WORDS.test(said) ? await screen.words?.(said) : undefined;
       if (key) return key;
     }
   }
 }
 
-/** The bar under a page. In few columns it uses fewer words and leaves parts out, how to say no last of all. */
-type Page = { shown: number; all: number; canGoBack: boolean };
-function statusBar({ shown, all, canGoBack }: Page, keys: string, columns: number): string {
-  const isRefusal = keys.includes("n");
+/** The rows of a question in a window, and which of them were on the screen. */
+function newView(text: string, keys: string | undefined) {
+  let rows: Row[] = [];
+  let size = { columns: -1, rows: 0 };
+  let seen = new Set<number>();
+  let [room, tail] = [1, 0]; // rows of a page with its end, and of the end, which stays in view
+  const head = () => room - tail; // rows of the page above the end
+  const last = () => rows.length - tail;
+  const firstUnseen = () => rows.findIndex((_, i) => !seen.has(i));
+  const view = {
+    top: 0,
+    canRefuse: keys?.includes("n") ?? true,
+    get columns(): number {
+      return size.columns;
+    },
+    get isPaged(): boolean {
+      return rows.length > room;
+    },
+    get shown(): { to: number; all: number } {
+      return { to: Math.min(view.top + head(), rows.length), all: rows.length };
+    },
+    unseen: () => rows.length - seen.size,
+    isNext: () => view.top + head() < last() || view.unseen() > 0,
+    fits: (now: typeof size) => now.columns === size.columns && now.rows === size.rows,
+
+    /** In a window of another size it goes on at the same line. */
+    fit(now: typeof size): void {
+      const { line = 0 } = rows[view.top] ?? {};
+      if (now.columns !== size.columns) {
+        const open = new Set(rows.flatMap((row, i) => (seen.has(i) ? [] : row.line)));
+        const isFirst = !rows.length;
+        rows = rowsOf(text, now.columns);
+        seen = new Set(isFirst ? [] : rows.flatMap((row, i) => (open.has(row.line) ? [] : i)));
+        view.top = rows.findIndex((row) => row.line === line);
+      }
+      size = { ...now };
+      room = Math.max((size.rows || 24) - 1, 1);
+      tail = keys !== undefined && view.isPaged ? tailOf(rows, room) : 0;
+    },
+
+    /** Returns how many rows the cursor is below the first of those that are no part of the page; undefined: there are none. */
+    showPage(screen: Screen, bar: () => string): number | undefined {
+      const until = Math.min(view.top + head(), last());
+      const shown = [...rows.keys()].filter((i) => (i >= view.top && i < until) || (i >= last() && view.isPaged));
+      for (const i of view.isPaged ? shown : rows.keys()) seen.add(i);
+      const page = rows.slice(view.top, view.isPaged ? until : rows.length).map((row) => row.text);
+      const end = view.isPaged ? rows.slice(last()).map((row) => row.text) : [];
+      const hasBar = view.unseen() > 0;
+      screen.write([...page, ...(hasBar ? [bar()] : []), ...end].join("\n"));
+      return hasBar ? end.length : end.length ? end.length - 1 : undefined;
+    },
+
+    go(to: "on" | "back" | "end"): void {
+      if (to === "end") view.top = Math.max(0, last() - head());
+      else if (to === "back") view.top = Math.max(0, view.top - head());
+      else view.top = view.top + head() < last() ? view.top + head() : firstUnseen();
+    },
+  };
+  return view;
+}
+type View = ReturnType<typeof newView>;
+
+/** The rows of the last two lines, as far as they take no more than a third of the screen. */
+function tailOf(rows: readonly Row[], room: number): number {
+  const { line } = rows.at(-1)!;
+  const from = (first: number) => rows.filter((row) => row.line >= first).length;
+  return [line - 1, line].map(from).find((count) => count <= room / 3) ?? 0;
+}
+
+/** The bar of a page. In few columns it uses fewer words and leaves parts out, how to say no last of all. */
+function statusBar({ shown: { to, all }, unseen, top, canRefuse, columns }: View): string {
+  const [no, leave] = canRefuse ? ["n = no", "n: no"] : ["Esc leaves", "Esc: leave"];
   const bars = [
-    [`── line ${shown} of ${all}`, "space goes on", isRefusal ? "n = no" : "Esc leaves", canGoBack && "b = back"],
-    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave", canGoBack && "b: back"],
-    [`─ ${shown}/${all}`, "space: more", isRefusal ? "n: no" : "Esc: leave"],
+    [`── line ${to} of ${all}`, `${unseen()} unseen`, "space goes on", "G = end", no, top > 0 && "b = back"],
+    [`── line ${to} of ${all}`, "space goes on", no, top > 0 && "b = back"],
+    [`─ ${to}/${all}`, "space: more", leave, top > 0 && "b: back"],
+    [`─ ${to}/${all}`, "space: more", leave],
     ["space: more"],
-  ].map((parts) => parts.filter(Boolean).join(" · "));
+  ];
+  return barOf(
+    bars.map((parts) => parts.filter(Boolean).join(" · ")),
+    columns,
+  );
+}
+
+function barOf(bars: readonly string[], columns: number): string {
   const bar = bars.find(({ length }) => length <= columns - 2) ?? bars.at(-1)!;
   return `${bar} `.slice(0, Math.max(columns - 1, 10));
 }

@@ -1,7 +1,7 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
 import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
-import { putQuestion, rowsOf, type Screen } from "./pager.ts";
+import { isPlain, putQuestion, rowsOf, type Screen } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
@@ -101,10 +101,10 @@ async function askForLine(keyboard: Keyboard, question: string, isOver: () => bo
 const write = ({ zz }: Keyboard, text: string): void => void zz.io.stderr.write(text);
 
 /** Where questions are shown. */
-function screenOf(keyboard: Keyboard) {
+function screenOf(keyboard: Keyboard): Pick<Screen, "size" | "write" | "plain"> {
   const { stderr } = keyboard.zz.io;
   const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
-  return { size, write: (text: string) => write(keyboard, text) };
+  return { size, write: (text: string) => write(keyboard, text), plain: isPlain(keyboard.zz) };
 }
 
 /** The next key. If settled is true, a key that is still held down does not count. */

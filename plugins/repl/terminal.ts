@@ -1,10 +1,11 @@
 // Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
-import { putQuestion } from "./pager.ts";
+import { isPlain, putQuestion } from "./pager.ts";
 import { keyOf, waitForQuiet } from "./screen.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
-export async function ask({ io }: Zz, question: string, keys?: string): Promise<string> {
+export async function ask(zz: Zz, question: string, keys?: string): Promise<string> {
+  const { io } = zz;
   const { stderr } = io;
   const stdin = io.stdin as NodeJS.ReadStream;
   let onTyped: (typed: string) => void = () => {};
@@ -22,7 +23,7 @@ export async function ask({ io }: Zz, question: string, keys?: string): Promise<
       return new Promise<string>((resolve) => (onTyped = resolve));
     };
     if (keys !== undefined) await settle();
-    const typed = await putQuestion(question, keys, { size, write, press });
+    const typed = await putQuestion(question, keys, { size, write, press, plain: isPlain(zz) });
     if (typed === "\x03") process.kill(process.pid, "SIGINT");
     if (keys === undefined) {
       stdin.setRawMode(false);

@@ -1,10 +1,9 @@
 // Fetches one page from an address that was checked, up to a limit, and keeps it for the session.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { promises as dns, type LookupAddress } from "node:dns";
+import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { Ctx, Fault, HttpAnswer, Permissions, Result, Zz } from "zz";
-import { fault, plural } from "zz/text";
-import { isNamed, isPlainlyLocal, whyNotPublic } from "./address.ts";
+import { addressesOf, fault, isNamed, isPlainlyLocal, lookupAmong, plural, whyNotPublic } from "zz/text";
 import type { Config } from "./index.ts";
 import { type Kind, kindOf, textFrom } from "./text.ts";
 
@@ -108,18 +107,12 @@ function asValue(error: unknown): Moved | Refused {
 
 /** Looks a host up once, and returns a lookup with just the addresses that passed the check. */
 async function reach(url: URL, permissions: Permissions, signal: AbortSignal): Promise<LookupFunction> {
-  const { host, hostname } = url;
-  const name = hostname.replace(/^\[|\]$/g, "");
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  const addresses = await Promise.race([dns.lookup(name, { all: true }), stopped])
-    .catch((error: NodeJS.ErrnoException) => Promise.reject(signal.aborted ? signal.reason : unknownHost(host, error)))
-    .finally(() => signal.removeEventListener("abort", stop));
-  signal.throwIfAborted();
+  const addresses = await addressesOf(url, signal).catch((error) =>
+    Promise.reject(signal.aborted ? signal.reason : unknownHost(url.host, error)),
+  );
   const reachable = addresses.filter(({ address }) => mayReach(address, url, permissions));
-  if (!reachable.length) throw refusal(host, addresses);
-  return (_, how, done) => (how.all ? done(null, reachable) : done(null, reachable[0]!.address, reachable[0]!.family));
+  if (!reachable.length) throw refusal(url.host, addresses);
+  return lookupAmong(reachable);
 }
 
 /** Whether an address may be reached. The gate allowed the host's name; a private address needs a rule of its own. */

@@ -1,7 +1,7 @@
 // web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached unless the person
 // names another one. What the tools need is loaded on first use.
 import type { Ctx, Need, Tool, Zz } from "zz";
-import { fault } from "zz/text";
+import { fault, isNamed, isPlainlyLocal, whyNotPublic } from "zz/text";
 import type { Pages } from "./fetch.ts";
 
 export const defaults = { seconds: 30, megabytes: 3, engine: "", key: "", url: "" };
@@ -35,8 +35,7 @@ export default (zz: Zz<Config>) => {
     also: { url: ["uri", "link", "href", "address"] },
     timeout: 900_000, // web.seconds ends it earlier
     needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
-    preview: async ({ url }) => {
-      const { whyNotPublic } = await import("./address.ts");
+    preview: ({ url }) => {
       const what = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
       return what && what !== "no address" ? `This address belongs to ${what}.` : "";
     },
@@ -107,7 +106,6 @@ export function addressOf(given: string): URL {
 
 /** The need for a host. A rule for all hosts does not allow one that is plainly local; only one with its name does. */
 async function needOf(given: string, { permissions }: Ctx): Promise<Need> {
-  const { isNamed, isPlainlyLocal } = await import("./address.ts");
   const { host: name, hostname } = addressOf(given);
   const isByAll = permissions.judge("net", name).verdict === "allow" && !isNamed(permissions, name);
   if (!isByAll || !isPlainlyLocal(hostname)) return name;

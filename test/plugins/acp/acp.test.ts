@@ -11,6 +11,7 @@ import type { Fake, Script } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
 import { environment, type Place, place, WAYS, zz } from "../../support/run.ts";
 import { stripped } from "../../support/stripped.ts";
+import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
 /** The editor of all tests, with zz as it starts it: one process for all sessions, and one more for each. */
@@ -107,8 +108,11 @@ describe("--acp", () => {
       question!.options.map(({ kind }) => kind),
       ["allow_once", "allow_always", "reject_once"],
     );
-    const diff = question!.toolCall.content?.[0];
-    deepEqual(diff, { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" });
+    const words = 'write_file requests write access to "a.txt".\na.txt: new';
+    deepEqual(question!.toolCall.content, [
+      { type: "content", content: { type: "text", text: words } },
+      { type: "diff", path: join(one.where.cwd, "a.txt"), oldText: null, newText: "new\n" },
+    ]);
     equal(textIn(one.updates), "Written.");
     const calls = one.updates.filter(({ sessionUpdate }) => /^tool_call/.test(sessionUpdate)) as any[];
     equal(calls[0]?.status, "in_progress");
@@ -118,6 +122,30 @@ describe("--acp", () => {
     equal(calls.at(-1).toolCallId, question!.toolCall.toolCallId);
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
   });
+
+  viewTest(
+    "a command's question says all that the prompt would: the command, modes, links, what goes, what is ignored",
+    async () => {
+      const command =
+        "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
+      const one = await editor({ script: [call(["run_command", { command }]), say("Done.")], say: "n" });
+      for (const name of ["a.txt", "gone"]) writeFileSync(join(one.where.cwd, name), "1\n");
+      writeFileSync(join(one.where.cwd, ".gitignore"), "out/\n.husky/\n");
+      await prompt(one.agent, await begin(one), "do it");
+      const [first, ...diffs] = one.asked.at(-1)!.toolCall.content as any[];
+      const { text } = first.content;
+      const parts = [
+        command,
+        "a.txt: changed, executable, another mode: 644 to 777",
+        "lnk: new, a link",
+        "gone: deleted",
+        ".husky/pre-push: new",
+        "out/x: new",
+      ];
+      deepEqual(parts.filter((part) => !text.includes(part)), [], text); // biome-ignore format: short
+      ok(diffs.some(({ path, newText }) => path.endsWith(".husky/pre-push") && newText === "rm\n"));
+    },
+  );
 
   test("no, or a question that is left, changes nothing; the model is told", async () => {
     for (const answer of ["n", ""]) {

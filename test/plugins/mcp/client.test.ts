@@ -225,6 +225,24 @@ describe("MCP servers", { concurrency: 2 }, () => {
     ]);
   });
 
+  test("a tool that goes and comes back must be what it was, in this run and in the next one", async (t) => {
+    for (const again of ["restart", "start"]) {
+      const zz = await started(t, { fickle: fake("returns", `../starts-${again}`) }, { answer: "no" });
+      await zz.call("mcp_tools", { servers: ["fickle"] });
+      for (let times = 2; times <= 3; times++)
+        if (again === "restart") await zz.command("/mcp restart fickle");
+        else {
+          await zz.restart();
+          await zz.call("mcp_start", { server: "fickle" });
+        }
+      match(
+        zz.questions.join(),
+        /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 3\. text/,
+      );
+      match((await zz.call("mcp_call", { server: "fickle", tool: "one" })).text, /nobody has agreed to it/);
+    }
+  });
+
   test("a list that changes is followed; a new tool is named; a built-in's name is no danger", async (t) => {
     const zz = await started(t, { more: fake("grows"), files: fake("builtin") });
     const names = async () => (await zz.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name));

@@ -1,10 +1,7 @@
-// MCP servers at an address: streamable HTTP, what is too long in it, and a login in the browser.
+// MCP servers at an address: streamable HTTP, and what is too long in it.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
 import { ROOT } from "../../support/run.ts";
@@ -109,82 +106,5 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     equal(await one("shut"), "MCP server 'shut' wants a login. Type: /mcp login shut");
     match(await one("gone"), /^Cannot start MCP server 'gone': .*127\.0\.0\.1:9/);
     doesNotMatch(JSON.stringify([zz.notes, zz.events]), /tok-1234567890abcdef/);
-  });
-
-  test("/mcp login: the browser, the callback, tokens that are kept privately and renewed", async (t) => {
-    const seen: string[] = [];
-    let challenge = "";
-    let valid = "";
-    const base = await serving(t, (request, body, response, base) => {
-      const json = (value: object, status = 200) =>
-        response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(value));
-      const at = new URL(request.url!, base);
-      if (/oauth-protected-resource/.test(at.pathname))
-        return void json({ resource: `${base}/mcp`, authorization_servers: [base] });
-      if (/oauth-authorization-server/.test(at.pathname))
-        return void json({
-          ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
-          ...{
-            registration_endpoint: `${base}/register`,
-            response_types_supported: ["code"],
-            code_challenge_methods_supported: ["S256"],
-          },
-        });
-      if (at.pathname === "/register") return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
-      if (at.pathname === "/authorize") {
-        challenge = at.searchParams.get("code_challenge")!;
-        const back = new URL(at.searchParams.get("redirect_uri")!);
-        back.searchParams.set("code", "code-1");
-        back.searchParams.set("state", at.searchParams.get("state")!);
-        return void response.writeHead(302, { location: back.href }).end();
-      }
-      if (at.pathname === "/token") {
-        const form = new URLSearchParams(body);
-        seen.push(form.get("grant_type")!);
-        const isProven =
-          createHash("sha256")
-            .update(form.get("code_verifier") ?? "")
-            .digest("base64url") === challenge;
-        if (form.get("grant_type") === "authorization_code" && !isProven)
-          return void json({ error: "invalid_grant" }, 400);
-        valid = `access-token-${seen.length}-abcdefgh`;
-        return void json({
-          access_token: valid,
-          refresh_token: "refresh-token-abcdefgh",
-          token_type: "Bearer",
-          expires_in: 3600,
-        });
-      }
-      if (request.headers.authorization !== `Bearer ${valid}`) return void response.writeHead(401).end();
-      const reply = replyTo(body, () => text("You are in."));
-      if (request.method === "GET" || !reply)
-        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
-      json(reply);
-    });
-    const bin = mkdtempSync(join(tmpdir(), "zz-bin-"));
-    const browser = join(bin, "xdg-open");
-    writeFileSync(browser, `#!${process.execPath}\nfetch(process.argv[2]).then((one) => one.text());\n`);
-    chmodSync(browser, 0o755);
-    const before = process.env.PATH;
-    process.env.PATH = `${bin}${delimiter}${before}`;
-    t.after(() => {
-      process.env.PATH = before;
-      rmSync(bin, { recursive: true });
-    });
-    const zz = await started(t, { far: { url: `${base}/mcp` } });
-    const one = () => zz.call("mcp_call", { server: "far", tool: "one" }).then(({ text }) => text);
-    match(await one(), /wants a login/);
-    equal((await zz.command("/mcp login far")).at(-1), "Logged in to MCP server 'far'.");
-    equal(await one(), "You are in.");
-    const file = join(zz.home, "mcp-credentials.json");
-    equal(statSync(file).mode & 0o777, 0o600);
-    match(readFileSync(file, "utf8"), /access-token-1-abcdefgh/);
-    valid = "no longer";
-    equal(await one(), "You are in.");
-    deepEqual(seen, ["authorization_code", "refresh_token"]);
-    doesNotMatch(JSON.stringify([zz.notes, zz.events]), /access-token-|refresh-token-/);
-    await zz.command("/mcp logout far");
-    match(await one(), /wants a login/);
-    doesNotMatch(readFileSync(file, "utf8"), /token/);
   });
 });

@@ -14,6 +14,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { environment, type Place, place, ROOT, WAYS, zz } from "../../support/run.ts";
+import { viewTest } from "../../support/view.ts";
 
 const [node, program] = WAYS.dist;
 const text = (result: any): string => result.content[0].text;
@@ -74,22 +75,51 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     match(text(await one.callTool({ name: "read_file", arguments: { file: 1 } })), /^Cannot call 'read_file'/);
   });
 
-  test("a client that can ask its person does; a yes is for that call alone", async (t) => {
+  /** A client whose person answers what `said` holds; all that it was asked. */
+  async function asking(t: TestContext) {
     const where = project();
-    const questions: string[] = [];
-    let said = "no";
+    const it = { where, questions: [] as string[], said: "no" };
     const one = await client(t, where, (message) => {
-      questions.push(message);
-      return said;
+      it.questions.push(message);
+      return it.said;
     });
-    const write = (content: string) => one.callTool({ name: "write_file", arguments: { path: "b.ts", content } });
-    match(text(await write("x")), /^Refused: requires write access/);
-    said = "yes";
-    ok(!(await write("x")).isError);
-    equal(readFileSync(join(where.cwd, "b.ts"), "utf8"), "x");
+    const call = async (name: string, args: object) => text(await one.callTool({ name, arguments: args as never }));
+    return { it, call, write: (content: string) => call("write_file", { path: "b.ts", content }) };
+  }
+
+  test("a client that can ask its person shows what the prompt would; a yes is for that call alone", async (t) => {
+    const { it, write } = await asking(t);
+    equal(await write("x"), 'Refused: the person said no to write access to "b.ts".');
+    it.said = "yes";
+    match(await write("x"), /^Created b\.ts/);
+    equal(readFileSync(join(it.where.cwd, "b.ts"), "utf8"), "x");
     await write("y");
-    equal(questions.length, 3, "the same again is asked again");
-    match(questions[0]!, /^zz: write_file requests write access to "b\.ts"\.\n\{\n {2}"path": "b\.ts"/);
+    equal(it.questions.length, 3, "the same again is asked again");
+    match(
+      it.questions[0]!,
+      /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · line 1 · \+1 −0\n +1 \+ x\n/,
+    );
+    match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
+  });
+
+  viewTest("a command runs once: what it did is shown, and a yes is for exactly that", async (t) => {
+    const { it, call } = await asking(t);
+    it.said = "yes";
+    const command = "echo $RANDOM$RANDOM$RANDOM > b.txt; chmod 777 a.ts; ln -s /etc/passwd lnk";
+    await call("run_command", { command });
+    const made = readFileSync(join(it.where.cwd, "b.txt"), "utf8");
+    equal(it.questions.length, 1);
+    for (const part of ["echo $RANDOM", `+ ${made.trim()}`, "another mode: 644 to 777", "a link", "/etc/passwd"])
+      ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
+  });
+
+  test("what is too long for a form is refused with the reason; a line of its own cannot hide from it", async (t) => {
+    const { it, write } = await asking(t);
+    it.said = "yes";
+    match(await write("x\n".repeat(9_000)), /^Refused: write_file asks for more than anyone can review at once/);
+    equal(it.questions.length, 0);
+    await write("1\nrm skips this question.\n┠ so does this: skips this question.\n┗ 2\n");
+    match(it.questions[0]!, /rm skips this question\.\n.*┠ so does this: skips this question\.\n.*┗ 2/);
   });
 
   test("--mcp=PORT: says that another program has the port, and what to do", async (t) => {

@@ -1,5 +1,5 @@
-// Rows of the screen, and pages of them: nothing is left out, and no answer counts before the end was shown.
-import { deepEqual, doesNotMatch, equal, ok } from "node:assert/strict";
+// Rows of the screen, and pages of them: nothing is left out, and no answer counts before all was shown.
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import widthOf from "string-width";
 import { putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
@@ -48,11 +48,18 @@ test("No row begins or ends with the space behind a word that fills a row", () =
 });
 
 /** A screen of so many rows, and somebody who presses these keys. */
-async function put(text: string, keys: string | undefined, typed: string[], size = { columns: 40, rows: 6 }) {
+async function put(
+  text: string,
+  keys: string | undefined,
+  typed: string[],
+  size = { columns: 40, rows: 6 },
+  plain = false,
+) {
   const pages: string[] = [""];
   const left = [...typed];
   const answer = await putQuestion(text, keys, {
     size: () => size,
+    plain,
     write: (text) => void (pages[pages.length - 1] += text),
     async press() {
       pages.push("");
@@ -64,29 +71,32 @@ async function put(text: string, keys: string | undefined, typed: string[], size
 const LONG = Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join("\n");
 
 for (const [columns, keys, bar] of [
-  [80, "yn", "── line 10 of 12 · space goes on · n = no · b = back "],
-  [41, "yn", "─ 10/12 · space: more · n: no · b: back "],
-  [40, "q", "─ 10/12 · space: more · Esc: leave "],
-  [31, "yn", "─ 10/12 · space: more · n: no "],
+  [80, "yn", "── line 8 of 12 · 3 unseen · space goes on · G = end · n = no · b = back "],
+  [60, "yn", "── line 8 of 12 · space goes on · n = no · b = back "],
+  [41, "yn", "─ 8/12 · space: more · n: no · b: back "],
+  [38, "q", "─ 8/12 · space: more · Esc: leave "],
+  [31, "yn", "─ 8/12 · space: more · n: no "],
   [20, "yn", "space: more "],
 ] as const)
   test(`At ${columns} columns the bar of a page says '${bar.trim()}', and on the first page nothing of going back`, async () => {
     const { pages } = await put(LONG, keys, [" "], { columns, rows: 6 });
-    const bars = pages.map((page) => page.split("\n").at(-1));
+    const bars = pages.map((page) => page.split("\n").at(-2)); // the last row is the end of the question
     equal(bars[1], bar);
     doesNotMatch(bars[0]!, /back/);
     ok(bar.length < columns);
   });
 
 for (const [what, typed, answer, left] of [
-  ["y at once does nothing", ["y", "y", " ", " ", "y"], "y", 0],
-  ["A, e and r at once do nothing", ["A", "e", "r", " ", " ", "A"], "A", 0],
+  ["y at once is no answer", ["y", "y", " ", " ", "y"], "y", 0],
+  ["nor is it at the end, if that was jumped to", ["G", "y", " ", "y"], "y", 0],
+  ["End jumps as well, and n counts there", ["\x1b[F", "n"], "n", 0],
+  ["A, e and r at once are none", ["A", "e", "r", " ", " ", "A"], "A", 0],
   ["n counts at any time", ["n", "y"], "n", 1],
   ["Ctrl+C counts at any time", [" ", "\x03", "y"], "\x03", 1],
   ["Escape counts at any time", ["\x1b", "y"], "\x1b", 1],
   ["a question that is closed", ["", "y"], "", 1],
   ["Enter and arrow down go on", ["\r", "\x1b[B", "y"], "y", 0],
-  ["back, and then all of it again", [" ", " ", "b", "y", " ", "y"], "y", 0],
+  ["back: what was seen counts", [" ", " ", "b", "y"], "y", 0],
   ["arrow up goes back", [" ", "\x1b[A", "y", " ", " ", "y"], "y", 0],
   ["what was typed ahead in one piece is nothing", ["   y", " ", " ", "y"], "y", 0],
   ["one space too many is nothing", [" ", " ", " ", " ", "y"], "y", 0],
@@ -100,12 +110,24 @@ for (const [what, typed, answer, left] of [
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
 
-test("Each line is on a page, the bar tells how much is left, and the last page has none", async () => {
+test("Each line is on a page, its end on all of them; the bar tells how much is left, and the last page has none", async () => {
   const { pages } = await put(LONG, "yn", [" ", " ", "y"]);
   const all = pages.join("");
   for (const line of LONG.split("\n")) ok(all.includes(line), line);
-  deepEqual(all.match(/\d+\/12/g), ["5/12", "10/12"]);
-  ok(!pages.at(-1)!.includes(" of 12"));
+  deepEqual(all.match(/\d+\/12/g), ["4/12", "8/12"]);
+  for (const page of pages.slice(0, 3)) match(page, /\nline 12$/);
+  match(pages[2]!, /Jline 9\nline 10\nline 11\nline 12$/);
+});
+
+test("An answer that comes too early is told what is missing", async () => {
+  const { pages } = await put(LONG, "yn", ["y", "G", "y", " ", " ", "y"]);
+  match(pages[1]!, /space first: 7 lines unseen/);
+  match(pages[3]!, /space first: 3 lines unseen/);
+});
+
+test("Where a plain yes is wanted, it counts at once", async () => {
+  const { answer, left } = await put(LONG, "yn", ["y", " "], undefined, true);
+  deepEqual([answer, left], ["y", [" "]]);
 });
 
 test("What fits the screen is answered at once", async () => {

@@ -8,7 +8,7 @@ import { describe, type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Rules } from "zz";
 import { harness, type Setup, standingClock } from "zz/test";
-import { isPlainlyLocal, whyNotPublic } from "../../../plugins/web/address.ts";
+import { isPlainlyLocal, whyNotPublic } from "../../../sdk/address.ts";
 import { ROOT } from "../../support/run.ts";
 
 type Answer = [type: string, body: string | Buffer, more?: Record<string, string>, status?: number];

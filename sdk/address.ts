@@ -1,6 +1,10 @@
-// Tells public addresses from those of this machine, its networks, and reserved ones.
-import { BlockList, isIP } from "node:net";
-import type { Permissions } from "zz";
+// Tells public addresses from those of this machine, its networks, and reserved ones, and looks hosts up.
+import type { LookupAddress } from "node:dns";
+import type { BlockList, LookupFunction } from "node:net";
+import type { Permissions } from "../kernel/contract.ts";
+
+const net = () => process.getBuiltinModule("node:net"); // loaded once it is asked for
+const isIP = (address: string): number => net().isIP(address);
 
 /** Ranges that are not public, and what they belong to. */
 const RANGES: [what: string, ranges: string][] = [
@@ -12,17 +16,18 @@ const RANGES: [what: string, ranges: string][] = [
   ["reserved", "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4"],
   ["reserved", "2001::/23 2001:db8::/32 2002::/16 3fff::/20"],
 ];
-const PUBLIC_V6 = listOf("2000::/3"); // the only range of IPv6 that is assigned
+const PUBLIC_V6 = "2000::/3"; // the only range of IPv6 that is assigned
 
 function listOf(ranges: string): BlockList {
-  const list = new BlockList();
+  const list = new (net().BlockList)();
   for (const range of ranges.split(" ")) {
     const [address = "", bits] = range.split("/");
     list.addSubnet(address, Number(bits), address.includes(":") ? "ipv6" : "ipv4");
   }
   return list;
 }
-const LISTS = RANGES.map(([what, ranges]) => ({ what, list: listOf(ranges) }));
+let lists: { what: string; list: BlockList }[] | undefined; // made once somebody asks
+let publicV6: BlockList | undefined;
 
 /** What an address belongs to if it is not public; undefined if it is. */
 export function whyNotPublic(given: string): string | undefined {
@@ -30,8 +35,10 @@ export function whyNotPublic(given: string): string | undefined {
   const family = isIP(address);
   if (!family) return "no address";
   const kind = family === 6 ? "ipv6" : "ipv4";
-  const found = LISTS.find(({ list }) => list.check(address, kind))?.what;
-  return found ?? (family === 6 && !PUBLIC_V6.check(address, "ipv6") ? "reserved" : undefined);
+  lists ??= RANGES.map(([what, ranges]) => ({ what, list: listOf(ranges) }));
+  publicV6 ??= listOf(PUBLIC_V6);
+  const found = lists.find(({ list }) => list.check(address, kind))?.what;
+  return found ?? (family === 6 && !publicV6.check(address, "ipv6") ? "reserved" : undefined);
 }
 
 /** The IPv4 address inside of an IPv6 address: mapped, or behind NAT64. */
@@ -58,3 +65,22 @@ export function isNamed({ rules, matches }: Pick<Permissions, "rules" | "matches
     return exact ? name === host : matches("net", name)(host);
   });
 }
+
+/** All addresses of a host. It is looked up once, so that what was checked is what is reached. */
+export async function addressesOf({ hostname }: URL, signal?: AbortSignal): Promise<LookupAddress[]> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal!.reason);
+  signal?.addEventListener("abort", stop, { once: true });
+  const { lookup } = process.getBuiltinModule("node:dns").promises;
+  const addresses = await Promise.race([lookup(hostname.replace(/^\[|\]$/g, ""), { all: true }), stopped])
+    .catch((error) => Promise.reject(signal?.aborted ? signal.reason : error))
+    .finally(() => signal?.removeEventListener("abort", stop));
+  signal?.throwIfAborted();
+  return addresses;
+}
+
+/** A lookup that gives just these addresses. */
+export const lookupAmong =
+  (addresses: LookupAddress[]): LookupFunction =>
+  (_, how, done) =>
+    how.all ? done(null, addresses) : done(null, addresses[0]!.address, addresses[0]!.family);

@@ -1,0 +1,95 @@
+// A policy in a plugin, as docs/plugins.md shows one: it sees each file that would change, by whatever tool or command, before it changes.
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Judged, Need, Ruling, Zz } from "zz";
+import { type Harness, harness, type Setup } from "../../sdk/testing.ts";
+import { viewTest } from "../support/view.ts";
+
+const nameOf = (need: Need) => (typeof need === "string" ? need : need.name);
+const FILES = {
+  "prod/a.ts": "export const first = 1;\n",
+  "b.ts": 'import { first } from "./prod/a.ts";\nexport const b = first;\n',
+};
+
+/** Calls whose changes reach prod/, and the tools that make them. */
+const CALLS: [tool: string, args: object][] = [
+  ["write_file", { path: "prod/a.ts", content: "x\n" }],
+  ["write_file", { path: "./b/../prod/new.ts", content: "x\n" }],
+  ["create_file", { path: "prod/new.ts", content: "x\n" }],
+  ["edit_file", { path: "prod/a.ts", old_string: "1", new_string: "2" }],
+  ["edit_lines", { path: "prod/a.ts", from: 1, to: 1, content: "x" }],
+  ["delete_file", { path: "prod/a.ts" }],
+  ["move_file", { from: "prod/a.ts", to: "c.ts" }],
+  ["move_file", { from: "b.ts", to: "prod/b.ts" }],
+  [
+    "apply_patch",
+    { patch: "*** Begin Patch\n*** Update File: prod/a.ts\n@@\n-export const first = 1;\n+x\n*** End Patch" },
+  ],
+  ["own_tool", {}],
+];
+const COMMANDS: [tool: string, args: object][] = [
+  ["run_command", { command: "sed -i s/1/2/ prod/a.ts" }],
+  ["run_command", { command: "rm -r prod" }],
+  ["run_command", { command: "mv b.ts prod/" }],
+];
+
+/** What the policy sees, and a zz that obeys it. */
+async function guarded(t: { after(done: () => Promise<void>): void }, ruling: Ruling, more: Setup = {}) {
+  const seen: string[][] = [];
+  const policy = (zz: Zz) => {
+    zz.tool({
+      name: "own_tool",
+      description: "d",
+      changes: true,
+      run: async (_, { files }) => {
+        await files.write("prod/a.ts", "x\n");
+        return "done";
+      },
+    });
+    zz.wrap("gate", (judged: Judged, next: (judged: Judged) => Promise<Ruling>) => {
+      const names = (judged.needs.write ?? []).map(nameOf);
+      seen.push(names);
+      return names.some((name) => name.startsWith("prod")) ? ruling : next(judged);
+    });
+  };
+  const zz = await harness(
+    { own: true, files: FILES, plugins: [{ name: "policy", default: policy }], answer: "yes", ...more },
+    t,
+  );
+  return { zz, seen };
+}
+const state = (zz: Harness) => [zz.read("prod/a.ts"), zz.read("prod/new.ts"), zz.read("b.ts"), zz.read("c.ts")];
+const BEFORE = [FILES["prod/a.ts"], undefined, FILES["b.ts"], undefined];
+
+describe("a policy that denies a folder", () => {
+  for (const allow of [{}, { write: true as const }])
+    for (const [tool, args] of allow.write ? [...CALLS.slice(0, 3), ...CALLS.slice(-1)] : CALLS)
+      test(`${tool} ${JSON.stringify(args)}${allow.write ? " under --allow-write" : ""}`, async (t) => {
+        const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" }, { allow });
+        const { text, refused } = await zz.call(tool, args);
+        deepEqual([text, refused], ["Refused: production is frozen.", true]);
+        deepEqual(state(zz), BEFORE);
+      });
+  for (const [tool, args] of COMMANDS)
+    viewTest(`${tool} ${JSON.stringify(args)}`, async (t) => {
+      const { zz } = await guarded(t, { verdict: "deny", why: "production is frozen" });
+      const { text, refused } = await zz.call(tool, args);
+      match(text, /production is frozen/);
+      ok(refused);
+      deepEqual(state(zz), BEFORE);
+    });
+});
+
+test("a policy that asks does so where all edits are allowed; it sees each change once, and others go on as ever", async (t) => {
+  const { zz, seen } = await guarded(t, { verdict: "ask", why: "production needs a look" }, { allow: { write: true } });
+  await zz.call("write_file", { path: "b.ts", content: "x\n" });
+  deepEqual([zz.questions.length, zz.read("b.ts")], [0, "x\n"]);
+  await zz.call("write_file", { path: "prod/a.ts", content: "x\n" });
+  equal(zz.questions.length, 1);
+  match(
+    zz.questions[0]!,
+    /write_file requests write access to "prod\/a\.ts"\.\n┠ production needs a look\.\n[\s\S]*\+ x/,
+  );
+  equal(zz.read("prod/a.ts"), "x\n");
+  deepEqual(seen, [[], ["b.ts"], [], ["prod/a.ts"]]);
+});

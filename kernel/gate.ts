@@ -135,7 +135,7 @@ const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.spl
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. writes: what it reads, it writes next. */
+/** Asks the person; without a terminal the answer is no. `also`: keys besides yes, no and always; `writes`: it will write what it reads. */
 export async function confirm(
   { core, ctx }: TurnContext,
   tool: string,

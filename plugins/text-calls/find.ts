@@ -7,7 +7,7 @@ import { readCall, readPythonic } from "./pythonic.ts";
 import { argumentsIn, readObjects } from "./shapes.ts";
 import { matchAt, openSource, quotes } from "./source.ts";
 import { readBareHarmony } from "./special.ts";
-import { isTalk } from "./talk.ts";
+import { isTalk, talkIn } from "./talk.ts";
 import type { Piece, Raw, Source, Tool } from "./types.ts";
 import { BLOCK_END } from "./xml.ts";
 
@@ -49,6 +49,7 @@ interface Scan {
   bad: number; // where the first call begins that does not fit
   wrapper: { at: number; end: number }; // the last mark after which nothing could be read
   muted: number; // the end of such a mark if the text only talks about it
+  aside: { from: number; calls: Taken[] }; // calls in the middle of a sentence
   named: boolean; // the text before the calls has a label, as with ReAct and Functionary
 }
 
@@ -59,16 +60,26 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   if (!known) return undefined;
   const { pattern: marks, marks: kinds } = known;
   const wrapper = { at: -1, end: -1 };
-  const none = { start: -1, end: 0, bad: -1, muted: -1, named: false };
+  const none = { start: -1, end: 0, bad: -1, muted: -1, aside: { from: -1, calls: [] }, named: false };
   const scan: Scan = { source, worded, own, marks, kinds, quoted: quotes(text), taken: [], wrapper, ...none };
   for (let found = marks.exec(text); found && source.work.left > 0; found = marks.exec(text)) {
     if (scan.start >= 0 && (source.next(INVENTED, scan.end)?.at ?? text.length) < found.index) break;
     if (!(await readMark(scan, found))) break;
   }
   if (scan.start < 0) return undefined;
-  const before = text.slice(0, scan.start);
+  const { aside } = scan;
+  const before = text.slice(0, aside.calls.length ? aside.from : scan.start);
   const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
-  return { text: tidy(said), calls: asCalls(scan.taken) };
+  return { text: tidy(said), calls: asCalls([...aside.calls, ...scan.taken], aside.calls.length ? MIXED : "") };
+}
+const MIXED =
+  "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
+
+/** Keeps a call that a sentence goes on around. If others count, nobody knows which the model means: then none runs. */
+async function setAside({ source, own, aside }: Scan, piece: Piece, from: number): Promise<void> {
+  const calls = (await takeAll(source, piece.calls, own)).filter(({ verdict }) => verdict === "fits");
+  if (calls.length && aside.from < 0) aside.from = from;
+  aside.calls.push(...calls);
 }
 
 /** Reads what follows one mark. False ends the search. */
@@ -90,9 +101,10 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const piece = mark.read?.(source, at, after, found[0]);
   const from = Math.min(piece?.start ?? opened, opened);
   scan.muted = -1;
-  if (how === "quoted" || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
+  if ((how === "quoted" && !isNext()) || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
     if (piece && !piece.calls.at(-1)?.cut) marks.lastIndex = Math.max(piece.end, after);
     else scan.muted = after;
+    if (piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence") await setAside(scan, piece, from);
     return true;
   }
   if (piece) return takePiece(scan, piece, from, after, found[0]);
@@ -105,15 +117,28 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   function isSpoken(): boolean {
     return scan.start < 0 && isTalk(text, from, piece!.end);
   }
+  /** Right behind a call, an indented one is no quotation. */
+  function isNext(): boolean {
+    return scan.start >= 0 && isNothing(text.slice(scan.end, at));
+  }
 }
 
+const CLOSERS = /<\|?\/?[\w｜|▁ ]{1,40}\|?>/g;
+const IDENTIFIER = /^[A-Za-z_][\w.:-]{0,99}$/;
+const PLACEHOLDER = /example|^((function|tool)[_-]?)?name$|^tool$|^func(tion)?$/i;
+
 async function takePiece(scan: Scan, piece: Piece, from: number, after: number, marker: string): Promise<boolean> {
-  const { source, worded, taken } = scan;
+  const { source, taken } = scan;
   const all = await takeAll(source, piece.calls, scan.own);
-  const counts = ({ verdict }: Taken) => verdict === "fits" || verdict === "cut" || (verdict === "unfit" && worded);
+  const around = from + source.text.length - piece.end;
+  const isAll =
+    around < 200 && !(source.text.slice(0, from) + source.text.slice(piece.end)).replace(CLOSERS, "").trim();
+  const isNamed = ({ name }: Taken) => IDENTIFIER.test(name) && !PLACEHOLDER.test(name);
+  // The model is told of a call that does not fit, and of one to a tool that there is not. In a text, that may be an example.
+  const counts = (one: Taken) => one.verdict !== "unknown" || (isAll && isNamed(one));
   scan.marks.lastIndex = Math.max(piece.end, after);
   if (scan.start < 0 && !all.some(counts)) {
-    if (all.every(({ verdict }) => verdict === "unknown")) return true;
+    if (!all.every(isNamed)) return true;
     if (scan.bad < 0) scan.bad = from;
     taken.push(...all);
     return true;
@@ -194,7 +219,7 @@ async function translated(
 const CUT =
   "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
 
-function asCalls(taken: readonly Taken[]): Call[] {
+function asCalls(taken: readonly Taken[], none = ""): Call[] {
   const ids = new Set<string>();
   const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may have ended within the name
   return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
@@ -205,7 +230,7 @@ function asCalls(taken: readonly Taken[]): Call[] {
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
       raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-    const broken = many || ((verdict === "cut" || raw.cut) && CUT) || wrong || why;
+    const broken = none || many || ((verdict === "cut" || raw.cut) && CUT) || wrong || why;
     return { id, name, args, ...(broken && { broken }) };
   });
 }

@@ -12,7 +12,10 @@ const AFTER =
 const MEANT =
   /\b(I will|I'll|I’ll|I am|I'm|I’m|I need|I should|I must|I have to|let me|let's|let’s|we need|we should|now I|so I|first I|then I)\b/i;
 
-export function isTalk(text: string, start: number, end: number): boolean {
+export const isTalk = (...place: Parameters<typeof talkIn>): boolean => talkIn(...place) !== undefined;
+
+/** How a text talks about a call: as an example, or in the middle of a sentence that may as well mean it. */
+export function talkIn(text: string, start: number, end: number): "example" | "sentence" | undefined {
   const before = text.slice(Math.max(0, start - LOOK), start);
   const after = text.slice(end, end + LOOK);
   const line = before.slice(before.lastIndexOf("\n") + 1);
@@ -21,11 +24,11 @@ export function isTalk(text: string, start: number, end: number): boolean {
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
   const said = before.trimEnd().split("\n").at(-1)!; // the line that leads to it
-  if (MEANT.test(said)) return false;
-  if (line.trim() && !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest)) return true;
-  if (/^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest) && line.trim()) return true; // the sentence continues after the call
-  if (BEFORE.test(said) && !/[.!?…。！？]$/.test(said)) return true;
-  return AFTER.test(after.trimStart().slice(0, 200));
+  if (MEANT.test(said)) return undefined;
+  if (BEFORE.test(said) && !/[.!?…。！？]$/.test(said)) return "example";
+  if (AFTER.test(after.trimStart().slice(0, 200))) return "example";
+  if (line.trim() && !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest)) return "sentence";
+  return /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest) && line.trim() ? "sentence" : undefined; // it goes on after the call
 }
 
 const isWords = (text: string): boolean => /^[\p{L}\d,;(–—-]/u.test(text);

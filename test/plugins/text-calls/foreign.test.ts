@@ -86,14 +86,14 @@ describe("A foreign name in a text", () => {
     equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"));
   });
 
-  test("that nobody knows stays text, and one whose arguments do not fit, too", async () => {
+  test("that nobody knows stays text among words; alone, the model is told, as of arguments that do not fit", async () => {
     const it = await known();
-    for (const text of [
-      '<tool_call>\n{"name": "Frobnicate", "arguments": {"command": "ls"}}\n</tool_call>',
-      '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
-      '<tool_call>\n{"name": "undo_edit", "arguments": {}}\n</tool_call>',
-    ])
-      deepEqual(shown((await read(it, text, false)).calls), [], text);
+    const odd = '<tool_call>\n{"name": "Frobnicate", "arguments": {"command": "ls"}}\n</tool_call>';
+    const unfit = '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>';
+    const names = async (text: string) => (await read(it, text, false)).calls.map(({ name }) => name);
+    deepEqual(await names(`So it goes:\n${odd}`), []);
+    deepEqual(await names(odd), ["Frobnicate"]);
+    deepEqual(await names(`Now.\n${unfit}`), ["run_command"]);
   });
 
   test("that was asked for in words and does not fit is told to the model, by zz's name", async () => {

@@ -79,16 +79,16 @@ const TABLES: Record<string, Row[]> = {
     ],
     ["cut in the arguments", '<tool_call>{"name":"log","arguments":{"text":"half of', ["log broken"]],
     [
-      "one that is not offered",
+      "one that is not offered: the model is told",
       '<tool_call>{"name":"launch","arguments":{}}</tool_call>',
-      [],
-      '<tool_call>{"name":"launch","arguments":{}}</tool_call>',
+      ["launch {}"],
+      "",
     ],
     [
-      "arguments that do not fit",
+      "arguments that do not fit: the model is told",
       '<tool_call>{"name":"lamp_dim","arguments":{"level":"high"}}</tool_call>',
-      [],
-      '<tool_call>{"name":"lamp_dim","arguments":{"level":"high"}}</tool_call>',
+      ['lamp_dim {"level":"high"}'],
+      "",
     ],
     [
       "a good one beside one that does not fit",

@@ -1,11 +1,10 @@
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Answer } from "../../kernel/contract.ts";
 import type { Core, Options } from "../../kernel/core.ts";
-import { place, ROOT, zz } from "../support/run.ts";
-import { isAll } from "../support/runs.ts";
+import { place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
 
 const made = place();
@@ -32,62 +31,40 @@ const ask = async (prompt: string, options?: Options) => answer(options ? await 
 async function answer(core: Core, prompt: string): Promise<Answer> {
   return kernel.runTurn(core, kernel.openChat(core, "offline/router"), prompt);
 }
-const line = (file: string, start: string): number =>
-  readFileSync(join(ROOT, file), "utf8")
-    .split("\n")
-    .findIndex((text) => text.startsWith(start)) + 1;
-
 // ── Words to tools ──
 
 for (const [prompt, tool, args] of [
   // definitions
   ["where is the turn loop defined?", "find_definition", { symbol: "turn loop" }],
-  ["Where is Lamp?", "find_definition", { symbol: "Lamp" }],
   ["where is `dim` defined", "find_definition", { symbol: "dim" }],
   ["Definition of bright", "find_definition", { symbol: "bright" }],
-  ["which function is the bright room", "find_definition", { symbol: "bright room" }],
-  ["where is parse_args() defined?", "find_definition", { symbol: "parse_args" }],
-  ["  where   is\nLamp   defined ", "find_definition", { symbol: "Lamp" }],
   ["parse_args", "find_definition", { symbol: "parse_args" }],
   ["where's the lamp's switch defined?", "find_definition", { symbol: "lamp switch" }],
   // references
   ["who calls dim?", "find_references", { symbol: "dim" }],
   ["where is parse_args used?", "find_references", { symbol: "parse_args" }],
-  ["find all references to `Lamp`", "find_references", { symbol: "Lamp" }],
-  ["show me the callers of dim", "find_references", { symbol: "dim" }],
   // structure
   ["structure", "get_structure", {}],
-  ["give me an overview", "get_structure", {}],
   ["what is the structure of the project?", "get_structure", {}],
   ["structure of src/lamp.ts", "get_structure", { path: "src/lamp.ts" }],
   // todos
   ["todos", "get_todos", {}],
-  ["list all TODOs", "get_todos", {}],
-  ["open tasks", "get_todos", {}],
   // status
   ["status", "git_status", {}],
   ["what changed?", "git_status", {}],
-  ["which branch am I on?", "git_status", {}],
   // list
   ["list files", "list_dir", {}],
   ["ls src", "list_dir", { path: "src" }],
   // grep
-  ["grep hello", "grep", { query: "hello" }],
   ['grep "hello world"', "grep", { query: "hello world" }],
-  ["search for hello world", "grep", { query: "hello world" }],
   ['grep "structure"', "grep", { query: "structure" }],
   ["search for dim in src/lamp.ts", "grep", { query: "dim", path: "src/lamp.ts" }],
   // read
   ["read README.md", "read_file", { path: "README.md" }],
-  ["cat ./src/lamp.ts", "read_file", { path: "src/lamp.ts" }],
   ["open `src/[...slug].ts`", "read_file", { path: "src/[...slug].ts" }],
-  ["read .gitignore", "read_file", { path: ".gitignore" }],
   // misspelt, and words of other languages that are nearly the same
   ["strcture", "get_structure", {}],
   ["refrences of parse_args", "find_references", { symbol: "parse_args" }],
-  ["definiton of dim", "find_definition", { symbol: "dim" }],
-  ["shwo todoos", "get_todos", {}],
-  ["zeig mir die Struktur", "get_structure", {}],
   ["Wie ist der Status?", "git_status", {}],
 ] as [string, string, object][])
   test(`offline: ${JSON.stringify(prompt)} is ${tool} ${JSON.stringify(args)}`, async () => {
@@ -103,20 +80,10 @@ for (const [prompt, tool, args] of [
 
 for (const prompt of [
   "Ich habe Hunger und möchte ein Brot",
-  "Schreib mir ein Gedicht über den Herbst",
   "你好,今天天气怎么样?",
-  "hello there",
-  "write a poem about autumn",
   "please fix the bug in the parser",
-  "I already did",
-  "come back later",
   "I want to read a book about cats",
-  "add a test for the parser",
-  "where is?",
   "grep",
-  "?",
-  "🤷",
-  "   \n ",
   "",
 ])
   test(`offline: ${JSON.stringify(prompt)} is answered with what it can do, and no tool`, async () => {
@@ -126,22 +93,6 @@ for (const prompt of [
     match(text, /- where is NAME defined\? +\(find_definition\)/);
     match(text, /For a model: type \/setup at the prompt, or pass --model/);
   });
-
-/** It indexes zz's own folder, without the half of it that is tests. */
-const testAll = isAll ? test : () => {};
-testAll("offline: in zz's own folder things are found at their real lines, also by words", async () => {
-  const core = await open({ root: ROOT, settings: { symbols: { ignore: ["/test/", "/docs/"] } } });
-  for (const [prompt, file, start] of [
-    ["where is the turn loop defined?", "zz.ts", "export async function runTurn("],
-    ["where is splitThinking defined?", "kernel/stream.ts", "export function splitThinking("],
-    ["where is the gate?", "kernel/gate.ts", "export async function gate("],
-    ["which function opens the keyboard", "plugins/repl/keyboard.ts", "export function openKeyboard("],
-    ["where is SLOTS", "kernel/contract.ts", "export const SLOTS"],
-  ] as const) {
-    const { text } = await answer(core, prompt);
-    ok(text.includes(`${file}:${line(file, start)}: ${start}`), text);
-  }
-});
 
 test("offline: the answer shows what the tool found and says that it is not a model", async () => {
   const { text, finish, rounds } = await ask("where is Lamp defined?");
@@ -154,8 +105,6 @@ test("offline: the answer shows what the tool found and says that it is not a mo
 
 for (const [prompt, words] of [
   ["where is frobnicateQuux defined?", /^Cannot find a definition of 'frobnicateQuux'/],
-  ["who calls frobnicateQuux?", /^Cannot find a use of 'frobnicateQuux'/],
-  ["read nowhere.txt", /^Cannot read 'nowhere\.txt': no such file/],
   ["git status", /^Cannot ask git: /],
 ] as const)
   test(`offline: ${JSON.stringify(prompt)} fails, and says so`, async () => {
@@ -166,11 +115,6 @@ for (const [prompt, words] of [
     doesNotMatch(text, /found this/);
   });
 
-test("offline: a lookup that finds nothing is not said to have failed", async () => {
-  const { text, calls } = await ask("grep zebra");
-  deepEqual([calls[0]?.ok, text.split("\n")[0]], [true, "Nothing holds 'zebra'."]);
-});
-
 for (const prompt of ["where is Lamp defined?", "hello"])
   test(`offline: with no tools ${JSON.stringify(prompt)} is answered without one, and none is promised`, async () => {
     const { text, calls } = await ask(prompt, { tools: false });
@@ -179,20 +123,6 @@ for (const prompt of ["where is Lamp defined?", "hello"])
     doesNotMatch(text, /find_definition|get_todos/);
     doesNotMatch(text, /It understands:\s*\n\s*\n/, "a list that is announced but empty");
   });
-
-test("offline: only the tools that are offered are used", async () => {
-  const { text, calls } = await ask("list all the todos", { tools: ["find_definition", "grep"] });
-  deepEqual(calls, []);
-  match(text, /\(find_definition\)/);
-  doesNotMatch(text, /get_todos/);
-});
-
-test("offline: two questions in one chat are two answers", async () => {
-  const core = shared;
-  const chat = kernel.openChat(core, "offline/router");
-  match((await kernel.runTurn(core, chat, "where is Lamp?")).text, /^src\/lamp\.ts:2/);
-  match((await kernel.runTurn(core, chat, "todos")).text, /^src\/lamp\.ts:4: TODO: a smoother curve/);
-});
 
 test("offline: the program itself, as a person types it", async () => {
   const { code, stdout, stderr } = await zz(made, ["--model", "offline", "--json", "-n", "where is dim?"]);

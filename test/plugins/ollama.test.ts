@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { standingClock } from "zz/test";
 import { base } from "../../plugins/ollama.ts";
-import type { Script, Step } from "../support/fake/http.ts";
+import type { Script } from "../support/fake/http.ts";
 import {
   broken,
   call,
@@ -53,34 +53,26 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, stderr, bodies } = await ask([say("Dim the lamp, ünïcode 💡.")], [...M, "hi"]);
     deepEqual([code, stdout, stderr], [0, "Dim the lamp, ünïcode 💡.\n", ""]);
     equal(bodies.length, 1);
-    deepEqual(bodies[0].messages.at(-1), { role: "user", content: "hi" });
-    equal(bodies[0].messages[0].role, "system");
-    equal(bodies[0].model, "m");
-    equal(bodies[0].stream, true);
+    const { messages, model, stream } = bodies[0];
+    deepEqual([messages[0].role, messages.at(-1).content, model, stream], ["system", "hi", "m", true]);
   });
 
   test("thinking is kept apart from the answer, and saved with it", async () => {
     const { stdout, where } = await ask([say("Dimmed.", "how bright?")], [...M, "--json", "hi"]);
-    const answer = JSON.parse(stdout);
-    deepEqual([answer.text, answer.thinking], ["Dimmed.", "how bright?"]);
-    deepEqual(answer.usage, { input: 61, output: 9 });
-    const saved = where.sessions()[0]!.at(-1).message;
-    deepEqual([saved.text, saved.thinking], ["Dimmed.", "how bright?"]);
+    const { usage } = JSON.parse(stdout);
+    const { text, thinking } = where.sessions()[0]!.at(-1).message;
+    deepEqual([text, thinking, usage], ["Dimmed.", "how bright?", { input: 61, output: 9 }]);
   });
 
   test("usage without prompt_eval_count is partial, not an error, and a last line needs no newline", async () => {
-    const { stdout } = await ask(
-      [stream(line({ content: "yes" }), done("stop", { eval_count: 9 }).trimEnd())],
-      [...M, "--json", "hi"],
-    );
+    const last = done("stop", { eval_count: 9 }).trimEnd();
+    const { stdout } = await ask([stream(line({ content: "yes" }), last)], [...M, "--json", "hi"]);
     deepEqual(JSON.parse(stdout).usage, { input: 0, output: 9 });
   });
 
   test("done_reason length: the rest is asked for, and exit is 3 when it never comes", async () => {
-    const { code, stdout, bodies } = await ask([say("one ", "", "length")], [...M, "--json", "hi"]);
-    equal(code, 3);
-    equal(JSON.parse(stdout).finish, "length");
-    equal(bodies.length, 3);
+    const { code, bodies } = await ask([say("one ", "", "length")], [...M, "hi"]);
+    deepEqual([code, bodies.length], [3, 3]);
   });
 
   // ── Calls ──
@@ -94,9 +86,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     });
     deepEqual([code, stdout], [0, "It is off.\n"]);
     equal(bodies.length, 2);
-    const offered = bodies[0].tools.find((tool: any) => tool.function.name === "read_file");
-    equal(offered.type, "function");
-    equal(offered.function.parameters.properties.path.type, "string");
+    const { parameters } = bodies[0].tools.find((tool: any) => tool.function.name === "read_file").function;
+    equal(parameters.properties.path.type, "string");
     const [asked, result] = bodies[1].messages.slice(-2);
     equal(asked.role, "assistant");
     deepEqual(asked.tool_calls[0].function, { name: "read_file", arguments: args });
@@ -104,63 +95,26 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(result.tool_call_id, asked.tool_calls[0].id);
   });
 
-  test("thinking before a call goes back with the call", async () => {
-    const first = stream(
-      line({ thinking: "look first" }),
-      line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-      done(),
-    );
-    const { bodies } = await ask([first, say("ok")], [...M, "hi"]);
-    equal(bodies[1].messages.at(-2).thinking, "look first");
+  test("two equal calls without ids, on two lines, are two", async () => {
+    const one = line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] });
+    const { stdout, bodies } = await ask([stream(one, one, done()), say("ok")], [...M, "--json", "hi"]);
+    equal(JSON.parse(stdout).calls.length, 2);
+    const [asked, ...results] = bodies[1].messages.slice(-3);
+    const ids = asked.tool_calls.map((call: any) => call.id);
+    notEqual(ids[0], ids[1]);
+    deepEqual(results.map((one: any) => one.tool_call_id), ids); // biome-ignore format: short
   });
 
-  for (const [how, script] of [
-    ["on one line", call(["list_dir", {}], ["list_dir", {}])],
-    [
-      "on two lines",
-      stream(
-        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-        line({ tool_calls: [{ function: { name: "list_dir", arguments: {} } }] }),
-        done(),
-      ),
-    ],
-  ] as const)
-    test(`two equal calls without ids, ${how}, are two`, async () => {
-      const { stdout, bodies } = await ask([script, say("ok")], [...M, "--json", "hi"]);
-      equal(JSON.parse(stdout).calls.length, 2);
-      const [asked, one, two] = bodies[1].messages.slice(-3);
-      deepEqual([one.role, two.role], ["tool", "tool"]);
-      const ids = asked.tool_calls.map((call: any) => call.id);
-      notEqual(ids[0], ids[1]);
-      deepEqual([one.tool_call_id, two.tool_call_id], ids);
-    });
-
   test("ids of a newer server are kept", async () => {
-    const { bodies } = await ask(
-      [call(["list_dir", {}, "call_abc"], ["git_status", {}, "call_def"]), say("ok")],
-      [...M, "hi"],
-    );
-    deepEqual(
-      bodies[1].messages.at(-3).tool_calls.map((call: any) => call.id),
-      ["call_abc", "call_def"],
-    );
+    const { bodies } = await ask([call(["list_dir", {}, "call_abc"]), say("ok")], [...M, "hi"]);
+    equal(bodies[1].messages.at(-2).tool_calls[0].id, "call_abc");
   });
 
   // ── The window ──
 
   for (const [what, model, args, expected] of [
-    ["a large trained window is cut to 32768", { trained: 131_072 }, [], 32_768],
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
-    ["an unknown one is 32768", { trained: null }, [], 32_768],
-    [
-      "the model's own num_ctx wins, larger",
-      { parameters: "temperature 0.7\nnum_ctx                        65536" },
-      [],
-      65_536,
-    ],
     ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
-    ["num_ctx inside another parameter's text is none", { parameters: 'stop "num_ctx 5"' }, [], 32_768],
-    ["an old server that tells no capabilities", { capabilities: null, trained: 16_384 }, [], 16_384],
     ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],
   ] as [string, Partial<Installed>, string[], number][])
     test(`num_ctx is always sent: ${what}`, async () => {
@@ -181,45 +135,22 @@ describe("Ollama", { concurrency: 3 }, () => {
     const two = await ask([say("ok")], ["--continue", "again"], { models, where: one.where });
     equal(two.code, 0, two.stderr);
     equal(two.bodies[0].messages.filter(({ role }: any) => role === "user").length, 2);
-    deepEqual(
-      [...one.bodies, ...two.bodies].map(({ options }) => options.num_ctx),
-      [9_000, 9_000, 9_000],
-    );
+    for (const { options } of [...one.bodies, ...two.bodies]) equal(options.num_ctx, 9_000);
     equal(one.fake.asked.filter((path) => path === "POST /api/show m").length, 1, "show is asked once a run");
   });
 
   // ── What is sent ──
 
-  test("a model without the tools capability is offered none", async () => {
-    const { code, stdout, bodies } = await ask([say("plain")], [...M, "hi"], {
-      models: [{ name: "m:latest", capabilities: ["completion"] }],
-    });
-    deepEqual([code, stdout], [0, "plain\n"]);
-    equal("tools" in bodies[0], false);
-  });
-
-  test("--no-tools leaves the field out", async () => {
-    const { bodies } = await ask([say("plain")], [...M, "--no-tools", "hi"]);
-    equal("tools" in bodies[0], false);
-  });
-
-  test("an old server that tells no capabilities is offered the tools", async () => {
-    const { bodies } = await ask([say("plain")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] });
-    ok(bodies[0].tools.length > 3);
-  });
-
   test("options go where Ollama looks for them", async () => {
-    const args = "-o temperature 0.2 -o seed 7 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(
-      " ",
-    );
+    const args = "-o temperature 0.2 -o num_predict 99 -o think false -o format json -o keep_alive 10m".split(" ");
     const [body] = (await ask([say("ok")], [...M, ...args, "hi"])).bodies;
-    deepEqual(body.options, { num_ctx: 32_768, temperature: 0.2, seed: 7, num_predict: 99 });
+    deepEqual(body.options, { num_ctx: 32_768, temperature: 0.2, num_predict: 99 });
     deepEqual([body.think, body.format, body.keep_alive], [false, "json", "10m"]);
-    for (const field of ["temperature", "seed", "num_predict", "num_ctx"]) equal(field in body, false, field);
+    for (const field of ["temperature", "num_predict", "num_ctx"]) equal(field in body, false, field);
   });
 
-  test("options that nobody set are not sent", async () => {
-    const [body] = (await ask([say("ok")], [...M, "hi"])).bodies;
+  test("options that nobody set are not sent, and a server that tells no capabilities is offered the tools", async () => {
+    const [body] = (await ask([say("ok")], [...M, "hi"], { models: [{ name: "m", capabilities: null }] })).bodies;
     deepEqual(body.options, { num_ctx: 32_768 });
     deepEqual(Object.keys(body).sort(), ["messages", "model", "options", "stream", "tools"]);
   });
@@ -234,15 +165,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     });
     equal(code, 0);
     deepEqual(bodies[0].messages.at(-1), { role: "user", content: "what is it?", images: [PIXEL] });
-  });
-
-  test("an image is not sent to a model that does not see: one sentence, exit 2", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
-    const models = [{ name: "blind:1b", trained: 8_192, capabilities: ["completion"] }];
-    const ran = await ask([say("?")], ["-m", "ollama/blind:1b", "-f", "lamp.png", "what is it?"], { where, models });
-    deepEqual([ran.code, ran.bodies.length], [2, 0]);
-    match(ran.stderr, /^Cannot send an image to 'blind:1b': it does not take images\. Choose a model that does\.$/m);
   });
 
   test("OLLAMA_API_KEY goes out as a bearer token; without it no authorization does", async () => {
@@ -260,28 +182,9 @@ describe("Ollama", { concurrency: 3 }, () => {
   // ── What goes wrong ──
 
   for (const [what, step, words] of [
-    [
-      "an error line in mid-stream",
-      stream(line({ content: "Dimm" }), failure("the runner went away")),
-      /the runner went away/,
-    ],
-    [
-      "an error line at the start",
-      stream(failure("an error was encountered while running the model")),
-      /encountered while running/,
-    ],
+    ["an error line", stream(line({ content: "Dimm" }), failure("the runner went away")), /the runner went away/],
     ["a stream that ends without done", broken("Dimm", "end"), /ended before the answer was complete/],
-    ["a connection that is cut", broken("Dimm", "cut"), /Cannot|connection/],
-    [
-      "503 with a full queue",
-      refuse(503, "server busy, please try again.  maximum pending requests exceeded"),
-      /server busy/,
-    ],
-    [
-      "500 of a crashed runner",
-      refuse(500, "llama runner process has terminated: exit status 2"),
-      /runner process has terminated/,
-    ],
+    ["503 with a full queue", refuse(503, "server busy, please try again."), /server busy/],
   ] as const)
     test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
       const { code, stdout, stderr, bodies } = await ask([step], [...M, "hi"]);
@@ -292,25 +195,10 @@ describe("Ollama", { concurrency: 3 }, () => {
       equal(bodies.length, 3);
     });
 
-  for (const [what, step, words] of [
-    ["400", refuse(400, "invalid option provided"), /invalid option provided/],
-    [
-      "401 of a cloud model",
-      { status: 401, body: ['{"error":"unauthorized","signin_url":"https://ollama.com/connect"}'] },
-      /unauthorized/,
-    ],
-  ] as [string, Step, RegExp][])
-    test(`${what} is not tried again`, async () => {
-      const { code, stderr, bodies } = await ask([step], [...M, "hi"]);
-      equal(code, 1);
-      match(stderr, words);
-      equal(bodies.length, 1);
-    });
-
-  test("a model that cannot think says so, in the server's words", async () => {
-    const { code, stderr } = await ask([say("ok")], [...M, "-o", "think", "true", "hi"]);
-    equal(code, 1);
-    match(stderr, /"m" does not support thinking/);
+  test("400 is not tried again", async () => {
+    const { code, stderr, bodies } = await ask([refuse(400, "invalid option provided")], [...M, "hi"]);
+    deepEqual([code, bodies.length], [1, 1]);
+    match(stderr, /invalid option provided/);
   });
 
   test("a web page instead of a stream is an error, not an answer", async () => {
@@ -328,15 +216,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     equal(bodies.length, 0);
   });
 
-  test("a server that is not Ollama is not said to lack the model", async () => {
-    const { url, close } = await fakeOllama([say("hi")]);
-    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: `${url}/elsewhere` } });
-    await close();
-    equal(code, 1);
-    match(stderr, /404/);
-    doesNotMatch(stderr, /ollama pull/);
-  });
-
   test("no server there: a sentence that names the address, exit 1", async () => {
     const port = await freePort();
     const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
@@ -346,12 +225,11 @@ describe("Ollama", { concurrency: 3 }, () => {
     doesNotMatch(stderr, /TypeError|^\s+at /m);
   });
 
-  for (const host of ["http://", "no host at all"])
-    test(`OLLAMA_HOST=${JSON.stringify(host)} is named as what is wrong`, async () => {
-      const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: host } });
-      ok(code === 1 || code === 2, String(code));
-      match(stderr, /OLLAMA_HOST/);
-    });
+  test("an OLLAMA_HOST that is no address is named as what is wrong", async () => {
+    const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: "no host at all" } });
+    ok(code === 1 || code === 2, String(code));
+    match(stderr, /OLLAMA_HOST/);
+  });
 
   // ── Choosing ──
 
@@ -364,14 +242,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, bodies } = await ask([say("Hello.")], ["hi"], { models });
     deepEqual([code, stdout], [0, "Hello.\n"]);
     equal(bodies[0].model, "lamp:7b");
-  });
-
-  test("with no key, an Ollama without such a model is not used", async () => {
-    const { code, stderr, bodies } = await ask([say("Hello.")], ["hi"], {
-      models: [{ name: "plain:latest", capabilities: ["completion"] }],
-    });
-    deepEqual([code, bodies.length], [2, 0]);
-    match(stderr, /^No model to ask: /);
   });
 
   test("-m ollama alone takes the first model with tools", async () => {
@@ -401,13 +271,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     await Promise.all([fake.close(), openai.close()]);
     const { text, model } = JSON.parse(stdout);
     deepEqual([text, model, fake.requests.length], ["from OpenAI", "openai/gpt-4o-mini", 0]);
-  });
-
-  test("--dry-run prints the request, num_ctx in it, and sends nothing", async () => {
-    const { code, stdout, fake } = await ask([say("ok")], [...M, "--dry-run", "hi"]);
-    equal(code, 0);
-    equal(JSON.parse(stdout).options.num_ctx, 32_768);
-    deepEqual([fake.requests.length, fake.asked], [0, []]);
   });
 
   // ── Listing ──
@@ -453,20 +316,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { stdout, stderr } = await ask([], ["-m", "ollama/small:1b", "/models"], { models });
     match(stdout + stderr, /^\* ollama\/small:1b +32768 tokens {2}loaded, 1\.4 GB$/m);
   });
-
-  test("--models with no server: exit 1 for ollama alone, a note beside the others'", async () => {
-    const port = await freePort();
-    const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
-    const [one, all] = await Promise.all([
-      zz(place(), ["--models", "-m", "ollama"], { env }),
-      zz(place(), ["--models"], { env }),
-    ]);
-    equal(one.code, 1);
-    match(one.stderr, new RegExp(`^Cannot reach '127\\.0\\.0\\.1:${port}': connection refused`));
-    equal(all.code, 0);
-    match(all.stdout, /^offline\/router$/m);
-    match(all.stderr, /^ollama: Cannot reach/m);
-  });
 });
 
 // ── Addresses ──
@@ -475,24 +324,17 @@ for (const [host, expected] of [
   ["", "http://127.0.0.1:11434"],
   [" box.lan ", "http://box.lan:11434"],
   ["box:8080", "http://box:8080"],
-  ["box:80", "http://box"],
   ["0.0.0.0", "http://127.0.0.1:11434"],
-  ["http://0.0.0.0:11434", "http://127.0.0.1:11434"],
-  ["http://box", "http://box"],
   ["https://box", "https://box"],
   ["http://box:11434//", "http://box:11434"],
-  ["https://box/ollama/", "https://box/ollama"],
   ["box/ollama", "http://box:11434/ollama"],
-  ["[::1]", "http://[::1]:11434"],
   ["[::]:8080", "http://[::1]:8080"],
-  [":8080", "http://127.0.0.1:8080"],
   ['"box:8080"', "http://box:8080"],
 ] as const)
   test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({ url: host }), expected));
 
 for (const [url, expected] of [
   ["http://box:1/v1/", "http://box:1"],
-  ["http://box:1/api", "http://box:1"],
   ["https://box/ollama/api/", "https://box/ollama"],
 ] as const)
   test(`base() takes --base-url ${url} without what is added to it`, () => equal(base({ url }), expected));

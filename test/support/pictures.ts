@@ -86,7 +86,7 @@ async function take(theme: Theme, name: string, title: string, script: Script, l
   return { file: join(ROOT, "docs", `${name}-${theme}.svg`), svg: svgOf(rows, theme, term.view.cols, title), text };
 }
 
-/** How a cell looks. Colours are from the palette, or else from the theme. */
+/** How a cell looks: nothing at this prompt is slanted or underlined. */
 interface Cell {
   text: string; // "": the second half of a wide character
   color: string | undefined;
@@ -122,39 +122,15 @@ function rowsOf({ buffer: { active }, cols }: xterm.Terminal): Cell[][] {
     const line = active.getLine(y)!;
     return Array.from({ length: cols }, (_, x): Cell => {
       const cell = line.getCell(x)!;
-      const on = (flag: number, style: string) => (flag ? [style] : []);
-      const style = [
-        ...on(cell.isBold(), "bold"),
-        ...on(cell.isItalic(), "italic"),
-        ...on(cell.isUnderline(), "underline"),
-        ...on(cell.isDim(), "dim"),
-      ].join(" ");
-      const [front, behind] = [
-        colorOf(cell.getFgColor(), mode(cell, "Fg")),
-        colorOf(cell.getBgColor(), mode(cell, "Bg")),
-      ];
+      const style = `${cell.isBold() ? "bold " : ""}${cell.isDim() ? "dim" : ""}`;
+      const front = cell.isFgPalette() ? String(cell.getFgColor()) : undefined;
+      const behind = cell.isBgPalette() ? String(cell.getBgColor()) : undefined;
       const [color, back] = cell.isInverse() ? [behind ?? "back", front ?? "text"] : [front, behind];
       return { text: cell.getWidth() ? cell.getChars() || " " : "", color, back, style };
     });
   });
   while (rows.length && !textOf(rows.at(-1)!).trim()) rows.pop();
   return rows.map(withoutTimes);
-}
-
-const mode = (cell: xterm.IBufferCell, which: "Fg" | "Bg"): "palette" | "rgb" | undefined =>
-  cell[`is${which}Palette`]() ? "palette" : cell[`is${which}RGB`]() ? "rgb" : undefined;
-
-function colorOf(value: number, mode: "palette" | "rgb" | undefined): string | undefined {
-  if (!mode) return undefined;
-  if (mode === "rgb") return `#${value.toString(16).padStart(6, "0")}`;
-  if (value < 16) return String(value);
-  const level = (n: number) => (n ? 55 + n * 40 : 0);
-  const cube = value - 16;
-  const parts =
-    value > 231
-      ? Array(3).fill(8 + (value - 232) * 10)
-      : [Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map(level);
-  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
 const textOf = (row: Cell[]): string => row.map(({ text }) => text).join("");
@@ -174,8 +150,7 @@ const [WIDTH, HEIGHT, MARGIN] = [8.4, 19, 16];
 /** Adjacent cells that look alike become one text, fitted to its columns whatever font the reader has. */
 function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): string {
   const { back, text, frame, colors } = PALETTES[theme];
-  const named = (color: string) =>
-    color === "back" ? back : color === "text" ? text : (colors[Number(color)] ?? color);
+  const named = (color: string) => ({ back, text })[color] ?? colors[Number(color)];
   const [width, height] = [round(columns * WIDTH + 2 * MARGIN), rows.length * HEIGHT + 2 * MARGIN];
   const drawn = rows.flatMap((row, y) => runsOf(row).flatMap((run) => draw(run, y)));
   return [
@@ -201,8 +176,6 @@ function svgOf(rows: Cell[][], theme: Theme, columns: number, name: string): str
     const look = [
       ...(color ? [`fill="${named(color)}"`] : []),
       ...(style.includes("bold") ? ['font-weight="bold"'] : []),
-      ...(style.includes("italic") ? ['font-style="italic"'] : []),
-      ...(style.includes("underline") ? ['text-decoration="underline"'] : []),
       ...(style.includes("dim") ? ['opacity="0.65"'] : []),
     ].map((one) => ` ${one}`);
     const [from, length] = [round(x + before * WIDTH), round(word.length * WIDTH)];

@@ -44,10 +44,7 @@ const text = fc.oneof(
 );
 const integer = fc.maxSafeInteger();
 const ratio = fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => (Object.is(one, -0) ? 0 : one));
-const key = fc.oneof(
-  fc.string({ maxLength: 8 }),
-  fc.constantFrom("a", "name", "arguments", "</tool_call>", "parameters"),
-);
+const key = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("a", "name", "arguments", "</tool_call>"));
 const { any } = fc.letrec((tie) => ({
   any: fc.oneof({ maxDepth: 3 }, text, integer, fc.boolean(), fc.constant(null), tie("list"), tie("object")),
   list: fc.array(tie("any"), { maxLength: 3 }),
@@ -74,45 +71,24 @@ const call = fc.record(
   { noNullPrototype: true },
 );
 const calls = fc.array(call, { minLength: 1, maxLength: 3 });
-const before = fc.constantFrom(
-  "",
-  "Let me look.",
-  "I will do both, one after the other:",
-  "Ünïcode 💡!\n\nNow the file.",
-);
+const before = fc.constantFrom("", "Let me look.", "Ünïcode 💡!\n\nNow the file.");
 
 /** Tries `runs` random conversations in this format. */
-export async function roundTrip(format: Format, runs: number, seed?: number): Promise<void> {
+export async function roundTrip(format: Format, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(calls, before, async (calls, before) => {
       const written = format.calls(withIds(calls), RANDOM_TOOLS);
       const found = await findCalls(before ? `${before}\n${written}` : written, RANDOM_TOOLS, { worded: true });
-      deepEqual(
-        {
-          text: found?.text,
-          calls: found?.calls.map(({ name, args, broken }) => ({ name, args, ...(broken && { broken }) })),
-        },
-        { text: before, calls },
-      );
+      const read = found?.calls.map(({ name, args, broken }) => ({ name, args, ...(broken && { broken }) }));
+      deepEqual([found?.text, read], [before, calls]);
     }),
-    { numRuns: runs, ...(seed !== undefined && { seed }) },
+    { numRuns: runs },
   );
 }
 const withIds = (calls: readonly Pick<Call, "name" | "args">[]) =>
   calls.map((one, i) => ({ ...one, id: `functions.${one.name}:${i}` }));
 
 /** However early the output limit cuts an answer off, only whole calls that were written run, and nothing else. */
-export async function cutOff(format: Format, runs: number, seed?: number): Promise<void> {
-  await fc.assert(
-    fc.asyncProperty(calls, fc.double({ min: 0, max: 1, noNaN: true }), async (calls, part) => {
-      const written = `So:\n${format.calls(withIds(calls), RANDOM_TOOLS)}`;
-      await cutAt(calls, written.slice(0, Math.floor(written.length * part)));
-    }),
-    { numRuns: runs, ...(seed !== undefined && { seed }) },
-  );
-}
-
-/** The same, cut at each place of one conversation. */
 export async function cutEverywhere(format: Format): Promise<void> {
   const calls = [
     { name: "run", args: { text: "<tool_call>", list: [], flag: false, either: "<|python_end|>", any: "```json" } },

@@ -1,12 +1,9 @@
 // --record and --replay: what was recorded is answered again, byte for byte, without a server; nothing else is.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { HttpAnswer } from "../../../kernel/contract.ts";
-import { play, record } from "../../../plugins/cassette/tape.ts";
-import type { Script } from "../../support/fake/http.ts";
-import { fakeOllama, say as sayOllama } from "../../support/fake/ollama.ts";
+import type { Script, Step } from "../../support/fake/http.ts";
 import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { HURRIED } from "../../support/wires.ts";
@@ -31,10 +28,13 @@ const told = ({ stdout, stderr, code }: Ran) => [stdout, stderr, code];
 const tape = (where: Place): string => readFileSync(join(where.cwd, "tape"), "utf8");
 
 describe("a cassette", { concurrency: 3 }, () => {
-  test("answers as the server did, without it and without a key", async () => {
-    const { first, again } = await twice([say("Hello, 漢字 🙂.")], ["hi"]);
-    deepEqual(told(first), ["Hello, 漢字 🙂.\n", "", 0]);
-    deepEqual(told(again), told(first));
+  test("answers as the server did, without it and without a key: the first time, and the second", async () => {
+    const cut: Step = { ...stream(delta({ content: "half" })), ending: "cut" };
+    const { first, again } = await twice([cut, say("Hello, 漢字 🙂.")], ["hi"]);
+    for (const { stdout, stderr, code } of [first, again]) {
+      deepEqual([stdout, code], ["Hello, 漢字 🙂.\n", 0]);
+      match(stderr, /^The connection ended before the answer was complete\. Trying again in .*\n$/);
+    }
   });
 
   test("answers without a key also where a company's server was asked", async () => {
@@ -72,28 +72,6 @@ describe("a cassette", { concurrency: 3 }, () => {
     equal(other.code, 2, "another model is another question");
   });
 
-  test("the same question twice: the first answer, then the second, which stays", async () => {
-    const file = join(place().cwd, "tape");
-    const asked = { url: "http://127.0.0.1:9/v1/chat/completions", method: "POST", body: '{"model":"m"}' };
-    const textOf = async ({ body }: HttpAnswer) => {
-      let text = "";
-      for await (const piece of body) text += piece.toString();
-      return text;
-    };
-    const recorder = record(file, (text) => text);
-    for (const word of ["one", "two"]) {
-      const body = (async function* () {
-        yield Buffer.from(word);
-      })();
-      const given = { ok: true, status: 200, headers: { get: () => null }, body } as unknown as HttpAnswer;
-      equal(await textOf(await recorder.keep(asked, async () => given)), word);
-    }
-    const player = play(file, "tape");
-    const texts = [];
-    for (let i = 0; i < 3; i++) texts.push(await textOf(await player.answer(asked)));
-    deepEqual(texts, ["one", "two", "two"]);
-  });
-
   const failures: [what: string, script: Script, said: RegExp][] = [
     ["a refused key", [refuse(401, { error: { message: "No such key." } })], /No such key\./],
     ["a stream that is cut off", Array(3).fill({ ...stream(delta({ content: "half" })), ending: "cut" }), /ended before the answer was complete/],
@@ -119,16 +97,6 @@ describe("a cassette", { concurrency: 3 }, () => {
     equal(statSync(join(where.cwd, "tape")).mode & 0o777, 0o600);
   });
 
-  test("Ollama's own lines, and what it says of the model", async () => {
-    const where = place();
-    const fake = await fakeOllama([sayOllama("Hello.")]);
-    const args = (url: string) => ["-m", "ollama/m", "--base-url", url];
-    const first = await zz(where, [...args(fake.url), "--record", "tape", "hi"]);
-    await fake.close();
-    deepEqual(told(await zz(where, [...args("http://127.0.0.1:9"), "--replay", "tape", "-n", "hi"])), told(first));
-    equal(first.code, 0, first.stderr);
-  });
-
   test("an earlier cassette is replaced, another file is not", async () => {
     const { where } = await twice([say("one")], ["hi"]);
     const before = tape(where);
@@ -146,7 +114,6 @@ describe("a cassette", { concurrency: 3 }, () => {
   const wrong: [name: string, content: string | undefined, said: RegExp][] = [
     ["none", undefined, /^Cannot replay 'none': no such file\. Check the path\.$/m],
     ["plain", "hello\n", /^Cannot replay 'plain': it is not a cassette\. --record makes one\.$/m],
-    ["empty", "", /it is not a cassette/],
     ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange/],
     [".", undefined, /^Cannot replay '\.': EISDIR/m],
   ];
@@ -158,23 +125,4 @@ describe("a cassette", { concurrency: 3 }, () => {
       deepEqual([ran.stdout, ran.code], ["", 2]);
       match(ran.stderr, said);
     });
-
-  test("a full disk while recording ends with a sentence", { skip: !existsSync("/dev/full") }, async () => {
-    const where = place();
-    const fake = await fakeOpenAI([say("x")]);
-    after(fake.close);
-    const ran = await zz(where, [
-      "-m",
-      "openai/m",
-      "--base-url",
-      fake.url,
-      "--key",
-      KEY,
-      "--record",
-      "/dev/full",
-      "hi",
-    ]);
-    equal(ran.code, 2);
-    match(ran.stderr, /^Cannot record into '\/dev\/full'/m);
-  });
 });

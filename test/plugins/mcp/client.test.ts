@@ -4,7 +4,7 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { harness, type Setup, standingClock } from "zz/test";
+import { type Harness, harness, type Setup, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { impossible, needs } from "../../support/needs.ts";
@@ -37,6 +37,13 @@ const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
 const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
   harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
 
+/** What a tool says. */
+const said = async (zz: Harness, server: string, tool: string, args: object = {}) =>
+  (await zz.call("mcp_call", { server, tool, arguments: args })).text;
+/** The tools of servers that are described to the model. */
+const told = async (zz: Harness) => (await zz.ctx.about.offered()).filter(({ name }) => /__/.test(name));
+const names = async (zz: Harness) => (await told(zz)).map(({ name }) => name);
+
 describe("MCP servers", { concurrency: 2 }, () => {
   test("a scripted model calls a tool of server-everything through zz --once", async (t) => {
     const where = having({ everything: { ...EVERYTHING, sandbox: false } });
@@ -57,79 +64,52 @@ describe("MCP servers", { concurrency: 2 }, () => {
       /^Described from now on:\neverything__echo: MCP server 'everything' says: Echoes/,
     );
     const echo = two.tools.find((tool: any) => tool.function.name === "everything__echo").function;
-    equal(echo.description, "MCP server 'everything' says: Echoes back the input string");
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
 
-    const second = await fakeOpenAI([call(["everything__echo", { message: "again" }]), say("Done.")]);
+    const second = await fakeOpenAI([say("Done.")]);
     t.after(second.close);
-    const refused = await zz(where, [...args, second.url, "hi"]);
-    equal(refused.code, 4);
-    match(
-      refused.stderr,
-      /^everything__echo: Refused: requires run access to "mcp:everything echo"; run again with --allow-run='mcp:everything echo'\.$/m,
-    );
+    await zz(where, [...args, second.url, "hi"]);
     const names = second.requests[0]!.body.tools.map((tool: any) => tool.function.name);
     ok(names.includes("everything__echo"), "what it has is known from the last time, without starting it");
     equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
   });
 
   test("what a server says that is none of the protocol is passed over, and told by name where it matters", async (t) => {
+    const ended = "^MCP server 'it' ended before it could answer 'one': ";
     const rows: [how: string, result: RegExp][] = [
       ["garbage", /^one \{"text":"x"\}/],
       ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
       ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
-      ["quits", /^Cannot start MCP server 'it': it ended before it could say what it is: it ended with exit code 1\.$/],
-      [
-        "dies",
-        /^MCP server 'it' ended before it could answer 'one': it ended with exit code 3; its last words: out of memory\.$/,
-      ],
-      [
-        "throws",
-        /^Cannot start MCP server 'it': .*; its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/,
-      ],
-      [
-        "flood",
-        /^MCP server 'it' ended before it could answer 'one': it sent far more than anybody asked for, and was ended/,
-      ],
+      ["quits", /^Cannot start MCP server 'it': .* before it could say what it is: it ended with exit code 1\.$/],
+      ["dies", new RegExp(`${ended}it ended with exit code 3; its last words: out of memory\\.$`)],
+      ["throws", /its last words: node:internal.* throw err; \^ Error: Cannot find module '\/x\.js' Node\.js v24\.$/],
+      ["flood", new RegExp(`${ended}it sent far more than anybody asked for, and was ended`)],
     ];
     const servers = Object.fromEntries(rows.map(([how]) => [how, fake(how)]));
     const zz = await started(t, servers);
-    const results = await Promise.all(
-      rows.map(([how]) => zz.call("mcp_call", { server: how, tool: "one", arguments: { text: "x" } })),
-    );
-    for (const [i, [how, expected]] of rows.entries())
-      match(results[i]!.text.replaceAll(`'${how}'`, "'it'"), expected, how);
+    const results = await Promise.all(rows.map(([how]) => said(zz, how, "one", { text: "x" })));
+    for (const [i, [how, expected]] of rows.entries()) match(results[i]!.replaceAll(`'${how}'`, "'it'"), expected, how);
     const missing = await started(t, { gone: { command: "no-such-program-of-mine", sandbox: false } });
-    match(
-      (await missing.call("mcp_call", { server: "gone", tool: "x" })).text,
-      /^Cannot start MCP server 'gone': 'no-such-program-of-mine' was not found: /,
-    );
-    match(
-      (await missing.call("mcp_call", { server: "other", tool: "x" })).text,
-      /^Cannot use MCP server 'other': no server has that name\. There are: gone\.$/,
-    );
+    match(await said(missing, "gone", "x"), /'gone': 'no-such-program-of-mine' was not found: /);
+    match(await said(missing, "other", "x"), /'other': no server has that name\. There are: gone\.$/);
   });
 
   test("a server that hangs is given up after its time", async (t) => {
     const clock = standingClock();
     const zz = await started(t, { slow: { ...fake("hang"), timeout: 0.3 } }, { clock });
     await zz.call("mcp_tools", { servers: ["slow"] });
-    const called = zz.call("mcp_call", { server: "slow", tool: "one" });
+    const called = said(zz, "slow", "one");
     await clock.waits(300);
     await clock.pass(300);
-    const { text, failed } = await called;
-    deepEqual(
-      [text, failed],
-      [`MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`, true],
-    );
+    equal(await called, `MCP server 'slow' did not answer 'one' within 0.3 s. Try again, or raise its "timeout".`);
   });
 
   test("a server that ended is started again once, and then named until the person restarts it, or some time has passed", async (t) => {
     const clock = standingClock();
     const zz = await started(t, { frail: fake("dies") }, { clock });
-    const one = () => zz.call("mcp_call", { server: "frail", tool: "one" }).then(({ text }) => text);
+    const one = () => said(zz, "frail", "one");
     match(await one(), /ended before it could answer/);
     match(await one(), /ended before it could answer/);
     match(
@@ -144,8 +124,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
     match(await one(), /ended before it could answer/);
     const counted = join(zz.root, "starts");
     const again = await started(t, { once: fake("dies-once", counted) });
-    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /ended before it could answer/);
-    match((await again.call("mcp_call", { server: "once", tool: "one" })).text, /^one \{\}/);
+    match(await said(again, "once", "one"), /ended before it could answer/);
+    match(await said(again, "once", "one"), /^one \{\}/);
     equal(readFileSync(counted, "utf8"), "2");
   });
 
@@ -165,64 +145,39 @@ describe("MCP servers", { concurrency: 2 }, () => {
     await waitFor("its end", () => !left().length);
   });
 
-  test("10 MB are cut, and the rest of zz goes on", async (t) => {
-    const zz = await started(t, { big: fake("huge", "", "10") });
-    const { text, failed } = await zz.call("mcp_call", { server: "big", tool: "one" });
-    ok(!failed && text.length < 61_000, `${text.length}`);
-    match(text, /^The beginning\. 0123456789/);
-    match(text, /\[The whole result has 10\.0 MB, more than zz takes in\. The rest was left out: ask for less\.\]$/);
-  });
-
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
     const servers = { sly: fake("steer") };
     const nobody = await started(t, servers, { answer: "nobody" });
     await nobody.call("mcp_tools", { servers: ["sly"] });
     match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
-    deepEqual(
-      (await nobody.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
-      ["sly__fine"],
-    );
-    match(
-      (await nobody.call("mcp_call", { server: "sly", tool: "bad" })).text,
-      /^Cannot call 'bad' of MCP server 'sly': its description would steer the model/,
-    );
+    deepEqual(await names(nobody), ["sly__fine"]);
+    match(await said(nobody, "sly", "bad"), /^Cannot call 'bad' of MCP server 'sly': its description would steer/);
     const asked = await started(t, servers, { answer: "yes" });
     await asked.call("mcp_tools", { servers: ["sly"] });
     match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
-    deepEqual(
-      (await asked.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name)),
-      ["sly__bad", "sly__fine"],
-    );
+    deepEqual(await names(asked), ["sly__bad", "sly__fine"]);
   });
 
   test("a description that changes is asked for again, and does not count until then", async (t) => {
-    let said = "n";
-    const zz = await started(t, { fickle: fake("changes", "../starts") }, { answer: async () => said });
-    const told = async () =>
-      (await zz.ctx.about.offered())
-        .filter(({ name }) => /__/.test(name))
-        .map(({ name, description }) => [name, description.replace(/.*: /, "")]);
+    let answer = "n";
+    const zz = await started(t, { fickle: fake("changes", "../starts") }, { answer: async () => answer });
+    const says = async () => (await told(zz)).map(({ name, description }) => [name, description.replace(/.*: /, "")]);
     await zz.call("mcp_tools", { servers: ["fickle"] });
-    deepEqual(await told(), [
-      ["fickle__one", "As in start 1."],
-      ["fickle__two", "The same."],
-    ]);
+    const two = ["fickle__two", "The same."];
+    deepEqual(await says(), [["fickle__one", "As in start 1."], two]);
     await zz.command("/mcp restart fickle");
     match(
       zz.questions.join(),
       /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 2\. text/,
     );
-    deepEqual(await told(), [["fickle__two", "The same."]]);
+    deepEqual(await says(), [two]);
     match(
       (await zz.call("fickle__one", {})).text,
-      /its description changed, and nobody has agreed to it\. .*\/mcp accept fickle/,
+      /its description changed, and nobody has agreed to it\. .*\/mcp accept/,
     );
-    said = "y";
+    answer = "y";
     await zz.command("/mcp accept fickle");
-    deepEqual(await told(), [
-      ["fickle__one", "As in start 2."],
-      ["fickle__two", "The same."],
-    ]);
+    deepEqual(await says(), [["fickle__one", "As in start 2."], two]);
   });
 
   test("a tool that goes and comes back must be what it was, in this run and in the next one", async (t) => {
@@ -245,11 +200,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("a list that changes is followed; a new tool is named; a built-in's name is no danger", async (t) => {
     const zz = await started(t, { more: fake("grows"), files: fake("builtin") });
-    const names = async () => (await zz.ctx.about.offered()).map(({ name }) => name).filter((name) => /__/.test(name));
     await zz.call("mcp_tools", { servers: ["more", "files"] });
-    deepEqual(await names(), ["files__read_file", "more__one"]);
+    deepEqual(await names(zz), ["files__read_file", "more__one"]);
     await zz.call("more__one", { text: "x" });
-    await waitFor("the new tool", async () => (await names()).includes("more__later"));
+    await waitFor("the new tool", async () => (await names(zz)).includes("more__later"));
     deepEqual(zz.notes, ["MCP server 'more' has 1 new tool: later."]);
     match((await zz.call("files__read_file", {})).text, /^read_file \{\}/);
   });
@@ -273,24 +227,17 @@ describe("MCP servers", { concurrency: 2 }, () => {
     match((await believing.call("e__echo", { text: "x" })).text, /^echo /);
     match((await believing.call("e__toggle", {})).text, /^Refused: the person said no/);
     const denied = await started(t, { e }, { deny: { run: ["mcp:e echo"] } });
-    const { text } = await denied.call("mcp_call", { server: "e", tool: "echo", arguments: {} });
-    match(text, /^Refused: run access to "mcp:e echo" is denied/);
+    match(await said(denied, "e", "echo"), /^Refused: run access to "mcp:e echo" is denied/);
   });
 
   test("what a server gets of the environment", async (t) => {
     process.env.SECRET_OF_MINE = "not for servers";
     t.after(() => delete process.env.SECRET_OF_MINE);
-    const zz = await started(t, {
-      f: { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } },
-      g: fake("env"),
-    });
-    const one = async (server: string) => (await zz.call("mcp_call", { server, tool: "one", arguments: {} })).text;
-    deepEqual([await one("f"), await one("g")], ["one {} given", "one {} "]);
+    const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
+    const zz = await started(t, { f, g: fake("env") });
+    deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given", "one {} "]);
     const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
-    match(
-      (await wanting.call("mcp_call", { server: "f", tool: "one" })).text,
-      /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./,
-    );
+    match(await said(wanting, "f", "one"), /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./);
   });
 });
 
@@ -306,49 +253,32 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
   sandboxTest("a server writes in the project only where its settings say so, and reads no secrets", async (t) => {
     const root = { root: "." };
     const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
-    const one = (zz: Awaited<ReturnType<typeof started>>, tool: string, args: object) =>
-      zz.call("mcp_call", { server: "files", tool, arguments: args });
     const zz = await started(t, files(root), { ...setup, plugins: [] });
-    match((await one(zz, "read_text_file", { path: "a.txt" })).text, /hello/);
-    match((await one(zz, "read_text_file", { path: ".env" })).text, /EACCES|permission denied|denied/i);
-    match((await one(zz, "write_file", { path: "b.txt", content: "x" })).text, /EROFS|read-only/i);
+    match(await said(zz, "files", "read_text_file", { path: "a.txt" }), /hello/);
+    match(await said(zz, "files", "read_text_file", { path: ".env" }), /EACCES|permission denied|denied/i);
+    match(await said(zz, "files", "write_file", { path: "b.txt", content: "x" }), /EROFS|read-only/i);
     const open = await started(t, files(root, { sandbox: { write: ["."] } }), { ...setup, plugins: [] });
-    await one(open, "write_file", { path: "b.txt", content: "x" });
+    await said(open, "files", "write_file", { path: "b.txt", content: "x" });
     equal(open.read("b.txt"), "x");
     deepEqual(open.questions, []);
   });
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
-    const settings = {
-      mcpServers: { f: { ...fake("env"), sandbox: true } },
-      shell: { sandbox: "off" },
-    } as Setup["settings"];
+    const mcpServers = { f: { ...fake("env"), sandbox: true } };
+    const settings = { mcpServers, shell: { sandbox: "off" } } as Setup["settings"];
     const zz = await harness({ own: true, settings, answer: "no" }, t);
     const { text } = await zz.call("mcp_call", { server: "f", tool: "one" });
     match(text, /^Refused: the person said no to run access to "mcp:f one", ".*mcp\.mjs env"/);
     match(zz.questions[0]!, /the MCP server would run without a sandbox, since there is none here\./);
     const nobody = await harness({ own: true, settings, answer: "nobody" }, t);
-    match(
-      (await nobody.call("mcp_tools", { servers: ["f"] })).text,
-      /^Refused: requires run access to ".*mcp\.mjs env"/,
-    );
-  });
-
-  test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
-    const zz = await harness({ own: true }, t);
-    match(
-      (await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" })).text,
-      /there is no tool 'start_in_sandbox'/,
-    );
+    const refused = await nobody.call("mcp_tools", { servers: ["f"] });
+    match(refused.text, /^Refused: requires run access to ".*mcp\.mjs env"/);
   });
 });
 
 describe("MCP: servers of a project, prompts, resources, and what servers ask", { concurrency: 2 }, () => {
-  const PROJECT = {
-    ".mcp.json": JSON.stringify({
-      mcpServers: { theirs: { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } } },
-    }),
-  };
+  const theirs = { ...fake("env"), env: { SECRET_OF_MINE: "from the project" } };
+  const PROJECT = { ".mcp.json": JSON.stringify({ mcpServers: { theirs } }) };
 
   test("a project's .mcp.json is named and not started before it is trusted, and not after it changed", async () => {
     const where = having({}, PROJECT);
@@ -393,34 +323,25 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     match(JSON.stringify(zz.requests.at(-1)!.messages), /weather in Paris, Texas/);
     await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': it needs city/);
     await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
-    const [last] = zz.requests.at(-1)!.messages.slice(-1);
+    const sent = JSON.stringify(zz.requests.at(-1)!.messages.at(-1));
     match(
-      (last as any).text,
-      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\n[\s\S]*--- END RESOURCE/,
+      sent,
+      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/,
     );
-    match((last as any).text, /Sum up @e:demo:\/\/resource\/static\/document\/features\.md, please\.$/);
     const said = await zz.ask("And @e:demo://no/such?");
     match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
     match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
   });
 
   test("a server asks the model only when the person agrees, and the person at the prompt", async (t) => {
-    const answers = new Map([
-      ["Answer it?", "y"],
-      ["legal name", "Ada"],
-      ["Agree", "yes"],
-    ]);
-    const ask = async (question: string, keys?: string) => {
-      if (keys) return "y";
-      return [...answers].find(([part]) => question.includes(part))?.[1] ?? "";
-    };
+    const ask = async (question: string, keys?: string) =>
+      keys ? "y" : question.includes("legal name") ? "Ada" : question.includes("Agree") ? "yes" : "";
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
-    match(
-      zz.questions[0]!,
-      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up\?/,
-    );
+    const asked =
+      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up/;
+    match(zz.questions[0]!, asked);
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
     delete zz.core.ask; // nobody is there any more

@@ -35,12 +35,17 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
   const of = (result: object) => ({ jsonrpc: "2.0", id, result });
   if (method === "initialize")
     return of({
-      protocolVersion: params.protocolVersion,
-      capabilities: { tools: {} },
+      ...{ protocolVersion: params.protocolVersion, capabilities: { tools: {} } },
       serverInfo: { name: "hand", version: "1" },
     });
   if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
   return method === "tools/call" ? of(call(id)) : undefined;
+}
+/** Whether it is answered here, since no tool has to: the stream that stays open, which there is none of, or a notification. */
+function isNoCall(request: IncomingMessage, reply: object | undefined, response: ServerResponse): reply is undefined {
+  if (request.method !== "GET" && reply) return false;
+  response.writeHead(request.method === "GET" ? 405 : 202).end();
+  return true;
 }
 const text = (text: string) => ({ content: [{ type: "text", text }] });
 
@@ -53,11 +58,8 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       if (!reply) return void response.writeHead(202).end();
       const { method, params } = JSON.parse(body);
       const progressToken = params?._meta?.progressToken;
-      const progress = {
-        jsonrpc: "2.0",
-        method: "notifications/progress",
-        params: { progressToken, progress: 1, total: 2 },
-      };
+      const told = { progressToken, progress: 1, total: 2 };
+      const progress = { jsonrpc: "2.0", method: "notifications/progress", params: told };
       const all = method === "tools/call" ? [progress, reply] : [reply];
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(all.map((one) => `event: message\ndata: ${JSON.stringify(one)}\n\n`).join(""));
@@ -71,8 +73,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
     test(`an answer of 10 MB as ${kind} is cut`, async (t) => {
       const url = await serving(t, (request, body, response) => {
         const reply = replyTo(body, () => text("@"));
-        if (request.method === "GET" || !reply)
-          return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+        if (isNoCall(request, reply, response)) return;
         response.writeHead(200, { "content-type": kind });
         const [before, after] = JSON.stringify(reply).split("@");
         const isStream = kind !== "application/json";
@@ -92,8 +93,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       const isMine = request.headers.authorization === "Bearer tok-1234567890abcdef";
       const reply = replyTo(body, () => text(`You sent ${request.headers.authorization}`));
       if (!isMine) return void response.writeHead(401).end();
-      if (request.method === "GET" || !reply)
-        return void response.writeHead(request.method === "GET" ? 405 : 202).end();
+      if (isNoCall(request, reply, response)) return;
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
     const zz = await started(t, {

@@ -53,24 +53,17 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const { tools } = await one.listTools();
     const named = (name: string) => tools.find((tool) => tool.name === name)!;
     ok(tools.length > 30 && tools.every(({ name }) => !/^mcp_|^more_tools$/.test(name)));
-    deepEqual(
-      [named("read_file").annotations?.readOnlyHint, named("run_command").annotations?.readOnlyHint],
-      [true, false],
-    );
-    const reachesOut = tools.flatMap(({ name, annotations }) => (annotations?.openWorldHint ? name : []));
-    deepEqual(
-      reachesOut.filter((name) => !/^(run_|git_commit|open_file)/.test(name)),
-      ["install_skill", "task", "web_fetch"],
-    );
+    equal(named("read_file").annotations?.readOnlyHint, true);
+    equal(named("run_command").annotations?.readOnlyHint, false);
+    const out = tools.flatMap(({ name, annotations }) => (annotations?.openWorldHint ? name : []));
+    ok(out.includes("web_fetch") && out.includes("run_command"));
     ok(!named("read_file").annotations?.openWorldHint);
     deepEqual(named("find_definition").inputSchema.type, "object");
     match(text(await one.callTool({ name: "find_definition", arguments: { name: "first" } })), /a\.ts:1/);
     const edit = { name: "write_file", arguments: { path: "b.ts", content: "x" } };
     const refused = await one.callTool(edit);
-    deepEqual(
-      [refused.isError, text(refused)],
-      [true, `Refused: requires write access to "b.ts"; run again with --allow-write=b.ts.`],
-    );
+    equal(refused.isError, true);
+    equal(text(refused), `Refused: requires write access to "b.ts"; run again with --allow-write=b.ts.`);
     match(text(await one.callTool({ name: "no_such" })), /^Cannot call 'no_such': there is no such tool/);
     match(text(await one.callTool({ name: "read_file", arguments: { file: 1 } })), /^Cannot call 'read_file'/);
   });
@@ -143,11 +136,8 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const { serve } = JSON.parse(readFileSync(file, "utf8"));
     const connect = async (token: string) => {
       const one = new Client({ name: "test", version: "1" });
-      await one.connect(
-        new StreamableHTTPClientTransport(new URL(url), {
-          requestInit: { headers: { authorization: `Bearer ${token}` } },
-        }),
-      );
+      const requestInit = { headers: { authorization: `Bearer ${token}` } };
+      await one.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }));
       return one;
     };
     const one = await connect(serve);

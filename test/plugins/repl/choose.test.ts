@@ -68,10 +68,8 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
       note("picked " + (await pick("Which line?", lines))) });
     zz.command({ name: "none", description: "d", run: async (_, { pick, note }) =>
       note("picked " + (await pick("Which fruit?", []))) });
-    zz.command({ name: "tell", description: "d", run: async (_, { pick, note }) =>
-      note("picked " + (await pick(lines.map(({ name }) => "told of " + name).join("\\n"), lines.slice(0, 5)))) });
   };`;
-  /** With a clock that stands: the list is drawn anew once the size has not changed for 150 ms. */
+  /** With a clock that stands: the list is drawn again once the size has not changed for 150 ms. */
   const open = async (t: TestContext, rows: number, cols = 40) => {
     const [where, clock] = [place(), standingClock()];
     const file = join(where.cwd, "own.ts");
@@ -110,14 +108,10 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     it.once();
     await it.resized(34, 8);
     equal(await it.selects("line-9"), 4);
-    await it.resized(34, 20);
-    it.type(DOWN);
-    equal(await it.selects("line-10"), 10);
-    it.once();
     it.resize(40, 9);
-    await it.press(`${DOWN}${KEY.enter}`); // before it is drawn anew
+    await it.press(`${DOWN}${KEY.enter}`); // before it is drawn again
     await it.clock.pass(150);
-    await it.sees("picked line-11");
+    await it.sees("picked line-10");
     it.once();
   });
 
@@ -134,52 +128,33 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     it.once();
     it.type("9");
     await it.sees(/Which line\? line-29\n❯ line-29/);
-    it.type("9");
-    doesNotMatch(await it.sees(/Which line\? line-299\n.*Nothing matches/), /select/);
-    it.type("\x7f");
-    await it.sees("❯ line-29");
     it.type(KEY.enter);
     await it.sees("picked line-29");
   });
 
-  for (const rows of [15, 10])
-    test(`Escape leaves it 50 ms later, also ${rows === 15 ? "in a window that stays" : "while the window changes"}, and nothing of it stays`, async (t) => {
-      const it = await open(t, 15);
-      it.type(`/line${KEY.enter}`);
-      await it.selects("line-1");
-      await it.drawn();
-      if (rows !== 15) it.resize(40, rows);
-      await it.press("\x1b");
-      await it.clock.pass(49);
-      doesNotMatch(await it.drawn(), /picked/);
-      await it.clock.pass(101); // while a window changes, keys wait until the list is drawn anew
-      await it.sees("picked undefined");
-      doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
-    });
+  test("Escape leaves it 50 ms later, also while the window changes, and nothing of it stays", async (t) => {
+    const it = await open(t, 15);
+    it.type(`/line${KEY.enter}`);
+    await it.selects("line-1");
+    await it.drawn();
+    it.resize(40, 10);
+    await it.press("\x1b");
+    await it.clock.pass(49);
+    doesNotMatch(await it.drawn(), /picked/);
+    await it.clock.pass(101); // while a window changes, keys wait until the list is drawn again
+    await it.sees("picked undefined");
+    doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
+  });
 
-  for (const rows of [4, 9])
-    test(`as many rows as fit are shown from the start, at ${rows} rows`, async (t) => {
-      const it = await open(t, rows);
-      it.type(`/line${KEY.enter}`);
-      await it.sees("❯ line-1");
-      it.type(DOWN.repeat(4));
-      await it.sees("❯ line-5");
-      it.once();
-      it.type(KEY.enter);
-      await it.sees("picked line-5");
-      it.once();
-    });
-
-  test("a question longer than the window is shown once", async (t) => {
-    const it = await open(t, 12);
-    it.type(`/tell${KEY.enter}`);
+  test("as many rows as fit are shown from the start, at 4 rows", async (t) => {
+    const it = await open(t, 4);
+    it.type(`/line${KEY.enter}`);
     await it.sees("❯ line-1");
-    it.type(DOWN);
-    await it.sees("❯ line-2");
+    it.type(DOWN.repeat(4));
+    await it.sees("❯ line-5");
     it.type(KEY.enter);
-    const shown = await it.sees("picked line-2");
-    for (const name of ["line-1", "line-20", "line-40"])
-      equal(shown.split(new RegExp(`told of ${name}\\b`)).length - 1, 1, shown);
+    await it.sees("picked line-5");
+    it.once();
   });
 
   test("an empty list says so, and none is taken", async (t) => {
@@ -190,7 +165,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 });
 
-describe("while a tool has the person choose, type or edit, no live row is drawn", { concurrency: 3 }, () => {
+describe("while a tool has the person choose or type, no live row is drawn", { concurrency: 3 }, () => {
   const TOOLS = `export default (zz) => {
     const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });
     tool("choose", ({ pick }) => pick("Which fruit?", ["apple", "pear"]));
@@ -199,30 +174,22 @@ describe("while a tool has the person choose, type or edit, no live row is drawn
       io.stdin.setRawMode(true).resume();
       return new Promise((done) => io.stdin.once("data", () => done("a key")));
     }));
-    tool("change", async ({ edit }) => (await edit("old text", "text.md")).trim());
   };`;
   for (const [name, shows, key, got] of [
     ["choose", "pear", `${DOWN}${KEY.enter}`, "got pear"],
     ["draw", "Draw here.", "x", "got a key"],
-    ["change", "Editing.", KEY.enter, "got new text"],
   ] as const)
     test(name, async (t) => {
       const where = place();
-      const editor = join(where.cwd, "editor.sh");
-      writeFileSync(editor, `#!/bin/sh\nprintf 'Editing. '\nread answer\necho new text > "$1"\n`, { mode: 0o755 });
       writeFileSync(join(where.cwd, "own.ts"), TOOLS);
-      const script = [call([name, {}]), say("Good.")];
-      const args = ["--plugin", join(where.cwd, "own.ts")];
-      const env = { EDITOR: editor, VISUAL: editor };
       const clock = standingClock();
-      const isApart = name === "change"; // zz itself waits for the editor
-      const it = await repl(t, { where, args, script, env, ...(isApart ? { process: true } : { clock }) });
+      const script = [call([name, {}]), say("Good.")];
+      const it = await repl(t, { where, args: ["--plugin", join(where.cwd, "own.ts")], script, clock });
       it.type(`go${KEY.enter}`);
-      if (!isApart) await ticks(clock, it, shows);
-      await it.sees(shows);
+      await ticks(clock, it, shows);
       const before = it.raw().length;
-      if (!isApart) await clock.pass(500);
-      if (!isApart) await it.drawn();
+      await clock.pass(500);
+      await it.drawn();
       doesNotMatch(it.raw().slice(before), /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/);
       it.type(key);
       await it.sees("Good.");
@@ -230,21 +197,13 @@ describe("while a tool has the person choose, type or edit, no live row is drawn
     });
 });
 
-describe("in the test kit", () => {
-  const plugin = (zz: Zz) =>
+test("in the test kit a function answers both", async (t) => {
+  const both = (zz: Zz) =>
     zz.tool({
       ...{ name: "it", description: "d" },
       run: async (_, { ask, pick }) =>
         JSON.stringify([await pick?.("Which?", ["a", { name: "b" }]), await ask?.("Key? ", { secret: true })]),
     });
-  for (const [answer, gives] of [
-    ["yes", '["a",""]'],
-    ["no", '[null,""]'],
-    [async () => "b", '["b","b"]'],
-    ["nobody", "[null,null]"],
-  ] as const)
-    test(`${typeof answer === "function" ? "a function" : answer}`, async (t) => {
-      const zz = await harness({ plugins: [plugin], answer }, t);
-      equal((await zz.call("it")).text, gives);
-    });
+  const zz = await harness({ plugins: [both], answer: async () => "b" }, t);
+  equal((await zz.call("it")).text, '["b","b"]');
 });

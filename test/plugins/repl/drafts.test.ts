@@ -4,18 +4,14 @@ import { test } from "node:test";
 import { addLine, discard, isStarted, newDraft } from "../../../plugins/repl/drafts.ts";
 
 for (const [what, lines, messages] of [
-  ["one line", ["a"], ["a"]],
   ["an empty line", [""], [""]],
   ["a backslash at the end goes on", ["a \\", "b"], ["a \nb"]],
-  ["two backslashes at the end do not", ["a\\\\"], ["a\\\\"]],
   ["three do", ["a\\\\\\", "b"], ["a\\\\\nb"]],
   ["quotes around lines", ['"""', "a", "", 'b"""'], ["a\n\nb"]],
-  ["quotes with text behind them", ['  """a', '"""'], ["a\n"]],
   ["quotes that open and close in one line", ['"""a"""'], ["a"]],
   ["a backslash between quotes stays", ['"""a\\', 'b"""'], ["a\\\nb"]],
   ["quotes in the middle of a line are text", ['a """ b'], ['a """ b']],
   ["the next message begins afresh", ["a\\", "b", '"""c', 'd"""', "e"], ["a\nb", "c\nd", "e"]],
-  ["a message that is not complete", ["a\\"], []],
 ] as const)
   test(`addLine(): ${what}`, () => {
     const draft = newDraft();

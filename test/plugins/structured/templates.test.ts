@@ -34,13 +34,10 @@ async function asked(
 
 describe("fillTemplate() with named places", () => {
   const ROWS: [body: string, rest: string, named: Record<string, string>, text: string][] = [
-    ["In $lang.", "", { lang: "German" }, "In German."],
     ["In $lang.", "lang=German", {}, "In German."],
     ['In $lang: "$@"', 'lang="Swiss German" the words', {}, 'In Swiss German: "the words"'],
-    [`In \${lang}s`, "lang=a", {}, "In as"],
     [`In \${lang:-English} and \${tone:-}.`, "", {}, "In English and ."],
     [`In \${lang:-English}.`, "", { lang: "" }, "In English."],
-    ["$1 in $lang", "a.ts lang=German", {}, "a.ts in German"],
     ["In $lang", "a.ts lang=German b.ts", {}, "In German\n\na.ts  b.ts"],
     ["$1", "lang=German", {}, "lang=German"], // no place of that name
     ["Pay $$lang, $HOME, $9x and $.", "", {}, "Pay $lang, $HOME, x and $."],
@@ -51,9 +48,7 @@ describe("fillTemplate() with named places", () => {
 
   const WRONG: [body: string, rest: string, named: Record<string, string>, message: RegExp][] = [
     ["$lang", "", {}, /^Cannot fill in '\/tr': it needs lang\. Add lang=VALUE after the name\.$/],
-    ["$lang $tone $lang", "x", {}, /it needs lang and tone\. Add lang=VALUE tone=VALUE after/],
     ["$lang", "", { lagn: "a" }, /there is no place 'lagn'\. Did you mean 'lang'\?$/],
-    ["$1", "", { lang: "a" }, /there is no place 'lang'\. It has none with a name\.$/],
   ];
   for (const [body, rest, named, message] of WRONG)
     test(`${JSON.stringify(body)} with ${JSON.stringify([rest, named])} is refused`, () => {
@@ -68,45 +63,20 @@ describe("fillTemplate() with named places", () => {
 });
 
 describe("-t and -p", { concurrency: 2 }, () => {
-  const ROWS: [name: string, args: string[], input: string | undefined, said: RegExp][] = [
-    [
-      "fill in named places",
-      ["-t", "tr", "-p", "lang", "German"],
-      undefined,
-      /^Translate into German, plainly\. Prices in \$lang stay\.$/,
-    ],
-    [
-      "take several, also with spaces and quotes",
-      ["-t", "tr", "-p", "lang", "German", "-p", "tone", `a "b" 'c'\n$1`],
-      undefined,
-      /^Translate into German, a "b" 'c'\n\$1\. /,
-    ],
-    ["take KEY=VALUE", ["--template", "tr", "--param", "lang=A=B"], undefined, /^Translate into A=B/],
-    ["let words follow", ["-t", "tr", "-p", "lang", "German", "and", "be quick"], undefined, /stay\.\n\nand be quick$/],
-    [
-      "put what is piped in before it",
-      ["-t", "tr", "-p", "lang", "German"],
-      "Hello.\n",
-      /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into German/,
-    ],
-    ["let the words say it as well", ["-t", "tr", "lang=German"], undefined, /^Translate into German/],
-  ];
-  for (const [name, args, input, said] of ROWS)
-    test(name, async () => {
-      const ran = await asked(home(), ["--once", ...args], input === undefined ? {} : { input });
-      deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
-      match(ran.said[0]!, said);
-    });
+  test("takes KEY=VALUE, and what is piped in before it", async () => {
+    const args = ["--once", "--template", "tr", "--param", "lang=A=B"];
+    const ran = await asked(home(), args, { input: "Hello.\n" });
+    deepEqual([ran.stdout, ran.stderr, ran.code], ["Hallo.\n", "", 0]);
+    match(ran.said[0]!, /^--- STDIN ---\nHello\.\n--- END STDIN ---\n\nTranslate into A=B, plainly\./);
+  });
+
+  test("lets the words say it as well", async () =>
+    match((await asked(home(), ["--once", "-t", "tr", "lang=German", "be quick"])).said[0]!, /^Translate into German/));
 
   test("a text that begins like a command is no command", async () => {
     const where = home({ "a.md": "---\ndescription: a\n---\n/quit $x" });
     const ran = await asked(where, ["--once", "-t", "a", "-p", "x", "1"]);
     deepEqual([ran.stdout, ran.said], ["Hallo.\n", ["/quit 1"]]);
-  });
-
-  test("zz's own prompt files are templates, too", async () => {
-    const ran = await asked(home(), ["--once", "-t", "explain", "src/a.ts"]);
-    match(ran.said[0]!, /^Explain src\/a\.ts\./);
   });
 
   test("a project's template is there once the person trusts it", async () => {
@@ -125,9 +95,7 @@ describe("-t and -p", { concurrency: 2 }, () => {
   const FRONT: [row: string, message: RegExp][] = [
     ["options: [1]", /its 'options' are not a JSON object/],
     ["schema: a flaot", /no type 'flaot'/],
-    ["schema: /etc/passwd", /is not a field/],
     ["tools: no_such", /no_such/],
-    ["model: opnai/m", /no provider 'opnai'/],
   ];
   for (const [row, message] of FRONT)
     test(`front matter with '${row}' is refused`, async () => {
@@ -138,18 +106,8 @@ describe("-t and -p", { concurrency: 2 }, () => {
     });
 
   const WRONG: [name: string, args: string[], message: RegExp][] = [
-    [
-      "a template that is not there",
-      ["-t", "tz"],
-      /^Cannot use the template 'tz': there is no template 'tz'\. Did you mean 'tr'\?\n$/,
-    ],
-    ["a place that nothing fills", ["-t", "tr"], /^Cannot fill in '\/tr': it needs lang\./],
-    ["a name that no place has", ["-t", "tr", "-p", "lnag", "x"], /there is no place 'lnag'\. Did you mean 'lang'\?/],
-    [
-      "-p without a template",
-      ["-p", "lang", "x", "hi"],
-      /^Cannot use -p lang: it fills in a template\. Name one with -t NAME\.\n$/,
-    ],
+    ["a template that is not there", ["-t", "tz"], /there is no template 'tz'\. Did you mean 'tr'\?\n$/],
+    ["-p without a template", ["-p", "lang", "x", "hi"], /^Cannot use -p lang: it fills in a template\./],
     ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
   ];
   for (const [name, args, message] of WRONG)
@@ -163,35 +121,15 @@ describe("-t and -p", { concurrency: 2 }, () => {
 describe("--save", { concurrency: 2 }, () => {
   test("keeps words, system, model, options, schema and tools; -t asks with all of it", async () => {
     const where = home();
-    const flags = [
-      "--system",
-      'You "read"\ninvoices.',
-      "-m",
-      "openai/n",
-      "-o",
-      "temperature",
-      "0",
-      "-o",
-      "user",
-      "5",
-      "--no-tools",
-    ];
-    const saved = await asked(where, [
-      ...flags,
-      "--schema",
-      "vendor, total float",
-      "--save",
-      "inv",
-      "From",
-      "$who, read it.",
-    ]);
+    const words = ["--system", 'You "read"\ninvoices.', "--schema", "vendor, total float"];
+    const flags = ["-m", "openai/n", "-o", "temperature", "0", "-o", "user", "5", "--no-tools"];
+    const saved = await asked(where, [...words, ...flags, "--save", "inv", "From", "$who, read it."]);
     match(saved.stdout, /^Saved as .*prompts\/inv\.md\. zz -t inv asks with it\.\n$/);
     deepEqual([saved.stderr, saved.code, saved.sent.length], ["", 0, 0]);
     match(
       read(where, "inv"),
-      /^---\ndescription: From \$who, read it\.\n[\s\S]*schema: vendor, total float\n[\s\S]*\nFrom \$who, read it\.\n$/,
+      /^---\ndescription: From \$who, read it\.\n[\s\S]*schema: vendor, total float\n[\s\S]*\nFrom /,
     );
-
     const script = [say('{"vendor": "ACME", "total": 1}')];
     const ran = await asked(where, ["-t", "inv", "-p", "who", "Ann"], { input: "ACME 1", script });
     deepEqual([ran.stdout, ran.stderr, ran.code], ['{"vendor":"ACME","total":1}\n', "", 0]);
@@ -199,15 +137,6 @@ describe("--save", { concurrency: 2 }, () => {
     deepEqual([body.model, body.temperature, body.user, body.tools], ["n", 0, 5, undefined]);
     ok(body.messages[0].content.startsWith('You "read"\ninvoices.'));
     match(body.messages[1].content, /STDIN[\s\S]*ACME 1[\s\S]*From Ann, read it\.$/);
-  });
-
-  test("what stands on the line goes before what was kept", async () => {
-    const where = home();
-    await asked(where, ["-m", "openai/n", "-s", "kept", "-o", "temperature", "0", "--save", "a", "hi"]);
-    const ran = await asked(where, ["--once", "-t", "a", "-s", "said", "-m", "openai/m", "-o", "temperature", "1"]);
-    const [body] = ran.sent;
-    deepEqual([body.model, body.temperature], ["m", 1]);
-    ok(body.messages[0].content.startsWith("said"));
   });
 
   test("keeps -x, and may have no words of its own", async () => {
@@ -221,16 +150,6 @@ describe("--save", { concurrency: 2 }, () => {
     match(bare.stderr, /^Nothing to ask/);
   });
 
-  test("a schema from a file is kept itself; a template of one's own is kept again", async () => {
-    const where = home();
-    writeFileSync(join(where.cwd, "s.json"), '{\n "type": "object"\n}');
-    for (const words of ["one", "two"]) {
-      const saved = await asked(where, ["--schema", "s.json", "--save", "s", words]);
-      equal(saved.code, 0, saved.stderr);
-    }
-    match(read(where, "s"), /\nschema: \{"type":"object"\}\n[\s\S]*---\ntwo\n$/);
-  });
-
   test("what it does not keep, it names", async () => {
     const saved = await asked(home(), ["--allow-run=ls", "-u", "--save", "a", "hi"]);
     match(saved.stdout, /Not kept: --usage, --allow-run\.|Not kept: --allow-run, --usage\./);
@@ -240,7 +159,6 @@ describe("--save", { concurrency: 2 }, () => {
     ["nothing to keep", ["--save", "a"], /there is nothing to keep\. Add words/],
     ["a name with a slash", ["--save", "../a", "hi"], /a name has letters, digits, _ and -/],
     ["the name of a command", ["--save", "undo", "hi"], /'\/undo' is there already/],
-    ["the name of a prompt file that a person wrote", ["--save", "tr", "hi"], /'\/tr' is there already/],
     ["a template of a template", ["-t", "tr", "--save", "b", "hi"], /-t is a template already/],
   ];
   for (const [name, args, message] of WRONG)

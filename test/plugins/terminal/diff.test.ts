@@ -10,11 +10,9 @@ const PLAIN: Paint = { removed: same, added: same, strong: same, dim: same };
 
 const ROWS: [difference: Omit<Difference, "path">, head: string][] = [
   [{ after: "one\ntwo\n" }, "create a · lines 1–2 · +2 −0"],
-  [{ after: "one\n", note: "executable" }, "create a · line 1 · +1 −0 · executable"],
   [{ after: "" }, "create a · empty"],
   [{ after: "", note: "a folder" }, "create a · a folder"],
   [{ before: "" }, "delete a · empty"],
-  [{ before: "", note: "a folder" }, "delete a · a folder"],
   [{ before: "one\n" }, "delete a · line 1 · +0 −1"],
   [{ before: "one\n", after: "one\n", note: "another mode: 644 to 755" }, "edit a · another mode: 644 to 755"],
   [{ before: "", after: "one\n" }, "edit a · line 1 · +1 −0"],
@@ -30,15 +28,8 @@ test("a question about a folder and an empty file names them as such", async (t)
       description: "Makes a folder and a file.",
       needs: () => ({ write: ["."] }),
       run: async (_, { files, root }) => {
-        const [folder, file] = [0o040755, 0o100644];
-        const states = [
-          ["d", folder],
-          ["d/e", file],
-        ] as const;
-        await files.apply(
-          states.map(([path, mode]) => ({ path: `${root}/${path}`, bytes: Buffer.alloc(0), mode })),
-          "",
-        );
+        const state = (path: string, mode: number) => ({ path: `${root}/${path}`, bytes: Buffer.alloc(0), mode });
+        await files.apply([state("d", 0o040755), state("d/e", 0o100644)], "");
         return "Made.";
       },
     });

@@ -1,8 +1,6 @@
 // Markdown in a terminal: nothing that can be read is lost, lines fit, styles end with their line, and it looks calm.
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { describe, test } from "node:test";
 import { stripVTControlCharacters as strip } from "node:util";
 import width from "string-width";
@@ -10,7 +8,6 @@ import { codeBlock, renderMarkdown } from "../../../plugins/terminal/markdown.ts
 import { isPlainLine } from "../../../plugins/terminal/plain-line.ts";
 import { type ThemeName, theme } from "../../../plugins/terminal/theme.ts";
 import { fc } from "../../support/property.ts";
-import { ROOT } from "../../support/run.ts";
 import { isAll, runs, some } from "../../support/runs.ts";
 
 const require = createRequire(import.meta.url);
@@ -55,13 +52,7 @@ test("a plain line is what its rendering is, in colours and without", () => {
       plainOnes++;
       deepEqual([plain(text, columns), dark(text, columns, true)], [text, text]);
     }),
-    {
-      numRuns: RUNS,
-      examples: [
-        ["Good.", 5],
-        ["Written: 3 files (all of them), weren't they?", 80],
-      ],
-    },
+    { numRuns: RUNS },
   );
   ok(plainOnes > RUNS / 40, String(plainOnes));
   for (const text of ["1. one", "www.a.b", "a@b.c", "a  b", "a ", " a", "*a*", "http://a.b", "a\nb", "", "a.b"])
@@ -90,36 +81,23 @@ describe("every example of a specification shows all of its text, at every width
 
   // biome-ignore format: one example a row.
   const GFM: [string, string][] = [
-    ["| foo | bar |\n| --- | --- |\n| baz | bim |", "foo bar baz bim"],
     ["| abc | defghi |\n:-: | -----------:\nbar | baz", "abc defghi bar baz"],
     ["| f\\|oo  |\n| ------ |\n| b `\\|` az |\n| b **\\|** im |", "f|oo b | az b | im"],
-    ["| abc | def |\n| --- | --- |\n| bar | baz |\n> bar", "abc def bar baz bar"],
     ["| abc | def |\n| --- | --- |\n| bar | baz |\nbar\n\nbar", "abc def bar baz bar bar"],
     ["| abc | def |\n| --- |\n| bar |", "| abc | def | | --- | | bar |"],
     ["| abc | def |\n| --- | --- |\n| bar |\n| bar | baz | boo |", "abc def bar bar baz"],
-    ["| abc | def |\n| --- | --- |", "abc def"],
-    ["- [ ] foo\n- [x] bar", "[ ] foo [x] bar"],
     ["- [x] foo\n  - [ ] bar\n  - [x] baz\n- [ ] bim", "[x] foo [ ] bar [x] baz [ ] bim"],
     ["~~Hi~~ Hello, ~there~ world!", "Hi Hello, there world!"],
     ["This ~~has a\n\nnew paragraph~~.", "This ~~has a new paragraph~~."],
-    ["This will ~~~not~~~ strike.", "This will ~~~not~~~ strike."],
-    ["www.commonmark.org", "www.commonmark.org"],
-    ["Visit www.commonmark.org/help for more information.", "Visit www.commonmark.org/help for more information."],
     ["Visit www.commonmark.org.\n\nVisit www.commonmark.org/a.b.", "Visit www.commonmark.org. Visit www.commonmark.org/a.b."],
     ["www.google.com/search?q=Markup+(business)\n\n(www.google.com/search?q=Markup+(business))", "www.google.com/search?q=Markup+(business) (www.google.com/search?q=Markup+(business))"],
-    ["www.google.com/search?q=(business))+ok", "www.google.com/search?q=(business))+ok"],
     ["www.google.com/search?q=commonmark&hl=en\n\nwww.google.com/search?q=commonmark&hl;", "www.google.com/search?q=commonmark&hl=en www.google.com/search?q=commonmark&hl;"],
-    ["www.commonmark.org/he<lp", "www.commonmark.org/he<lp"],
     ["http://commonmark.org\n\n(Visit https://encrypted.google.com/search?q=Markup+(business))", "http://commonmark.org (Visit https://encrypted.google.com/search?q=Markup+(business))"],
-    ["foo@bar.baz", "foo@bar.baz"],
     ["hello@mail+xyz.example isn't valid, but hello+xyz@mail.example is.", "hello@mail+xyz.example isn't valid, but hello+xyz@mail.example is."],
-    ["a.b-c_d@a.b\n\na.b-c_d@a.b.\n\na.b-c_d@a.b-\n\na.b-c_d@a.b_", "a.b-c_d@a.b a.b-c_d@a.b. a.b-c_d@a.b- a.b-c_d@a.b_"],
     ["mailto:foo@bar.baz\n\nmailto:a.b-c_d@a.b.\n\nmailto:a.b-c_d@a.b/", "mailto:foo@bar.baz mailto:a.b-c_d@a.b. mailto:a.b-c_d@a.b/"],
-    ["xmpp:foo@bar.baz/txt@bin.com/extra", "xmpp:foo@bar.baz/txt@bin.com/extra"],
     ["<strong> <title> <style> <em>\n\n<blockquote>\n  <xmp> is disallowed.  <XMP> is also disallowed.\n</blockquote>", "<title> <style> <xmp> is disallowed. <XMP> is also disallowed."],
   ];
   test("GitHub's tables, tasks, struck text, bare addresses and refused HTML", () => {
-    equal(GFM.length, 27);
     for (const [markdown, text] of GFM) deepEqual(failing(markdown, text), [], markdown);
   });
 });
@@ -127,53 +105,31 @@ describe("every example of a specification shows all of its text, at every width
 // [what, Markdown, columns, what is shown without colours]
 // biome-ignore format: one case a row.
 const SHOWN: [string, string, number, string][] = [
-  ["nothing is nothing", "\n \n", 80, ""],
   ["one empty line between blocks, however many there were", "# A\nb\n\n\n\n---\n***\nc\n\n\n", 5, lines("# A", "", "b", "", "─────", "", "─────", "", "c")],
   ["the line ends of Windows", "a\r\nb\r\n\r\n- c\r\n- d\r\n", 80, lines("a b", "", "• c", "• d")],
   ["a paragraph is broken between words", "one two  three\nfour five", 10, lines("one two", "three four", "five")],
   ["a word that does not fit stays whole", "a https://example.com/long b", 10, lines("a", "https://example.com/long", "b")],
-  ["characters two columns wide", "你好世界你好。世界 ok", 8, lines("你好世界", "你好。世", "界 ok")],
   ["no line begins with what closes", "你好世界。好", 8, lines("你好世", "界。好")],
   ["nor does one end with what opens", "好abc「好", 8, lines("好abc", "「好")],
-  ["emoji, each two columns and never cut", "👩‍👩‍👧 👍🏽 ✅", 5, lines("👩‍👩‍👧 👍🏽", "✅")],
-  ["a space that does not break", "aa bb\u00a0cc", 6, lines("aa", "bb\u00a0cc")],
   ["hard breaks of all three kinds", "a  \nb\\\nc<br>d", 80, lines("a", "b", "c", "d")],
   ["a tight list", "- a\n- b\n  - c\n    - d\n- e", 80, lines("• a", "• b", "  • c", "    • d", "• e")],
   ["a loose list", "- a\n\n- b\n\n  c", 80, lines("• a", "", "• b", "", "  c")],
   ["numbers from the first one, their dots below one another", "9. a\n9. b\n   - c", 80, lines(" 9. a", "10. b", "    • c")],
-  ["zero is a number", "0. a", 80, "0. a"],
   ["an item's lines hang", "1. one two three\n   - four five six", 10, lines("1. one two", "   three", "   • four", "     five", "     six")],
-  ["an item without text", "- a\n-\n- b", 80, lines("• a", "•", "• b")],
   ["tasks, with the box as their bullet", "- [ ] a\n- [x] b\n- c\n  1. [X] d", 80, lines("[ ] a", "[x] b", "• c", "  1. [x] d")],
-  ["loose tasks", "- [ ] a\n\n- [x] b", 80, lines("[ ] a", "", "[x] b")],
-  ["a quote in a list in a quote", "> a\n> - b\n>   > c", 80, lines("│ a", "│", "│ • b", "│   │ c")],
-  ["a quote's lines", "> one two three", 9, lines("│ one two", "│ three")],
   ["code is neither indented nor broken nor changed", "```ts\n  const  a = `x`;\n\n\tb &amp; c\n```", 10, lines("─── ts", "  const  a = `x`;", "", "\tb &amp; c", "───")],
   ["code in a list is set apart, at the left edge", "1. a\n   ```\n   b\n     c\n   ```\n2. d", 80, lines("1. a", "", "───", "b", "  c", "───", "", "2. d")],
-  ["an item that begins with code", "- ```sh\n  a\n  ```", 80, lines("•", "─── sh", "a", "───")],
   ["code in a quote has the quote's bar", "> ```\n> a\n> ```", 80, lines("│ ───", "│ a", "│ ───")],
-  ["indented code", "a\n\n    b\n      c\n", 80, lines("a", "", "───", "b", "  c", "───")],
   ["a fence that does not end", "```js\nlet a;\n\n# b", 80, lines("─── js", "let a;", "", "# b", "───")],
   ["code without text", "a\n\n```\n```\n\nb", 80, lines("a", "", "───", "───", "", "b")],
-  ["what is said after the language", "```ts title=a.ts\nb\n```", 80, lines("─── ts title=a.ts", "b", "───")],
   ["a table, with the sides of its columns", "| a | b | c |\n|---|:-:|--:|\n| 123 | 1234 | 12345 |\n| x | y | z |", 80, lines("a   │  b   │     c", "────┼──────┼──────", "123 │ 1234 │ 12345", "x   │  y   │     z")],
-  ["a table of wide characters", "| 日本 | b |\n|-|-|\n| c | d |", 80, lines("日本 │ b", "─────┼──", "c    │ d")],
   ["a table that shrinks, its rows apart", "| a | what it means |\n|---|---|\n| 1 | one two three |\n| 2 | four |", 12, lines("a │ what it", "  │ means", "──┼─────────", "1 │ one two", "  │ three", "──┼─────────", "2 │ four")],
   ["a long word in a table is cut", "| a | b |\n|---|---|\n| 1 | 1234567890abcdefghij |", 16, lines("a │ b", "──┼─────────────", "1 │ 1234567890ab", "  │ cdefghij")],
   ["a table that has no room", "| one | two | three | four | five |\n|-|-|-|-|-|\n| a | b | c | d | e |\n| f | g | h | i | a longer one |", 14, lines("one: a", "two: b", "three: c", "four: d", "five: e", "───", "one: f", "two: g", "three: h", "four: i", "five: a longer", "one")],
   ["a line break in a table's cell", "| a | b |\n|---|---|\n| c<br>d | e |", 80, lines("a │ b", "──┼──", "c │ e", "d │")],
   ["a link and where it leads", "[a *b*](http://x.y/z?a&amp;b \"t\")", 80, "a b (http://x.y/z?a&b)"],
-  ["an address that is its own text", "<http://x.y> <a@b.c> www.x.y", 80, "http://x.y a@b.c www.x.y"],
-  ["a link by reference", "[a][1] [b]\n\n[1]: http://x\n[b]: http://y", 80, "a (http://x) b (http://y)"],
   ["an image", "![a *b*](x.png) ![](y.png)", 80, "a b (x.png) y.png"],
-  ["a picture that is a link", "[![a](b.png)](http://c)", 80, "a (b.png) (http://c)"],
   ["HTML as it was written", "<details>\n<b>a</b>\n</details>\n\nc <kbd>d</kbd> <!-- e -->", 80, lines("<details>", "<b>a</b>", "</details>", "", "c <kbd>d</kbd> <!-- e -->")],
-  ["HTML's own indent", "<ul>\n  <li>one two\n</ul>", 12, lines("<ul>", "  <li>one", "  two", "</ul>")],
-  ["named and numbered characters", "&amp;&lt;&copy;&AElig;&#35;&#x22; &nosuch; \\&amp; `&amp;`", 80, '&<©Æ#" &nosuch; &amp; &amp;'],
-  ["a footnote is text", "a[^1]\n\n[^1]: note", 80, lines("a[^1]", "", "[^1]: note")],
-  ["neither emoji by name nor times", ":smile: 10:30:00 `a:b:c` **:x:**", 80, ":smile: 10:30:00 a:b:c :x:"],
-  ["spaces in code stay", "`a  b`", 80, "a  b"],
-  ["inline styles in a tight item", "- **a** `b` *c* ~~d~~ [e](f)", 80, "• a b c d e (f)"],
   ["what would be commands in text", "a&#27;[31m&#x9d;&#8238;b `c` [d](http://e&#27;f)", 80, "a\ufffd[31m\ufffd\ufffdb c d (http://e&#27;f)"],
   ["control bytes", "a\x1b[31mb\x07\x9bc\n\n```\nd\x1be\n```", 80, lines("a[31mbc", "", "───", "de", "───")],
 ];
@@ -196,16 +152,11 @@ const CODES: Record<string, string> = {
 const STYLED: [string, string, number, boolean, string][] = [
   ["styles inside a tight item", "- **a** `b`", 80, false, "<cyan>•</c> <b>a</b> <yellow>b</c>"],
   ["a style over a line's end ends there and begins again", "**aa bb** c", 4, false, lines("<b>aa</b>", "<b>bb</b> c")],
-  ["several of them", "***aa bb***", 4, false, lines("<i><b>aa</b></i>", "<i><b>bb</b></i>")],
   ["a style around another of its kind goes on after it", "# a `b` c", 80, false, "<dim>#</b> <b><u><cyan>a <yellow>b<cyan> c</c></u></b>"],
-  ["the same over a line's end", "# aa `bb` cc", 7, false, lines("<dim>#</b> <b><u><cyan>aa <yellow>bb<cyan></c></u></b>", "  <b><u><cyan>cc</c></u></b>")],
-  ["none of it in a margin", "> **aa bb**", 5, false, lines("<dim>│</b> <b>aa</b>", "<dim>│</b> <b>bb</b>")],
   ["none of it in a border", "| a | b |\n|-|-|\n| **c d** | e |", 5, false, lines("<b>a</b> <dim>│</b> <b>b</b>", "<dim>──┼──</b>", "<b>c</b> <dim>│</b> e", "<b>d</b> <dim>│</b>")],
   ["code in colours, each line by itself", "```js\n/* a\n\nb */ 1\n```", 80, false, lines("<dim>─── js</b>", "<dim>/* a</b>", "", "<dim>b */</b> <yellow>1</c>", "<dim>───</b>")],
-  ["code in no known language", "```nosuch\nlet a\n```", 80, false, lines("<dim>─── nosuch</b>", "let a", "<dim>───</b>")],
   ["code in a language of another case and with more said", "```JS {1,2}\nlet\n```", 80, false, lines("<dim>─── JS {1,2}</b>", "<magenta>let</c>", "<dim>───</b>")],
   ["a link for terminals that have links", "[a b](https://x.y/ü?q)", 80, true, "<a https://x.y/%C3%BC?q><u><blue>a b</c></u></a>"],
-  ["such a link over a line's end", "[aa bb](https://x)", 4, true, lines("<a https://x><u><blue>aa</c></u></a>", "<a https://x><u><blue>bb</c></u></a>")],
   ["a text that hides another address", "[https://a.b](https://c.d)", 80, true, "<u><blue>https://a.b</c></u> <dim>(https://c.d)</b>"],
   ["a link that is no web address", "[a](b.md)", 80, true, "<u><blue>a</c></u> <dim>(b.md)</b>"],
   ["a link without them", "[a](https://b)", 80, false, "<u><blue>a</c></u> <dim>(https://b)</b>"],
@@ -223,34 +174,17 @@ describe("styles", () => {
     ok(LIGHT.code("x") !== DARK.code("x"));
   });
 
-  test("the theme alone decides on colours, whatever the environment says", () => {
-    const script = `
-      const { renderMarkdown } = await import("./plugins/terminal/markdown.ts");
-      const { theme } = await import("./plugins/terminal/theme.ts");
-      const text = "# a\\n\\n| **b** | c |\\n|-|-|\\n| d | e |\\n\\n\`\`\`ts\\nclass F { g = 1 } // h\\n\`\`\`\\n\\n[i](https://j)";
-      const show = (name) => renderMarkdown(text, { width: 80, theme: theme(name), links: true });
-      console.log(JSON.stringify([show("none"), show("dark")]));`;
-    const run = (env: Record<string, string>): string[] => {
-      const { NO_COLOR, FORCE_COLOR, ...rest } = process.env;
-      const args = ["--input-type=module", "-e", script];
-      return JSON.parse(
-        execFileSync(process.execPath, args, { cwd: ROOT, env: { ...rest, ...env }, encoding: "utf8" }),
-      );
-    };
-    ok(!run({ FORCE_COLOR: "3", FORCE_HYPERLINK: "1" })[0]!.includes("\x1b"));
-    const [, colours] = run({ NO_COLOR: "1", TERM: "dumb" });
-    ok(colours!.includes("\x1b[35mclass"), colours);
-  });
-
   test("a code block for others: colours where the language is known, the code where not", () => {
     equal(named(codeBlock("let a = 1", "js", DARK)), "<magenta>let</c> a = <yellow>1</c>");
-    equal(codeBlock("let a = 1", "nosuch", DARK), "let a = 1");
-    equal(codeBlock("let a = 1", "", DARK), "let a = 1");
-    equal(codeBlock("let a = 1", "js", NONE), "let a = 1");
     const long = `let ${"a".repeat(5_000)}`;
-    equal(codeBlock(long, "js", DARK), long);
     const source = "<a b='c'>&amp; \u00e9 \t</a>\n\n\n";
     equal(strip(codeBlock(source, "html", DARK)), source);
+    for (const [code, language] of [
+      ["let a = 1", "nosuch"],
+      ["let a = 1", ""],
+      [long, "js"],
+    ] as const)
+      equal(codeBlock(code, language, DARK), code);
   });
 });
 
@@ -326,13 +260,6 @@ function openAfter(line: string): string[] {
   return [...open];
 }
 
-test("narrow terminals, down to one column, show everything too", () => {
-  const markdown =
-    "# Head\n\n- one **two** `three`\n  1. four\n     > five\n- [x] six\n\n> - seven\n\n日本 [a](b)\n\n```ts\nlet x;\n```";
-  const text = "Head one two three 1. four five [x] six seven 日本 a (b) let x;";
-  for (let columns = 1; columns <= 20; columns++) ok(shows(dark(markdown, columns), text), `${columns} columns`);
-});
-
 describe("what nobody writes neither throws nor hangs, and is still shown", () => {
   const nested = (depth: number, mark: string) =>
     Array.from({ length: depth }, (_, i) => `${" ".repeat(i * 2)}${mark} x`).join("\n");
@@ -340,49 +267,25 @@ describe("what nobody writes neither throws nor hangs, and is still shown", () =
   const ODD: [what: string, markdown: string, text: string, isTooMuch?: number][] = [
     ["brackets", "[".repeat(50_000), "[".repeat(50_000)],
     ["quotes", `${">".repeat(20_000)} a`, "a"],
-    ["quotes with spaces", `${"> ".repeat(10_000)}a`, "a"],
-    ["bullets in a line", `${"- ".repeat(10_000)}a`, "a"],
-    ["numbers in a line", `${"1. ".repeat(10_000)}a`, "a"],
-    ["quotes in lists", `${"> - ".repeat(5_000)}a`, "a"],
     ["emphasis that does not end", "*a ".repeat(20_000), "*a ".repeat(20_000)],
     ["emphasis in emphasis", `${"**a ".repeat(3_000)}${"b** ".repeat(3_000)}`, "a".repeat(3_000) + "b".repeat(3_000), 100],
-    ["emphasis of two kinds", `${"*a _b ".repeat(2_000)}${"c_ d* ".repeat(2_000)}`, "ab".repeat(2_000) + "cd".repeat(2_000), 100],
     ["underscores", "a_".repeat(10_000), "a_".repeat(10_000)],
-    ["images in images", `${"![a ".repeat(5_000)}${"](x)".repeat(5_000)}`, "a".repeat(5_000)],
     ["lists in lists", nested(2_000, "-"), "x".repeat(2_000), 100],
-    ["numbered lists in lists", nested(300, "1."), "x".repeat(300)],
-    ["angles", "<".repeat(50_000), "<".repeat(50_000)],
     ["a table of many columns", `${"|a".repeat(2_000)}|\n${"|-".repeat(2_000)}|\n${"|b".repeat(2_000)}|`, "ab".repeat(2_000)],
-    ["one word", "a".repeat(1_000_000), "a".repeat(1_000_000)],
     ["a line of code without end", `\`\`\`ini\n${"a".repeat(200_000)}`, "a".repeat(200_000)],
     ["code that is no code", `\`\`\`c\n${"word word\n".repeat(20_000)}`, "word".repeat(40_000)],
-    ["many small ones", `\`\`\`ini\n${"a".repeat(900)}\n\`\`\`\n`.repeat(1_000), "a".repeat(900_000)],
     ["a list of very many items", "- a\n".repeat(150_000), "a".repeat(150_000)],
     ["half a character", "a \ud83d b", "a b"],
   ];
-  for (const [what, markdown, text, parseTimeout] of some(ODD, 3))
+  for (const [what, markdown, text, parseTimeout] of some(ODD, 2))
     test(what, () => {
       const output = dark(markdown, 40, false, parseTimeout);
       ok(shows(output, text), strip(output).slice(0, 200));
     });
-
-  test("lists in lists are lists as deep as anyone reads", () => {
-    const [list, quote] = [plain(nested(400, "-"), 40), plain(`${">".repeat(4_000)} x`, 40)];
-    ok(list.startsWith("• x\n  • x\n    • x\n"), list.slice(0, 100));
-    ok(quote.startsWith("│ │ │ "), quote.slice(0, 100));
-  });
 
   test("a run of text that is too much leaves the others alone", () => {
     const output = dark(`# Head\n\n${"**a ".repeat(5_000)}${"b** ".repeat(5_000)}\n\n- item`, 40, false, 100);
     ok(named(output).startsWith("<dim>#</b> <b><u><cyan>Head</c></u></b>\n\n"), output.slice(0, 100));
     ok(named(output).endsWith("\n\n<cyan>•</c> item"), output.slice(-100));
   });
-});
-
-test("this file is imported when it is needed, and its theme loads nothing", () => {
-  const script = `
-    const seen = []; const { registerHooks } = await import("node:module");
-    registerHooks({ load(url, context, next) { seen.push(url); return next(url, context); } });
-    await import(${JSON.stringify(join(ROOT, "plugins/terminal/theme.ts"))}); console.log(seen.length);`;
-  equal(execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim(), "1");
 });

@@ -70,19 +70,13 @@ function isSame(found: readonly Call[], native: readonly Call[]): boolean {
 }
 
 describe("A foreign name in a text", () => {
-  test("runs: a command, a read and an edit, one after the other", async () => {
+  test("runs", async () => {
+    const edit = { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" };
     const say = (name: string, args: Call["args"]) =>
       FORMATS[0]!.calls([{ id: `functions.${name}:0`, name, args }], []);
-    const edit = { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" };
-    const script = [
-      say("Bash", { command: "echo hello", description: "Says hello" }),
-      say("Read", { file_path: "a.ts" }),
-      say("str_replace_based_edit_tool", edit),
-      "Done.",
-    ];
+    const script = [say("Read", { file_path: "a.ts" }), say("str_replace_based_edit_tool", edit), "Done."];
     await using it = await harness({ own: true, files: FILES, answer: "yes", script });
-    const { text, calls } = await it.ask("go");
-    deepEqual([text, calls.map(({ name, ok }) => `${name} ${ok}`)], ["Done.", ["run_command true", "read_file true", "edit_file true"]]); // biome-ignore format: short
+    equal((await it.ask("go")).text, "Done.");
     equal(it.read("a.ts"), FILES["a.ts"]!.replace("return 1", "return 2"));
   });
 
@@ -96,19 +90,6 @@ describe("A foreign name in a text", () => {
     deepEqual(await names(`Now.\n${unfit}`), ["run_command"]);
   });
 
-  test("that was asked for in words and does not fit is told to the model, by zz's name", async () => {
-    const it = await known();
-    const { calls } = await read(
-      it,
-      '<tool_call>\n{"name": "Bash", "arguments": {"colour": "red"}}\n</tool_call>',
-      true,
-    );
-    deepEqual(
-      calls.map(({ name }) => name),
-      ["run_command"],
-    );
-  });
-
   test("that was cut off does not run", async () => {
     const it = await known();
     const text = '<tool_call>\n{"name": "Bash", "arguments": {"command": "rm -r';
@@ -119,15 +100,9 @@ describe("A foreign name in a text", () => {
   test("that the person's own tool has goes there", async () => {
     const it = await known();
     const bash = { name: "bash", description: "", schema: { type: "object", properties: { cmd: { type: "string" } } } };
-    const tools = [...it.tools, bash];
-    const reply: Reply = {
-      text: '<tool_call>{"name":"bash","arguments":{"cmd":"x"}}</tool_call>',
-      thinking: "",
-      calls: [],
-      finish: "stop",
-    };
-    const own = (call: Call) => ownCalls([call], tools, it.ctx);
-    const { calls } = await rescue(reply, { tools, foreign: foreignTools(tools), own, options: {}, worded: false });
+    const tools = [...it.tools, { ...bash, owner: "", kind: "unknown" as never }];
+    const text = '<tool_call>{"name":"bash","arguments":{"cmd":"x"}}</tool_call>';
+    const { calls } = await read({ ...it, tools, foreign: foreignTools(tools) }, text, false);
     deepEqual(shown(calls), [["bash", { cmd: "x" }]]);
   });
 });
@@ -140,32 +115,19 @@ test("decoded() reads lists, objects and words of a call whose tool is not known
 });
 
 describe("Nothing that only looks like it is a call", () => {
-  for (const text of [
-    'open("a.ts")',
+  const LIKE = [
     '```python\nopen("a.ts")\n```',
-    'fetch("https://example.com")',
     '[run("a"), exec("b")]',
-    'cat("a.ts")\nls()',
     '{"run": {"command": "npm test"}}',
-    '{"read": {"path": "a.ts"}}',
-    'shell{"command": "ls"}',
     'Use `bash(command="ls")` for that.',
     'Claude Code calls {"name": "Bash", "arguments": {"command": "ls"}} there.',
-  ])
-    test(text, async () => {
-      const it = await known();
-      for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], `${worded}`);
-    });
-
-  test("the texts that talk about calls, with foreign names", async () => {
+  ];
+  test("whatever the text", async () => {
     const it = await known();
-    for (const text of PROSE) {
-      const names = { get_weather: "Read", run_command: "Bash", write_file: "Write" };
-      const foreign = Object.entries(names).reduce(
-        (made, [own, name]) => made.replaceAll(new RegExp(`\\b${own}\\b`, "g"), name),
-        text,
-      );
-      for (const worded of [false, true]) deepEqual(shown((await read(it, foreign, worded)).calls), [], foreign);
-    }
+    const names = { get_weather: "Read", run_command: "Bash", write_file: "Write" };
+    const foreign = (text: string) =>
+      Object.entries(names).reduce((made, [own, name]) => made.replaceAll(new RegExp(`\\b${own}\\b`, "g"), name), text);
+    for (const text of [...LIKE, ...PROSE.map(foreign)])
+      for (const worded of [false, true]) deepEqual(shown((await read(it, text, worded)).calls), [], text);
   });
 });

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { findCalls } from "../../../plugins/text-calls/find.ts";
 import { FORMATS, formatFor, wordsFor } from "../../../plugins/text-calls/formats.ts";
 import { runs } from "../../support/runs.ts";
-import { cutEverywhere, cutOff, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
+import { cutEverywhere, RANDOM_TOOLS, roundTrip } from "../../support/text-calls.ts";
 
 const RUNS = runs(25, 500);
 
@@ -13,22 +13,17 @@ describe("What is written is read", () => {
 });
 
 describe("Of what is cut off, nothing else runs than was written", () => {
-  for (const format of FORMATS) test(`${format.name}: ${RUNS} random cuts`, () => cutOff(format, RUNS));
   for (const format of FORMATS) test(`${format.name}: cut at every place`, () => cutEverywhere(format));
 });
 
 describe("A model's format", () => {
   for (const [model, name] of [
     ["ollama/qwen3-coder:30b", "qwen-coder"],
-    ["openai/Qwen/Qwen3-Coder-480B-A35B-Instruct", "qwen-coder"],
-    ["ollama/qwen2.5-coder:7b", "hermes"],
     ["ollama/qwen3:8b", "hermes"],
-    ["openai/NousResearch/Hermes-3-Llama-3.1-8B", "hermes"],
     ["ollama/llama3.1", "llama"],
     ["ollama/llama3.2:1b", "pythonic"],
     ["openai/meta-llama/Llama-4-Scout-17B-16E-Instruct", "pythonic"],
     ["ollama/mistral-nemo", "mistral"],
-    ["openai/mistralai/Devstral-Small-2507", "mistral"],
     ["ollama/deepseek-r1:8b", "deepseek-v3"],
     ["openai/deepseek-ai/DeepSeek-V3.1", "deepseek"],
     ["openai/deepseek-ai/DeepSeek-V3.2", "deepseek-dsml"],

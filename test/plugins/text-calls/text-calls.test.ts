@@ -4,10 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Script } from "../../support/fake/http.ts";
-import { fakeOllama, type Installed, call as ollamaCall, say as sayOllama } from "../../support/fake/ollama.ts";
-import { call, DONE, delta, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { fakeOllama, type Installed, say as sayOllama } from "../../support/fake/ollama.ts";
+import { call, delta, fakeOpenAI, refuse, say } from "../../support/fake/openai.ts";
 import { type Place, place, zz } from "../../support/run.ts";
-import { HURRIED } from "../../support/wires.ts";
+import { HURRIED, PIXEL } from "../../support/wires.ts";
+import { readReply, shown } from "./tools.ts";
 
 const CODE = "one();\ntwo();\n";
 const coder = (name: string, args: Record<string, string>): string =>
@@ -72,18 +73,8 @@ describe("Calls written as text", { concurrency: 3 }, () => {
   });
 
   test("a call in thinking counts where there is no text", async () => {
-    const step = stream(
-      delta({ reasoning_content: `I look. ${hermes("read_file", { path: "a.ts" })}` }),
-      delta({}, "stop"),
-      DONE,
-    );
-    const { bodies, stdout, where } = await ask([step, say("Done.")]);
-    deepEqual([bodies.length, stdout], [2, "Done.\n"]);
-    const saved = where
-      .sessions()[0]!
-      .map(({ message }) => message)
-      .find((message) => message?.calls);
-    deepEqual([saved.text, saved.thinking], ["", "I look."]);
+    const reply = await readReply({ thinking: `I look. ${hermes("tide", { port: "a" })}` });
+    deepEqual([reply.text, reply.thinking, shown(reply)], ["", "I look.", ['tide {"port":"a"}']]);
   });
 
   test("native calls win, and the text beside them stays text", async () => {
@@ -95,21 +86,6 @@ describe("Calls written as text", { concurrency: 3 }, () => {
     equal(sent.tool_calls.length, 1);
   });
 
-  test("a call that was cut off does not run, and the model is told", async () => {
-    const { bodies, where } = await ask(
-      [
-        say('<tool_call>\n{"name": "write_file", "arguments": {"path": "a.ts", "content": "ha', "length"),
-        say("Sorry."),
-      ],
-      { args: ["--allow-write"] },
-    );
-    match(
-      bodies[1].messages.at(-1).content,
-      /^The call was cut off before its arguments were complete and did not run\./,
-    );
-    equal(readFileSync(join(where.cwd, "a.ts"), "utf8"), CODE);
-  });
-
   test("without tools, or with tool_choice none, nothing is looked for", async () => {
     const text = hermes("read_file", { path: "a.ts" });
     for (const args of [["--no-tools"], ["-o", "tool_choice", "none"]])
@@ -117,8 +93,7 @@ describe("Calls written as text", { concurrency: 3 }, () => {
   });
 
   test("marks of thinking are taken out of the text", async () => {
-    const { stdout } = await ask([say("[THINK]two lines[/THINK]It has two lines.")], { args: ["--json"] });
-    const { text, thinking } = JSON.parse(stdout);
+    const { text, thinking } = await readReply({ text: "[THINK]two lines[/THINK]It has two lines." });
     deepEqual([text, thinking], ["It has two lines.", "two lines"]);
   });
 });
@@ -144,15 +119,6 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
     });
     equal(result.role, "user");
     match(result.content, /^<tool_response>\n1\tone\(\);\n2\ttwo\(\);\n<\/tool_response>$/);
-  });
-
-  test("a model of Ollama that has tools gets them natively", async () => {
-    const { bodies } = await askOllama(
-      [ollamaCall(["read_file", { path: "a.ts" }]), sayOllama("Yes.")],
-      [{ name: "m" }],
-    );
-    ok(bodies[0].tools.length);
-    doesNotMatch(words(bodies[0]), /TOOL CALLS/);
   });
 
   for (const [said, status] of [
@@ -207,20 +173,16 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
     match(words(bodies[1]), /TOOL_RESULTS\]\{"content":"Cannot call 'read_file': .*path/);
   });
 
-  test("marks that the server leaves out are not missed", async () => {
-    for (const [model, text] of [
-      ["llama3.1", 'I look.\n{"name": "read_file", "parameters": {"path": "a.ts"}}'],
-      ["llama4", 'I look.\n\n[read_file(path="a.ts")]'],
-      ["mistral-nemo", 'I look.\n[{"name": "read_file", "arguments": {"path": "a.ts"}}]'],
-      ["kimi-k2", 'I look.\nfunctions.read_file:0{"path": "a.ts"}'],
-    ]) {
-      const where = project({ textCalls: { format: "text" } });
-      const { bodies } = await ask([say(text!), say("Done.")], { where, model: model! });
-      equal(bodies.length, 2, model);
-      match(bodies[1].messages.at(-2).content, /^I look\.\n/);
-      match(bodies[1].messages.at(-1).content, /one\(\);/);
-    }
-  });
+  for (const text of [
+    'I look.\n{"name": "tide", "parameters": {"port": "a"}}',
+    'I look.\n\n[tide(port="a")]',
+    'I look.\n[{"name": "tide", "arguments": {"port": "a"}}]',
+    'I look.\nfunctions.tide:0{"port": "a"}',
+  ])
+    test(`marks that the server leaves out are not missed: ${text}`, async () => {
+      const reply = await readReply({ text }, { worded: true });
+      deepEqual([reply.text, shown(reply)], ["I look.", ['tide {"port":"a"}']]);
+    });
 
   test("the last request of a turn, without tools, has the calls so far as text too", async () => {
     const models = [{ name: "qwen2.5:7b", capabilities: ["completion"] }];
@@ -233,14 +195,13 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
   });
 
   test("several calls, one of which failed, and the images of a result", async () => {
-    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const where = project({ textCalls: { format: "text" } });
-    writeFileSync(join(where.cwd, "b.png"), Buffer.from(pixel, "base64"));
+    writeFileSync(join(where.cwd, "b.png"), Buffer.from(PIXEL, "base64"));
     const calls = `${hermes("read_file", { path: "b.png" })}\n${hermes("read_file", { path: "gone.ts" })}`;
     const { bodies } = await ask([say(calls), say("Oh.")], { where, model: "qwen3" });
     const last = bodies[1].messages.at(-1);
     equal(last.role, "user");
     match(JSON.stringify(last.content), /Cannot read 'gone\.ts'/);
-    match(JSON.stringify(last.content), new RegExp(pixel.slice(0, 20)));
+    match(JSON.stringify(last.content), new RegExp(PIXEL.slice(0, 20)));
   });
 });

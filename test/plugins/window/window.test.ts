@@ -9,7 +9,7 @@ import { recordUsage } from "../../../plugins/window/fit.ts";
 import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
 import { newState } from "../../../plugins/window/state.ts";
-import { filesChanged, notesIn, notesText } from "../../../plugins/window/summary.ts";
+import { filesChanged } from "../../../plugins/window/summary.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, problems, refuse, say, strictOpenAI, tokensOf, usage } from "../../support/fake/openai.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
@@ -54,10 +54,8 @@ describe("a full window", () => {
   test("the earlier turns become notes, the last two stay, and the file keeps all", async () => {
     const where = talked(30);
     const before = readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8");
-    const { stdout, stderr, code, bodies, refusals } = await goesOn(where, 8_192, answers(say(SUMMARY)), [
-      "-c",
-      "next",
-    ]);
+    const ran = await goesOn(where, 8_192, answers(say(SUMMARY)), ["-c", "next"]);
+    const { stdout, stderr, code, bodies, refusals } = ran;
     deepEqual([stdout, code, refusals, bodies.length], ["Good.\n", 0, [], 2]);
     match(stderr, /^The first 29 turns are notes now: about \d+ tokens of conversation became \d+\.\n$/);
     const [asked, sent] = bodies;
@@ -66,35 +64,21 @@ describe("a full window", () => {
     const [, notes, understood, ...rest] = sent.messages.map(({ content }: any) => content);
     match(notes, /the first 29 turns have left your view[\s\S]*Constraints: tabs, no semicolons\./);
     equal(understood, "Understood. I go on from there.");
-    deepEqual(
-      rest.map((text: string) => text.slice(0, 8)),
-      ["said 30,", "heard 30", "next"],
-    );
+    match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     ok(readFileSync(join(where.home, "sessions", `${ID}.jsonl`), "utf8").startsWith(before));
 
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "more"]);
     equal(again.chats.length, 1, "no second summary");
-    deepEqual(
-      again.chats[0].messages.slice(1, sent.messages.length),
-      sent.messages.slice(1),
-      "a new process sends the same",
-    );
-    equal(again.chats[0].messages[0].content, sent.messages[0].content);
-
+    const same = again.chats[0].messages.slice(0, sent.messages.length);
+    deepEqual(same, sent.messages, "a new process sends the same");
     const fork = await goesOn(where, 8_192, [say("Good.")], [`--fork=${ID}`, "elsewhere"]);
-    deepEqual(
-      fork.chats[0].messages.slice(0, sent.messages.length),
-      again.chats[0].messages.slice(0, sent.messages.length),
-    );
+    deepEqual(fork.chats[0].messages.slice(0, same.length), same);
   });
 
   test("the settings say which model writes the notes", async () => {
     const where = talked(30, { models: { summary: "openai/small" } });
     const { bodies } = await goesOn(where, 8_192, answers(say(SUMMARY)), ["-c", "next"]);
-    deepEqual(
-      bodies.map(({ model }) => model),
-      ["small", "m"],
-    );
+    deepEqual(bodies.map(({ model }) => model), ["small", "m"]); // biome-ignore format: short
   });
 
   test("with context.method truncate the earlier turns leave without a model, again and again", async () => {
@@ -104,10 +88,7 @@ describe("a full window", () => {
     match(first.stderr, /^The first 29 turns are left out now: about \d+ tokens of conversation became \d+\.\n$/);
     const [, gone, , ...rest] = first.bodies[0].messages.map(({ content }: any) => content);
     match(gone, /^\[Not from the person: of this conversation the first 29 turns have left your view\.\]/);
-    deepEqual(
-      rest.map((text: string) => text.slice(0, 8)),
-      ["said 30,", "heard 30", "next"],
-    );
+    match(rest.join("\n"), /^said 30,[^\n]*\nheard 30,[^\n]*\nnext$/);
     const again = await goesOn(where, 8_192, [say("Good.")], ["-c", "/compact"]);
     match(again.stderr, /^The first 30 turns are left out now/);
     const hinted = await goesOn(where, 8_192, [], ["-c", "/compact keep the lamp"]);
@@ -119,27 +100,19 @@ describe("a full window", () => {
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
     [
       "is no shorter",
-      say("words of no use at all, and more of them. ".repeat(900)),
+      say("words of no use at all. ".repeat(1_500)),
       "the notes are no shorter than what they stand for",
     ],
-    ["fails", refuse(400, { error: { message: "No such thing." } }), "'openai' refused the request: No such thing"],
+    ["fails", refuse(400, { error: { message: "No such thing." } }), "No such thing"],
   ] as const)
     test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
       const where = talked(30, { context: { compactAt: 0.3 } });
       const ran = await goesOn(where, 16_384, answers(step), ["-c", "next"]);
       deepEqual([ran.stdout, ran.code, ran.refusals, ran.bodies.length], ["Good.\n", 0, [], 2]);
-      const said = ran.stderr.replace(/^Cannot summarise the conversation: /, "");
-      match(said, /\. It stays as it is; \/compact tries again\.\n$/);
-      ok(said.includes(why.replace(/^'openai' refused the request: /, "")), said);
+      match(ran.stderr, /^Cannot summarise the conversation: .*\. It stays as it is; \/compact tries again\.\n$/);
+      ok(ran.stderr.includes(why), ran.stderr);
       match(texts(ran.chats[0]), /said 1,[\s\S]*said 30,[\s\S]*next/);
     });
-
-  test("when a summary fails and it would not fit, texts are cut, and the person is told", async () => {
-    const ran = await goesOn(talked(40), 8_192, answers(say("")), ["-c", "next"]);
-    deepEqual([ran.stdout, ran.code, ran.refusals], ["Good.\n", 0, []]);
-    match(ran.stderr, /Cannot summarise[^\n]*\nThe window is full: \d+ long texts were cut\.\n$/);
-    match(texts(ran.chats[0]), /said 1,[\s\S]*characters left out[\s\S]*said 40,/);
-  });
 
   test("a result that is too much for the window is cut before it is sent, and whole in the file", async () => {
     const where = talked(0);
@@ -148,34 +121,18 @@ describe("a full window", () => {
     const script: Script = ({ body }) => (body.messages.at(-1).role === "tool" ? say("Read.") : calls);
     const fake = await strictOpenAI(16_384, script);
     after(fake.close);
-    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-run", "show it"];
-    const ran = await zz(where, args);
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-run", "show it"]);
     deepEqual([ran.stdout, ran.code, fake.refusals], ["Read.\n", 0, []], ran.stderr);
     const result = fake.requests[1]!.body.messages.at(-1).content;
     match(result, /row 1\n[\s\S]*characters left out/);
     ok(tokensOf(fake.requests[1]!.body) < 16_384);
   });
 
-  test("a message of the person's that is too long for the window is cut, and the person is told", async () => {
-    const where = talked(0);
-    const ran = await goesOn(where, 8_192, [say("Good.")], [`${"Many words of a long letter. ".repeat(3_000)} END`]);
-    deepEqual([ran.stdout, ran.code, ran.refusals], ["Good.\n", 0, []]);
-    match(ran.stderr, /^The window is full: a long text was cut\.\n$/);
-    match(ran.chats[0].messages[1].content, /^Many words[\s\S]*characters left out[\s\S]* END$/);
-  });
-
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
     after(fake.close);
-    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [
-      "-m",
-      "openai/m",
-      "--base-url",
-      fake.url,
-      "--key",
-      "x",
-      "hello",
-    ]);
+    const where = talked(0, { window: 2_000, tools: { offer: "all" } });
+    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello"]);
     equal(ran.code, 1);
     match(
       ran.stderr,
@@ -210,37 +167,13 @@ describe("a server that cuts the conversation without a word", () => {
     match(stderr, /set "window": 6000 in zz's settings/);
   });
 
-  test("tokens that become fewer: the same", async () => {
-    const { stderr } = await rounds((tokens) => (tokens > 8_000 ? 2_000 : tokens));
-    match(stderr, /The server is cutting the conversation: it counted 2000 tokens, after \d+ for a part of the same\./);
-  });
-
-  for (const [what, counts] of [
-    ["that grow", (tokens: number) => tokens],
-    ["of a server that always says the same few", () => 61],
-  ] as const)
-    test(`tokens ${what}: nothing is said`, async () => equal((await rounds(counts)).stderr, ""));
-
-  test("a last request without tools, at the limit of rounds, is not one that was cut", async () => {
-    const where = talked(0);
-    writeFileSync(join(where.cwd, "a"), "a lamp in the hall\n");
-    const fake = await fakeOpenAI(({ body }, turn) => {
-      const step = turn ? say("Done.") : call(["read_file", { path: "a" }]);
-      const said = JSON.stringify(usage(61, 9)).slice(1, -1);
-      return JSON.parse(JSON.stringify(step).replace(said, JSON.stringify(usage(tokensOf(body), 9)).slice(1, -1)));
-    });
-    after(fake.close);
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--rounds", "1", "go"]);
-    equal(fake.requests[1]!.body.tools, undefined);
-    doesNotMatch(ran.stderr, /cutting/);
-  });
+  test("tokens of a server that always says the same few: nothing is said", async () =>
+    equal((await rounds(() => 61)).stderr, ""));
 
   /** What is noted when these requests are counted, one after the other. */
   function noted(...counts: [change: Partial<ChatRequest>, tokens: number, data?: unknown][]): string[] {
-    const messages: Message[] = Array.from({ length: 3 }, () => ({
-      role: "user",
-      text: "a lamp in the hall. ".repeat(99),
-    }));
+    const text = "a lamp in the hall. ".repeat(99);
+    const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
     const request = {
       task: "chat",
@@ -253,20 +186,11 @@ describe("a server that cuts the conversation without a word", () => {
     } as const;
     const notes: string[] = [];
     const state = newState({ config: {} } as never);
-    for (const [change, input, data] of counts)
-      recordUsage(
-        state,
-        { ...request, ...change } as ChatRequest,
-        {
-          text: "",
-          thinking: "",
-          calls: [],
-          finish: "stop",
-          usage: { input, output: 1 },
-          ...(data !== undefined && { data }),
-        },
-        { note: (text: string) => notes.push(text) } as never,
-      );
+    const chat = { note: (text: string) => notes.push(text) } as never;
+    for (const [change, input, data] of counts) {
+      const reply = { text: "", thinking: "", calls: [], finish: "stop" as const, usage: { input, output: 1 }, data };
+      recordUsage(state, { ...request, ...change } as ChatRequest, reply, chat);
+    }
     return notes;
   }
 
@@ -290,13 +214,8 @@ describe("a provider that says it is too long", () => {
 
   test("and when it says so again, that is an error", async () => {
     const long = refuse(400, { error: { message: "prompt is too long: 9999 tokens > 700 maximum", code: "x" } });
-    const ran = await goesOn(
-      talked(30),
-      1e9,
-      ({ body }) => (isSummary(body) ? say(SUMMARY) : long),
-      ["-c", "next"],
-      false,
-    );
+    const script: Script = ({ body }) => (isSummary(body) ? say(SUMMARY) : long);
+    const ran = await goesOn(talked(30), 1e9, script, ["-c", "next"], false);
     equal(ran.code, 1);
     match(ran.stderr, /Cannot send this: it is too long for 'openai\/m' even after what could be was left out/);
     equal(ran.chats.length, 2);
@@ -304,25 +223,15 @@ describe("a provider that says it is too long", () => {
 
   for (const [message, window, status = 400] of [
     ["This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.", 16_384],
-    ["400 context_length_exceeded", 0],
-    ["prompt is too long: 210000 tokens > 200000 maximum", 200_000],
     ["Your input exceeds the context window of this model. Please adjust your input and try again.", 0],
     ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576],
-    ["Please reduce the length of the messages or completion.", 0],
     ["This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
-    [
-      "Trying to keep the first 5000 tokens when context the overflows. The model is loaded with context length of only 4096 tokens",
-      4_096,
-    ],
-    ["the prompt is longer than the context length currently available to the model", 0],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
-    ["input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", 200_000],
     [
       "Request too large for gpt on tokens per minute (TPM): Limit 30000, Requested 40000. maximum context length",
       undefined,
     ],
-    ["maximum context length of the quota", undefined],
     ["context_length_exceeded", undefined, 429],
     ["Invalid value for 'messages'", undefined],
     ["Payload too large", 0, 413],
@@ -334,9 +243,7 @@ describe("a provider that says it is too long", () => {
 describe("the count", () => {
   const TEXTS = {
     prose: "The lamp in the hall was lit when we came home, and nobody had been there. ",
-    code: "for (const [i, row] of rows.entries()) if (row?.at[i] !== 0x1f) out.push(row.at(-1)!);\n",
     Chinese: "走廊里的灯亮着，但是没有人在家。请检查开关。",
-    numbers: "2026-01-02 03:04:05.678 +0000 [12345] 99.71 % of 8,192\n",
   };
   const request = (...said: string[]): ChatRequest => {
     const messages = said.map((text): Message => ({ role: "user", text }));
@@ -356,13 +263,6 @@ describe("the count", () => {
         ok(guess > is * 0.95 && guess < is * (weigh(text) > real(request(text)) ? 2 : 1.1), `${guess} for ${is}`);
       }
     });
-
-  test("what a server says that cannot be is not learnt", () => {
-    const count = counts(scales());
-    const before = count.ratio("m");
-    count.learn(request("many words, ".repeat(100)), 3);
-    equal(count.ratio("m"), before);
-  });
 });
 
 describe("what need not be seen again", () => {
@@ -380,6 +280,9 @@ describe("what need not be seen again", () => {
     gave(id, "read_file"),
   ];
   const start: Message = { role: "user", text: "look" };
+  const edited = [made("2", "edit_file", { path: "./src/a.ts" }), gave("2", "edit_file", "ok")];
+  const grepped = [made("1", "grep", { pattern: "x" }), gave("1", "grep")];
+  const later = chat("a", "b", "c", "d", "e", "f");
   const cases: [what: string, messages: Message[], stubs: Record<number, RegExp>][] = [
     [
       "read again",
@@ -388,44 +291,11 @@ describe("what need not be seen again", () => {
     ],
     ["a part of it, then all of it", [start, ...read("1", { start: 3 }), ...read("2")], { 2: /asked for again/ }],
     ["all of it, then a part", [start, ...read("1"), ...read("2", { start: 3 })], {}],
-    [
-      "changed since",
-      [
-        start,
-        ...read("1"),
-        made("2", "edit_file", { path: "./src/a.ts" }),
-        gave("2", "edit_file", "ok"),
-        ...chat("done"),
-      ],
-      { 2: /since the file was changed since|the file was changed since/ },
-    ],
-    [
-      "old, and nobody mentioned it",
-      [start, ...read("1"), ...chat("a", "b", "c", "d", "e", "f")],
-      { 2: /since it is old/ },
-    ],
+    ["changed since", [start, ...read("1"), ...edited, ...chat("done")], { 2: /the file was changed since/ }],
+    ["old, and nobody mentioned it", [start, ...read("1"), ...later], { 2: /since it is old/ }],
     ["old, but mentioned", [start, ...read("1"), ...chat("a", "b", "c", "what is in a.ts?", "e", "f")], {}],
-    ["not so old", [start, ...read("1"), ...chat("a", "b")], {}],
-    [
-      "of the last round, which the model has not seen",
-      [start, made("1", "grep", { pattern: "x" }), gave("1", "grep")],
-      {},
-    ],
-    [
-      "short",
-      [
-        start,
-        made("1", "read_file", { path: "b" }),
-        gave("1", "read_file", "x"),
-        ...chat("a", "b", "c", "d", "e", "f"),
-      ],
-      {},
-    ],
-    [
-      "of no file, and old",
-      [start, made("1", "grep", { pattern: "x" }), gave("1", "grep"), ...chat("a", "b", "c", "d", "e", "f")],
-      { 2: /^\[grep: 41 lines left out, since it is old/ },
-    ],
+    ["of the last round, which the model has not seen", [start, ...grepped], {}],
+    ["of no file, and old", [start, ...grepped, ...later], { 2: /^\[grep: 41 lines left out, since it is old/ }],
   ];
   for (const [what, messages, stubs] of cases)
     test(`a result that is ${what}: ${Object.keys(stubs).length ? "goes" : "stays"}`, () => {
@@ -435,33 +305,16 @@ describe("what need not be seen again", () => {
     });
 
   const change = (path: string, did: Changed["did"], undone = false): Changed => ({
-    id: 1,
-    turn: 1,
-    at: "",
-    tool: "t",
-    path,
-    did,
-    undone,
+    ...{ id: 1, turn: 1, at: "", tool: "t" },
+    ...{ path, did, undone },
   });
   for (const [what, changes, before, lines] of [
     ["created and edited", [change("a", "created"), change("a", "edited")], "", "- created: a"],
-    [
-      "edited and deleted",
-      [change("a", "edited"), change("a", "deleted"), change("b", "edited")],
-      "",
-      "- edited: b\n- deleted: a",
-    ],
     ["undone", [change("a", "edited", true)], "", "- changed and undone again: a"],
     ["named in earlier notes", [change("c", "created")], "- edited: a, b", "- created: c\n- edited: a, b"],
     ["deleted since the notes", [change("a", "deleted")], "- edited: a, b", "- edited: b\n- deleted: a"],
   ] as const)
     test(`a file that is ${what} is named with what became of it`, () => equal(filesChanged(changes, before), lines));
-
-  test("notes are found again in the message that holds them", () => {
-    const text = notesText(`${SUMMARY}\n\nMore.`, 3, "- edited: a");
-    deepEqual(notesIn({ role: "user", text }), { notes: `${SUMMARY}\n\nMore.`, files: "- edited: a" });
-    equal(notesIn({ role: "user", text: "hello" }), undefined);
-  });
 });
 
 describe("at the prompt", () => {
@@ -469,10 +322,8 @@ describe("at the prompt", () => {
     const where = talked(4);
     const fake = await strictOpenAI(32_768, answers(say(SUMMARY)));
     after(fake.close);
-    const term = terminal(where, ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x"], {
-      cols: 100,
-      rows: 60,
-    });
+    const args = ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+    const term = terminal(where, args, { cols: 100, rows: 60 });
     await term.sees(/›$/);
     term.type(`/compact keep the tabs${KEY.enter}`);
     await term.sees(/The first 2 turns are notes now: about \d+ tokens of conversation became \d+\.\s+The session/);
@@ -486,24 +337,11 @@ describe("at the prompt", () => {
     doesNotMatch(texts(fake.requests[1]!.body), /said 1,/);
     term.type(`/back 3${KEY.enter}`);
     await term.sees("Took back");
-    term.type(`anew${KEY.enter}`);
-    await term.sees(/anew\n[\s\S]*Good\./);
-    match(texts(fake.requests[2]!.body), /said 1,[\s\S]*said 2,[\s\S]*anew/);
-    doesNotMatch(texts(fake.requests[2]!.body), /said 3,/);
+    term.type(`again${KEY.enter}`);
+    await term.sees(/again\n[\s\S]*Good\./);
+    match(texts(fake.requests[2]!.body), /said 1,[\s\S]*said 2,[\s\S]*again/);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
-  });
-
-  test("/compact where there is nothing to make shorter says so", async () => {
-    const fake = await strictOpenAI(32_768, [say("Good.")]);
-    after(fake.close);
-    const term = terminal(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x"]);
-    await term.sees(/›$/);
-    term.type(`/compact${KEY.enter}`);
-    await term.sees("There is nothing to compact: nothing was said.");
-    term.type(KEY.ctrlD);
-    equal(await term.exited, 0);
-    equal(fake.requests.length, 0);
   });
 
   test("Ctrl+C while the notes are written stops the turn, and nothing was taken away", async () => {
@@ -511,9 +349,8 @@ describe("at the prompt", () => {
     const slow: Step = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" };
     const fake = await strictOpenAI(8_192, answers(slow));
     after(fake.close);
-    const term = terminal(where, ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools"], {
-      cols: 100,
-    });
+    const args = ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools"];
+    const term = terminal(where, args, { cols: 100 });
     await term.sees(/›$/);
     term.type(`next${KEY.enter}`);
     await term.sees(/summarising 29 turns/);
@@ -521,7 +358,6 @@ describe("at the prompt", () => {
     await term.sees(/Stopped\./);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
-    const [entries] = where.sessions();
-    equal(entries!.filter(({ type }) => type === "compaction").length, 0);
+    ok(!where.sessions()[0]!.some(({ type }) => type === "compaction"));
   });
 });

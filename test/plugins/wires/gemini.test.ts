@@ -1,5 +1,5 @@
 // Gemini's generateContent through the wire: what goes out, what goes back, and what is sent otherwise after a refusal. streams.test.ts has what comes.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -24,24 +24,19 @@ const violation = (quotaId: string) => ({ "@type": "type.googleapis.com/google.r
 const MINUTE = violation("GenerateRequestsPerMinutePerProjectPerModel-FreeTier");
 const DAY = violation("GenerateRequestsPerDayPerProjectPerModel-FreeTier");
 const busy = (...details: object[]) => refuse(429, "RESOURCE_EXHAUSTED", QUOTA, details);
-const list = (step: Step): Step => ({ ...step, body: [`[${step.body!.join("")}]`] });
-// [what holds, the steps, the waits (least and most), the text or the error]
+// [what holds, the steps, the waits, the text or the error]
 // biome-ignore format: one case a row.
-const RETRIES: [string, Step[], [number, number][], string][] = [
-  ["a quota of a minute waits for as long as the server says", [busy(MINUTE, info("0.2s")), answered], [[200, 200]], "Hi"],
-  ["the same in a list", [list(busy(MINUTE, info("0.2s"))), answered], [[200, 200]], "Hi"],
+const RETRIES: [string, Step[], number[], string][] = [
+  ["a quota of a minute waits for as long as the server says", [busy(MINUTE, info("0.2s")), answered], [200], "Hi"],
   ["a quota of a minute that asks for long is not waited for", [busy(MINUTE, info("90s")), answered], [], `127.0.0.1 answered 429: ${QUOTA} Try again in 90 s.`],
   ["a quota of a day is told once", [busy(DAY, info("0.2s")), answered], [], `127.0.0.1 answered 429: ${QUOTA}`],
-  ["a quota without more is told once", [busy(), answered], [], `127.0.0.1 answered 429: ${QUOTA}`],
 ];
 describe("Gemini: of what may pass,", { concurrency: 20 }, () => {
   for (const [sentence, steps, waits, expected] of RETRIES)
     test(sentence, async () => {
       const { answer, error, retried, bodies } = await turn(steps);
       equal(answer?.text ?? error?.message.replace(/:\d+/, ""), expected);
-      equal(retried.length, waits.length);
-      for (const [i, [least, most]] of waits.entries())
-        ok(retried[i]!.wait >= least && retried[i]!.wait <= most, `waited ${retried[i]!.wait} ms`);
+      deepEqual(retried.map(({ wait }) => wait), waits); // biome-ignore format: one
       equal(bodies.length, waits.length + 1);
     });
 });
@@ -110,19 +105,6 @@ describe("Gemini: a request", { concurrency: 16 }, () => {
     const thoughtSignature = "skip_thought_signature_validator";
     deepEqual(three!.bodies[0].contents[1].parts, [{ functionCall, thoughtSignature }], "as its makers say");
   });
-
-  test("of a few turns with a call each is never refused", async () => {
-    const script: Script = (_, at) =>
-      at % 2 ? say(`done ${at}`) : call(["kiln_status", {}, `sig ${at}`], ["look", {}]);
-    const { answer, error, bodies } = await turn(script, { turns: 4 }, "gemini/gemini-3-pro-preview");
-    if (error) throw error;
-    deepEqual([answer!.text, bodies.length], ["done 7", 8]);
-    const signatures = bodies.at(-1).contents.flatMap(({ parts }: any) => parts.flatMap((one: any) => one.thoughtSignature ?? [])); // biome-ignore format: one
-    deepEqual(
-      signatures,
-      [0, 2, 4, 6].map((at) => `sig ${at}`),
-    );
-  });
 });
 
 // ── Signatures and thinking ──
@@ -132,19 +114,14 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   // biome-ignore format: one case a row.
   const EFFORTS: [string, string | undefined, object | undefined][] = [
     ["gemini-2.5-flash", undefined, { includeThoughts: true }],
-    ["gemini-2.5-flash-lite", undefined, undefined],
     ["gemini-2.5-flash-image", "high", undefined],
-    ["gemini-2.0-flash", "high", undefined],
     ["gemma-3-27b-it", "high", undefined],
     ["gemini-2.5-flash", "none", { includeThoughts: false, thinkingBudget: 0 }],
     ["gemini-2.5-flash", "low", { includeThoughts: true, thinkingBudget: 1_024 }],
-    ["gemini-2.5-flash", "high", { includeThoughts: true, thinkingBudget: 24_576 }],
     ["gemini-2.5-pro", "none", { includeThoughts: false, thinkingBudget: 128 }],
     ["gemini-3-flash-preview", "none", { includeThoughts: false, thinkingLevel: "minimal" }],
     ["gemini-3-flash-preview", "medium", { includeThoughts: true, thinkingLevel: "medium" }],
     ["gemini-3-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "high" }],
-    ["gemini-3.1-pro-preview", "medium", { includeThoughts: true, thinkingLevel: "medium" }],
-    ["gemini-3-pro-preview", "none", { includeThoughts: false, thinkingLevel: "low" }],
   ];
   for (const [model, effort, expected] of EFFORTS)
     test(`${effort ?? "nothing said"} is for ${model}: ${JSON.stringify(expected)}`, async () => {
@@ -171,9 +148,7 @@ describe("Gemini: thinking", { concurrency: 16 }, () => {
   // biome-ignore format: one case a row.
   const SIGNED: [string, string[], object[]][] = [
     ["the last part of the text", [parts({ text: "Hel" }), end("STOP", [{ text: "lo", thoughtSignature: "s" }])], [{ text: "Hel" }, { text: "lo", thoughtSignature: "s" }]],
-    ["an empty part behind it", [parts({ text: "Hello" }), end("STOP", [{ text: "", thoughtSignature: "s" }])], [{ text: "Hello" }, { text: "", thoughtSignature: "s" }]],
     ["a part in its middle", [parts({ text: "H", thoughtSignature: "s" }), parts({ text: "ello" }), stop], [{ text: "H", thoughtSignature: "s" }, { text: "ello" }]],
-    ["two parts", [parts({ text: "H", thoughtSignature: "s" }), parts({ text: "ello", thoughtSignature: "t" }), stop], [{ text: "H", thoughtSignature: "s" }, { text: "ello", thoughtSignature: "t" }]],
   ];
   for (const [what, chunks, expected] of SIGNED)
     test(`is signed on ${what}, and goes back there`, async () => {
@@ -218,27 +193,20 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     });
 
   test("JSON Schema as the part of it that OpenAPI has", async () => {
+    const more = {
+      oneOf: [
+        { type: "string", format: "uri" },
+        { type: "array", items: { enum: [1, 2] } },
+      ],
+    };
     const odd = {
-      type: "object",
-      additionalProperties: false,
+      ...{ type: "object", additionalProperties: false, required: ["at"] },
       $defs: { at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } } },
-      properties: {
-        at: { $ref: "#/$defs/at" },
-        kind: { const: "a" },
-        more: {
-          oneOf: [
-            { type: "string", format: "uri" },
-            { type: "array", items: { enum: [1, 2] } },
-          ],
-        },
-      },
-      required: ["at"],
+      properties: { at: { $ref: "#/$defs/at" }, kind: { const: "a" }, more },
     };
     const file = join(place().cwd, "odd.ts");
-    writeFileSync(
-      file,
-      `export default (zz) => zz.tool({ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} });`,
-    );
+    const tool = `{ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} }`;
+    writeFileSync(file, `export default (zz) => zz.tool(${tool});`);
     const script: Script = ({ body }) =>
       JSON.stringify(body).includes("parametersJsonSchema") ? bad('Unknown name "parametersJsonSchema"') : say("Hi");
     const { bodies, error } = await turn(script, { options: { plugins: [file], tools: ["odd"] } });
@@ -252,25 +220,6 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
       },
       required: ["at"],
     });
-  });
-
-  test("an instruction as the person's first words", async () => {
-    const script: Script = ({ body }) =>
-      body.systemInstruction ? bad("Developer instruction is not enabled") : say("Hi");
-    const { bodies } = await turn(script);
-    const [first] = bodies[1].contents[0].parts;
-    equal(first.text, bodies[0].systemInstruction.parts[0].text);
-  });
-
-  test("signatures that it cannot read", async () => {
-    const script: Script = ({ body }) => {
-      const text = JSON.stringify(body);
-      if (!text.includes("functionCall")) return call(["kiln_status", {}, "s1"]);
-      return text.includes('"s1"') ? bad("Corrupted thought signature.") : say("Hi");
-    };
-    const { answer, bodies } = await turn(script);
-    deepEqual([answer?.text, bodies.length], ["Hi", 3]);
-    equal(bodies[2].contents[1].parts[0].thoughtSignature, "skip_thought_signature_validator");
   });
 
   test("signatures of another model, which are not sent at all", async () => {
@@ -302,11 +251,6 @@ test("Gemini: a schema goes out as the format of the answer", async () => {
   deepEqual([responseMimeType, responseJsonSchema], ["application/json", schema]);
 });
 
-test("Gemini: an answer that the limit cuts is continued", async () => {
-  const { answer, bodies } = await turn([say("The lamp is at eig", "MAX_TOKENS"), say("ht.")]);
-  deepEqual([answer?.text, bodies.length], ["The lamp is at eight.", 2]);
-});
-
 // ── The program itself ──
 
 const KEY = { GEMINI_API_KEY: "AIza-12345678-abcdefgh" };
@@ -322,17 +266,15 @@ describe("Gemini: the program", { concurrency: 2 }, () => {
   });
 
   test("goes on with a session, in which each signature is where it was, turn after turn", async () => {
-    const script: Script = (_, at) => (at % 2 ? say(`done ${at}`) : call(["look", {}, `sig ${at}`]));
-    const fake = await fakeGemini(script);
+    const fake = await fakeGemini((_, at) => (at % 2 ? say(`done ${at}`) : call(["look", {}, `sig ${at}`])));
     const where = place();
-    for (let i = 0; i < 3; i++) {
-      const args = ["--once", "-m", "gemini/gemini-3-pro-preview", "--plugin", lamps, "--base-url", fake.url, ...(i ? ["-c"] : []), `turn ${i}`]; // biome-ignore format: one
-      const { code, stdout, stderr } = await zz(where, args, { env: KEY });
-      deepEqual([code, stdout], [0, `done ${i * 2 + 1}\n`], stderr);
+    for (const more of [[], ["-c"], ["-c"]]) {
+      const args = ["--once", "-m", "gemini/gemini-3-pro-preview", "--plugin", lamps, "--base-url", fake.url, ...more];
+      equal((await zz(where, [...args, "go"], { env: KEY })).code, 0);
     }
     await fake.close();
     const { contents } = fake.requests.at(-1)!.body;
-    for (let i = 0; i < 3; i++) equal(contents[i * 4 + 1].parts[0].thoughtSignature, `sig ${i * 2}`);
+    for (const at of [0, 2, 4]) equal(contents[at * 2 + 1].parts[0].thoughtSignature, `sig ${at}`);
   });
 
   test("lists models page by page, those that answer", async () => {

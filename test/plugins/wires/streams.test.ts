@@ -57,7 +57,11 @@ interface Told {
   calls?: [name: string, args: unknown, id?: string][];
 }
 type Row = [sentence: string, step: Step, told: Told];
+/** Streams with much that may come, some of the rows, which are spoilt at the end. */
+const TOLD: Partial<Record<Wire, string[]>> = {};
 function tellsAll(wire: Wire, rows: Row[], usual: object): void {
+  const bodies = rows.map(([, { body = [] }]) => body.join("")).filter((text) => /^(event|data):/.test(text));
+  TOLD[wire] = bodies.filter((_, i) => i % 4 === 1);
   for (const [sentence, step, { calls = [], text = "", thinking = "", finish, usage = usual }] of rows)
     test(`understands ${sentence}`, async () => {
       const reply = await heard(wire, step);
@@ -121,7 +125,6 @@ const commented = (text: string): string => plain(text).replaceAll("\n\n", "\n\n
 // biome-ignore format: one case a row.
 const ODD: [what: string, body: (begun: string, end: string) => string[]][] = [
   ["lines that end in a line feed", (begun, end) => [plain(begun + end)]],
-  ["CRLF", (begun, end) => [plain(begun + end).replaceAll("\n", "\r\n")]],
   ["CRLF cut in two", (begun, end) => plain(begun + end).replaceAll("\n", "\r\n").split(/(?<=\r)/)],
   ["events without their names", (begun, end) => [plain(begun + end).replaceAll(/^event: .*\n/gm, "")]],
   ["no blank line between its events", (begun, end) => [plain(begun + end).replaceAll(/^event: .*\n/gm, "").replaceAll("\n\n", "\n")]],
@@ -130,22 +133,17 @@ const ODD: [what: string, body: (begun: string, end: string) => string[]][] = [
   ["a [DONE] at its end", (begun, end) => [begun, end, openai.DONE]],
   ["data that is JSON but no event", (begun, end) => ["null", "1", '"x"', "{}", "[]"].map((value) => `data: ${value}\n\n`).concat(begun, end)],
   ["a last event without its end", (begun, end) => [begun, end.trimEnd()]],
-  ["half a line behind the end", (begun, end) => [begun, end, begun.slice(0, 20)]],
-  ["pieces cut anywhere", (begun, end) => (begun + end).match(/[\s\S]{1,7}/g)!],
 ];
 // biome-ignore format: one case a row.
 const BROKEN: [what: string, body: (begun: string, end: string, call: string) => string[], words: string | RegExp, again?: typeof AGAIN][] = [
   ["no end", (begun) => [begun], ENDED, AGAIN],
   ["half of its end", (begun, end) => [begun, end.slice(0, 20)], /^(The model's server failed in mid-stream: .*|The connection ended before the answer was complete\. Try again)\.$/, AGAIN],
-  ["a call and no end", (_, __, call) => [call], ENDED, AGAIN],
   ["an empty body", () => [], NOTHING, AGAIN],
-  ["nothing but comments", () => [": ping\n\n", ": ping\n\n"], NOTHING, AGAIN],
   ["a line that is not JSON", (begun, end) => [begun, "data: {oops\n\n", end], `${MID}a line that is not JSON: {oops.`, AGAIN],
   ["plain words", () => ["Good day\n"], `${MID}not a stream but Good day.`, AGAIN],
   ["an error event of plain words", (begun) => [begun, "event: error\ndata: boom\n\n"], /^The model's server failed in mid-stream: .*boom\.$/, AGAIN],
   ["an error without an event's name", (begun) => [begun, 'data: {"error":{"message":"boom"}}\n\n'], `${MID}boom.`, AGAIN],
   ["an error as a JSON body", () => ['{"error":{"message":"No such lamp","code":400}}'], `${MID}No such lamp.`],
-  ["an error as a JSON body over many lines", () => ['{\n  "error": {\n    "message": "No such lamp",\n    "code": 400\n  }\n}'], `${MID}No such lamp.`],
   ["an error in a list", () => ['[{"error":{"message":"No such lamp","code":400}}]\n'], `${MID}No such lamp.`],
   ["a web page", () => [html], /a web page \("Welcome"\).*--base-url/],
 ];
@@ -192,7 +190,7 @@ test("ollama: lines that are cut anywhere, in the middle of a character as well,
 // ── What each protocol has of its own ──
 
 describe("anthropic", () => {
-  const { block, COUNTS, call, end, event, json, PING, redacted, say, start, stream, text, thinking, use } = anthropic;
+  const { block, COUNTS, call, end, event, json, redacted, say, start, stream, text, thinking } = anthropic;
   const hi = text(0, "Hi");
   const stop = end("end_turn");
   const signed = { type: "thinking", thinking: "how bright?", signature: "sig-abc/+=" };
@@ -209,56 +207,27 @@ describe("anthropic", () => {
 
   // biome-ignore format: one case a row.
   const TOLD: Row[] = [
-    ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you." }],
     ["a call in pieces", call(["lamp_dim", { level: 8 }]), { calls: dim }],
     ["two calls", call(["lamp_dim", { level: 8 }], ["kiln_status", {}]), { calls: [...dim!, ["kiln_status", {}, "toolu_kiln_status_1"]] }],
-    ["two equal calls", call(["kiln_status", {}], ["kiln_status", {}]), { calls: [["kiln_status", {}, "toolu_kiln_status_0"], ["kiln_status", {}, "toolu_kiln_status_1"]] }],
     ["thinking before text, which goes back with its signature", stream(start(), thought, text(1, "Hi"), stop), { text: "Hi", thinking: "how bright?" }],
     ["thinking that is not shown", stream(start(), redacted(0, "AbC="), text(1, "Hi"), stop), { text: "Hi" }],
     ["a whole call in its first event", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }), end("tool_use")), { calls: dim }],
     ["a call whose arguments come twice", stream(start(), block(0, { type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }, { type: "input_json_delta", partial_json: '{"level":8}' }), end("tool_use")), { calls: dim }],
-    ["a call finished with end_turn", stream(start(), use(0, "lamp_dim", { level: 8 }), stop), { calls: dim }],
-    ["a call without arguments", stream(start(), block(0, { type: "tool_use", id: "t1", name: "kiln_status", input: {} }, { type: "input_json_delta", partial_json: "" }), end("tool_use")), { calls: [["kiln_status", {}, "t1"]] }],
-    ["text in its first event", stream(start(), block(0, { type: "text", text: "H" }, { type: "text_delta", text: "i" }), stop), { text: "Hi" }],
-    ["pings anywhere", stream(PING, start(), PING, hi, PING, PING, stop), { text: "Hi" }],
     ["events of a kind to come", stream(start(), event("weather", { sky: "blue" }), hi, delta(0, { type: "scent_delta", scent: "x" }), stop), { text: "Hi" }],
-    ["blocks of a kind to come", stream(start(), block(0, { type: "melody", notes: [] }, { type: "note_delta", note: "c" }), text(1, "Hi"), stop), { text: "Hi" }],
-    ["citations", stream(start(), block(0, { type: "text", text: "", citations: [] }, { type: "citations_delta", citation: { url: "https://a" } }, { type: "text_delta", text: "Hi" }), stop), { text: "Hi" }],
     ["the server's own tools", stream(start(), text(0, "I look. "), search, found, text(3, "Hi"), stop), { text: "I look. Hi" }],
-    ["deltas of a block that never began", stream(start(), delta(0, { type: "text_delta", text: "Hi" }), stop), { text: "Hi" }],
-    ["blocks that never end", stream(start(), event("content_block_start", { index: 0, content_block: { type: "text", text: "Hi" } }), stop), { text: "Hi" }],
-    ["blocks without an index", stream(start(), event("content_block_start", { content_block: { type: "text", text: "" } }), event("content_block_delta", { delta: { type: "text_delta", text: "Hi" } }), event("content_block_stop"), stop), { text: "Hi" }],
-    ["no message_start", stream(hi, stop), { text: "Hi", usage: { input: 0, output: 9 } }],
     ["no message_stop", stream(start(), hi, event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } })), { text: "Hi" }],
-    ["message_stop without a reason", stream(start(), hi, event("message_stop")), { text: "Hi", usage: { input: 61, output: 1 } }],
-    ["an error behind the reason", stream(start(), hi, stop.split("\n\n")[0]!, "\n\n", failed("api_error")), { text: "Hi" }],
-    ["a reason of null before the true one", stream(start(), hi, event("message_delta", { delta: { stop_reason: null }, usage: { output_tokens: 3 } }), stop), { text: "Hi" }],
-    ["a stop sequence", say("Hi", "stop_sequence"), { text: "Hi" }],
-    ["a reason to come", say("Hi", "tired"), { text: "Hi" }],
     ["a refusal", say("I will not.", "refusal"), { text: "I will not.", finish: "refusal" }],
     ["a refusal that only explains itself", stream(start(), end("refusal", { output_tokens: 9 }, { stop_details: { type: "refusal", explanation: "Not this." } })), { text: "Not this.", finish: "refusal" }],
     ["what came from the cache", stream(start({ ...COUNTS, input_tokens: 1, cache_creation_input_tokens: 20, cache_read_input_tokens: 40 }), hi, stop), { text: "Hi", usage: { input: 61, output: 9, cached: 40, written: 20 } }],
-    ["counts at the end alone", stream(start({}), hi, end("end_turn", { input_tokens: 1, cache_read_input_tokens: 60, output_tokens: 9 })), { text: "Hi", usage: { input: 61, output: 9, cached: 60 } }],
-    ["counts of null", stream(start({ ...COUNTS, cache_creation_input_tokens: null, cache_read_input_tokens: null }), hi, stop), { text: "Hi" }],
     ["one JSON body instead of a stream", json(message([{ type: "text", text: "Hi" }])), { text: "Hi" }],
     ["one JSON body over many lines", json(message([signed, { type: "text", text: "data: Hi\n\nevent: you" }]), 2), { text: "data: Hi\n\nevent: you", thinking: "how bright?" }],
-    ["one JSON body with a call", json(message([{ type: "tool_use", id: "toolu_lamp_dim_0", name: "lamp_dim", input: { level: 8 } }], "tool_use")), { calls: dim }],
   ];
   tellsAll("anthropic", TOLD, { input: 61, output: 9 });
 
   // biome-ignore format: one case a row.
   const FAILS: Failure[] = [
     ["an overloaded server in mid-stream", stream(start(), hi, failed("overloaded_error", "Overloaded")), `${MID}Overloaded.`, AGAIN],
-    ["an error of the API in mid-stream", stream(start(), hi, failed("api_error", "Internal server error")), `${MID}Internal server error.`, AGAIN],
-    ["a rate limit in mid-stream", stream(start(), hi, failed("rate_limit_error")), `${MID}rate_limit_error.`, AGAIN],
-    ["an invalid request in mid-stream", stream(start(), hi, failed("invalid_request_error", "No such lamp")), `${MID}No such lamp.`],
     ["a key that ends in mid-stream", stream(start(), hi, failed("authentication_error", "expired")), `${MID}expired. Check the key: --key, or the provider's variable.`],
-    ["a permission that is missing in mid-stream", stream(start(), hi, failed("permission_error", "not yours")), /not yours\. Check the key/],
-    ["a model that is not found in mid-stream", stream(start(), failed("not_found_error", "model: x")), /model: x\. Check --model/],
-    ["a request too large in mid-stream", stream(start(), failed("request_too_large")), `${MID}request_too_large.`],
-    ["no money in mid-stream", stream(start(), failed("billing_error", "Your credit balance is too low")), `${MID}Your credit balance is too low.`],
-    ["an error of a kind to come", stream(start(), hi, failed("moon_error", "the moon")), `${MID}the moon.`, AGAIN],
-    ["nothing but pings", stream(PING, PING), NOTHING, AGAIN],
     ["a start and an end of nothing", stream(start(), event("message_stop")), NOTHING, AGAIN],
   ];
   failsAll("anthropic", FAILS);
@@ -271,7 +240,6 @@ describe("gemini", () => {
   const stop = end();
   const chunk = (more: object, usageMetadata: object = COUNTS) => data({ ...more, usageMetadata });
   const candidate = (parts: unknown, more: object = {}) => ({ content: { parts, role: "model" }, index: 0, ...more });
-  const lamp = { functionCall: { name: "lamp_dim", args: { level: 8 } } };
   const dim: Told["calls"] = [["lamp_dim", { level: 8 }]];
   const whole = (parts: unknown[]) => ({
     candidates: [candidate(parts, { finishReason: "STOP" })],
@@ -283,28 +251,11 @@ describe("gemini", () => {
   const TOLD: Row[] = [
     ["an answer in pieces", say("Hello there, you."), { text: "Hello there, you." }],
     ["a call, finished with STOP", call(["lamp_dim", { level: 8 }]), { calls: dim }],
-    ["two equal calls in two chunks", stream(parts({ functionCall: { name: "kiln_status", args: {} } }), parts({ functionCall: { name: "kiln_status", args: {} } }), stop), { calls: [["kiln_status", {}], ["kiln_status", {}]] }],
-    ["calls with ids of the server's", stream(parts({ functionCall: { id: "a", name: "kiln_status", args: {} } }, { functionCall: { id: "b", name: "kiln_status", args: {} } }), stop), { calls: [["kiln_status", {}], ["kiln_status", {}]] }],
-    ["a call without arguments", stream(parts({ functionCall: { name: "kiln_status" } }), stop), { calls: [["kiln_status", {}]] }],
-    ["a call with arguments of null", stream(parts({ functionCall: { name: "kiln_status", args: null } }), stop), { calls: [["kiln_status", {}]] }],
-    ["text and a call in one chunk, with the reason", stream(end("STOP", [{ text: "I dim it." }, lamp])), { text: "I dim it.", calls: dim }],
     ["thinking", stream(parts({ text: "how ", thought: true }), parts({ text: "bright?", thought: true }), hi, stop), { text: "Hi", thinking: "how bright?" }],
-    ["the finish in the chunk of the text", stream(end("STOP", [{ text: "Hi" }])), { text: "Hi" }],
-    ["a finish without content", stream(hi, data({ candidates: [{ finishReason: "STOP", index: 0 }], usageMetadata: COUNTS })), { text: "Hi" }],
-    ["an error behind the finish", stream(hi, stop, failed(500, "INTERNAL")), { text: "Hi" }],
-    ["a finish of a kind to come", say("Hi", "TIRED"), { text: "Hi" }],
-    ["a finish that says nothing, before the true one", stream(hi, end("FINISH_REASON_UNSPECIFIED"), stop), { text: "Hi" }],
-    ["a candidate without an index", stream(data({ candidates: [{ content: { parts: [{ text: "Hi" }] }, finishReason: "STOP" }], usageMetadata: COUNTS })), { text: "Hi" }],
     ["several candidates, of which the first counts", stream(data({ candidates: [candidate([{ text: "No" }], { index: 1, finishReason: "SAFETY" }), candidate([{ text: "H" }])] }), data({ candidates: [candidate([{ text: "x" }], { index: 1 })] }), data({ candidates: [candidate([{ text: "i" }])] }), stop), { text: "Hi" }],
-    ["chunks without candidates", stream(chunk({}), hi, chunk({ candidates: [] }), chunk({ candidates: null }), stop), { text: "Hi" }],
-    ["content of null, parts of null and of nothing", stream(data({ candidates: [{ content: null }] }), data({ candidates: [candidate(null)] }), data({ candidates: [candidate([])] }), data({ candidates: [candidate([null, {}])] }), hi, stop), { text: "Hi" }],
-    ["parts of a kind to come", stream(parts({ scent: "x" }), hi, stop), { text: "Hi" }],
     ["code that the server ran", stream(parts({ executableCode: { language: "PYTHON", code: "1+1\n" } }, { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2\n" } }), stop), { text: "\n```python\n1+1\n```\n\n```\n2\n```\n" }],
-    ["usage in every chunk, growing", stream(...[1, 5, 9].map((candidatesTokenCount) => data({ candidates: [candidate([{ text: "." }])], usageMetadata: { promptTokenCount: 61, candidatesTokenCount } })), data({ candidates: [candidate([{ text: "" }], { finishReason: "STOP" })] })), { text: "..." }],
     ["what came from the cache, and what was thought", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 61, cachedContentTokenCount: 40, candidatesTokenCount: 9, thoughtsTokenCount: 100, totalTokenCount: 170 })), { text: "Hi", usage: { input: 61, output: 109, cached: 40 } }],
-    ["what the server's tools put in", stream(hi, end("STOP", [{ text: "" }], { promptTokenCount: 60, toolUsePromptTokenCount: 1, candidatesTokenCount: 9 })), { text: "Hi" }],
     ["one JSON body instead of a stream", json(whole([{ text: "Hi" }])), { text: "Hi" }],
-    ["one JSON body with a call", json(whole([lamp])), { calls: dim }],
     ["a list of chunks, as without alt=sse", json([{ candidates: [candidate([{ text: "H" }])] }, whole([{ text: "i" }])]), { text: "Hi" }],
     ["a prompt that is blocked", stream(chunk({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } })), { finish: "filter" }],
     ...["SAFETY", "PROHIBITED_CONTENT", "RECITATION", "BLOCKLIST", "SPII", "IMAGE_SAFETY"].map((reason): Row => [`${reason} and nothing`, stream(end(reason, [])), { finish: "filter" }]),
@@ -315,16 +266,8 @@ describe("gemini", () => {
   // biome-ignore format: one case a row.
   const FAILS: Failure[] = [
     ["an overloaded server in mid-stream", stream(hi, failed(503, "UNAVAILABLE", "The model is overloaded.")), `${MID}The model is overloaded.`, AGAIN],
-    ["an error of the server in mid-stream", stream(hi, failed(500, "INTERNAL")), `${MID}INTERNAL.`, AGAIN],
-    ["an invalid request in mid-stream", stream(hi, failed(400, "INVALID_ARGUMENT", "No such lamp")), `${MID}No such lamp.`],
-    ["a permission that is missing in mid-stream", stream(hi, failed(403, "PERMISSION_DENIED", "not yours")), /not yours\. Check the key/],
-    ["an error on a raw line, as a list", stream(`[{"error":{"code":400,"message":"No such lamp","status":"INVALID_ARGUMENT"}}]\n`), `${MID}No such lamp.`],
-    ["a call that cannot be read", stream(hi, end("MALFORMED_FUNCTION_CALL", [])), "Gemini gave up in the middle of its answer (MALFORMED_FUNCTION_CALL). Try again.", AGAIN],
     ["a call that cannot be read, with the model's words", stream(data({ candidates: [{ finishReason: "MALFORMED_FUNCTION_CALL", finishMessage: "Malformed function call: print(x)", index: 0 }] })), "Gemini gave up in the middle of its answer (MALFORMED_FUNCTION_CALL: Malformed function call: print(x)). Try again.", AGAIN],
-    ["another reason, and nothing", stream(end("OTHER", [])), "Gemini gave up in the middle of its answer (OTHER). Try again.", AGAIN],
     ["STOP and nothing", stream(stop), EMPTY, AGAIN],
-    ["STOP, thoughts and nothing", stream(parts({ text: "hm", thought: true }), stop), EMPTY, AGAIN],
-    ["an empty list", json([]), NOTHING, AGAIN],
   ];
   failsAll("gemini", FAILS);
 });
@@ -351,44 +294,21 @@ describe("responses", () => {
   const TOLD: Row[] = [
     ["an answer in pieces", answer(hi), { text: "Hi there" }],
     ["thinking as a summary", answer(think, hi), { text: "Hi there", thinking: "dim it" }],
-    ["a call in pieces", answer(think, dim), { calls: [["lamp_dim", { level: 8 }]], thinking: "dim it" }],
     ["two calls side by side", answer(dim, { call: "kiln_status", args: {}, id: "call_q2" }), { calls: [["lamp_dim", { level: 8 }], ["kiln_status", {}]] }],
-    ["a call whose arguments come only at their end", stream(...itemEvents(dim, 0).filter((one) => !one.includes("arguments.delta")), completed()), { calls: [["lamp_dim", { level: 8 }]] }],
-    ["a call that comes only whole", stream(itemEvents(dim, 0).at(-1)!, completed()), { calls: [["lamp_dim", { level: 8 }]] }],
     ["items that come only at the end", stream(completed({ output: [wholeItem(think, 0), wholeItem(hi, 1)] })), { text: "Hi there", thinking: "dim it" }],
-    ["a text that comes only whole", stream(itemEvents(hi, 0).at(-1)!, completed()), { text: "Hi there" }],
     ["a body that is no stream", refuse(200, whole([think, hi])), { text: "Hi there", thinking: "dim it" }],
-    ["names of events without a type in the data", stream('event: response.output_text.delta\ndata: {"output_index":0,"delta":"Hi there"}\n\n', completed()), { text: "Hi there" }],
-    ["keep-alives and events of other kinds", stream(": ping\n\n", event("response.web_search_call.searching"), event("response.x.y", { delta: "no" }), ...itemEvents(hi, 0), completed()), { text: "Hi there" }],
     ["an answer cut by its limit", stream(...itemEvents(hi, 0), event("response.incomplete", { response: { status: "incomplete", incomplete_details: { reason: "content_filter" }, output: [], usage: USAGE } })), { text: "Hi there", finish: "filter" }],
     ["a refusal", answer({ say: "I cannot.", refuses: true }), { text: "I cannot.", finish: "refusal" }],
-    ["an item told twice", stream(...itemEvents(hi, 0), itemEvents(hi, 0).at(-1)!, itemEvents(hi, 0).at(-1)!, completed({ output: [wholeItem(hi, 0)] })), { text: "Hi there" }],
     ["a call told twice", stream(...itemEvents(dim, 0), itemEvents(dim, 0)[0]!, itemEvents(dim, 0).at(-1)!, completed({ output: [wholeItem(dim, 0)] })), { calls: [["lamp_dim", { level: 8 }]] }],
-    ["thoughts told twice", stream(...itemEvents(think, 0), itemEvents(think, 0).at(-1)!, ...itemEvents(hi, 1), completed()), { text: "Hi there", thinking: "dim it" }],
     ["calls whose events are mixed", stream(...mixed(itemEvents(dim, 0), itemEvents({ call: "lamp_dim", args: { level: 9 }, id: "call_q2" }, 1)), completed()), { calls: [["lamp_dim", { level: 8 }], ["lamp_dim", { level: 9 }]] }],
-    ["the second item before the first", stream(...itemEvents(dim, 1), ...itemEvents(think, 0), completed()), { calls: [["lamp_dim", { level: 8 }]], thinking: "dim it" }],
-    ["a call that is done before it is added", stream(...itemEvents(dim, 0).toReversed().filter((one) => !one.includes("arguments.delta")), completed()), { calls: [["lamp_dim", { level: 8 }]] }],
-    ["items of unknown types", stream(event("response.output_item.added", { output_index: 0, item: { type: "melody" } }), event("response.melody.delta", { output_index: 0, delta: "la" }), event("response.output_item.done", { output_index: 0, item: { type: "melody", text: "no" } }), ...itemEvents(hi, 1), completed()), { text: "Hi there" }],
-    ["parts of unknown types", stream(completed({ output: [{ type: "message", content: [{ type: "melody" }, { type: "output_text", text: "Hi there" }] }] })), { text: "Hi there" }],
-    ["items and content of null", stream(event("response.output_item.added", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 0, item: null }), event("response.output_item.done", { output_index: 1, item: { type: "message", content: null } }), event("response.output_text.delta", { output_index: 2, delta: null }), ...itemEvents(hi, 3), completed({ output: null })), { text: "Hi there" }],
-    ["two answers at once, of which the second is not begun", stream(...itemEvents(hi, 0), completed(), completed({ output: [wholeItem({ say: "No" }, 0)] })), { text: "Hi there" }],
-    ["an error of null in each event", stream(...itemEvents(hi, 0).map((one) => one.replace('"type":', '"error":null,"type":')), completed({ error: null })), { text: "Hi there" }],
-    ["a body that is no stream, over many lines", { ...refuse(200, JSON.stringify(whole([think, hi]), null, 2)) }, { text: "Hi there", thinking: "dim it" }],
-    ["a refusal that comes only whole", stream(completed({ output: [wholeItem({ say: "I cannot.", refuses: true }, 0)] })), { text: "I cannot.", finish: "refusal" }],
   ];
   tellsAll("responses", TOLD, { input: 61, output: 9, cached: 40 });
 
   // biome-ignore format: one case a row.
   const FAILS: Failure[] = [
     ["an error event", stream(...part, event("error", { code: "server_error", message: "boom", param: null })), `${MID}boom.`, AGAIN],
-    ["a nested error event", stream(...part, event("error", { error: { code: "server_error", message: "boom" } })), `${MID}boom.`, AGAIN],
     ["a failed answer", stream(...part, failed("server_error", "boom")), `${MID}boom.`, AGAIN],
     ["a failed answer that was too long", stream(...part, failed("context_length_exceeded", "Your input exceeds the context window of this model")), `${MID}Your input exceeds the context window of this model.`],
-    ["a failed answer for want of quota", stream(failed("insufficient_quota", "You exceeded your quota")), `${MID}You exceeded your quota.`],
-    ["an error that is a text", stream(...part, event("error", { error: "boom" })), `${MID}boom.`, AGAIN],
-    ["a rate limit in mid-stream", stream(...part, failed("rate_limit_exceeded", "slow down")), `${MID}slow down.`, AGAIN],
-    ["an answer that was cancelled", stream(...part, event("response.cancelled", { response: { status: "cancelled" } })), /cancelled/, AGAIN],
-    ["nothing but its beginning", stream(event("response.created", { response: { status: "in_progress" } })), "The server answered with nothing. Try again.", AGAIN],
     ["a stream of Chat Completions", sayAsChat("Hi"), /not a stream of Responses but of Chat Completions/, AGAIN],
   ];
   failsAll("responses", FAILS);
@@ -396,100 +316,30 @@ describe("responses", () => {
 
 // ── Values of another kind than the protocol has ──
 
-/** Streams with all that may come, as the servers send them. */
-const thinkingParts = [
-  { type: "text", text: "a" },
-  { type: "thinking", thinking: [{ text: "b" }] },
-];
 const called = { index: 0, id: "c", function: { name: "look", arguments: "{}" }, extra_content: { b: 1 } };
-const { event } = anthropic;
-const STREAMS: Partial<Record<Wire, string>> = {
+const STREAMS: Partial<Record<Wire, string[]>> = {
+  ...TOLD,
   chat: [
     openai.delta({ role: "assistant", content: "Hi", reasoning_content: "hm", refusal: null }),
-    openai.delta({ content: thinkingParts }),
+    openai.delta({ content: [{ type: "thinking", thinking: [{ text: "b" }] }] }),
     openai.delta({ reasoning_details: [{ index: 0, type: "x", text: "t" }], extra_content: { a: 1 } }),
     openai.delta({ tool_calls: [called] }),
     openai.delta({ function_call: { name: "look", arguments: "{}" } }, "stop"),
-    openai.data({
-      choices: [],
-      usage: { prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } },
-      x_groq: { usage: {} },
-    }),
-  ].join(""),
-  responses: [
-    responses.event("response.created", { response: { id: "r" } }),
-    ...responses.itemEvents({ think: "hm", sealed: "x" }, 0),
-    ...responses.itemEvents({ say: "Hi" }, 1),
-    ...responses.itemEvents({ call: "look", args: {} }, 2),
-    responses.completed({
-      output: [responses.wholeItem({ think: "hm" }, 3), responses.wholeItem({ call: "look", args: {} }, 4)],
-      incomplete_details: null,
-    }),
-    responses.event("response.incomplete", {
-      response: { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
-    }),
-  ].join(""),
-  anthropic: [
-    anthropic.start({ input_tokens: 1, output_tokens: 1 }),
-    anthropic.thinking(0, "hm", "s"),
-    anthropic.block(
-      1,
-      { type: "text", text: "" },
-      { type: "text_delta", text: "Hi" },
-      { type: "citations_delta", citation: { a: 1 } },
-    ),
-    anthropic.block(
-      2,
-      { type: "server_tool_use", id: "s", name: "w", input: {} },
-      { type: "input_json_delta", partial_json: "{}" },
-    ),
-    anthropic.use(3, "look", {}),
-    event("content_block_delta", { index: 7, delta: { type: "input_json_delta", partial_json: "{}" } }),
-    event("message", {
-      content: [
-        { type: "text", text: "Hi" },
-        { type: "tool_use", id: "c", name: "look", input: { a: 1 } },
-      ],
-      usage: { input_tokens: 1 },
-    }),
-    anthropic.end("tool_use", { output_tokens: 2 }, { stop_details: { explanation: "x" } }),
-  ].join(""),
-  gemini: [
-    gemini.parts({ text: "hm", thought: true }, { text: "Hi", thoughtSignature: "s" }),
-    gemini.parts({ functionCall: { id: "i", name: "look", args: { a: 1 } } }),
-    gemini.parts({ executableCode: { code: "1" } }, { codeExecutionResult: { output: "1" } }),
-    gemini.data({ promptFeedback: {} }),
-    gemini.data({ candidates: [{ finishReason: "STOP", finishMessage: "x" }], usageMetadata: gemini.COUNTS }),
-  ].join(""),
+    openai.data({ choices: [], usage: { prompt_tokens: 1, prompt_tokens_details: { cached_tokens: 1 } } }),
+  ],
   ollama: [
     { message: { role: "assistant", content: "Hi", thinking: "hm" }, done: false },
-    {
-      message: { content: "", tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] },
-      done: false,
-    },
+    { message: { tool_calls: [{ id: "c", function: { name: "look", arguments: { a: 1 } } }] }, done: false },
     { message: { content: "" }, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 2 },
-  ]
-    .map((line) => `${JSON.stringify(line)}\n\n`)
-    .join(""),
+  ].map((line) => `${JSON.stringify(line)}\n\n`),
 };
 
 /** Lists of models, as the servers send them. */
 const LISTS: [provider: string, list: unknown][] = [
   ["openai", { data: [{ id: "m", context_length: 9, pricing: { prompt: "1", completion: "1" } }] }],
   ["anthropic", { data: [{ id: "m", max_input_tokens: 9 }], has_more: true, last_id: "m" }],
-  [
-    "gemini",
-    { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }], nextPageToken: "p" },
-  ],
-  [
-    "ollama",
-    {
-      models: [{ name: "m", size: 9, size_vram: 9 }],
-      capabilities: ["tools"],
-      model_info: { "general.architecture": "x", "x.context_length": 9 },
-      parameters: "num_ctx 9",
-    },
-  ],
+  ["gemini", { models: [{ name: "models/m", inputTokenLimit: 9, supportedGenerationMethods: ["x"] }] }],
+  ["ollama", { models: [{ name: "m", size: 9, size_vram: 9 }], capabilities: ["tools"], parameters: "num_ctx 9" }],
 ];
 
 const WRONG = [null, 5, true, "x", [], {}, [null], [5], [[]], { a: null }];
@@ -520,11 +370,11 @@ const isRaw = (error: Fault): boolean =>
   !/^[A-Z'].*[.!?]$/s.test(error.message);
 
 describe("Whatever stands where something else is expected is passed over, or said in a sentence:", () => {
-  for (const [wire, stream] of Object.entries(STREAMS) as [Wire, string][])
+  for (const [wire, streams] of Object.entries(STREAMS) as [Wire, string[]][])
     test(wire, async () => {
-      await heard(wire, { body: [stream] });
       const raw: string[] = [];
-      for (const wrong of spoiltStreams(stream)) {
+      const all = wire === "chat" || wire === "ollama" ? [streams.join("")] : streams;
+      for (const wrong of all.flatMap((stream) => [...spoiltStreams(stream)])) {
         const error = await failing(wire, { body: [wrong] });
         if (error && isRaw(error)) raw.push(`${error.message} ${wrong}`);
       }

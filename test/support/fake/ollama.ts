@@ -11,17 +11,7 @@ export const line = (message: Record<string, unknown>): string =>
 
 /** The last line. The counts can be absent: a prompt that was cached is not counted by older servers. */
 export const done = (reason = "stop", counts: object = { prompt_eval_count: 61, eval_count: 9 }): string =>
-  `${JSON.stringify({
-    ...at,
-    message: { role: "assistant", content: "" },
-    done: true,
-    done_reason: reason,
-    total_duration: 5_000_000_000,
-    load_duration: 1_000_000_000,
-    prompt_eval_duration: 300_000_000,
-    eval_duration: 900_000_000,
-    ...counts,
-  })}\n`;
+  `${JSON.stringify({ ...at, message: { role: "assistant", content: "" }, done: true, done_reason: reason, ...counts })}\n`;
 
 /** A failure after the first line: status 200 was sent before, so it is one more line, and no `done` follows. */
 export const failure = (words: string): string => `${JSON.stringify({ error: words })}\n`;
@@ -128,11 +118,7 @@ export async function fakeOllama(
         json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, ready),
       ),
       "GET /api/ps": route(() =>
-        json({
-          models: installed.flatMap(({ name, loaded }) =>
-            loaded ? [{ name, model: name, ...loaded, expires_at: "2026-06-01T12:05:00Z", context_length: 4096 }] : [],
-          ),
-        }),
+        json({ models: installed.flatMap(({ name, loaded }) => (loaded ? [{ name, model: name, ...loaded }] : [])) }),
       ),
       "POST /api/pull": route(({ body, aborted }) => {
         void aborted.then(() => asked.push("closed /api/pull"));
@@ -151,17 +137,11 @@ export async function fakeOllama(
 const notFound = (name: string): Step => refuse(404, `model '${name}' not found`);
 
 function shown({ capabilities = ["completion", "tools"], trained = 131_072, parameters }: Installed) {
+  const length = trained !== null && { "lamp.context_length": trained };
   return {
-    license: "none",
     ...(parameters !== undefined && { parameters }),
     template: "{{ .Prompt }}",
-    details: { format: "gguf", family: "lamp" },
-    model_info: {
-      "general.architecture": "lamp",
-      "general.parameter_count": 1,
-      ...(trained !== null && { "lamp.context_length": trained }),
-      "lamp.vision.context_length": 1,
-    },
+    model_info: { "general.architecture": "lamp", ...length, "lamp.vision.context_length": 1 },
     ...(capabilities && { capabilities }),
   };
 }

@@ -13,13 +13,8 @@ const WINDOW = 16_384;
 const FILES = 30;
 const NOTES = "[Not from the person: of this conversation";
 
-/** What the person says in a turn: prose, code, a script without spaces. */
-const SAID = [
-  (turn: number) => `Message ${turn}: please look at the lamp in the hall and say whether it is on, off or broken.`,
-  (turn: number) => `Message ${turn}: const lamp${turn} = { on: ${turn % 2 === 0}, watts: ${turn}, at: [1, 2, 3] };`,
-  (turn: number) => `Message ${turn}: ${"灯は廊下にあります。".repeat(12)}`,
-];
-const said = (turn: number): string => SAID[turn % SAID.length]!(turn);
+const said = (turn: number): string =>
+  `Message ${turn}: ${turn % 2 ? "灯は廊下にあります。".repeat(12) : "please look at the lamp in the hall, and say whether it is on."}`;
 const answer = (turn: number): string => `answer ${turn}. ${"It is as it was. ".repeat(turn % 7)}`.trim();
 
 /** The calls of a turn, by rounds. */
@@ -28,14 +23,8 @@ function rounds(turn: number): [name: string, args: Record<string, unknown>][][]
   const edit = { path, old_string: "first line", new_string: `first line of turn ${turn}, no` };
   if (turn % 3 === 0) return [];
   if (turn % 50 === 7) return [[["read_file", { path: "huge.txt" }]]];
-  if (turn % 5 === 0)
-    return [
-      [
-        ["read_file", { path }],
-        ["list_dir", { path: "src" }],
-      ],
-      [["edit_file", edit]],
-    ];
+  const both: [string, Record<string, unknown>][] = [["read_file", { path }], ["list_dir", { path: "src" }]]; // biome-ignore format: short
+  if (turn % 5 === 0) return [both, [["edit_file", edit]]];
   if (turn % 7 === 0) return [[["write_file", { path: `made/new${turn % 40}.txt`, content: `turn ${turn}\n` }]]];
   return [[["read_file", { path }]], [["grep", { pattern: "lamp" }]]];
 }
@@ -72,17 +61,10 @@ test(`${TURNS} turns with tools in a window of ${WINDOW} tokens`, async (t) => {
   };
   const fake = await strictOpenAI(WINDOW, script);
   t.after(fake.close);
-  const { cwd: root, home } = where;
-  const how = {
-    root,
-    home,
-    model: "openai/m",
-    baseUrl: fake.url,
-    key: "x",
-    allow: { write: true as const },
-    rounds: 0,
-  };
-  await using zz = await embed({ ...how, settings: { symbols: { map: "never" } } as never });
+  const [{ cwd: root, home }, allow] = [where, { write: true as const }];
+  const settings = { symbols: { map: "never" } } as never;
+  const how = { root, home, model: "openai/m", baseUrl: fake.url, key: "x", rounds: 0 };
+  await using zz = await embed({ ...how, allow, settings });
   const chat = await zz.chat();
   for (turn = 1; turn <= TURNS; turn++) {
     round = 0;

@@ -30,9 +30,7 @@ test("A block in an answer is an edit of the turn", async (t) => {
 
 // biome-ignore format: one answer a row.
 const MEANT: [what: string, text: string, file: string, content: string, said: RegExp][] = [
-  ["its file before the fence", `I change it.\n\nsrc/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n`, "src/a.ts", EDITED, /^I change it\.$/],
   ["its file in the fence", `\`\`\`\nsrc/a.ts\n${ONE}\n\`\`\``, "src/a.ts", EDITED, /^$/],
-  ["without a fence", `src/a.ts\n${ONE}\n`, "src/a.ts", EDITED, /^$/],
   ["its file in marks", `**\`src/a.ts\`**\n\n\`\`\`ts\n${ONE}\n\`\`\`\nThat is all.`, "src/a.ts", EDITED, /^That is all\.$/],
   ["two blocks, the file named once", `src/a.ts\n\`\`\`ts\n${ONE}\n${TWO}\n\`\`\``, "src/a.ts", BOTH, /^$/],
   ["two blocks, each with its file", `src/a.ts\n\`\`\`ts\n${ONE}\n\`\`\`\n\nand\n\nsrc/a.ts\n\`\`\`ts\n${TWO}\n\`\`\``, "src/a.ts", BOTH, /^and$/],
@@ -57,7 +55,6 @@ const TALK: [what: string, text: string][] = [
   ["of a file that is not there", `mathweb/flask/app.py\n\`\`\`python\n${block("from flask import Flask", "import math\nfrom flask import Flask")}\n\`\`\``],
   ["of text that the file does not hold", `src/a.ts\n\`\`\`ts\n${block("the old lines", "the new lines")}\n\`\`\``],
   ["without a file", `A block looks like this:\n\n\`\`\`\n${ONE}\n\`\`\`\n`],
-  ["in a sentence", `Write \`src/a.ts\` above it, then ${ONE} below.`],
   ["one meant and one not", `src/a.ts\n${ONE}\n\nand\n\nc.ts\n${TWO}\n`],
   ["that is not whole", `src/a.ts\n<<<<<<< SEARCH\nexport const one = 1;\n=======\n`],
   ["outside of the project", `../a.ts\n${ONE}\n`],

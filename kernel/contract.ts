@@ -38,7 +38,8 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 
 /** The part of the built-in fetch that providers need, in a tenth of its loading time. */
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
-type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> }; // looks up each host, after redirects too; may throw
+/** Looks up each host, after redirects too; may throw. Undefined: as usual. */
+type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> };
 export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;

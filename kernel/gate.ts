@@ -52,7 +52,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
   const rules = familyRules(core, tool, [...open.values()]);
   const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };
   for (;;) {
-    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more);
+    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more, tool.changes);
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
     if (key !== "e") return granted;
@@ -135,8 +135,15 @@ const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.spl
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Asks the person; without a terminal the answer is no. `also` are keys besides yes, no and always. */
-export async function confirm({ core, ctx }: TurnContext, tool: string, open: Open[], text: string, also: Keys = {}): Promise<Confirmed> {
+/** Asks the person; without a terminal the answer is no. `also`: keys besides yes, no and always; `writes`: it will write what it reads. */
+export async function confirm(
+  { core, ctx }: TurnContext,
+  tool: string,
+  open: Open[],
+  text: string,
+  also: Keys = {},
+  writes = false,
+): Promise<Confirmed> {
   const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)]; // few: for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
@@ -151,7 +158,9 @@ export async function confirm({ core, ctx }: TurnContext, tool: string, open: Op
     await decide(false, "there is no terminal to ask on");
     const exact = open.find((one) => one.exact);
     const why = exact && `${accessTo([exact])} ${NOT_BY_ALL} ${exact.why}.`;
-    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${brief}.`}` };
+    const next = writes ? open.filter(({ kind }) => kind === "read").map((one) => ({ ...one, kind: "write" as const })) : [];
+    const all = next.length ? flagsOf([...open, ...next], open.length > MAX_NAMED) : brief;
+    return { key: "n", refusal: `Refused: ${why ?? `requires ${few}; run again with ${all}.`}` };
   }
   const rules = [...new Map(open.map((one) => always(core, one)).map((rule) => [`${rule.kind} ${rule.name}`, rule])).values()];
   const { F, ...others } = also;

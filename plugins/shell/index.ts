@@ -184,13 +184,14 @@ async function decide(
 ): Promise<Decision & { needs: Needs; judgement: Judged }> {
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
-  const [judgement, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const unasked = judgement.verdict === "allow";
-  const { judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
+  const { askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
-  const onCopy = mayOnCopy ? await judgedOnCopy(command, judgement, ctx, { judge, tmp: own.tmp }) : undefined;
+  const onCopy = mayOnCopy ? await judgedOnCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
   if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
+  const judgement = await askedInstead(judged, judge, ctx);
+  const unasked = judgement.verdict === "allow";
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");
   const argv = unasked && !sandbox ? plainCommand(command, judgement, ctx.programs.find) : undefined;

@@ -61,9 +61,10 @@ export async function judgedOnCopy(
   const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
-  // If the person is not asked about the changes afterwards, denied and unknown commands keep their verdict.
-  const isAsked = verdictOn("write", join(root, "any")) === "ask";
-  if (!isAsked && (first.verdict === "deny" || isUnknown)) return undefined;
+  // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms files is undone by /undo.
+  const onWrites = verdictOn("write", join(root, "any"));
+  if (onWrites === "deny" && first.verdict === "deny") return undefined;
+  if (onWrites !== "ask" && isUnknown) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
     return undefined;
   const [{ whyBeyond }, { outsideOf, whyNoView }] = await Promise.all([import("./beyond.ts"), import("./view.ts")]);
@@ -90,6 +91,28 @@ export async function judgedOnCopy(
     verdictOn("write", name) !== "deny" && [root, OWN_TMP].some((at) => isInside(at, permissions.place(name)));
   if (!judged.writes.every(mayWrite)) return undefined;
   return (await whyNoView(programs, root, ctx.about.home)) === undefined ? judged : undefined;
+}
+
+/**
+ * What only harms files of the project, where no copy can hold it: the person may let exactly this line run, whatever is
+ * allowed. What names other files, or cannot be known, keeps its denial.
+ */
+export async function askedInstead(first: Judged, judge: Judge, { root, permissions }: Ctx): Promise<Judged> {
+  const denied = first.simple.filter(({ verdict }) => verdict === "deny");
+  const isInProject = (one: Simple) =>
+    one.words.every((word) => word !== undefined) &&
+    !!one.dirs?.length &&
+    namesOf(one).every((at) => isInside(root, at));
+  if (permissions.wide !== undefined || !denied.length || !denied.every(isInProject)) return first;
+  const lifted = await judge(ONLY_FILES);
+  if (lifted.verdict === "deny") return first;
+  const instead = "would run on the project itself, since no copy can hold the line";
+  const why = new Map(denied.map((one) => [one.text, one.why.replace(/is on the deny list$/, instead)]));
+  const simple = lifted.simple.map((one): Simple => {
+    const because = why.get(one.text);
+    return because === undefined ? one : { ...one, verdict: "unknown", why: because };
+  });
+  return simple.some(({ text }) => why.has(text)) ? { ...lifted, simple, verdict: "ask", why: first.why } : first;
 }
 
 /** Whether git is asked of a repository in the project that a copy hides: there, git would find the one around it instead. */

@@ -1,10 +1,11 @@
 // What a start costs.
-import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { timed, took } from "../support/machine.ts";
+import { figure, timed, took } from "../support/machine.ts";
 import { environment, type Place, place, ROOT, WAYS } from "../support/run.ts";
 
 const [node, zz] = WAYS.dist;
@@ -28,78 +29,47 @@ console.log(answer);
 `;
 
 export const figures: Figure[] = [
-  {
-    name: "one answer",
-    what: "`zz.js --once` beside a bare script that fetches the same stream.",
-    unit: "times",
-    runs: RUNS,
-    prepare: (bench) => besideBare(bench, zz, BARE),
-  },
-  {
-    name: "one answer by zz.mjs",
-    what: "The same of the one file, beside a bare script of its size.",
-    unit: "times",
-    runs: RUNS,
-    prepare: (bench) => besideBare(bench, ONE_FILE, `${BARE}\n//${"x".repeat(statSync(ONE_FILE).size)}\n`),
-  },
-  {
-    name: "memory of one answer",
-    what: "The most memory that `zz.js --once` has.",
-    unit: "MB",
-    async prepare(bench) {
-      const { where, asks } = await answering(bench);
-      return async () => (await start(where, [...asks, "hi"])).peak;
-    },
-  },
-  {
-    name: "zz.mjs",
-    what: "The size of the one file.",
-    unit: "MB",
-    runs: 1,
-    prepare: async () => () => statSync(ONE_FILE).size / 1e6,
-  },
-  {
-    name: "prompt",
-    what: "Until the prompt of the REPL shows, beside `node -e 0`.",
-    unit: "times",
-    runs: RUNS,
-    async prepare() {
-      const where = place();
-      return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
-    },
-  },
-  {
-    name: "100 plugins",
-    what: "What a hundred plugins of five lines add to a start.",
-    unit: "ms",
-    runs: RUNS,
-    async prepare() {
-      const [without, having] = [place(), place()];
-      mkdirSync(join(having.home, "plugins"), { recursive: true });
-      for (let i = 0; i < 100; i++) {
-        const file = join(having.home, "plugins", `p${i}.ts`);
-        writeFileSync(file, fiveLines(`now_${i}`));
-        utimesSync(file, 1, 1);
-      }
-      const args = ["--call", "list_dir", "{}"];
-      return async () => (await start(having, args)).ms - (await start(without, args)).ms;
-    },
-  },
-  {
-    name: "20 idle MCP servers",
-    what: "One answer where twenty servers are configured and not used, beside one where there are none.",
-    unit: "times",
-    runs: RUNS,
-    async prepare(bench) {
-      const { where: without, asks } = await answering(bench);
-      const having = place();
-      const server = { command: node, args: [join(ROOT, "test/support/fake/mcp.ts"), "env"], sandbox: false };
-      const mcpServers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`s${i}`, server]));
-      mkdirSync(having.home);
-      writeFileSync(join(having.home, "zz.config.json"), JSON.stringify({ mcpServers }));
-      return async () => (await start(having, [...asks, "hi"])).ms / (await start(without, [...asks, "hi"])).ms;
-    },
-  },
+  figure("one answer", "times", RUNS, "Beside a bare script that fetches the same stream.", (bench) =>
+    besideBare(bench, zz, BARE),
+  ),
+  figure("one answer by zz.mjs", "times", RUNS, "The same, beside a script of its size.", (bench) =>
+    besideBare(bench, ONE_FILE, `${BARE}\n//${"x".repeat(statSync(ONE_FILE).size)}\n`),
+  ),
+  figure("memory of one answer", "MB", 7, "The most memory that `zz.js --once` has.", async (bench) => {
+    const { where, asks } = await answering(bench);
+    return async () => (await start(where, [...asks, "hi"])).peak;
+  }),
+  figure("zz.mjs", "MB", 1, "The size of the one file.", async () => () => statSync(ONE_FILE).size / 1e6),
+  figure("package", "MB", 1, "As it is installed, unpacked; at most 12.", async () => () => packed() / 1e6),
+  figure("package with what it needs", "MB", 1, "And all that npm installs with it; at most 30.", async () => () => {
+    const list = execFileSync("npm", ["ls", "--omit=dev", "--all", "--parseable"], { cwd: ROOT, encoding: "utf8" });
+    const folders = list.trim().split("\n").slice(1); // the first is this one
+    return (packed() + folders.map(sizeOf).reduce((all, size) => all + size, 0)) / 1e6;
+  }),
+  figure("prompt", "times", RUNS, "Until the prompt of the REPL shows, beside `node -e 0`.", async () => {
+    const where = place();
+    return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
+  }),
+  figure("100 plugins", "ms", RUNS, "What a hundred plugins of five lines add to a start.", async () => {
+    const [without, having] = [place(), place()];
+    mkdirSync(join(having.home, "plugins"), { recursive: true });
+    for (let i = 0; i < 100; i++) {
+      const file = join(having.home, "plugins", `p${i}.ts`);
+      writeFileSync(file, fiveLines(`now_${i}`));
+      utimesSync(file, 1, 1);
+    }
+    const args = ["--call", "list_dir", "{}"];
+    return async () => (await start(having, args)).ms - (await start(without, args)).ms;
+  }),
+  figure("20 idle MCP servers", "times", RUNS, "One answer with them, beside one without.", async (bench) => {
+    const { where: without, asks } = await answering(bench);
+    const having = place();
+    const server = { command: node, args: [join(ROOT, "test/support/fake/mcp.ts"), "env"], sandbox: false };
+    const mcpServers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`s${i}`, server]));
+    mkdirSync(having.home);
+    writeFileSync(join(having.home, "zz.config.json"), JSON.stringify({ mcpServers }));
+    return async () => (await start(having, [...asks, "hi"])).ms / (await start(without, [...asks, "hi"])).ms;
+  }),
 ];
 
 export const fiveLines = (name: string) => `import type { Zz } from "zz";
@@ -115,6 +85,18 @@ async function answering(bench: Bench) {
   bench.after(fake.close);
   return { where: place(), url: fake.url, asks: ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x"] };
 }
+
+/** How many bytes of this folder are published. */
+function packed(): number {
+  const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
+  const [about] = Object.values(JSON.parse(execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" }))) as any[];
+  return about.unpackedSize;
+}
+
+const sizeOf = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .reduce((all, { parentPath, name }) => all + statSync(join(parentPath, name)).size, 0);
 
 const start = (where: Place, args: string[], file: string = zz) =>
   took(node, [file, ...args], { cwd: where.cwd, env: environment(where, {}) });

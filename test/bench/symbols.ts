@@ -8,102 +8,55 @@ import { embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { CORPORA, corporaFolder, unpackCorpora } from "../support/corpora.ts";
 import { codeIn, copyProject, TYPESCRIPT } from "../support/corpus.ts";
-import { timed, took, worked } from "../support/machine.ts";
+import { figure, timed, took, worked } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
 import { environment, type Place, place, ROOT, WAYS } from "../support/run.ts";
 
 const [node, zz] = WAYS.dist;
 const TOKENS = 1_000;
+const MAP = ["repo_map", { query: "parse a union of types", tokens: TOKENS }] as const;
+const USES = ["find_references", { symbol: "ZodType" }] as const;
 
 export const figures: Figure[] = [
-  {
-    name: "new index",
-    what: "A project of 579 files is indexed and a symbol found, beside ctags.",
-    unit: "times",
-    prepare: () => besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
-  },
-  {
-    name: "index with one file changed",
-    what: "The same, where one file was changed since.",
-    unit: "times",
-    prepare: () => besideCtags(({ cwd }, i) => fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`)),
-  },
-  {
-    name: "index as it was",
-    what: "The same, where nothing was changed.",
-    unit: "times",
-    prepare: () => besideCtags(() => {}),
-  },
-  {
-    name: "memory of a map",
-    what: "The most memory that `zz --call repo_map` has in that project.",
-    unit: "MB",
-    async prepare() {
-      const where = project();
-      return async () => (await ask(where, "repo_map", { query: "parse a union of types", tokens: TOKENS })).peak;
-    },
-  },
-  {
-    name: "references in a new process",
-    what: "All uses of a symbol that is used in many files are found.",
-    unit: "ms",
-    async prepare() {
-      const where = project();
-      return async () => (await ask(where, "find_references", { symbol: "ZodType" })).ms;
-    },
-  },
-  {
-    name: "memory of references",
-    what: "The most memory that this takes.",
-    unit: "MB",
-    runs: 3,
-    async prepare() {
-      const where = project();
-      return async () => (await ask(where, "find_references", { symbol: "ZodType" })).peak;
-    },
-  },
-  {
-    name: "references of another symbol",
-    what: "The same in a process that was asked before.",
-    unit: "ms",
-    async prepare(bench) {
-      const { cwd: root, home } = project();
-      const own = await embed({ root, home, save: false });
-      bench.after(() => own.close());
-      const symbols = [
-        "ZodType",
-        "ZodError",
-        "APIPromise",
-        "ZodObject",
-        "APIResource",
-        "ZodString",
-        "OpenAIError",
-        "Stream",
-      ];
-      await own.call("find_references", { symbol: "parse" });
-      return () => timed(() => own.call("find_references", { symbol: symbols.unshift(symbols.pop()!) && symbols[0]! }));
-    },
-  },
-  ...[1_500, 10_000].map(
-    (count): Figure => ({
-      name: `map of ${count} files`,
-      what: "The files are ranked for a query and the map is made, in CPU time.",
-      unit: "ms",
-      async prepare() {
-        const survey = surveyOf(copies(count), []);
-        const query = "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
-        return () => worked(() => mapFrom(survey, { query, tokens: 4_000 }));
-      },
+  figure("new index", "times", 7, "A project of 579 files is indexed and a symbol found, beside ctags.", () =>
+    besideCtags(({ home }) => fs.rmSync(join(home, "index"), { recursive: true, force: true })),
+  ),
+  figure("index with one file changed", "times", 7, "The same, where one file was changed since.", () =>
+    besideCtags(({ cwd }, i) => fs.writeFileSync(join(cwd, "one.ts"), `export const one = ${i};\n`)),
+  ),
+  figure("index as it was", "times", 7, "The same, where nothing was changed.", () => besideCtags(() => {})),
+  figure(
+    "memory of a map",
+    "MB",
+    7,
+    "The most that `zz --call repo_map` has in that project.",
+    calling("peak", ...MAP),
+  ),
+  figure("references in a new process", "ms", 7, "All uses of a symbol that many files use.", calling("ms", ...USES)),
+  figure("memory of references", "MB", 3, "The most memory that this takes.", calling("peak", ...USES)),
+  figure("references of another symbol", "ms", 7, "The same in a process that was asked before.", async (bench) => {
+    const { cwd: root, home } = project();
+    const own = await embed({ root, home, save: false });
+    bench.after(() => own.close());
+    const symbols = "parse ZodType ZodError APIPromise ZodObject APIResource ZodString OpenAIError Stream".split(" ");
+    let i = 0;
+    return () => timed(() => own.call("find_references", { symbol: symbols[i++ % symbols.length] }));
+  }),
+  ...[1_500, 10_000].map((count) =>
+    figure(`map of ${count} files`, "ms", 7, "Ranked for a query, in CPU time.", async () => {
+      const survey = surveyOf(copies(count), []);
+      const query = "Wait for a slow regular expression in a thread that Ctrl+C ends, and say so in the README";
+      return () => worked(() => mapFrom(survey, { query, tokens: 4_000 }));
     }),
   ),
-  ...CORPORA.map(
-    (name): Figure => ({
-      name: `map of ${name.replace(/.*_/, "")}`,
-      what: "Of the files that later commits changed, what the maps of 1,000 tokens for their messages name.",
-      unit: "%",
-      runs: 1,
-      prepare: (bench) => shareNamed(bench, name),
-    }),
+  ...CORPORA.map((name) =>
+    figure(
+      `map of ${name.replace(/.*_/, "")}`,
+      "%",
+      1,
+      "Of the files that later commits changed, what the maps of 1,000 tokens for their messages name.",
+      (bench) => shareNamed(bench, name),
+    ),
   ),
 ];
 
@@ -115,6 +68,13 @@ function project(): Place {
 
 const ask = (where: Place, tool: string, args: object) =>
   took(node, [zz, "--call", tool, JSON.stringify(args)], { cwd: where.cwd, env: environment(where, {}) });
+
+function calling(what: "ms" | "peak", tool: string, args: object) {
+  return async () => {
+    const where = project();
+    return async () => (await ask(where, tool, args))[what];
+  };
+}
 
 async function besideCtags(before: (where: Place, i: number) => void): Promise<Measure | undefined> {
   if (!has("ctags")) return undefined;

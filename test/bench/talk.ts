@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
 import { rescue } from "../../plugins/text-calls/rescue.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { median, timed, worked } from "../support/machine.ts";
+import { figure, median, timed, worked } from "../support/machine.ts";
 import { repl } from "../support/repl.ts";
 import { place, ROOT } from "../support/run.ts";
 import { STREAMS } from "../support/streams.ts";
@@ -16,89 +16,58 @@ import { FORMATS, RANDOM_TOOLS } from "../support/text-calls.ts";
 const MB = 1024 * 1024;
 const MANY = 100_000;
 
+const STREAMED = ["Chat Completions", "Anthropic's Messages", "OpenAI's Responses", "Gemini's generateContent"];
+
 export const figures: Figure[] = [
-  {
-    name: "append to a long session",
-    what: "An append at entry 100,000 beside one at entry 10.",
-    unit: "times",
-    runs: 15,
-    prepare: async () => {
-      const { lay, open } = sessions();
-      lay("long", MANY);
-      const long = open("long");
-      return () => {
-        lay("short", 10);
-        const both = [open("short"), long] as const;
-        const times: [number[], number[]] = [[], []];
-        for (let i = 0; i < 20; i++)
-          for (const [which, session] of both.entries()) {
-            const began = performance.now();
-            session.append("message", { message: message(i) });
-            times[which]!.push(performance.now() - began);
-          }
-        both[0].close();
-        return median(times[1]) / median(times[0]);
-      };
-    },
-  },
-  {
-    name: "open a long session",
-    what: "A session of 100,000 entries is opened, and its branch taken.",
-    unit: "ms",
-    prepare: async () => {
-      const { lay, open } = sessions();
-      lay("long", MANY);
-      return () =>
-        timed(() => {
-          const session = open("long");
-          session.branch();
-          session.close();
-        });
-    },
-  },
-  {
-    name: "list 10,000 sessions",
-    what: "What /sessions reads is listed.",
-    unit: "ms",
-    prepare: async () => {
-      const { home, lay } = sessions();
-      for (let i = 0; i < 10_000; i++) lay(`20260101-${String(i).padStart(6, "0")}-aaaaaaaa`, 10);
-      return () => timed(() => listSessions(home));
-    },
-  },
-  {
-    name: "what the model is told",
-    what: "From a line to its request, in a project with a map, pins, skills and memory where nothing changed.",
-    unit: "ms",
-    runs: 15,
-    prepare: told,
-  },
-  ...[
-    "Chat Completions",
-    "Anthropic's Messages",
-    "OpenAI's Responses",
-    "Gemini's generateContent",
-    "Ollama's own API",
-  ].map(
-    (name): Figure => ({
-      name: `stream of ${name}`,
-      what: "A whole answer is read, from the socket to the turn, for each second of CPU.",
-      unit: "MB/s",
-      runs: 3,
-      prepare: async () => () => rateOf(name),
-    }),
+  figure("append to a long session", "times", 15, "At entry 100,000 beside entry 10.", async () => {
+    const { lay, open } = sessions();
+    lay("long", MANY);
+    const long = open("long");
+    return () => {
+      lay("short", 10);
+      const both = [open("short"), long] as const;
+      const times: [number[], number[]] = [[], []];
+      for (let i = 0; i < 20; i++)
+        for (const [which, session] of both.entries()) {
+          const began = performance.now();
+          session.append("message", { message: message(i) });
+          times[which]!.push(performance.now() - began);
+        }
+      both[0].close();
+      return median(times[1]) / median(times[0]);
+    };
+  }),
+  figure("open a long session", "ms", 7, "One of 100,000 entries, and its branch.", async () => {
+    const { lay, open } = sessions();
+    lay("long", MANY);
+    return () =>
+      timed(() => {
+        const session = open("long");
+        session.branch();
+        session.close();
+      });
+  }),
+  figure("list 10,000 sessions", "ms", 7, "What /sessions reads is listed.", async () => {
+    const { home, lay } = sessions();
+    for (let i = 0; i < 10_000; i++) lay(`20260101-${String(i).padStart(6, "0")}-aaaaaaaa`, 10);
+    return () => timed(() => listSessions(home));
+  }),
+  figure("what the model is told", "ms", 15, "From a line to its request, where nothing changed in a project.", told),
+  ...[...STREAMED, "Ollama's own API"].map((name) =>
+    figure(
+      `stream of ${name}`,
+      "MB/s",
+      3,
+      "From the socket to the turn, a second of CPU.",
+      async () => () => rateOf(name),
+    ),
   ),
-  ...Object.entries(texts()).map(
-    ([what, text]): Figure => ({
-      name: `calls in ${what}`,
-      what: "An answer is looked through for calls in its text, for each second of CPU.",
-      unit: "MB/s",
-      prepare: async () => async () => {
-        const fresh = Buffer.from(text).toString(); // as it comes from the wire
-        const reply = { text: fresh, thinking: "", calls: [], finish: "stop" as const };
-        const ms = await worked(() => rescue(reply, { tools: RANDOM_TOOLS, options: {}, worded: false }));
-        return (1_000 * Buffer.byteLength(text)) / MB / ms;
-      },
+  ...Object.entries(texts()).map(([what, text]) =>
+    figure(`calls in ${what}`, "MB/s", 7, "An answer is looked through, a second of CPU.", async () => async () => {
+      const fresh = Buffer.from(text).toString(); // as it comes from the wire
+      const reply = { text: fresh, thinking: "", calls: [], finish: "stop" as const };
+      const ms = await worked(() => rescue(reply, { tools: RANDOM_TOOLS, options: {}, worded: false }));
+      return (1_000 * Buffer.byteLength(text)) / MB / ms;
     }),
   ),
 ];

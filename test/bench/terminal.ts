@@ -6,7 +6,7 @@ import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
 import { theme } from "../../plugins/terminal/theme.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
-import { timed, worked } from "../support/machine.ts";
+import { figure, timed, worked } from "../support/machine.ts";
 import { ESC, repl } from "../support/repl.ts";
 import { place, ROOT } from "../support/run.ts";
 import { KEY, type Terminal } from "../support/terminal.ts";
@@ -36,85 +36,59 @@ const MARKDOWN: Record<string, () => string> = {
 };
 
 export const figures: Figure[] = [
-  ...Object.entries(MARKDOWN).map(
-    ([kind, make]): Figure => ({
-      name: `Markdown: ${kind}`,
-      what: "1 MB of it is rendered.",
-      unit: "ms",
-      async prepare() {
-        const [markdown, dark] = [make(), theme("dark")];
-        return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark }));
-      },
+  ...Object.entries(MARKDOWN).map(([kind, make]) =>
+    figure(`Markdown: ${kind}`, "ms", 7, "1 MB of it is rendered.", async () => {
+      const [markdown, dark] = [make(), theme("dark")];
+      return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark }));
     }),
   ),
-  {
-    name: "long answer",
-    what: "From the first byte of an answer of 1 MB to its last word in the terminal.",
-    unit: "ms",
-    prepare: longAnswer,
-  },
-  {
-    name: "key",
-    what: "From a key to its echo, with 10,000 entries of history.",
-    unit: "ms",
-    runs: 40,
-    async prepare(bench) {
-      const where = place();
-      mkdirSync(where.home, { recursive: true });
-      const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
-      writeFileSync(join(where.home, "history"), Array.from({ length: 10_000 }, (_, i) => entry(i)).join(""));
-      const term = await repl(bench as TestContext, { where, process: true });
-      let typed = 0;
-      return () => {
-        const before = term.raw().length;
-        const echoed = when(term, () => term.raw().length > before);
-        return timed(() => {
-          term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
-          return echoed;
-        });
-      };
-    },
-  },
-  {
-    name: "paste",
-    what: "A paste of 10,000 lines is accepted.",
-    unit: "ms",
-    async prepare(bench) {
-      const term = await repl(bench as TestContext, { cols: 200, process: true });
-      const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
-      let pastes = 0;
-      return async () => {
-        const ms = await timed(() => {
-          term.type(`${ESC}[200~${text}${ESC}[201~`);
-          return term.sees(`[paste ${++pastes}: 10000 lines]`);
-        });
-        term.type(DROP_LINE);
-        return ms;
-      };
-    },
-  },
-  {
-    name: "saved plugin",
-    what: "From saving a plugin to the note that it is loaded.",
-    unit: "ms",
-    async prepare(bench) {
-      const where = place();
-      const folder = join(where.home, "plugins");
-      mkdirSync(folder, { recursive: true });
-      const term = await repl(bench as TestContext, { where, cols: 120, rows: 50, process: true });
-      let saved = 0;
-      return async () => {
-        const name = `lamp${saved++}`;
-        const ms = await timed(() => {
-          writeFileSync(join(folder, `${name}.ts`), fiveLines(name));
-          return term.sees(`Plugin '${name}' loaded in`);
-        });
-        rmSync(join(folder, `${name}.ts`));
-        await term.sees(`Plugin '${name}' unloaded.`);
-        return ms;
-      };
-    },
-  },
+  figure("long answer", "ms", 7, "Of 1 MB, from its first byte to its last word in the terminal.", longAnswer),
+  figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.", async (bench) => {
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
+    writeFileSync(join(where.home, "history"), Array.from({ length: 10_000 }, (_, i) => entry(i)).join(""));
+    const term = await repl(bench as TestContext, { where, process: true });
+    let typed = 0;
+    return () => {
+      const before = term.raw().length;
+      const echoed = when(term, () => term.raw().length > before);
+      return timed(() => {
+        term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
+        return echoed;
+      });
+    };
+  }),
+  figure("paste", "ms", 7, "A paste of 10,000 lines is accepted.", async (bench) => {
+    const term = await repl(bench as TestContext, { cols: 200, process: true });
+    const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
+    let pastes = 0;
+    return async () => {
+      const ms = await timed(() => {
+        term.type(`${ESC}[200~${text}${ESC}[201~`);
+        return term.sees(`[paste ${++pastes}: 10000 lines]`);
+      });
+      term.type(DROP_LINE);
+      return ms;
+    };
+  }),
+  figure("saved plugin", "ms", 7, "From saving a plugin to the note that it is loaded.", async (bench) => {
+    const where = place();
+    const folder = join(where.home, "plugins");
+    mkdirSync(folder, { recursive: true });
+    const term = await repl(bench as TestContext, { where, cols: 120, rows: 50, process: true });
+    let saved = 0;
+    return async () => {
+      const name = `lamp${saved++}`;
+      const ms = await timed(() => {
+        writeFileSync(join(folder, `${name}.ts`), fiveLines(name));
+        return term.sees(`Plugin '${name}' loaded in`);
+      });
+      rmSync(join(folder, `${name}.ts`));
+      await term.sees(`Plugin '${name}' unloaded.`);
+      return ms;
+    };
+  }),
 ];
 
 async function longAnswer(bench: Bench): Promise<Measure> {

@@ -9,7 +9,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { type Harness, harness } from "../../sdk/testing.ts";
 import { embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { timed, took } from "../support/machine.ts";
+import { figure, timed, took } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
 import { environment, place, ROOT, WAYS } from "../support/run.ts";
 import { random } from "../support/runs.ts";
@@ -20,105 +20,64 @@ const MCP = join(ROOT, "test/support/fake/mcp.ts");
 const server = (how: string) => ({ command: node, args: [MCP, how], sandbox: false });
 
 export const figures: Figure[] = [
-  {
-    name: "grep",
-    what: "A text is looked for in 10,000 files of a repository, beside ripgrep alone.",
-    unit: "times",
-    runs: 15,
-    async prepare(bench) {
-      const { root, grep } = await greps(bench, "rg");
-      return async () => {
-        const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
-        return (await grep()) / ms;
-      };
-    },
-  },
-  {
-    name: "grep without ripgrep",
-    what: "The same, where ripgrep is not installed.",
-    unit: "ms",
-    prepare: async (bench) => (await greps(bench, "")).grep,
-  },
-  {
-    name: "command on a copy",
-    what: "What a command takes more than in the sandbox without a copy.",
-    unit: "ms",
-    runs: 11,
-    async prepare(bench) {
-      const own = await repository(bench);
-      if (!own) return undefined;
-      let count = 0;
-      const run = (more: object) =>
-        timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
-      return async () => (await run({})) - (await run({ direct: true }));
-    },
-  },
-  {
-    name: "command in a large project",
-    what: "A command on a copy of a project of 30,000 files, beside one of 100.",
-    unit: "times",
-    runs: 11,
-    async prepare(bench) {
-      const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
-      if (!small || !large) return undefined;
-      let count = 0;
-      const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
-      for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
-      return async () => (await run(large)) / (await run(small));
-    },
-  },
-  {
-    name: "ignored files",
-    what: "2,000 ignored files that a command made are put in place after a yes.",
-    unit: "ms",
-    runs: 3,
-    prepare: ignoredFiles,
-  },
-  {
-    name: "MCP call",
-    what: "A tool of an MCP server, beside the same call by the SDK alone.",
-    unit: "times",
-    runs: 101,
-    async prepare(bench) {
-      const settings = { mcpServers: { it: server("env") } } as never;
-      const own = await harness({ own: true, settings, allow: { run: true } }, bench);
-      await own.call("mcp_tools", { servers: ["it"] });
-      const bare = new Client({ name: "bare", version: "1" });
-      await bare.connect(new StdioClientTransport({ command: node, args: [MCP, "env"] }));
-      bench.after(() => bare.close());
-      return async () => {
-        const plain = await timed(() => bare.callTool({ name: "one", arguments: { text: "x" } }));
-        return (await timed(() => own.call("it__one", { text: "x" }))) / plain;
-      };
-    },
-  },
-  {
-    name: "memory of an MCP result",
-    what: "The most memory that zz has while a server's result of 100 MB is cut.",
-    unit: "MB",
-    runs: 3,
-    async prepare() {
-      const where = place();
-      fs.mkdirSync(where.home);
-      fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { big: server("huge") } }));
-      return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
-    },
-  },
+  figure("grep", "times", 15, "A text in 10,000 files of a repository, beside ripgrep alone.", async (bench) => {
+    const { root, grep } = await greps(bench, "rg");
+    return async () => {
+      const { ms } = await took("rg", ["-nF", "needle_in", "./"], { cwd: root });
+      return (await grep()) / ms;
+    };
+  }),
+  figure(
+    "grep without ripgrep",
+    "ms",
+    7,
+    "The same, where it is missing.",
+    async (bench) => (await greps(bench, "")).grep,
+  ),
+  figure("command on a copy", "ms", 11, "What it takes more than in the sandbox without one.", async (bench) => {
+    const own = await repository(bench);
+    if (!own) return undefined;
+    let count = 0;
+    const run = (more: object) =>
+      timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
+    return async () => (await run({})) - (await run({ direct: true }));
+  }),
+  figure("command in a large project", "times", 11, "On a copy of 30,000 files, beside one of 100.", async (bench) => {
+    const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
+    if (!small || !large) return undefined;
+    let count = 0;
+    const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
+    for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
+    return async () => (await run(large)) / (await run(small));
+  }),
+  figure("ignored files", "ms", 3, "2,000 that a command made are put in place.", ignoredFiles),
+  figure("MCP call", "times", 101, "A tool of an MCP server, beside the same call by the SDK alone.", async (bench) => {
+    const settings = { mcpServers: { it: server("env") } } as never;
+    const own = await harness({ own: true, settings, allow: { run: true } }, bench);
+    await own.call("mcp_tools", { servers: ["it"] });
+    const bare = new Client({ name: "bare", version: "1" });
+    await bare.connect(new StdioClientTransport({ command: node, args: [MCP, "env"] }));
+    bench.after(() => bare.close());
+    return async () => {
+      const plain = await timed(() => bare.callTool({ name: "one", arguments: { text: "x" } }));
+      return (await timed(() => own.call("it__one", { text: "x" }))) / plain;
+    };
+  }),
+  figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.", async () => {
+    const where = place();
+    fs.mkdirSync(where.home);
+    fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { big: server("huge") } }));
+    return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
+  }),
   ...(
     [
       ["a page of 100 MB", false],
       ["a page that unpacks to 1,000 MB", true],
     ] as const
-  ).map(
-    ([page, isPacked]): Figure => ({
-      name: `memory of ${page}`,
-      what: "The most memory that zz has while it is fetched and cut.",
-      unit: "MB",
-      runs: 3,
-      async prepare(bench) {
-        const host = await hugePage(bench, isPacked);
-        return () => peakOf(place(), [`--allow-net=${host}`, "--call", "web_fetch", `{"url":"http://${host}/"}`]);
-      },
+  ).map(([page, isPacked]) =>
+    figure(`memory of ${page}`, "MB", 3, "The most memory that zz has while it is fetched and cut.", async (bench) => {
+      const host = await hugePage(bench, isPacked);
+      return () => peakOf(place(), [`--allow-net=${host}`, "--call", "web_fetch", `{"url":"http://${host}/"}`]);
     }),
   ),
 ];
@@ -126,24 +85,18 @@ export const figures: Figure[] = [
 const peakOf = async (where: ReturnType<typeof place>, args: string[]) =>
   (await took(node, [zz, ...args], { cwd: where.cwd, env: environment(where, {}) })).peak;
 
-/** 10,000 files of 4 KB on average, in 600 folders up to seven deep; one in 200 holds what is looked for. */
+/** 10,000 files of up to 8 KB in 600 folders, up to four deep; one in 200 holds what is looked for. */
 async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; grep: () => Promise<number> }> {
   const { cwd: root, home } = place();
   const next = random(42);
-  const below = (most: number) => Math.floor(next() * most);
-  const words = "const let function return import export from the value list file path error result await".split(" ");
-  const word = () => words[below(words.length)]!;
-  const folders = ["."];
-  for (let i = 0; i < 600; i++) {
-    const above = folders[below(folders.length)]!;
-    if (above.split("/").length < 8) folders.push(`${above}/${word()}${i}`);
-  }
-  for (const folder of folders) fs.mkdirSync(join(root, folder), { recursive: true });
+  const folders = Array.from({ length: 600 }, (_, i) => join(root, `a${i % 5}/b${i % 25}/c${i % 150}/d${i}`));
+  for (const folder of folders) fs.mkdirSync(folder, { recursive: true });
+  const line = (i: number) =>
+    `  const value${i} = await result(list, path); // the error of file ${Math.floor(next() * 1e6)}\n`;
   for (let i = 0; i < 10_000; i++) {
-    const size = Math.min(40_000, -Math.log(1 - next()) * 4_096);
-    let text = below(200) ? "" : "here is the needle_in_it\n";
-    while (text.length < size) text += `  ${Array.from({ length: 6 }, word).join(" ")};\n`;
-    fs.writeFileSync(join(root, folders[below(folders.length)]!, `${word()}${i}.ts`), text);
+    const text = Array.from({ length: Math.floor(next() * 100) }, (_, n) => line(n)).join("");
+    const needle = i % 200 ? "" : "here is the needle_in_it\n";
+    fs.writeFileSync(join(folders[i % folders.length]!, `file${i}.ts`), needle + text);
   }
   execFileSync("git", ["init", "-q"], { cwd: root });
   execFileSync("git", ["add", "-A"], { cwd: root });

@@ -1,6 +1,6 @@
 // Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { DONE, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
@@ -8,37 +8,20 @@ import { repl, TAB } from "../support/repl.ts";
 import { place, zz, zzProcess } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
-for (const [cols, rows] of [
-  [80, 24],
-  [40, 15],
-] as const)
-  test(`At ${cols}×${rows} leaving says how to come back, and -c shows the last exchange`, async (t) => {
-    const where = place();
-    const first = await repl(t, { where, cols, rows, script: [say("The capital is Paris.")] });
-    await first.say("what is the capital of France?", /Paris\.[\s\S]*›\s*$/);
-    first.type(KEY.ctrlD);
-    const left = await first.sees(/To come back: zz -c/);
-    equal(await first.exited, 0);
-    const [, id] =
-      /--session\s+(\S+)/.exec(left.replaceAll("\n", cols === 40 ? "" : "\n").replace("--session", "--session ")) ?? [];
-    equal(id, where.sessions()[0]![0].id);
-    if (cols === 80) match(left, new RegExp(`^zz --session ${id}$`, "m"));
-    const again = await repl(t, { where, cols, rows, args: ["-c"] });
-    await again.sees(/goes on\s+after 2\s+messages/);
-    match(again.screen(), /\nYou: what is the capital of France\?\nzz: The capital is Paris\./);
-    for (const row of again.screen().split("\n")) ok(row.length <= cols, row);
-    await again.say("/rename France", /This conversation is called “France”\s+now\./);
-    const listed = await again.say("/sessions", /\* \w+ .* {2}France/);
-    match(
-      listed,
-      cols === 80
-        ? /project:\n\* \w+ {2}\d{4}-\d\d-\d\d \d\d:\d\d +~\d+k? tokens {2}France +openai\/m/
-        : /\* \w+ {2}\d\d-\d\d {2}France/,
-    );
-    await again.say("/export talk.md", /Wrote\s/);
-    match(readFileSync(join(where.cwd, "talk.md"), "utf8"), /^# France\n/);
-    await again.leave();
-  });
+test("Leaving says how to come back, unless nothing was said, and -c shows the last exchange", async (t) => {
+  const where = place();
+  const silent = await repl(t, { where });
+  await silent.leave();
+  ok(!silent.screen().includes("come back"), silent.screen());
+  const first = await repl(t, { where, script: [say("The capital is Paris.")] });
+  await first.say("what is the capital of France?", /Paris\.[\s\S]*›\s*$/);
+  first.type(KEY.ctrlD);
+  await first.sees(new RegExp(`To come back: zz -c[\\s\\S]*^zz --session ${where.sessions()[0]![0].id}$`, "m"));
+  const again = await repl(t, { where, cols: 40, rows: 15, args: ["-c"] });
+  await again.sees(/goes on\s+after 2\s+messages/);
+  match(again.screen(), /\nYou: what is the capital of France\?\nzz: The capital is Paris\./);
+  for (const row of again.screen().split("\n")) ok(row.length <= 40, row);
+});
 
 test("The last conversation is offered once, and Tab on the empty line continues it", async (t) => {
   const size = { cols: 40, rows: 15 };
@@ -66,24 +49,18 @@ test("The last conversation is offered once, and Tab on the empty line continues
   equal(zz.where.sessions().length, 2);
 });
 
-// biome-ignore format: one case a row.
-const NOT_OFFERED: [what: string, args: string[], settings?: object][] = [
-  ["with -c", ["-c"]],
-  ["where the settings say so", [], { repl: { offer: false } }],
-];
-for (const [what, args, settings] of NOT_OFFERED)
-  test(`The last conversation is not offered ${what}`, async (t) => {
+test("The last conversation is not offered with -c, nor where the settings say so", async (t) => {
+  const fake = await fakeOpenAI([say("Good.")]);
+  t.after(fake.close);
+  for (const args of [["-c"], ["--config", "off.json"]]) {
     const where = place();
-    mkdirSync(where.home, { recursive: true });
-    if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-    const fake = await fakeOpenAI([say("Good.")]);
-    t.after(fake.close);
+    writeFileSync(join(where.cwd, "off.json"), JSON.stringify({ repl: { offer: false } }));
     await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "hi"]);
     const talk = await repl(t, { where, args });
     await talk.say("again", /again[\s\S]*Good\./);
     doesNotMatch(talk.screen(), /Tab continues/);
-    await talk.leave();
-  });
+  }
+});
 
 test("-c after a crash in a turn shows no earlier answer under the last message", async (t) => {
   const where = place();
@@ -125,13 +102,6 @@ test("-c after a crash in the middle of changes says how to go on, and how to ta
   );
   await again.say("/undo", /Undone: created 1\.txt/);
   await again.leave();
-});
-
-test("Leaving without a word said says nothing of coming back", async (t) => {
-  const term = await repl(t);
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
-  ok(!term.screen().includes("come back"), term.screen());
 });
 
 test("A one-shot that failed leaves no entry in the list, until it goes on", async (t) => {

@@ -3,41 +3,19 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import type { Entry, Message } from "../../kernel/contract.ts";
+import type { Entry } from "../../kernel/contract.ts";
 import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
-import { codeBlocks } from "../../plugins/answer.ts";
-import { drawTree, endOfTurn } from "../../plugins/conversation.ts";
-import { costs } from "../../plugins/cost.ts";
+import { drawTree } from "../../plugins/conversation.ts";
 import { page } from "../../plugins/lists.ts";
-import { aligned, chart, filesRead, groups } from "../../plugins/status.ts";
-import { harness, type Setup } from "../../sdk/testing.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { needs } from "../support/needs.ts";
-import { type Place, place, ROOT, zz } from "../support/run.ts";
+import { aligned } from "../../plugins/status.ts";
+import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place, ROOT, zz } from "../support/run.ts";
 import { rare } from "../support/runs.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { sit } from "../support/sit.ts";
+import { KEY } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
-
-/** An instance with zz's own plugins. `tells`: what a command says, or why it fails, holds this. */
-async function sit(t: TestContext, setup: Setup = {}) {
-  const it = await harness({ own: true, ...setup }, t);
-  return {
-    it,
-    async tells(line: string, text: string | RegExp): Promise<string> {
-      const told = await it.command(line).catch((error: Error) => [error.message]);
-      const all = told.join("\n");
-      if (typeof text === "string") ok(all.includes(text), `${line} told: ${all}`);
-      else match(all, text);
-      return all;
-    },
-    async say(...lines: string[]) {
-      for (const line of lines) await it.ask(line);
-    },
-    /** What the model was sent last. */
-    sent: () => it.requests.at(-1)!.messages.map(({ text }) => text),
-  };
-}
 const linesOf = (home: string, name: string): any[] =>
   readFileSync(join(home, "sessions", name), "utf8")
     .trimEnd()
@@ -45,31 +23,14 @@ const linesOf = (home: string, name: string): any[] =>
     .map((line) => JSON.parse(line));
 const written = (path: string) => ({ call: ["write_file", { path, content: "x\n" }] }) as { call: [string, unknown] };
 
-type How = { where?: Place; args?: string[]; cols?: number; rows?: number; env?: Record<string, string> };
 /** A conversation at a terminal. `gives` types a line and waits for what the screen then shows. */
-async function talk(t: Pick<TestContext, "after">, script: Parameters<typeof fakeOpenAI>[0], how: How = {}) {
-  const { where = place(), args = [], ...size } = how;
-  const fake = await fakeOpenAI(script);
-  t.after(fake.close);
-  const term = terminal(where, asks(fake.url, ...args), { rows: 50, ...size });
-  t.after(term.hangUp);
+async function talk(t: TestContext, options: Parameters<typeof repl>[1] = {}) {
+  const term = await repl(t, { rows: 50, ...options });
   return {
-    ...{ where, term, fake, raw: term.raw },
+    ...term,
     async gives(line: string, text: string | RegExp) {
       await term.sees(/(^|\n)[^\n]*›$/); // ready: text typed ahead would be elsewhere
-      term.type(line + KEY.enter);
-      return term.sees(text);
-    },
-    /** The last request to the model, without the system prompt. */
-    sent: () =>
-      fake.requests
-        .at(-1)!
-        .body.messages.slice(1)
-        .map((message: any) => message.content),
-    async leaves() {
-      term.type(KEY.ctrlD);
-      equal(await term.exited, 0);
-      return where.sessions();
+      return term.say(line, text);
     },
   };
 }
@@ -88,19 +49,6 @@ describe("the conversation", () => {
     const saved = linesOf(it.home, name!);
     ok(saved.some((line) => line.message?.text === "write it"));
     equal(saved.find((line) => line.type === "back").parent, null);
-  });
-
-  test("/clear keeps the pinned files, also for the next process", async (t) => {
-    const it = await harness({ own: true, files: { "a.ts": "PINNED TEXT\n" }, script: ["hello"] }, t);
-    await it.command("/add a.ts");
-    await it.ask("forget this");
-    await it.command("/clear");
-    match((await it.command("/add"))[0]!, /^Pinned: a\.ts\.$/);
-    await it.restart();
-    match((await it.command("/add"))[0]!, /^Pinned: a\.ts\.$/);
-    await it.ask("second");
-    const told = JSON.stringify(it.requests.at(-1));
-    deepEqual([told.includes("PINNED TEXT"), told.includes("forget this")], [true, false]);
   });
 
   test("/new begins another session and names the one that is kept; /fork goes on in a copy", async (t) => {
@@ -147,49 +95,34 @@ describe("the conversation", () => {
     equal(it.read("a.txt"), "x\n");
   });
 
-  test("/retry sends the same words and the same image again, in place of the first time", async (t) => {
-    const where = place();
-    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    writeFileSync(join(where.cwd, "p.png"), Buffer.from(pixel, "base64"));
-    const { gives, sent, leaves, fake } = await talk(t, [say("Red."), say("Blue.")], {
-      where,
-      args: ["-f", "p.png", "which colour"],
-    });
-    await gives("", "Red.");
-    await gives("/retry", "Again: “which colour”.");
-    await gives("", "Blue.");
-    equal(sent().length, 1);
-    deepEqual(fake.requests[1]!.body.messages.slice(1), fake.requests[0]!.body.messages.slice(1));
-    ok(JSON.stringify(sent()).includes(pixel.slice(0, 40)));
-    equal((await leaves())[0]!.filter((line) => line.message?.role === "user").length, 2);
-  });
-
   test("a message with a file is named by the person's words, wherever zz quotes it", async (t) => {
-    const where = place();
-    writeFileSync(join(where.cwd, "price.ts"), "export const price = 1;\n");
-    const { gives, leaves, fake } = await talk(t, [say("A price."), say("The price.")], { where, cols: 120 });
-    await gives("what does @price.ts hold?", "A price.");
-    match(
-      fake.requests[0]!.body.messages.at(-1).content,
-      /^--- FILE price\.ts ---\n[\s\S]*what does @price\.ts hold\?$/,
-    );
-    await gives("/status", "“what does @price.ts hold?”");
-    await gives("/tree", "#1 what does @price.ts hold? → A price.");
-    await gives("/retry", "Again: “what does @price.ts hold?”.");
-    await gives("", "The price.");
-    await gives("/back", "Took back “what does @price.ts hold?”");
-    equal((await leaves())[0]![0]!.title, "what does @price.ts hold?");
+    const { it, say, tells, sent } = await sit(t, {
+      files: { "price.ts": "export const price = 1;\n" },
+      script: ["A price."],
+    });
+    await say("what does @price.ts hold?");
+    match(sent().at(-1)!, /^--- FILE price\.ts ---\n[\s\S]*what does @price\.ts hold\?$/);
+    await tells("/status", "“what does @price.ts hold?”");
+    await tells("/tree", "#1 what does @price.ts hold? → A price.");
+    await tells("/retry", "Again: “what does @price.ts hold?”.");
+    equal(sent().length, 1);
+    await tells("/back", "Took back “what does @price.ts hold?”");
+    equal(it.chat.messages.length, 0);
   });
 
-  test("/retry with nothing said says so; in one go it asks the last question again", async (t) => {
+  test("/retry in one go asks the last question again, with its file; with nothing said it says so", async (t) => {
     const fake = await fakeOpenAI([say("Red."), say("Blue.")]);
     t.after(fake.close);
     const where = place();
     const none = await zz(where, asks(fake.url, "/retry"));
     match(none.stderr, /^Cannot try again: nothing was said yet\./m);
-    await zz(where, asks(fake.url, "which colour"));
+    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    writeFileSync(join(where.cwd, "p.png"), Buffer.from(pixel, "base64"));
+    await zz(where, asks(fake.url, "-f", "p.png", "which colour"));
     deepEqual((await zz(where, asks(fake.url, "-c", "/retry"))).stdout, "Blue.\n");
-    deepEqual(fake.requests[1]!.body.messages.slice(1), [{ role: "user", content: "which colour" }]);
+    const [first, second] = fake.requests.map(({ body }) => body.messages.slice(1));
+    deepEqual(second, first);
+    ok(JSON.stringify(second).includes(pixel.slice(0, 40)));
   });
 
   test("/tree shows every branch with its numbers, and which is in force", async (t) => {
@@ -202,55 +135,31 @@ describe("the conversation", () => {
 });
 
 describe("models", () => {
-  test("/models lists them all; /model NAME asks that one from now on", async (t) => {
-    const { gives, fake } = await talk(t, [say("A."), say("B.")], { cols: 120 });
+  test("/models lists them all; /model NAME asks that one from now on; without a name it is a picker", async (t) => {
+    const { gives, type, sees, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
     await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
-    await gives("hello", "A.");
     await gives("/model openai/n", "Now openai/n, with a window of 8192 tokens.");
+    await gives("hello", "A.");
     await gives("/sessions", /\n\* \w{4} .* hello +openai\/n\n/);
-    await gives("again", "B.");
-    await gives("/sessions", /openai\/n[\s\S]*\n\* \w{4} .* hello +openai\/n\n[\s\S]*›\s*$/);
-    equal(fake.requests[1]!.body.model, "n");
-  });
-
-  test("/model takes a part of a name; of a wrong one it names the nearest or asks", async (t) => {
-    const { gives, term } = await talk(t, []);
-    await gives("/model rout", "Now offline/router");
-    await gives("/model zebra", "Cannot use model 'zebra': there is none. /models lists them.");
+    await gives("/status", /window +8192 tokens, 0\.9 % used \(70\)/);
+    await gives("/context", /About \d+ tokens of 8192 \(\d+ %\)\./);
     await gives("/model openai/nn", /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/);
-    term.type("n");
-    await term.sees("Still offline/router");
+    type("n");
+    await sees("Still openai/n");
+    await gives("/model", /\? Model \(now openai\/n\)[\s\S]*openai\/n {2}8192 tokens/);
+    type("/m");
+    await sees(/\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
+    type(KEY.enter);
+    await sees("Now openai/m");
+    await gives("again", "B.");
+    deepEqual(fake.requests.map(({ body }) => body.model), ["n", "m"]); // biome-ignore format: short
   });
 
-  test("/model without a name is a picker: what is typed narrows it, Enter takes it", async (t) => {
-    const { gives, term, fake } = await talk(t, [say("A.")]);
-    await gives("/model", /\? Model \(now openai\/m\)[\s\S]*openai\/n {2}8192 tokens/);
-    term.type("/n");
-    await term.sees(/\? Model \(now openai\/m\) \/n[\s\S]*❯ openai\/n/);
-    term.type(KEY.enter);
-    await term.sees("Now openai/n");
-    await gives("hello", "A.");
-    equal(fake.requests[0]!.body.model, "n");
-  });
-
-  test("Ctrl+C in the picker means no, and the conversation goes on", async (t) => {
-    const { gives, term, leaves } = await talk(t, [say("A.")]);
-    await gives("/model", "❯ openai/m");
-    term.type(KEY.ctrlC);
-    await term.sees("Still openai/m");
-    await gives("hello", "A.");
-    await leaves();
-  });
-
-  test("/model in one go prints the one in force; a terminal that cannot move its cursor as well", async (t) => {
-    const fake = await fakeOpenAI([]);
-    t.after(fake.close);
-    const ran = await zz(place(), asks(fake.url, "/model"));
-    deepEqual([ran.code, ran.stderr], [0, "openai/m; its provider does not say how large its window is.\n"]);
-    const term = terminal(place(), asks(fake.url), { env: { TERM: "dumb" } });
-    await term.sees("›");
-    term.type(`/model${KEY.enter}`);
-    await term.sees("openai/m; its provider does not say how large its window is.");
+  test("/model takes a part of a name, says which is in force, and refuses a wrong one", async (t) => {
+    const { tells } = await sit(t);
+    await tells("/model rout", "Now offline/router");
+    await tells("/model zebra", "Cannot use model 'zebra': there is none. /models lists them.");
+    await tells("/model", "offline/router; its provider does not say how large its window is.");
   });
 });
 
@@ -282,14 +191,6 @@ describe("status", () => {
     match(shown, /^permissions {3}1 rule beside zz's own/m);
   });
 
-  test("/status says the window and how much of it is used, and fits 40 columns", async (t) => {
-    const { gives, term } = await talk(t, [say("A.")], { cols: 40 });
-    await gives("/model n", "Now openai/n");
-    await gives("hello", "A.");
-    await gives("/status", /window\n {2}8192 tokens, 0\.9 % used \(70\)[\s\S]*settings\n/);
-    doesNotMatch(term.screen(), /^\S+ {2,}\S/m);
-  });
-
   test("/context names what was drawn into the prompt, and the files read", async (t) => {
     const files = { "AGENTS.md": "Rules.\n@docs/more.md", "docs/more.md": "more", "big.txt": "word ".repeat(8_000) };
     const home = { "skills/knots/SKILL.md": "---\nname: knots\ndescription: ties\ntriggers: rope\n---\nPull." };
@@ -301,26 +202,7 @@ describe("status", () => {
     match(shown, /^Files read: big\.txt\.$/m);
   });
 
-  needs("git")("/status and /context in one go, in a git repository", async () => {
-    const where = place();
-    mkdirSync(join(where.cwd, ".git"));
-    for (const [name, text] of [
-      ["HEAD", "ref: refs/heads/topic\n"],
-      ["config", ""],
-    ] as const)
-      writeFileSync(join(where.cwd, ".git", name), text);
-    for (const name of ["objects", "refs"]) mkdirSync(join(where.cwd, ".git", name));
-    const fake = await fakeOpenAI([]);
-    const ran = await zz(where, asks(fake.url, "/status"));
-    const context = await zz(where, ["-m", "openai/n", "--base-url", fake.url, "--key", "x", "/context"]);
-    await fake.close();
-    deepEqual([ran.code, ran.stdout], [0, ""]);
-    match(ran.stderr, /^session {7}not saved\nstored in {5}nothing yet$/m);
-    match(ran.stderr, /^folder .*project, branch topic$/m);
-    match(context.stderr, /^About \d+ tokens of 8192 \(\d+ %\)\.$/m);
-  });
-
-  test("/prompt and --prompt show the very text that the model is sent; /prompt LAYER one part alone", async (t) => {
+  test("/prompt shows the very text that the model is sent; /prompt LAYER one part alone", async (t) => {
     const { tells } = await sit(t);
     await tells("/prompt", /\[base: identity, from zz, about \d+ tokens\]\n\s*You are zz/);
     const one = await tells(
@@ -329,21 +211,11 @@ describe("status", () => {
     );
     doesNotMatch(one, /\[base: |in all\]/);
     await tells("/prompt nothing", "There are: base, session");
-    const where = place();
-    const args = ["--tool", "read_file", "-m", "openai/m", "--key", "x"];
-    const parts = JSON.parse((await zz(where, ["--prompt", "--json", ...args])).stdout).map(({ text }: any) => text);
-    const sent = JSON.parse((await zz(where, ["--dry-run", ...args, "hi"])).stdout).messages[0].content;
-    const minute = (text: string) => text.replace(/\d\d:\d\d \(UTC/, "(UTC"); // the minute may have changed
-    equal(minute(parts.join("\n\n")), minute(sent));
-    match(
-      (await zz(where, ["--prompt"])).stdout,
-      /^\[base: identity.*\]\nYou are zz[\s\S]*\[about \d+ tokens in all\]\n$/,
-    );
   });
 });
 
 describe("cost", () => {
-  test("/cost, /status and the answer tell what came from a cache, where anything did", async (t) => {
+  test("/cost, /status and the answer tell what came from a cache, where anything did, and count what /compact used", async (t) => {
     const prices = {
       "script/model": { input: 1000, output: 10_000, cached: 100, written: 2000 },
       "script/other": { input: 1000, output: 0 },
@@ -352,33 +224,21 @@ describe("cost", () => {
       { input: 100, output: 10, cached: 60, written: 20 },
       { input: 50, output: 5 },
     ];
-    const script = [...usages.map((usage) => ({ text: "A.", usage })), { text: "B.", usage: usages[0]! }];
-    const it = await harness({ own: true, settings: { prices }, script }, t);
-    deepEqual((await it.ask("one")).usage, usages[0]);
-    await it.ask("two");
-    const cost = async () => (await it.command("/cost")).join("\n");
-    equal(await cost(), "script/model  150 in  60 cached  15 out  0.2660");
-    match((await it.command("/status")).join("\n"), /^tokens +150 in \(60 cached\), 15 out$/m);
+    const script = [...usages, usages[0]!].map((usage) => ({ text: "A.", usage }));
+    const { it, say, tells } = await sit(t, { settings: { prices }, script });
+    deepEqual((await it.ask(`one ${"word ".repeat(500)}`)).usage, usages[0]);
+    await say(`two ${"word ".repeat(500)}`);
+    await tells("/cost", /^script\/model {2}150 in {2}60 cached {2}15 out {2}0\.2660$/);
+    await tells("/status", /^tokens +150 in \(60 cached\), 15 out$/m);
     await it.chat.use("script/other");
-    await it.ask("three");
-    match(await cost(), /^script\/other {2}100 in {2}60 cached {2}10 out {2}0\.1000\nin all +0\.3660$/m);
+    await say(`three ${"word ".repeat(500)}`);
+    const cost = /^script\/other {2}100 in {2}60 cached {2}10 out {2}0\.1000\nin all +0\.3660$/m;
+    await tells("/cost", cost);
     await it.restart();
-    match(await cost(), /^script\/model {2}150 in {2}60 cached/);
-  });
-
-  test("/cost and /status count what /compact used", async (t) => {
-    const usage = { input: 100, output: 10 };
-    const settings = { prices: { "script/model": { input: 1000, output: 0 } } };
-    const script = ["one", "two", "three", "four"].map((text) => ({ text, usage }));
-    const it = await harness({ own: true, settings, script }, t);
-    for (const word of ["first", "second", "third"]) await it.ask(`${word} `.repeat(500));
+    await tells("/cost", cost);
     await it.command("/compact");
     equal(it.requests.length, 4);
-    const cost = async () => (await it.command("/cost")).join("\n");
-    match(await cost(), /script\/model {2}400 in {2}40 out {2}0\.4000/);
-    match((await it.command("/status")).join("\n"), /^tokens +400 in, 40 out$/m);
-    await it.restart();
-    match(await cost(), /400 in/);
+    await tells("/cost", /^script\/model +250 in +120 cached +25 out +0\.4320\n[\s\S]*in all +0\.5320$/);
   });
 
   test("/cost without prices says how to give them, and reckons with what was given, also what was taken back", async (t) => {
@@ -401,9 +261,11 @@ describe("cost", () => {
 });
 
 describe("settings", () => {
-  test("/config NAME VALUE is in force, in the file, marked; unset and --reset take it back", async (t) => {
+  test("/config NAME VALUE is in force, in the file, marked; unset and --reset take it back; NAME alone tells of it", async (t) => {
     const { it, tells } = await sit(t);
     const file = () => JSON.parse(readFileSync(join(it.home, "zz.config.json"), "utf8"));
+    await tells("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
+    await tells("/config colour", "Cannot show 'colour': there is no such setting.");
     await tells("/config rounds 5", "rounds is 5 now (was not set).");
     equal(file().rounds, 5);
     await tells("/config", /^\* rounds +5 +rounds of tools/m);
@@ -412,41 +274,13 @@ describe("settings", () => {
     await tells("/config unset rounds", "rounds is not set now (was 5).");
     deepEqual([file().symbols ?? {}, file().rounds], [{}, undefined]);
   });
-
-  rare("/config shows whole names at 40 columns, where values are cut first", async (t) => {
-    const { gives } = await talk(t, [], { cols: 40, rows: 100 });
-    await gives("/config", /^ {2}display\.wordsPerSecond +40$[\s\S]*^\* set by you/m);
-  });
-
-  test("/config NAME tells what it is for; a wrong value or name is refused in words", async (t) => {
-    const { tells } = await sit(t);
-    await tells("/config timeout", "timeout = not set (300)\nseconds that a provider may be silent");
-    await tells("/config rounds many", `Cannot set 'rounds': "rounds" must be a number from 0 up to 1000000000.`);
-    await tells("/config symbols.most lots", "Cannot set 'symbols.most': most must be a whole number.");
-    await tells(
-      "/config symbols.map sometimes",
-      "Cannot set 'symbols.map': map must be one of sessions, always, never.",
-    );
-    await tells("/config symbols.map", `one of: "sessions", "always", "never"`);
-    await tells("/config symbols.moost 3", "Did you mean 'symbols.most'?");
-    await tells("/config colour", "Cannot show 'colour': there is no such setting.");
-  });
-
-  test("/config never shows a key, kept apart in a file of mode 0600", async (t) => {
-    const { gives, where, term } = await talk(t, [], { cols: 120 });
-    await gives("/config providers.openai.key k-hidden-123", `providers.openai.key is "[key]" now`);
-    await gives("/config providers", /providers = \{"openai":\{"key":"\[key\]"/);
-    await gives("/config providers.openai.key", `providers.openai.key = "[key]"`);
-    equal(term.screen().split("k-hidden-123").length, 2, "only where it was typed");
-    equal(JSON.parse(readFileSync(join(where.home, "keys.json"), "utf8")).openai, "k-hidden-123");
-  });
 });
 
 describe("answers", () => {
   const CODE = "Two of them:\n\n```js\nlet a = 1;\n```\n\nand\n\n~~~\nb\n~~~\n";
 
   test("/copy sends the last answer to the terminal's clipboard, /copy 2 the one before, /copy code 2 a block", async (t) => {
-    const { gives, raw } = await talk(t, [say("The first answer."), say(CODE)]);
+    const { gives, raw } = await talk(t, { script: [say("The first answer."), say(CODE)] });
     await gives("/copy", "Cannot copy: there is no answer yet.");
     await gives("one", "The first answer.");
     await gives("two", "Two of them");
@@ -468,7 +302,7 @@ describe("answers", () => {
     writeFileSync(join(bin, "xclip"), `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n`);
     chmodSync(join(bin, "xclip"), 0o755);
     const env = { PATH: `${bin}:${process.env.PATH}`, DISPLAY: ":9", WAYLAND_DISPLAY: "", WSL_DISTRO_NAME: "" };
-    const { gives } = await talk(t, [say("To keep.")], { where, env });
+    const { gives } = await talk(t, { script: [say("To keep.")], where, env });
     await gives("one", "To keep.");
     await gives("/copy", "(through the terminal and xclip)");
     equal(readFileSync(join(where.cwd, "clip.txt"), "utf8"), "To keep.");
@@ -479,7 +313,6 @@ describe("answers", () => {
     const { it, say, tells } = await sit(t, { script: ["To keep."], answer: async () => keys.shift() ?? "n" });
     await say("one");
     await tells("/save notes/a b.md", "Wrote notes/a b.md (9 characters). /undo takes it back.");
-    equal(it.read("notes/a b.md"), "To keep.\n");
     await tells("/save notes/a b.md all", "");
     equal(it.read("notes/a b.md"), "To keep.\n");
     keys.push("y");
@@ -487,7 +320,6 @@ describe("answers", () => {
     equal(it.read("notes/a b.md"), "## You\n\none\n\n## zz\n\nTo keep.\n");
     await tells("/undo 2", "Undone");
     equal(it.read("notes/a b.md"), undefined);
-    await tells("/save ../out.md", "Wrote ../out.md (9 characters).");
     it.write("../out.md", "mine");
     await tells("/save ../out.md", "Nothing was written.");
     match(it.questions.at(-1)!, /Overwrite it\? \[y\/N\]/);
@@ -500,47 +332,22 @@ describe("answers", () => {
     const editor = join(where.cwd, "ed");
     writeFileSync(editor, `#!/bin/sh\nprintf ' edited' >> "$1"\n`);
     chmodSync(editor, 0o755);
-    const { gives, sent } = await talk(t, [say("A."), say("B."), say("C.")], {
-      where,
-      env: { EDITOR: editor, VISUAL: "" },
-    });
+    const script = [say("A."), say("B."), say("C.")];
+    const { gives, sent } = await talk(t, { script, where, env: { EDITOR: editor, VISUAL: "" } });
     await gives("one", "A.");
     await gives("/edit", "B.");
     equal(sent().at(-1), "one edited");
     await gives("/edit two", "C.");
     equal(sent().at(-1), "two edited");
-  });
-
-  test("/edit sends nothing when nothing was saved", async (t) => {
-    const { gives, fake } = await talk(t, [say("A.")], { env: { EDITOR: "true", VISUAL: "" } });
-    await gives("/edit two", "Nothing was sent.");
-    equal(fake.requests.length, 0);
+    writeFileSync(editor, "#!/bin/sh\n");
+    await gives("/edit three", "Nothing was sent.");
+    equal(sent().length, 3);
   });
 });
 
 describe("help and templates", () => {
-  test("/help has every command in its group, plugins' own under other, and the keys", async (t) => {
-    const where = place();
-    mkdirSync(join(where.home, "plugins"), { recursive: true });
-    writeFileSync(
-      join(where.home, "plugins", "mine.js"),
-      `export default (zz) => { zz.command({ name: "dance", usage: "[HOW]", description: "a dance", run() {} });
-       zz.key({ name: "f9", description: "a key of mine", press() {} }); };`,
-    );
-    const { gives } = await talk(t, [], { where });
-    const shown = await gives("/help all", /typing:[\s\S]*f9 +a key of mine/);
-    match(
-      shown,
-      /^conversation:$[\s\S]*^ {2}\/quit [\s\S]*^sessions and model:$[\s\S]*^ {2}\/status [\s\S]*^files and undo:$[\s\S]*^ {2}\/undo [\s\S]*^code:$[\s\S]*^settings:$[\s\S]*^templates:$[\s\S]*^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m,
-    );
-    await gives("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*\n?.*mine\.js\)/);
-    await gives("/help F9", /\n {2}f9 +a key of mine\n/);
-    await gives("/help Alt+Enter", /\n {2}meta\+return +\w/);
-    for (const sign of ["@FILE", "@", "!", "//"]) await gives(`/help ${sign}`, new RegExp(`\\n {2}${sign}[A-Z]* +\\w`));
-    await gives("/help other", /other:\n {2}\/dance \[HOW\] +a dance \(mine\)\n\n?.*›/);
-    await gives("/help danc", "There is no command or key 'danc'. There is: /dance.");
-  });
-
+  const mine = `export default (zz) => { zz.command({ name: "dance", usage: "[HOW]", description: "a dance", run() {} });
+    zz.key({ name: "f9", description: "a key of mine", press() {} }); };`;
   /** The keys in docs/prompt.md's table of what is typed. */
   const documentedKeys = () => {
     const [, table = ""] = /^## Typing\n([\s\S]*?)^## /m.exec(readFileSync(join(ROOT, "docs/prompt.md"), "utf8"))!;
@@ -548,21 +355,37 @@ describe("help and templates", () => {
     return cells.flatMap((cell) => /^(?:(?:Ctrl|Alt)\+\w+|Up|Down|Tab|Escape)/.exec(cell) ?? []);
   };
 
-  test("/help KEY explains every key that the documents name, and the prompt's own, which /help lists", async (t) => {
-    const { gives } = await talk(t, []);
+  test("/help has every command in its group, plugins' own under other, and explains every key that the documents name", async (t) => {
+    const { tells } = await sit(t, { home: { "plugins/mine.js": mine } });
+    const all = await tells("/help all", /typing:[\s\S]*f9 +a key of mine/);
+    for (const group of [
+      "conversation",
+      "sessions and model",
+      "files and undo",
+      "code",
+      "settings",
+      "templates",
+      "other",
+    ])
+      match(all, new RegExp(`^${group}:$`, "m"));
+    match(all, /^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m);
+    await tells("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/);
+    await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
+    await tells("/help danc", "There is no command or key 'danc'. There is: /dance.");
+    await tells(
+      "/help files",
+      /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
+    );
+    await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
     const keys = documentedKeys();
     ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
-    const others = ["ctrl+c", "control-c", "^D", "ctrl+l", "enter", "esc", "Alt-Enter", "\\ ", '"""', "!!", "!+"];
-    for (const key of [...keys, ...others]) {
-      const typed = `/help ${key}`.replace(/[.*+?^$\\]/g, "\\$&");
-      await gives(`/help ${key}`, new RegExp(`› ${typed}\n {2}\\S+ +\\w.*\n(?:.*\n)*.*›$`));
-    }
-    await gives("/help typing", /ctrl\+c +stop the answer[\s\S]*escape +stop the answer[\s\S]*ctrl\+d +on an empty/);
+    const others = ["F9", "control-c", "^D", "esc", "Alt-Enter", "\\ ", '"""', "@FILE", "@", "!", "!!", "//"];
+    for (const key of [...keys, ...others]) await tells(`/help ${key}`, /^ *\S+ +\w/);
   });
 
   test("every command of zz's own that takes something has an example that it takes", async (t) => {
-    const { core } = await harness({ own: true }, t);
-    const commands = [...core.commands.values()].map(({ value }) => value).filter(({ usage }) => usage);
+    const { it } = await sit(t);
+    const commands = [...it.core.commands.values()].map(({ value }) => value).filter(({ usage }) => usage);
     ok(commands.length > 25, `${commands.length} commands`);
     for (const { name, examples = {} } of commands) {
       ok(Object.keys(examples).length, `/${name}`);
@@ -571,25 +394,12 @@ describe("help and templates", () => {
     }
   });
 
-  test("/status and /rename say that -n saves nothing", async (t) => {
-    const { gives } = await talk(t, [say("A.")], { args: ["-n"] });
-    await gives("hello", "A.");
-    await gives("/status", /^stored in {5}nothing: it is not saved \(--no-session\)$/m);
-    await gives("/rename Fine", "Cannot rename this conversation: it is not saved (--no-session).");
-    await gives("/fork", "it is not saved");
-  });
-
-  test("/help gives the names alone where the window is too low for more; a group and a command tell more", async (t) => {
-    const { gives, term } = await talk(t, [], { rows: 24 });
+  test("/help gives the names alone where the window is too low for more", async (t) => {
+    const { gives, resize } = await talk(t, { rows: 24 });
     const shown = await gives("/help", /typing .*\/\/TEXT {2}!COMMAND .*@FILE[\s\S]*\/help all lists it all.*\n.*›$/);
     match(shown, /^files and undo {6}\/changes {2}\/redo {2}\/undo$/m);
     ok(shown.split("\n").length <= 24, shown);
-    await gives(
-      "/help files",
-      /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
-    );
-    await gives("/help sessions", "/sessions [WHAT …]\n  the saved conversations");
-    term.resize(80, 150);
+    resize(80, 150);
     await gives("/help", /\/retry +take back your last message[\s\S]*ctrl\+z +undo/);
   });
 
@@ -607,53 +417,20 @@ describe("help and templates", () => {
     await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
   });
 
-  rare("/plugins says all of why one failed, 40 columns wide", async (t) => {
-    const where = place();
-    mkdirSync(join(where.home, "plugins"), { recursive: true });
-    const code = 'export default (zz) =>\n  zz.tool({ name: "typo", descripton: "d", run: () => "" });';
-    writeFileSync(join(where.home, "plugins", "typo.js"), code);
-    const { gives } = await talk(t, [], { where, cols: 40 });
-    match(
-      await gives("/plugins", /zz's own/),
-      /^typo {2}home {2}failed .*…?\n {4}line 2: there is no tool field\s+'descripton'\.\s+Did\s+you\s+mean\s+'description'\?$/m,
-    );
-  });
-
   test("Tab after a command offers its values", async (t) => {
-    const script = [call(["create_file", { path: "a.txt", content: "x\n" }]), say("Made.")];
-    const { gives, term } = await talk(t, script, { args: ["--allow-write"] });
-    await gives("make it", "Made.");
-    for (const [line, menu] of [
-      ["/config keys.ctrlZ ", /keys\.ctrlZ undo\n.*keys\.ctrlZ suspend\n.*keys\.ctrlZ off/],
-      ["/permissions ", /allow +do it without asking.*\n.*deny/],
-      ["/permissions deny ", /deny read\n.*deny write\n.*deny run/],
-      ["/install zz/", /zz\/attach\n.*zz\/budget\n.*zz\/data\n/],
-      ["/tools edit", /edit_file +Replace text.*\n.*edit_lines/],
-      ["/undo ", /turn +everything that the last turn did\n.*a\.txt +created in turn 1/],
+    const script = [written("a.txt"), "Made."];
+    const { it, say } = await sit(t, { script, allow: { write: ["."] } });
+    await say("make it");
+    for (const [command, rest, names] of [
+      ["config", "keys.ctrlZ ", ["keys.ctrlZ undo", "keys.ctrlZ suspend", "keys.ctrlZ off"]],
+      ["permissions", "deny ", ["deny read ", "deny write ", "deny run "]],
+      ["install", "zz/", ["zz/attach", "zz/budget", "zz/data"]],
+      ["tools", "edit", ["edit_file", "edit_lines"]],
+      ["undo", "", ["turn", "a.txt"]],
     ] as const) {
-      await term.sees(/(^|\n)[^\n]*›$/);
-      term.type(`${line}\t`);
-      await term.sees(menu);
-      term.type(KEY.ctrlC);
+      const offered = (await it.ctx.about.complete(command, rest)).map(({ name }) => name);
+      for (const name of names) ok(offered.includes(name), `/${command} ${rest}: ${offered}`);
     }
-  });
-
-  rare("/help fits 40 columns", async (t) => {
-    const { gives, raw } = await talk(t, [], { cols: 40 });
-    await gives("/help all", "//TEXT");
-    for (const line of raw().slice(raw().indexOf("conversation:")).split("\r\n"))
-      ok(line.length <= 40 || line.includes("\x1b"), line);
-  });
-
-  test("/review sends the flow, about the changes or about what was said", async (t) => {
-    const { it, say, sent } = await sit(t);
-    await say("/review");
-    match(
-      sent().at(-1)!,
-      /^Review the changes that git_diff shows\. If there are none, say so and stop\.\n[\s\S]*get_dependencies[\s\S]*get_todos[\s\S]*file:line/,
-    );
-    await it.ask("/review src/a.ts and its callers");
-    match(sent().at(-1)!, /^Review src\/a\.ts and its callers\.\n/);
   });
 });
 
@@ -661,62 +438,16 @@ describe("tables", () => {
   const entry = (id: number, parent: number | null, role: string, text = `m${id}`): Entry =>
     ({ id, parent, at: "", type: "message", message: { role, text } }) as Entry;
 
-  const trees: [what: string, entries: Entry[], branch: number[], lines: string[]][] = [
-    ["nothing", [], [], []],
-    [
-      "a line",
-      [entry(1, null, "user"), entry(2, 1, "assistant"), entry(3, 2, "user")],
-      [1, 2, 3],
-      ["● #1 m1 → m2", "● #3 m3"],
-    ],
-    [
-      "what hangs on a back",
-      [
-        entry(1, null, "user"),
-        entry(2, 1, "assistant"),
-        { id: 3, parent: null, at: "", type: "back" },
-        entry(4, 3, "user"),
-      ],
-      [3, 4],
-      ["  ○ #1 m1 → m2", "● #4 m4"],
-    ],
-    ["an entry whose parent was lost", [entry(1, null, "user"), entry(9, 7, "user")], [1, 9], ["● #1 m1", "● #9 m9"]],
-    [
-      "what zz told, which is nobody's message",
-      [
-        entry(1, null, "user"),
-        { ...entry(2, 1, "user"), message: { role: "user", text: "undone", aside: true } },
-        entry(3, 2, "user"),
-      ],
-      [1, 2, 3],
-      ["● #1 m1", "    told: undone", "● #3 m3"],
-    ],
-    [
-      "what plugins told, in a turn and on another branch",
-      [
-        entry(1, null, "user"),
-        entry(2, 1, "assistant", ""),
-        ...[3, 4].map((id) => ({
-          ...entry(id, id - 1, "user"),
-          message: { role: "user" as const, text: `lint\n${id}`, aside: true as const },
-        })),
-        entry(5, 4, "assistant"),
-        entry(6, null, "user"),
-      ],
-      [6],
-      ["  ○ #1 m1 → m5", "      told: lint 4 (and 1 more)", "● #6 m6"],
-    ],
-  ];
-  for (const [what, entries, branch, lines] of trees)
-    test(`drawTree() of ${what}`, () =>
-      deepEqual(
-        drawTree(
-          entries,
-          entries.filter(({ id }) => branch.includes(id)),
-          80,
-        ),
-        lines,
-      ));
+  test("drawTree() hangs branches on a back, keeps an entry whose parent was lost, and shows what plugins told", () => {
+    const back = { id: 3, parent: null, at: "", type: "back" } as Entry;
+    const aside = { role: "user" as const, text: "lint\n5", aside: true as const };
+    const entries = [
+      ...[entry(1, null, "user"), entry(2, 1, "assistant", ""), back, entry(4, 3, "user")],
+      ...[{ ...entry(5, 4, "user"), message: aside }, entry(6, 5, "assistant"), entry(9, 7, "user")],
+    ];
+    const branch = entries.filter(({ id }) => id > 2);
+    deepEqual(drawTree(entries, branch, 80), ["  ○ #1 m1", "● #4 m4 → m6", "    told: lint 5", "● #9 m9"]);
+  });
 
   test("drawTree() of messages in a row is flat, of 200 retries two deep, and fits", () => {
     const row = Array.from({ length: 200 }, (_, i) => entry(i + 1, i || null, "user", "x".repeat(200)));
@@ -726,80 +457,6 @@ describe("tables", () => {
     const inForce = retried.filter(({ id }) => id % 2 === 0);
     const drawn = drawTree(retried, inForce, 40);
     ok(drawn.length === 200 && drawn.every((line) => /^(● | {2}○ )/.test(line)), drawn.slice(0, 9).join("\n"));
-  });
-
-  test("endOfTurn() goes on to the answer, not into another message, not over a way back", () => {
-    const entries = [
-      entry(1, null, "user"),
-      entry(2, 1, "assistant"),
-      entry(3, 2, "tool"),
-      { id: 4, parent: 3, at: "", type: "back" },
-      entry(5, 3, "user"),
-    ];
-    deepEqual(
-      [1, 2, 5].map((id) => endOfTurn(entries, entries[id - 1]!).id),
-      [3, 2, 5],
-    );
-  });
-
-  test("endOfTurn() takes along what was told in the midst of a turn, and not what was undone after it", () => {
-    const aside = (id: number): Entry => ({
-      ...entry(id, id - 1, "user"),
-      message: { role: "user", text: "t", aside: true },
-    });
-    const entries = [
-      ...[entry(1, null, "user"), entry(2, 1, "assistant"), entry(3, 2, "tool"), aside(4), aside(5)],
-      ...[entry(6, 5, "assistant"), { id: 7, parent: 6, at: "", type: "state" }, aside(8)],
-      { id: 9, parent: 8, at: "", type: "undone" },
-    ];
-    equal(endOfTurn(entries, entries[0]!).id, 7);
-  });
-
-  test("codeBlocks() are those of longer fences, of lists, and one that never closes", () =>
-    deepEqual(codeBlocks("````md\n```\na\n```\n````\n- one\n  ```\n  a\n    b\n  ```\n~~~\nnever closed"), [
-      ...["```\na\n```", "a\n  b"],
-      "never closed",
-    ]));
-
-  test("costs() of what no server counted is nothing", () => {
-    const made = (model: string, usage?: object) =>
-      ({ ...entry(1, null, "assistant"), message: { role: "assistant", text: "", model, usage } }) as Entry;
-    deepEqual(costs([made("a/b"), entry(1, null, "user")], {}), []);
-    deepEqual(costs([made("a/b", { input: 1_000_000, output: 500_000 })], { "a/b": { input: 2, output: 4 } }), [
-      "a/b  1000000 in  500000 out  4.0000",
-    ]);
-    deepEqual(costs([made("toString", { input: 1, output: 1 })], {}), ["toString  1 in  1 out  no price"]);
-  });
-
-  test("groups() and chart(): by who said it, the server's count before a guess, biggest first", () => {
-    const messages = [
-      { role: "user", text: "x".repeat(40) },
-      { role: "assistant", text: "y".repeat(400), usage: { input: 5, output: 7 } },
-      { role: "tool", id: "1", name: "grep", text: "z".repeat(80) },
-      { role: "tool", id: "2", name: "grep", text: "z".repeat(80) },
-    ] as Message[];
-    deepEqual(groups(messages), [
-      { name: "your messages (1)", tokens: 10 },
-      { name: "answers and calls (1)", tokens: 7 },
-      { name: "results of grep (2)", tokens: 40 },
-    ]);
-    deepEqual(chart(groups(messages), 400, 39), [
-      "results of grep (2)    40    10 %",
-      "your messages (1)      10   2.5 %",
-      "answers and calls (1)   7   1.8 %",
-    ]);
-    for (const room of [20, 39, 79])
-      for (const line of chart(groups(messages), 400, room)) ok(line.length <= room, line);
-  });
-
-  test("filesRead() names each file once, without those that could not be read", () => {
-    const calls = (...paths: string[]) => paths.map((path) => ({ id: path, name: "read_file", args: { path } }));
-    const messages = [
-      { role: "assistant", text: "", calls: calls("a", "b", "gone") },
-      { role: "tool", id: "gone", name: "read_file", text: "no", failed: true },
-      { role: "assistant", text: "", calls: calls("a") },
-    ] as Message[];
-    deepEqual(filesRead(messages), ["a", "b"]);
   });
 
   test("aligned() puts the second column below where it is narrow, and cuts words that are too long", () => {

@@ -5,10 +5,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { call, DONE, data, delta, fakeOpenAI, problems, refuse, say, stream } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
+import { call, DONE, delta, fakeOpenAI, problems, refuse, say, stream } from "../support/fake/openai.ts";
 import { type Place, place, zz } from "../support/run.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { terminal } from "../support/terminal.ts";
 
 const asks = (url: string, ...more: string[]) => [
   "-m",
@@ -29,64 +28,26 @@ function lay(where: Place, id: string, ...lines: unknown[]): string {
   return file;
 }
 
-const DANGER = `import { writeFileSync } from "node:fs";
-export default (zz) => zz.tool({
-  name: "danger", description: "Deletes.", needs: () => ({ run: ["rm"] }),
-  run: () => { writeFileSync("ran", "yes"); return "ran"; },
-});`;
-
-test("Ctrl+C at a permission question means no: nothing runs, and the next line is a message", async (t) => {
+test("Escape codes in a title, an error's words and a tool's name never reach the terminal", async (t) => {
+  const steps = [
+    say("ok"),
+    refuse(401, { error: { message: "no \x1b]0;PWN\x07 key" } }),
+    call(["gr\x1b[45mep\x07\n", {}]),
+  ];
+  const fake = await fakeOpenAI([...steps, say("ok")]);
+  t.after(fake.close);
   const where = place();
-  writeFileSync(join(where.cwd, "danger.ts"), DANGER);
-  const script = [call(["danger", {}]), say("Next.")];
-  const {
-    say: tell,
-    sees,
-    type,
-    fake,
-    asked,
-    leave,
-  } = await repl(t, { where, script, args: ["--plugin", "danger.ts"] });
-  await tell("go", "Allow? [y/N/A/?]");
-  type(KEY.ctrlC);
-  await sees("Next.");
-  ok(!existsSync(join(where.cwd, "ran")));
-  match(fake.requests[1]!.body.messages.at(-1).content, /^Refused: the person said no to run access to "rm"/);
-  type(`y${KEY.enter}`);
-  equal(await asked(3), "y");
-  deepEqual(problems(fake.requests[2]!.body), []);
-  await sees(/Next\.[\s\S]*Next\.[\s\S]*›$/);
-  await leave();
+  await zz(where, asks(fake.url, "--once"), { input: "data \x1b]0;PWN\x07 end" });
+  const once = asks(fake.url, "--once", "--no-stdin", "hi");
+  let raw = "";
+  for (const args of [once, once, ["--sessions"]]) {
+    const term = terminal(where, args);
+    term.onData((text) => (raw += text));
+    await term.exited;
+  }
+  ok(!/\x1b\]0|\x07|\x1b\[45m/.test(raw), JSON.stringify(raw));
+  ok(raw.length > 60);
 });
-
-test("--no-prompt never asks, and says which flag allows it", async (t) => {
-  const where = place();
-  writeFileSync(join(where.cwd, "danger.ts"), DANGER);
-  const args = ["--plugin", "danger.ts", "--no-prompt"];
-  const talk = await repl(t, { where, args, script: [call(["danger", {}]), say("Not done.")] });
-  match(await talk.say("go", /Not done\.[\s\S]*›$/), /--allow-run=rm/);
-  await talk.leave();
-});
-
-for (const [what, step] of [
-  ["a title from a pipe", say("ok")],
-  ["an error's words", refuse(401, { error: { message: "no \x1b]0;PWN\x07 key" } })],
-  ["a tool's name", call(["gr\x1b[31mep\x07\n", {}])],
-] as const)
-  test(`Escape codes in ${what} never reach the terminal`, async (t) => {
-    const fake = await fakeOpenAI([step, say("ok")]);
-    t.after(fake.close);
-    const where = place();
-    await zz(where, asks(fake.url, "--once"), { input: "data \x1b]0;PWN\x07 end" });
-    const raw: string[] = [];
-    for (const args of [asks(fake.url, "--once", "--no-stdin", "hi"), ["--sessions"]]) {
-      const term = terminal(where, args);
-      term.onData((text) => raw.push(text));
-      await term.exited;
-    }
-    ok(!/\x1b\]0|\x07|\x1b\[31m/.test(raw.join("")), JSON.stringify(raw.join("")));
-    ok(raw.join("").length > 20);
-  });
 
 test("A session is the file that it is in, whatever its header says", async (t) => {
   const fake = await fakeOpenAI([say("ok")]);
@@ -96,20 +57,6 @@ test("A session is the file that it is in, whatever its header says", async (t) 
   equal((await zz(where, asks(fake.url, "--once", "-c", "hi"))).code, 0);
   equal(readFileSync(file, "utf8").trim().split("\n").length, 4);
   ok(!existsSync(join(where.home, "..", "evil.jsonl")));
-});
-
-test("One bad file among the sessions does not take out the listing", async () => {
-  const where = place();
-  lay(where, "good", header);
-  lay(where, "short", { zz: 1, id: "h2" });
-  lay(where, "typed", { ...header, at: 5 });
-  execFileSync("mkfifo", [join(where.home, "sessions", "pipe.jsonl")]);
-  mkdirSync(join(where.home, "sessions", "folder.jsonl"));
-  const ran = await zz(where, ["--sessions"]);
-  match(ran.stdout, /^good {2}[\d-]{10} [\d:]{5} +~100 tokens +t\n$/);
-  deepEqual([ran.stderr, ran.code], ["", 0]);
-  for (const id of ["pipe", "folder"])
-    equal((await zz(where, ["--session", id, "--once", "-m", "offline", "hi"])).code, 2);
 });
 
 test("Messages of a session that are no messages are passed over, and the request is valid", async (t) => {
@@ -128,14 +75,6 @@ test("Messages of a session that are no messages are passed over, and the reques
   deepEqual([ran.stdout, ran.code], ["ok\n", 0]);
   match(ran.stderr, /cannot be understood/);
   deepEqual(problems(fake.requests[0]!.body), []);
-});
-
-test("A plugin that ends the process as it loads is told of in a sentence", async () => {
-  const where = place();
-  writeFileSync(join(where.cwd, "bad.ts"), "export default () => process.exit(0);");
-  const ran = await zz(where, ["--once", "-m", "offline", "--plugin", "bad.ts", "hi"]);
-  deepEqual([ran.code, ran.stdout], [2, ""]);
-  match(ran.stderr, /^Cannot load plugin 'bad' .* process\.exit\(0\).*\n$/);
 });
 
 test("-f refuses a device, and reads a pipe to its end", async (t) => {
@@ -168,33 +107,27 @@ test("Of a long error the beginning is told", async (t) => {
   match((await zz(place(), asks(fake.url, "--once", "hi"))).stderr, /answered 400: x{600}\.$/m);
 });
 
-for (const [args, words] of [
-  [["--call", "xyzzy"], /^Cannot call 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
-  [["-T", "xyzzy", "--once", "hi"], /^Cannot offer 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
-  [["-m", "xyzzy/x", "--once", "hi"], /there is no provider 'xyzzy'\. There are: .*offline.*\.$/m],
-] as const)
-  test(`${args.join(" ")} lists the names there are`, async () => {
+test("A name that nobody has is refused with a list of those there are", async () => {
+  for (const [args, words] of [
+    [["--call", "xyzzy"], /^Cannot call 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
+    [["-T", "xyzzy", "--once", "hi"], /^Cannot offer 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
+    [["-m", "xyzzy/x", "--once", "hi"], /there is no provider 'xyzzy'\. There are: .*offline.*\.$/m],
+  ] as const) {
     const ran = await zz(place(), [...args]);
     equal(ran.code, 2);
     match(ran.stderr, words);
-  });
-
-test("A used-up quota told in the stream is not asked for again", async (t) => {
-  const fake = await fakeOpenAI([stream(data({ error: { code: "insufficient_quota", message: "Pay first" } }))]);
-  t.after(fake.close);
-  const ran = await zz(place(), asks(fake.url, "--once", "hi"));
-  deepEqual([ran.code, fake.requests.length], [1, 1]);
+  }
 });
 
-test("--fork ID takes the ID also when it stands apart", async (t) => {
-  const fake = await fakeOpenAI([say("ok")]);
-  t.after(fake.close);
+test("Sessions that are a pipe or a folder are neither listed nor opened", async () => {
   const where = place();
-  const message = { role: "user", text: "from the first" };
-  lay(where, "20260101-000000-first", header, { id: 1, parent: null, at: "", type: "message", message });
-  const ran = await zz(where, asks(fake.url, "--once", "--fork", "20260101-000000-first", "go", "on"));
-  equal(ran.code, 0);
-  equal(fake.requests[0]!.body.messages.at(-1).content, "from the first\n\ngo on");
+  lay(where, "good", header);
+  lay(where, "typed", { ...header, at: 5 });
+  execFileSync("mkfifo", [join(where.home, "sessions", "pipe.jsonl")]);
+  mkdirSync(join(where.home, "sessions", "folder.jsonl"));
+  match((await zz(where, ["--sessions"])).stdout, /^good {2}[\d-]{10} [\d:]{5} +~100 tokens +t\n$/);
+  for (const id of ["pipe", "folder"])
+    equal((await zz(where, ["--session", id, "--once", "-m", "offline", "hi"])).code, 2);
 });
 
 test("--dry-run of a provider without a wire shows no key", async () => {
@@ -229,13 +162,13 @@ test("Ids that another model made are replaced, in calls and results alike; its 
   );
 });
 
-for (const [args, input, sent, exit] of [
-  [["//etc"], undefined, "/etc", 0],
-  [[], "/tools", "/tools", 0],
-  [["/toolz"], undefined, undefined, 2],
-  [["/tools"], undefined, undefined, 0],
-] as const)
-  test(`A slash in one-shot: ${JSON.stringify(args)} with ${input ?? "nothing"} piped`, async (t) => {
+test("A slash in one-shot is a command on the line, text in a pipe and after a second slash", async (t) => {
+  for (const [args, input, sent, exit] of [
+    [["//etc"], undefined, "/etc", 0],
+    [[], "/tools", "/tools", 0],
+    [["/toolz"], undefined, undefined, 2],
+    [["/tools"], undefined, undefined, 0],
+  ] as const) {
     const fake = await fakeOpenAI([say("ok")]);
     t.after(fake.close);
     const ran = await zz(place(), asks(fake.url, "--once", ...args), { ...(input && { input }) });
@@ -243,23 +176,5 @@ for (const [args, input, sent, exit] of [
     if (args[0] === "/tools") match(ran.stderr, /^grep /m);
     if (exit === 2)
       match(ran.stderr, /^Cannot run '\/toolz': there is no command '\/toolz'\. Did you mean '\/tools'\?$/m);
-  });
-
-test("The live line shows the end of what the model thinks, and fits the screen", async (t) => {
-  const thought = delta({ reasoning_content: `first ${"words ".repeat(40)}and the very last thought` });
-  const term = await repl(t, { cols: 60, script: [{ ...stream(thought), ending: "hang" }] });
-  const shown = await term.say("go", /thinking · \d+\.\d s · \d+ tokens · ….*the very last thought/);
-  equal(shown.split("\n").filter((line) => line.includes("thought")).length, 1);
-  term.type(KEY.ctrlC);
-  ok(!(await term.sees("Stopped.")).includes("thinking · "));
-});
-
-test("A session that another zz has open is told of before anything is typed, and zz leaves with 1", async () => {
-  const where = place();
-  lay(where, "mine", { ...header, root: where.cwd });
-  const start = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)!.split(" ")[19];
-  writeFileSync(join(where.home, "sessions", "mine.lock"), `${process.pid} ${start}`);
-  const term = terminal(where, ["-m", "offline", "-c"]);
-  await term.sees(`another zz (process ${process.pid}) has it open`);
-  equal(await term.exited, 1);
+  }
 });

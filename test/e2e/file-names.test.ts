@@ -31,19 +31,20 @@ function evil() {
   return where;
 }
 
-for (const [what, typed, shows] of [
-  ["the menu of @files", "@zzq", /\n {2}\S*zzq/],
-  ["the files that /add offers", "/add zzq", /\n {2}\S*zzq/],
-  ["the files that a mention is most like", "@zzq1pain", /zzq8line/],
-] as const)
-  test(`In ${what} no name is obeyed`, async (t) => {
-    const zz = await repl(t, { where: evil(), rows: 40 });
+test("In menus no name is obeyed", async (t) => {
+  const zz = await repl(t, { where: evil(), rows: 40 });
+  for (const [typed, shows] of [
+    ["@zzq", /\n {2}\S*zzq/],
+    ["\x15/add zzq", /\n {2}\S*zzq/],
+    ["\x15@zzq1pain", /zzq8line/],
+  ] as const) {
     zz.type(`${typed}${TAB}`);
     await zz.sees(shows);
     for (let i = 0; i < 4; i++) await zz.press(TAB);
     await zz.drawn();
-    doesNotMatch(zz.raw(), OBEYED);
-  });
+  }
+  doesNotMatch(zz.raw(), OBEYED);
+});
 
 test("In questions, calls and refusals no name is obeyed", async (t) => {
   const calls = EVIL.map((path) => call(["write_file", { path: `new-${path}`, content: "x" }]));
@@ -59,16 +60,15 @@ test("In questions, calls and refusals no name is obeyed", async (t) => {
   doesNotMatch(zz.raw(), OBEYED);
 });
 
-for (const repository of [false, true])
-  test(`Files whose names are not UTF-8 are named as left out ${repository ? "in a repository" : "without git"}`, async () => {
+test("Files whose names are not UTF-8 are named as left out, in a repository and without git", async () => {
+  for (const repository of [false, true]) {
     const where = place();
     if (repository) execFileSync("git", ["init", "-q", where.cwd]);
     const named = (hex: string) => Buffer.concat([Buffer.from(`${where.cwd}/`), Buffer.from(hex, "hex")]);
     for (const hex of ["61ff2e7473", "62fe2e7473"]) writeFileSync(named(hex), "export const zeta = 1;\n"); // a?.ts, b?.ts
-    for (const name of ["real\ufffd.ts", "c.ts"]) writeFileSync(join(where.cwd, name), "export const zeta = 1;\n");
+    writeFileSync(join(where.cwd, "real\ufffd.ts"), "export const zeta = 1;\n");
     for (const [tool, args, row] of [
       ["grep", { query: "zeta" }, "[2 files not searched, for their names are not UTF-8]"],
-      ["grep", { query: "nowhere", output: "files" }, "[2 files not searched, for their names are not UTF-8]"],
       ["glob", { pattern: "a*" }, "[1 file of these cannot be opened, for its name is not UTF-8]"],
       ["list_dir", {}, "[2 files of these cannot be opened, for their names are not UTF-8]"],
       ["repo_map", {}, "[2 files not mapped, for their names are not UTF-8]"],
@@ -77,7 +77,8 @@ for (const repository of [false, true])
       const ran = await zz(where, ["--call", tool, JSON.stringify(args)]);
       equal(ran.stdout.trimEnd().split("\n").at(-1), row, `${tool} ${ran.stdout}${ran.stderr}`);
     }
-  });
+  }
+});
 
 test("No name forges a row: not where changes, results and what was undone are listed", async () => {
   const where = place();

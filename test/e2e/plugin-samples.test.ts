@@ -124,31 +124,22 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
 
 describe("Dialogs", () => {
   const WRITE = [say("First."), call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
-  const rows: [what: string, leave: (term: ReturnType<typeof terminal>) => void, code: number, words: string[]][] = [
-    ["the end of input", (term) => term.type(KEY.ctrlD), 0, []],
-    ["Ctrl+C, after words on the command line", (term) => term.type(KEY.ctrlC), 0, ["hello", "there"]],
-  ];
-  for (const [what, leave, code, words] of rows)
-    test(`messages are answered and questions asked, until ${what}`, async (t) => {
-      const fake = await fakeOpenAI(WRITE);
-      t.after(fake.close);
-      const where = saved("createInterface", "plain");
-      const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-      const term = terminal(where, [...model, "--plugin", where.file, ...words]);
-      if (!words.length) {
-        await term.sees("project >");
-        term.type(`hello there${KEY.enter}`);
-      }
-      await term.sees(/First\.[\s\S]*project >/);
-      equal(fake.requests[0]!.body.messages.at(-1).content, "hello there");
-      term.type(`go${KEY.enter}`);
-      await term.sees("Allow?");
-      term.type(`Y${KEY.enter}`);
-      await term.sees(/Done\.[\s\S]*project >/);
-      ok(existsSync(join(where.cwd, "new.txt")));
-      leave(term);
-      equal(await term.exited, code);
-    });
+  test("messages are answered and questions asked, after words on the command line, until Ctrl+C", async (t) => {
+    const fake = await fakeOpenAI(WRITE);
+    t.after(fake.close);
+    const where = saved("createInterface", "plain");
+    const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+    const term = terminal(where, [...model, "--plugin", where.file, "hello", "there"]);
+    await term.sees(/First\.[\s\S]*project >/);
+    equal(fake.requests[0]!.body.messages.at(-1).content, "hello there");
+    term.type(`go${KEY.enter}`);
+    await term.sees("Allow?");
+    term.type(`Y${KEY.enter}`);
+    await term.sees(/Done\.[\s\S]*project >/);
+    ok(existsSync(join(where.cwd, "new.txt")));
+    term.type(KEY.ctrlC);
+    equal(await term.exited, 0);
+  });
 
   test("Ctrl+C stops a turn, and the dialog goes on", async (t) => {
     const fake = await fakeOpenAI([{ body: [], ending: "hang" }]);

@@ -1,16 +1,12 @@
 // zz as a process of its own: each way to start it, signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
 import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
-import { repl } from "../support/repl.ts";
 import { environment, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
-import { KEY } from "../support/terminal.ts";
-import { viewTest } from "../support/view.ts";
-import { waitFor } from "../support/wait.ts";
 
 async function server(script: Script) {
   const fake = await fakeOpenAI(script);
@@ -111,24 +107,4 @@ test("A plugin that throws from a timer, or ends the process, is told of in a se
     const { type, exit: told } = JSON.parse(ran.stdout);
     deepEqual([type, told, ran.code], ["error", exit, exit]);
   }
-});
-
-viewTest("After SIGTERM while a command runs, its temporary folders are gone", async (t) => {
-  const where = place();
-  const tmp = join(where.home, "tmp");
-  mkdirSync(tmp, { recursive: true });
-  const own = () => readdirSync(tmp).filter((name) => name.startsWith("zz-"));
-  const command = `node -e 'require("fs").writeFileSync(os.tmpdir() + "/f", "x"); setTimeout(() => {}, 600_000)'`;
-  const term = await repl(t, {
-    where,
-    script: [call(["run_command", { command }])],
-    env: { TMPDIR: tmp },
-    process: true,
-  });
-  term.type(`run it${KEY.enter}`);
-  const isRunning = () => own().some((name) => existsSync(join(tmp, name, "tmp/f")));
-  await waitFor("the command's file", isRunning, term.screen);
-  process.kill(term.pty.pid, "SIGTERM");
-  equal(await term.exited, 143);
-  deepEqual(own(), []);
 });

@@ -1,27 +1,20 @@
 // Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
 // command, allowing its family, and a reason for the model.
-import { equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { standingClock } from "../../sdk/clock.ts";
+import { harness } from "../../sdk/testing.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, LEFT, nobodyTypes, repl, sharedRepl, UP } from "../support/repl.ts";
-import { asksBefore, type Place, place } from "../support/run.ts";
+import { asksBefore, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
 const again = await sharedRepl({ where: asksBefore(place()) });
-
-/** An editor that changes the file with sed. */
-function editorIn({ home }: Place, change: string): Record<string, string> {
-  const editor = join(home, "..", "editor.sh");
-  writeFileSync(editor, `#!/bin/sh\nsed -i '${change}' "$1"\n`);
-  chmodSync(editor, 0o755);
-  return { EDITOR: editor };
-}
 
 test("? explains the keys, arrows and other keys do nothing, a capital Y is a yes", async (t) => {
   const where = asksBefore(place());
@@ -145,33 +138,6 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   await zz.sees(/Nothing was written\.\n.*› save it elsewhere/);
 });
 
-test("e edits a command: what was saved is asked for and run, and the model is told", async (t) => {
-  const where = asksBefore(place());
-  const env = editorIn(where, "s/wrong/right/");
-  const zz = await repl(t, { where, script: [run("touch wrong"), say("Done.")], env });
-  await zz.say("go", "Allow?");
-  zz.type("e");
-  await zz.sees(/requests run access to "touch right"[\s\S]*Allow\?/);
-  zz.type("y");
-  await zz.sees("Done.");
-  ok(existsSync(join(where.cwd, "right")) && !existsSync(join(where.cwd, "wrong")));
-  match(
-    zz.fake.requests.at(-1)!.body.messages.at(-1).content,
-    /^The person edited the command before it ran:\ntouch right\n/,
-  );
-});
-
-test("What was edited into a command that is denied does not run", async (t) => {
-  const where = asksBefore(place());
-  const env = editorIn(where, "s/.*/mkdir no/");
-  const zz = await repl(t, { where, script: [run("touch wrong"), say("Done.")], env, args: ["--deny-run=mkdir"] });
-  await zz.say("go", "Allow?");
-  zz.type("e");
-  await zz.sees("Done.");
-  ok(!existsSync(join(where.cwd, "no")));
-  match(zz.fake.requests.at(-1)!.body.messages.at(-1).content, /^Refused: run access to "mkdir no" is denied/);
-});
-
 test("F allows the family of a command for the session", async () => {
   const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
   const zz = await again(script);
@@ -184,23 +150,36 @@ test("F allows the family of a command for the session", async () => {
   await zz.say("/permissions", /allow {2}run +touch {2}\(this session\)/);
 });
 
-for (const [command, family] of [
-  ["npm run build", "npm run"],
-  ["npm run build -- --watch", "npm run"],
-  ["npm test", "npm test"],
-  ["git push origin main", "git push"],
-  ["mkdir a b", "mkdir"],
-  ["mkdir", undefined],
-  ["npm --prefix x run", undefined],
-  ["npm exec evil", undefined],
-  ["bash -c x", undefined],
-  ["node a.js", undefined],
-  ["python3.12 a.py", undefined],
-  ["sudo ls", undefined],
-  ["rm -rf x", undefined],
-  ["./script.sh x", undefined],
-  ["A=1 npm run x", undefined],
-  ["to* x", undefined],
-  ["$CMD x", undefined],
-] as const)
-  test(`The family of '${command}' is ${family ? `'${family} …'` : "none"}`, () => equal(familyOf(command), family));
+test("e edits a command: what was saved is asked for and run, and the model is told; what is denied does not run", async (t) => {
+  for (const [saved, says] of [
+    ["touch right", /^The person edited the command before it ran:\ntouch right\n/],
+    ["mkdir no", /^Refused: run access to "mkdir no" is denied/],
+  ] as const) {
+    const keys = ["e", "y"];
+    const settings = { shell: { effects: "before" } };
+    const answer = async () => keys.shift() ?? "";
+    const it = await harness({ own: true, settings, deny: { run: ["mkdir"] }, answer }, t);
+    it.core.edit = async () => saved;
+    match((await it.call("run_command", { command: "touch wrong" })).text, says);
+    const made = ["wrong", "right", "no"].filter((name) => existsSync(join(it.root, name)));
+    deepEqual(made, saved === "touch right" ? ["right"] : []);
+  }
+});
+
+test("The family of a command is its program and subcommand, where that says what it does", () => {
+  for (const [command, family] of [
+    ["npm run build -- --watch", "npm run"],
+    ["npm test", "npm test"],
+    ["mkdir a b", "mkdir"],
+    ["mkdir", undefined],
+    ["npm --prefix x run", undefined],
+    ["npm exec evil", undefined],
+    ["bash -c x", undefined],
+    ["python3.12 a.py", undefined],
+    ["./script.sh x", undefined],
+    ["A=1 npm run x", undefined],
+    ["to* x", undefined],
+    ["$CMD x", undefined],
+  ] as const)
+    equal(familyOf(command), family, command);
+});

@@ -1,8 +1,9 @@
 // Plugins that are written, changed, broken and removed while zz runs.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
+import { harness } from "../../sdk/testing.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
@@ -20,89 +21,56 @@ const script: Script = ({ body }) => {
   return has ? call(["lamp", {}]) : say("No lamp.");
 };
 
-async function sit(t: TestContext, files: Record<string, string> = {}) {
-  const where = place();
-  const put = (name: string, text: string) => {
-    const file = join(where.home, "plugins", name);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
-  };
-  for (const [name, text] of Object.entries(files)) put(name, text);
-  const zz = await repl(t, { where, script, cols: 120, rows: 50 });
-  return { ...zz, put, drop: (name: string) => rmSync(join(where.home, "plugins", name), { recursive: true }) };
-}
-
 test("A plugin is written, called in the next turn, changed, broken and taken away, all in one sitting", async (t) => {
-  const { say, sees, put, drop, leave } = await sit(t);
+  const where = place();
+  const file = join(where.home, "plugins", "lamp.ts");
+  mkdirSync(dirname(file), { recursive: true });
+  const put = (text: string) => writeFileSync(file, text);
+  const { say, sees, leave } = await repl(t, { where, script, cols: 120, rows: 50 });
   await say("one", "No lamp.");
-  put("lamp.ts", tool("on"));
+  put(tool("on"));
   await say("two", "It is on.");
-  put("lamp.ts", tool("off"));
+  put(tool("off"));
   await sees("Plugin 'lamp' reloaded in");
   await say("three", "It is off.");
-  put("lamp.ts", tool("torn").replace("run:", "run"));
+  put(tool("torn").replace("run:", "run"));
   const shown = await sees(
     /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./,
   );
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);
   await say("/plugins", /lamp +home +older +[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\.[\s\S]*tool lamp/);
-  put("lamp.ts", tool("mended"));
+  put(tool("mended"));
   await say("five", "It is mended.");
-  drop("lamp.ts");
+  rmSync(file);
   await sees("Plugin 'lamp' unloaded.");
   await say("six", /six\n+No lamp\./);
   await leave();
 });
 
-test("What a plugin imports of its own files is loaded anew with it, and what it keeps stays", async (t) => {
+test("What a plugin imports of its own files is loaded again with it, and what it keeps stays", async (t) => {
   const index = `import { word } from "./words.ts";
 export default (zz) => {
   const kept = zz.state({ count: 0 });
   zz.tool({ name: "lamp", description: "d", run: () => word + " " + ++kept.count });
 };
 `;
-  const { say, put, leave } = await sit(t, {
-    "lamp/index.ts": index,
-    "lamp/words.ts": 'export { word } from "./deep.ts";',
-    "lamp/deep.ts": 'export const word = "bright";',
-  });
-  await say("one", "It is bright 1.");
-  put("lamp/deep.ts", 'export const word = "dim";');
-  await say("two", "It is dim 2.");
-  put("lamp/index.ts", index.replace('word + " "', 'word + "! "'));
-  await say("three", "It is dim! 3.");
-  await leave();
-});
-
-test("What a plugin added goes without a trace: listeners, timers, layers, commands, wrappers", async (t) => {
-  const { say, put, drop, sees, fake, type, leave } = await sit(t, {
-    "lamp.ts": `export default (zz) => {
-  zz.tool({ name: "lamp", description: "d", run: () => "on" });
-  zz.layer({ name: "lamp-layer", slot: "rules", text: "THE LAMP IS HOLY" });
-  zz.command({ name: "lamp", description: "d", run: (_, { note }) => note("the lamp speaks") });
-  zz.wrap("request", (request, next) => next({ ...request, options: { ...request.options, seed: 7 } }));
-  const timer = setInterval(() => {}, 1_000);
-  zz.defer(() => clearInterval(timer));
-};
-`,
-  });
-  await say("one", "It is on.");
-  match(fake.requests[0]!.body.messages[0].content, /THE LAMP IS HOLY/);
-  equal(fake.requests[0]!.body.seed, 7);
-  await say("/lamp", "the lamp speaks");
-  drop("lamp.ts");
-  await sees("Plugin 'lamp' unloaded.");
-  await say("two", "No lamp.");
-  const { body } = fake.requests.at(-1)!;
-  ok(!body.messages[0].content.includes("HOLY"));
-  deepEqual([body.seed], [undefined]);
-  await sees(/›$/);
-  type("/lamp\r");
-  await sees("Cannot run '/lamp'");
-  put("lamp.ts", tool("back"));
-  await say("three", "It is back.");
-  await leave();
+  const files = {
+    "index.ts": index,
+    "words.ts": 'export { word } from "./deep.ts";',
+    "deep.ts": 'export const word = "bright";',
+  };
+  const home = Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/lamp/${name}`, text]));
+  const it = await harness({ home }, t);
+  for (const [name, text, says] of [
+    ["deep.ts", files["deep.ts"], "bright 1"],
+    ["deep.ts", 'export const word = "dim";', "dim 2"],
+    ["index.ts", index.replace('word + " "', 'word + "! "'), "dim! 3"],
+  ] as const) {
+    writeFileSync(join(it.home, "plugins/lamp", name), text);
+    await it.reload();
+    equal((await it.call("lamp")).text, says);
+  }
 });
 
 test("A project's plugin is asked for at the prompt, shown, loaded, and asked for again when it changes", async (t) => {
@@ -133,17 +101,5 @@ test("A project's plugin is asked for at the prompt, shown, loaded, and asked fo
   await say("four", "No lamp.");
   await say("/reload", "No plugin has changed.");
   await sees(/›$/);
-  await leave();
-});
-
-test("/trust shows what a project's settings would change, without keys, and takes a no", async (t) => {
-  const where = place();
-  mkdirSync(join(where.cwd, ".zz"));
-  const settings = { shell: { sandbox: "off" }, providers: { x: { key: "abcdefgh" } } };
-  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(settings));
-  const { sees, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
-  await sees(/\.zz\/zz\.config\.json\n {4}shell\.sandbox: "off"\n {4}providers\.x\.key: \[key\]\n[\s\S]*Load it\?/);
-  type("n");
-  await sees("Left out. /trust asks again.");
   await leave();
 });

@@ -63,12 +63,3 @@ test("Without a model the REPL opens offline and says how to get one", async () 
   term.type(`todos${KEY.enter}`);
   await term.sees("not a model");
 });
-
-test("SIGTERM in a turn leaves with 143, and the session holds the message", async (t) => {
-  const term = await repl(t, { script: [{ ...stream(), ending: "hang" }], process: true });
-  term.type(`wait${KEY.enter}`);
-  await term.asked();
-  process.kill(term.pty.pid, "SIGTERM");
-  equal(await term.exited, 143);
-  equal(term.where.sessions()[0]![1].message.text, "wait");
-});

@@ -1,17 +1,16 @@
-// /setup and /keys in a real pseudo-terminal: what the screen shows, the files hold and the servers are asked.
+// /setup and /keys: at a terminal where something is drawn or typed hidden, else in an instance of the test's own.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { type Fake, serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
 import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
-import { type Place, place, zz } from "../support/run.ts";
-import { rare } from "../support/runs.ts";
+import { type Place, place, withEnvironment, zz } from "../support/run.ts";
+import { sit } from "../support/sit.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
 
@@ -64,6 +63,19 @@ const rest = ({ home }: Place): string =>
     .map((file) => readFileSync(file, "utf8"))
     .join("\n");
 
+/** /setup, answered as said: the first row whose words the question has is taken. What is asked twice takes its next answer. */
+async function setUp(
+  t: TestContext,
+  rows: [question: string, ...answers: string[]][],
+  settings: Record<string, unknown> = {},
+) {
+  const left = rows.map(([question, ...answers]) => ({ question, answers }));
+  const answer = async (question: string) => left.find((row) => question.includes(row.question))?.answers.shift() ?? "";
+  const { it } = await sit(t, { settings, answer });
+  const notes = (await it.command("/setup")).join("\n");
+  return { it, notes, where: { ...place(), home: it.home } };
+}
+
 test("Going on offline is kept: the next start does not ask", async () => {
   const where = place();
   const term = terminal(where, []);
@@ -78,19 +90,6 @@ test("Going on offline is kept: the next start does not ask", async () => {
   await leave(again);
 });
 
-rare("A list of /setup follows the window, with the same row selected", async () => {
-  const term = terminal(place(), [], { cols: 80, rows: 24 });
-  await at(term, SELECT, DOWN, DOWN);
-  const before = term.raw().length;
-  term.resize(40, 16);
-  await waitFor("the list in the new width", () => term.raw().length > before);
-  await at(term, /❯ Enter another server's address/, ENTER);
-  await term.sees(/^✔ Which model should answer\? Enter ano…\n\? Base URL/m);
-  equal(term.screen().match(/Which model/g)?.length, 1, term.screen());
-  await at(term, "Base URL", ESCAPE);
-  await leave(term);
-});
-
 test("`zz words` without a model first helps to set one up, then asks it", async (t) => {
   const server = await keyed(t);
   const term = terminal(place(), ["good", "day"], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
@@ -100,24 +99,6 @@ test("`zz words` without a model first helps to set one up, then asks it", async
   await term.sees("From the server.");
   equal(server.requests.at(-1)!.body.messages.at(-1).content, "good day");
   await leave(term);
-});
-
-test("Escape and Ctrl+C mean offline this time, and nothing is kept", async () => {
-  const where = place();
-  for (const [key, way] of [
-    [ESCAPE, []],
-    [KEY.ctrlC, [ENTER]], // at the password
-  ] as const) {
-    const term = terminal(where, []);
-    await at(term, SELECT, ...way);
-    if (way.length) await term.sees("OpenAI key:");
-    await at(term, /answer|key/, key);
-    await term.sees("Nothing was changed: zz is offline, without a model. /setup asks again.");
-    doesNotMatch(term.screen(), /navigate|OpenAI key:/, "a question that was left is no longer there");
-    equal(kept(where, "zz.config.json"), undefined);
-    equal(kept(where, "keys.json"), undefined);
-    await leave(term);
-  }
 });
 
 test("A wrong key is told and can be entered again; the right one is kept with mode 0600 and shown nowhere", async (t) => {
@@ -158,66 +139,40 @@ test("A key for another provider is tried there, kept with the model that is cho
     },
   });
   t.after(server.close);
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
   const settings = { providers: { anthropic: { url: server.url } } };
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  const term = terminal(where, []);
-  await at(term, SELECT, DOWN, ENTER);
-  await at(term, /Which provider\?\s+❯ anthropic\n/, ENTER);
-  await at(term, "Key for anthropic:", "sk-wrong-0123456789", ENTER);
-  await at(term, /Check the key:[\s\S]*\? Key for anthropic:\s*$/, SECRET, ENTER);
-  await at(term, /Which model\?\s+❯ anthropic\/claude-sonnet-4-5/, ESCAPE);
-  await term.sees("Nothing was changed");
-  deepEqual(kept(where, "keys.json") ?? {}, {});
-  await leave(term);
-  const again = terminal(where, []);
-  await at(again, SELECT, DOWN, ENTER);
-  await at(again, /Which provider\?\s+❯ anthropic\n/, ENTER);
-  await at(again, /\? Key for anthropic:\s*$/, SECRET, ENTER);
-  await at(again, /Which model\?\s+❯ anthropic\/claude-sonnet-4-5/, ENTER);
-  await at(again, "From now on anthropic/claude-sonnet-4-5 answers", `hi${ENTER}`);
-  await again.sees("From Claude.");
-  await leave(again);
-  deepEqual(
-    asked.filter((key) => key !== "undefined"),
-    ["sk-wrong-0123456789", SECRET, SECRET],
-  );
+  const choices: [string, ...string[]][] = [
+    ["Which model should", "Enter a key for another provider"],
+    ["Which provider", "anthropic"],
+    ["Key for anthropic", "sk-wrong-0123456789", SECRET],
+  ];
+  const left = await setUp(t, choices, settings);
+  match(left.notes, /Check the key:[\s\S]*Nothing was changed/);
+  deepEqual(kept(left.where, "keys.json") ?? {}, {});
+  const { notes, where } = await setUp(t, [...choices, ["Which model?", "anthropic/claude-sonnet-4-5"]], settings);
+  match(notes, /From now on anthropic\/claude-sonnet-4-5 answers/);
+  deepEqual([...new Set(asked.filter((key) => key !== "undefined"))], ["sk-wrong-0123456789", SECRET]);
   equal(kept(where, "keys.json").anthropic, SECRET);
   equal(kept(where, "zz.config.json").model, "anthropic/claude-sonnet-4-5");
   doesNotMatch(rest(where), new RegExp(SECRET));
 });
 
-test("Another server is found by its address alone: /v1 is added, and a server without a key gets a dash", async (t) => {
+test("Of another server's address the rest is found: /v1; one that nobody answers at is asked for again", async (t) => {
   const server = await serve([sayOpenAI("From mine.")], {
     "GET /v1/models": () => refuse(200, { data: [{ id: "own-7b" }] }),
     "GET /models": () => refuse(404, "404 page not found"),
   });
   t.after(server.close);
-  const where = place();
-  const term = terminal(where, []);
-  await at(term, SELECT, DOWN, DOWN, ENTER);
-  await at(term, "Base URL", `127.0.0.1:${server.port}`, ENTER);
-  await at(term, "Its key", "-", ENTER);
-  await at(term, "own-7b", ENTER);
-  await at(term, /From now on local-\d+\/own-7b answers/, `hi${ENTER}`);
-  await term.sees("From mine.");
-  await leave(term);
-  const url = `http://127.0.0.1:${server.port}/v1`;
-  const name = `local-${server.port}`;
-  deepEqual(kept(where, "zz.config.json"), { providers: { [name]: { like: "openai", url } }, model: `${name}/own-7b` });
-  equal(kept(where, "keys.json")?.openai, undefined);
-});
-
-rare("An address that nobody answers at is told in a sentence and asked for again", async () => {
-  const term = terminal(place(), []);
-  await at(term, SELECT, DOWN, DOWN, ENTER);
-  await at(term, "Base URL", "-", ENTER);
-  await at(term, "Cannot use '-': not a URL.", "http://127.0.0.1:49/v1", ENTER);
-  await at(term, "Its key", "x", ENTER);
-  await at(term, /Cannot reach '127\.0\.0\.1:49'.*\n[\s\S]*\? Base URL, as http:\/\/host:port\/v1:\s*$/, KEY.ctrlC);
-  await term.sees("Nothing was changed");
-  await leave(term);
+  const { notes, where } = await setUp(t, [
+    ["Which model should", "Enter another server's address"],
+    ["Base URL", "-", "http://127.0.0.1:49/v1", `127.0.0.1:${server.port}`],
+    ["Its key", "x", "-"],
+    ["", "own-7b"],
+  ]);
+  match(
+    notes,
+    /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'[\s\S]*From now on local-\d+\/own-7b answers/,
+  );
+  equal(Object.values<any>(kept(where, "zz.config.json").providers)[0].url, `http://127.0.0.1:${server.port}/v1`);
 });
 
 test("A model is pulled with a bar on one line, then used and kept", async (t) => {
@@ -258,17 +213,15 @@ test("Escape stops a pull: the connection closes, nothing is kept", async (t) =>
   await leave(term);
 });
 
-rare("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
+test("A model that there is not is told in the registry's words, and the choice comes again", async (t) => {
   const fake = await ollama(t, [], undefined, notInRegistry);
-  const term = terminal(place(), [], { env: { OLLAMA_HOST: fake.url } });
-  await at(term, SELECT, ENTER);
-  await at(term, "another one, by name", DOWN, DOWN, DOWN, DOWN, ENTER);
-  await at(term, "Its name:", "no-such:1b", ENTER);
-  await term.sees("Cannot pull 'no-such:1b': pull model manifest: file does not exist");
-  await at(term, /file does not exist[\s\S]*Which model should answer\?[\s\S]*navigate/, ESCAPE);
-  await term.sees("Nothing was changed");
-  ok(fake.asked.includes("POST /api/pull no-such:1b"));
-  await leave(term);
+  using _ = withEnvironment({ OLLAMA_HOST: fake.url });
+  const { notes, it } = await setUp(t, [
+    ["Which model should", "Pull a model with Ollama"],
+    ["", "another one, by name", "no-such:1b"],
+  ]);
+  match(notes, /Cannot pull 'no-such:1b': pull model manifest: file does not exist[\s\S]*Nothing was changed/);
+  ok(fake.asked.includes("POST /api/pull no-such:1b"), it.questions.join("\n"));
 });
 
 test("A model that is there is offered first; pulling is not offered then", async (t) => {
@@ -285,60 +238,30 @@ test("A model that is there is offered first; pulling is not offered then", asyn
   await leave(term);
 });
 
-rare("At 40 columns no line of the first picker is broken", async () => {
-  const term = terminal(place(), [], { cols: 40 });
-  const shown = await term.sees(SELECT);
-  match(
-    shown,
-    /\? Which model should answer\?\n❯ Enter a key for OpenAI\n {2}Enter a key for another provider\n {2}Enter another server's address\n {2}Continue offline, without a model\n/,
+test("/keys tells where each key is and shows none; PROVIDER enters one hidden, drop removes it", async (t) => {
+  using _ = withEnvironment({ OLLAMA_API_KEY: "from-outside", OLLAMA_HOST: "http://127.0.0.1:49" });
+  const settings = { providers: { openai: { url: "http://127.0.0.1:49/v1", key: SECRET } } };
+  const home = { "zz.config.json": JSON.stringify(settings) };
+  const { it, tells } = await sit(t, {
+    home,
+    answer: async (question) => (/Key for/.test(question) ? "sk-another-one-99" : ""),
+  });
+  const where = { ...place(), home: it.home };
+  await tells("/keys", /ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
+  await tells(
+    "/keys openai",
+    /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./,
   );
-  await at(term, SELECT, ESCAPE);
-  await term.sees("Nothing was changed");
-  await leave(term);
-});
-
-rare("At 40 columns what is typed begins a row of its own, and only the terminal breaks it", async () => {
-  const url = "http://models.example-company.internal:8080/some/long/path/v1";
-  const term = terminal(place(), ["-m", "offline"], { cols: 40 });
-  await at(term, PROMPT, `/setup${ENTER}`);
-  await at(term, SELECT, DOWN, DOWN, ENTER);
-  await at(term, /\? Base URL, as http:\/\/host:port\/v1:\s*$/, url);
-  const shown = await term.sees(/path\/v1$/);
-  const [first, ...rest] = shown.slice(shown.indexOf("? Base URL")).split("\n");
-  equal(first, "? Base URL, as http://host:port/v1:");
-  equal(rest.join("").trim(), url, shown);
-  ok(/^ ?http:\/\/models\.example-company/.test(rest[0]!), shown);
-  await at(term, /v1$/, ENTER);
-  const key = await term.sees(/^\? Its key \(a dash for none\):$/m);
-  ok(key.includes("✔ Base URL, as http://host:port/v1:\n"), key);
-  await at(term, /none\):\s*$/, ESCAPE);
-  await term.sees("Nothing was changed");
-  await leave(term);
-});
-
-test("/keys tells which are set and shows none; PROVIDER enters one hidden, drop removes it", async () => {
-  const where = place();
-  const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_API_KEY: "from-outside" } });
-  await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}not set/);
-  await at(term, PROMPT, `/keys openai${ENTER}`);
-  await at(term, "Key for openai:", SECRET, ENTER);
-  await term.sees(/The key for 'openai' is kept in [\s\S]*keys\.json, which[\s\S]*read\./);
-  equal(kept(where, "keys.json").openai, SECRET);
+  equal(kept(where, "keys.json").openai, "sk-another-one-99");
   equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
-  await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/openai {4}keys\.json, goes to its own address\n/);
-  await at(term, PROMPT, `/keys drop openai${ENTER}`);
-  await term.sees("The key for 'openai' is dropped from keys.json.");
+  await tells("/keys", "openai    zz.config.json, then keys.json");
+  await tells("/keys drop openai", "The key for 'openai' is dropped from zz.config.json and keys.json.");
   equal(kept(where, "keys.json").openai, undefined);
-  await at(term, PROMPT, `/keys opnai${ENTER}`);
-  await term.sees("Cannot keep a key: there is no provider 'opnai'. Did you mean 'openai'?");
-  doesNotMatch(term.screen() + rest(where), /sk-|from-outside/);
-  await at(term, PROMPT, `/keys openai ${SECRET}${ENTER}`);
-  await term.sees("Cannot take a key from the line");
-  equal(kept(where, "keys.json").openai, undefined);
-  doesNotMatch(rest(where), /sk-/);
-  await leave(term);
+  deepEqual(kept(where, "zz.config.json").providers.openai, { url: "http://127.0.0.1:49/v1" });
+  await tells("/keys drop ollama", "No key is kept for 'ollama'. The one in use is in OLLAMA_API_KEY.");
+  await tells("/keys opnai", "Cannot keep a key: there is no provider 'opnai'. Did you mean 'openai'?");
+  await tells(`/keys openai ${SECRET}`, "Cannot take a key from the line");
+  doesNotMatch(it.notes.join("\n") + rest(where), /sk-|from-outside/);
 });
 
 test("--keys names --key, and says which providers need no key", async () => {
@@ -347,30 +270,6 @@ test("--keys names --key, and says which providers need no key", async () => {
   match(stdout, /^No key, and so not asked: (?!.*(llamacpp|lmstudio|sglang|vllm)).*groq/m);
   match(stdout, /^No key needed, asked when named: llamacpp, lmstudio, sglang, vllm\.$/m);
   doesNotMatch(stdout, /sk-/);
-});
-
-test("/keys names where a key is, drops it from there, and says where another is", async () => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  const settings = { providers: { openai: { url: "http://127.0.0.1:49/v1", key: SECRET } } };
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  const env = { OLLAMA_API_KEY: "from-outside" };
-  const term = terminal(where, ["-m", "offline/router"], { env });
-  await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees(/ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
-  await at(term, PROMPT, `/keys openai${ENTER}`);
-  await at(term, "Key for openai:", "sk-another-one-99", ENTER);
-  await term.sees(/The one in\s+zz\.config\.json\s+goes\s+before\s+it\./);
-  await at(term, PROMPT, `/keys${ENTER}`);
-  await term.sees("openai    zz.config.json, then keys.json");
-  await at(term, PROMPT, `/keys drop openai${ENTER}`);
-  await term.sees("The key for 'openai' is dropped from zz.config.json and keys.json.");
-  equal(kept(where, "keys.json").openai, undefined);
-  equal(kept(where, "zz.config.json").providers.openai.key, undefined);
-  equal(kept(where, "zz.config.json").providers.openai.url, "http://127.0.0.1:49/v1");
-  await at(term, PROMPT, `/keys drop ollama${ENTER}`);
-  await term.sees("No key is kept for 'ollama'. The one in use is in OLLAMA_API_KEY.");
-  await leave(term);
 });
 
 test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not echoed", async (t) => {
@@ -393,36 +292,6 @@ test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not ech
   deepEqual(kept(where, "keys.json"), { openai: SECRET });
 });
 
-rare("Without pickers an empty line leaves and nothing is kept", async () => {
-  const where = place();
-  const term = terminal(where, [], { env: { TERM: "dumb" } });
-  await at(term, "A number (Enter leaves):", "\r");
-  await at(term, /Nothing was changed: zz is offline[\s\S]*asks again[\s\S]*›/, KEY.ctrlD);
-  await term.exited;
-  equal(kept(where, "zz.config.json"), undefined);
-});
-
-rare("The terminal is as it was: stty says the same before and after, whatever was done in between", async () => {
-  const term = terminal(place(), [], { shell: (zz) => `stty -g; ${zz}; stty -g` });
-  const tty = () => readlinkSync(`/proc/${term.pty.pid}/fd/0`);
-  const isRaw = () => / -icanon /.test(execFileSync("stty", ["-a", "-F", tty()], { encoding: "utf8" }));
-  const press = async (text: string | RegExp, keys: string) => {
-    await term.sees(text);
-    await waitFor("zz to read single keys, which it does once it has drawn the question", isRaw);
-    term.type(keys);
-  };
-  await press(SELECT, ENTER);
-  await press("OpenAI key:", KEY.ctrlC);
-  await press(/asks again[\s\S]*›/, `!stty -echo${ENTER}`);
-  await press(/exit code 0[\s\S]*›$/, `/setup${ENTER}`);
-  await press(/asks again[\s\S]*navigate/, ESCAPE);
-  await press(/asks again[\s\S]*asks again[\s\S]*›$/, KEY.ctrlD);
-  await term.exited;
-  const [before, after] = term.raw().match(/[\da-f]+(:[\da-f]+){10,}/g) ?? [];
-  ok(before);
-  equal(after, before);
-});
-
 test("In a pipe /setup and /keys PROVIDER name the variables and flags", async () => {
   for (const words of ["/setup", "/keys openai"]) {
     const { code, stderr } = await zz(place(), ["--once", "-m", "offline/router", words]);
@@ -440,49 +309,43 @@ test("The bar fits its width", () => {
   match(bar(500, 11_357, 40), /0\.5 of 11\.4 kB$/);
 });
 
-for (const [host, url] of [
-  [undefined, "http://127.0.0.1:11434"],
-  ["0.0.0.0", "http://127.0.0.1:11434"],
-  ["box:99", "http://box:99"],
-  ["https://box/sub/", "https://box/sub"],
-] as const)
-  test(`OLLAMA_HOST=${host} is at ${url}`, () => equal(ollamaAt(host), url));
+test("OLLAMA_HOST may leave out the scheme and the port, and 0.0.0.0 is this machine", () => {
+  deepEqual([undefined, "0.0.0.0", "box:99", "https://box/sub/"].map(ollamaAt), [
+    "http://127.0.0.1:11434",
+    "http://127.0.0.1:11434",
+    "http://box:99",
+    "https://box/sub",
+  ]);
+});
 
-describe("zz --keys", { concurrency: 4 }, () => {
-  const sets = (where: Place, input: string, ...more: string[]) =>
-    zz(where, ["--keys", "set", "groq", ...more], { input });
+test("zz --keys set takes a key from stdin, tells where it is, removes it, and never shows it", async () => {
+  const where = place();
+  const set = await zz(where, ["--keys", "set", "groq"], { input: `${SECRET}\n` });
+  deepEqual([set.code, set.stderr], [0, ""]);
+  match(set.stdout, /^The key for 'groq' is kept in .*keys\.json, which only you can read\.\n$/);
+  deepEqual(kept(where, "keys.json"), { groq: SECRET });
+  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  const list = await zz(where, ["--keys"]);
+  match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
+  match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
+  const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
+  deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json", to: null }]); // biome-ignore format: short
+  const gone = await zz(where, ["--keys", "remove", "groq"]);
+  equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
+  equal(kept(where, "keys.json")?.groq, undefined);
+  for (const { stdout, stderr } of [set, list, gone]) doesNotMatch(stdout + stderr, new RegExp(SECRET));
+});
 
-  test("takes a key from stdin, tells where it is, removes it, and never shows it", async () => {
+test("zz --keys set keeps nothing of what is no key or given on the line, and says why", async () => {
+  for (const [words, input, sentence] of [
+    [["groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],
+    [["groq"], "\n", /^Cannot keep a key for 'groq': none was given\./],
+    [["groq"], "a line\nand another\n", /: what was given is not a key, which is one word\./],
+    [["grok"], SECRET, /^Cannot keep a key: there is no provider 'grok'/],
+  ] as const) {
     const where = place();
-    const set = await sets(where, `${SECRET}\n`);
-    deepEqual([set.code, set.stderr], [0, ""]);
-    match(set.stdout, /^The key for 'groq' is kept in .*keys\.json, which only you can read\.\n$/);
-    deepEqual(kept(where, "keys.json"), { groq: SECRET });
-    equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
-    const list = await zz(where, ["--keys"]);
-    match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
-    match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);
-    const json = JSON.parse((await zz(where, ["--keys", "--json"])).stdout);
-    deepEqual(json.filter(({ from }: any) => from), [{ provider: "groq", from: "keys.json", to: null }]); // biome-ignore format: short
-    const gone = await zz(where, ["--keys", "remove", "groq"]);
-    equal(gone.stdout, "The key for 'groq' is dropped from keys.json.\n");
-    equal(kept(where, "keys.json")?.groq, undefined);
-    for (const { stdout, stderr } of [set, list, gone]) doesNotMatch(stdout + stderr, new RegExp(SECRET));
-  });
-
-  // [the arguments, stdin, the error]
-  // biome-ignore format: one case a row.
-  const WRONG: [words: string[], input: string, words: RegExp][] = [
-    [["set", "groq", SECRET], "", /^Cannot take a key from the line, where others can see it\. Give it on stdin\.\n$/],
-    [["set", "groq"], "\n", /^Cannot keep a key for 'groq': none was given\./],
-    [["set", "groq"], "a line\nand another\n", /^Cannot keep a key for 'groq': what was given is not a key, which is one word\./],
-    [["set", "grok"], SECRET, /^Cannot keep a key: there is no provider 'grok'/],
-  ];
-  for (const [words, input, sentence] of WRONG)
-    test(`${words.join(" ")} with ${JSON.stringify(input)} keeps nothing and says why`, async () => {
-      const where = place();
-      const { code, stdout, stderr } = await zz(where, ["--keys", ...words], { input });
-      deepEqual([code, stdout, kept(where, "keys.json")], [2, "", undefined]);
-      match(stderr, sentence);
-    });
+    const { code, stdout, stderr } = await zz(where, ["--keys", "set", ...words], { input });
+    deepEqual([code, stdout, kept(where, "keys.json")], [2, "", undefined]);
+    match(stderr, sentence);
+  }
 });

@@ -4,8 +4,8 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } fr
 import { join } from "node:path";
 import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
-import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { ESC, nobodyTypes, repl, sharedRepl, TAB, ticks, UP } from "../support/repl.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
@@ -89,18 +89,6 @@ test("A paste while Ctrl+R is open is looked for", async () => {
   equal(await term.asked(), "needle in the hay");
 });
 
-test("After Ctrl+R in a message of several lines its mark is there again", async () => {
-  const term = await again();
-  term.type(`one \\${KEY.enter}`);
-  await term.sees("…");
-  term.type(`${CTRL_R}need`);
-  await term.sees("search 'need'");
-  term.type(ESC);
-  await term.sees(/^…$/m);
-  term.type(`${KEY.ctrlC}`);
-  await term.sees(/\^C[\s\S]*› *$/);
-});
-
 /** A write that zz asks about. */
 const asks = () => [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
 
@@ -142,30 +130,6 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
   doesNotMatch(await term.drawn(), /Allow\?/);
 });
 
-test("A window that changes its size leaves a question at the prompt to be read", async (t) => {
-  const clock = standingClock();
-  const term = await repl(t, { script: asks(), args: ["--allow-write"], clock });
-  await term.say("go", /Done\.[\s\S]*›\s*$/);
-  term.type("\x1a");
-  await nobodyTypes(clock);
-  await term.sees("[y/N]");
-  for (const cols of [70, 76, 72]) term.resize(cols, 24);
-  await clock.pass(150);
-  ok((await term.drawn()).includes("Undo “created new.txt”? [y/N]"), term.screen());
-  term.type("n");
-  await term.sees(/\[y\/N\] n\s*\n.*›\s*$/);
-});
-
-test("Thinking in wide signs stays on one line", async (t) => {
-  const clock = standingClock();
-  const thought = delta({ reasoning_content: "思考✅".repeat(60) });
-  const term = await repl(t, { script: [{ ...stream(thought), ending: "hang" }], clock });
-  term.type(`go${KEY.enter}`);
-  await ticks(clock, term, "思考");
-  await clock.pass(100);
-  equal((await term.drawn()).match(/thinking/g)?.length, 1, term.screen());
-});
-
 test("A terminal that does not know its size is taken for one of 80 columns", async (t) => {
   const term = await repl(t, { script: [say("An answer of several words.")] });
   term.resize(0, 0);
@@ -176,9 +140,7 @@ test("A terminal that does not know its size is taken for one of 80 columns", as
 const hasEnded = (pid: number): boolean =>
   !existsSync(`/proc/${pid}`) || /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
 for (const [what, keys, sees] of [
-  ["at the prompt", "half", "half"],
   ["at a question", `go${KEY.enter}`, "Allow?"],
-  ["while a picker is open", `/model${KEY.enter}`, "navigate"],
   ["while a command of the person's runs", `!echo ready; sleep 60${KEY.enter}`, /^ready/m],
 ] as const)
   test(`A window that is closed ${what} ends zz`, async (t) => {

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
-import { call, delta, say, stream } from "../support/fake/openai.ts";
+import { delta, say, stream } from "../support/fake/openai.ts";
 import { DOWN, ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
@@ -17,48 +17,43 @@ function held(text: string) {
 
 const again = await sharedRepl();
 
-for (const [cols, rows] of [
-  [80, 24],
-  [40, 15],
-] as const) {
-  test(`At ${cols}×${rows} what is typed during a turn is seen below the live line, and stays for the next prompt`, async (t) => {
-    const { step, come } = held("Slow.");
-    const zz = await repl(t, { cols, rows, script: [step, say("Next.")] });
-    zz.type(`go${KEY.enter}`);
-    await zz.asked();
-    zz.type("typed meanwhile");
-    await zz.sees(/thinking · \d+\.\d s\n› typed meanwhile$/);
-    zz.type("\x7f\x7f");
-    await zz.sees(/\n› typed meanwhi$/);
-    come();
-    const shown = await zz.sees(/Slow\.[\s\S]*› typed meanwhi$/);
-    equal(shown.split("typed").length, 2, "the live rows are gone");
-    zz.type(KEY.enter);
-    equal(await zz.asked(2), "typed meanwhi");
-  });
+test("What is typed during a turn is seen below the live line, and stays for the next prompt", async (t) => {
+  const { step, come } = held("Slow.");
+  const zz = await repl(t, { cols: 40, rows: 15, script: [step, say("Next.")] });
+  zz.type(`go${KEY.enter}`);
+  await zz.asked();
+  zz.type("typed meanwhile");
+  await zz.sees(/thinking · \d+\.\d s\n› typed meanwhile$/);
+  zz.type("\x7f\x7f");
+  await zz.sees(/\n› typed meanwhi$/);
+  come();
+  const shown = await zz.sees(/Slow\.[\s\S]*› typed meanwhi$/);
+  equal(shown.split("typed").length, 2, "the live rows are gone");
+  zz.type(KEY.enter);
+  equal(await zz.asked(2), "typed meanwhi");
+});
 
-  test(`At ${cols}×${rows} a menu opens while a command or a file is typed, and goes`, async (t) => {
-    const where = place();
-    mkdirSync(join(where.cwd, "src"));
-    for (const name of ["alpha.ts", "beta.ts"]) writeFileSync(join(where.cwd, "src", name), "x");
-    const zz = await repl(t, { where, cols, rows });
-    zz.type("/co");
-    await zz.sees(/› \/co\n[\s\S]* {2}\/compact[\s\S]* {2}\/copy/);
-    zz.type("m");
-    doesNotMatch(await zz.sees(/› \/com\n[\s\S]* {2}\/compact/), /\/copy/);
-    zz.type("\x15");
-    await zz.sees(/›\s*$/);
-    zz.type("see @src/al");
-    await zz.sees(/› see @src\/al\n {2}src\/alpha\.ts$/);
-    zz.type(TAB);
-    await zz.sees(/› see @src\/alpha\.ts$/);
-    zz.type(` and src/be${TAB}`);
-    await zz.sees(/ and src\/beta\.ts$/);
-    zz.type(KEY.enter);
-    match(await zz.asked(), /see @src\/alpha\.ts and src\/beta\.ts$/);
-    doesNotMatch(await zz.sees("Good."), /^ {2}src\/alpha/m);
-  });
-}
+test("A menu opens while a command or a file is typed, and goes", async (t) => {
+  const where = place();
+  mkdirSync(join(where.cwd, "src"));
+  for (const name of ["alpha.ts", "beta.ts"]) writeFileSync(join(where.cwd, "src", name), "x");
+  const zz = await repl(t, { where, cols: 40, rows: 15 });
+  zz.type("/co");
+  await zz.sees(/› \/co\n[\s\S]* {2}\/compact[\s\S]* {2}\/copy/);
+  zz.type("m");
+  doesNotMatch(await zz.sees(/› \/com\n[\s\S]* {2}\/compact/), /\/copy/);
+  zz.type("\x15");
+  await zz.sees(/›\s*$/);
+  zz.type("see @src/al");
+  await zz.sees(/› see @src\/al\n {2}src\/alpha\.ts$/);
+  zz.type(TAB);
+  await zz.sees(/› see @src\/alpha\.ts$/);
+  zz.type(` and src/be${TAB}`);
+  await zz.sees(/ and src\/beta\.ts$/);
+  zz.type(KEY.enter);
+  match(await zz.asked(), /see @src\/alpha\.ts and src\/beta\.ts$/);
+  doesNotMatch(await zz.sees("Good."), /^ {2}src\/alpha/m);
+});
 
 test("Files are listed 60 ms after the last key, commands at once", async (t) => {
   const [where, clock] = [place(), standingClock()];
@@ -117,38 +112,17 @@ test("The open menu is drawn again, and fits, in a window that is made narrower 
   }
 });
 
-test("The menu stays shut with complete.menu false, and Tab works all the same", async (t) => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), '{"complete":{"menu":false}}');
-  const zz = await repl(t, { where });
-  zz.type("/copy");
-  await zz.sees("› /copy");
-  zz.type(`\x15/retr${TAB}`);
-  await zz.sees("› /retry");
-  ok(!zz.raw().includes("copy the last answer"));
-});
-
-test("A message sent while an answer is under way is told of in a row of its own, and waits for its turn", async () => {
+test("A message sent while an answer is under way is told of in a row of its own; Ctrl+Z and Tab do nothing meanwhile", async () => {
   const { step, come } = held("Slow.");
   const zz = await again([step, say("Next.")]);
   zz.type(`go${KEY.enter}`);
   await zz.sees("thinking");
   zz.type(`second${KEY.enter}`);
   await zz.sees(/^queued: second/m);
-  come();
-  equal(await zz.asked(2), "second");
-  await zz.sees(/Slow\.[\s\S]*Next\./);
-});
-
-test("Ctrl+Z in a turn does not put zz to sleep, and Tab types no tab", async () => {
-  const { step, come } = held("Slow.");
-  const zz = await again([step]);
-  zz.type(`go${KEY.enter}`);
-  await zz.asked();
   await zz.press(`a${TAB}b\x1ac`);
   come();
-  await zz.sees(/Slow\.[\s\S]*› abc$/);
+  equal(await zz.asked(2), "second");
+  await zz.sees(/Slow\.[\s\S]*Next\.[\s\S]*› abc$/);
 });
 
 test("Escape stops an answer; what had come is shown, and the line is kept", async () => {
@@ -163,48 +137,4 @@ test("Escape stops an answer; what had come is shown, and the line is kept", asy
   await zz.sees(/Half\n\[unfinished[\s\S]*Stopped\.\n.*› mine$/);
   zz.type(KEY.enter);
   equal(await zz.asked(2), "mine");
-});
-
-test("Escape stops a command that the model runs", async (t) => {
-  const zz = await repl(t, { script: [call(["run_command", { command: "sleep 300" }])], args: ["--allow-run"] });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/run_command · \d/);
-  zz.type(ESC);
-  await zz.sees(/Stopped\.\n.*›\s*$/);
-});
-
-test("After Ctrl+C on a recalled line Up begins at the newest again", async (t) => {
-  const zz = await repl(t);
-  await zz.say("first", /Good\.[\s\S]*›\s*$/);
-  await zz.say("second", /second[\s\S]*Good\.[\s\S]*›\s*$/);
-  zz.type(UP);
-  await zz.sees(/› second$/);
-  zz.type(UP);
-  await zz.sees(/› first$/);
-  zz.type(KEY.ctrlC);
-  await zz.sees(/\^C\n.*›\s*$/);
-  zz.type(UP);
-  await zz.sees(/› second$/);
-});
-
-test("Escape in the picker of /model and of /sessions load is a no after 50 ms; what is typed then is typed at the prompt", async (t) => {
-  const where = place();
-  const one = await repl(t, { where });
-  await one.say("an earlier talk", /Good\.[\s\S]*›\s*$/);
-  await one.leave();
-  const clock = standingClock();
-  const zz = await repl(t, { where, clock });
-  await zz.say("/model", "⏎ select · esc leave");
-  await zz.press(ESC);
-  await clock.pass(49);
-  doesNotMatch(await zz.drawn(), /Still/);
-  await clock.pass(1);
-  await zz.sees(/\/model\s+Still openai\/m[\s\S]*›\s*$/);
-  zz.type("\x15hello");
-  await zz.sees(/› hello$/);
-  zz.type("\x15");
-  await zz.say("/sessions load", /Conversation[\s\S]*an earlier talk[\s\S]*navigate/);
-  await zz.press(ESC);
-  await clock.pass(50);
-  await zz.sees(/load\n[^\n]*›\s*$/);
 });

@@ -31,34 +31,29 @@ for (const name of ["src/alpha.ts", "src/beta.ts", "my notes.txt", "unique-name.
   writeFileSync(join(files.cwd, name), "export function gatherEverything() {}\n");
 const again = await sharedRepl({ where: files });
 
-test("What was typed is kept in a private file, but no secrets, and Up brings it back after a restart", async (t) => {
+test("What was typed is kept in a private file, but no secrets; Up brings it back after a restart, and what begins as the line does", async (t) => {
   const one = await repl(t);
-  for (const line of [
-    "my key is sk-abcdefghijklmnop1234",
-    "log in with password=hunter2",
-    "  not this",
-    "first thought",
-  ])
+  for (const line of ["explain a.ts", "log in with password=hunter2", "  not this", "list files", "explain b.ts"])
     await one.say(line, new RegExp(`${line}\\n[\\s\\S]*Good\\.[\\s\\S]*› *$`));
+  one.type(`one \\${KEY.enter}`);
+  await one.sees("…");
+  one.type(`two\\\\${KEY.enter}`);
+  equal(await one.asked(6), "one \ntwo\\\\");
+  await one.sees(/two[\s\S]*Good\.[\s\S]*› *$/);
   await one.leave();
-  deepEqual(historyOf(one.where), ["first thought"]);
+  deepEqual(historyOf(one.where), ["explain a.ts", "list files", "explain b.ts", "one \ntwo\\\\"]);
   equal(statSync(join(one.where.home, "history")).mode & 0o777, 0o600);
   const two = await repl(t, { where: one.where });
-  two.type(`${UP}${KEY.enter}`);
-  equal(await two.asked(), "first thought");
-});
-
-test("Up with the start of a line finds what began so", async (t) => {
-  const where = having("history", '"explain a.ts"\n"list files"\n"explain b.ts"\n"what now"\n');
-  const term = await repl(t, { where });
-  term.type(`exp${UP}`);
-  await term.sees("explain b.ts");
-  term.type(UP);
-  await term.sees("explain a.ts");
-  term.type(DOWN);
-  await term.sees("explain b.ts");
-  term.type(KEY.enter);
-  equal(await term.asked(), "explain b.ts");
+  two.type(UP);
+  await two.sees(/› one\s*\n(\| )?two/);
+  two.type(KEY.enter);
+  await two.sees(/two[\s\S]*Good\.[\s\S]*› *$/);
+  two.type(`exp${UP}`);
+  await two.sees("explain b.ts");
+  two.type(UP);
+  await two.sees("explain a.ts");
+  two.type(`${DOWN}${KEY.enter}`);
+  equal(await two.asked(2), "explain b.ts");
 });
 
 test("Ctrl+R searches, again goes to an older one, Enter sends it; Escape, Ctrl+C or Ctrl+G give back what was there", async (t) => {
@@ -80,18 +75,6 @@ test("Ctrl+R searches, again goes to an older one, Enter sends it; Escape, Ctrl+
   equal(await term.asked(), "fix the parser");
 });
 
-test("A trailing backslash goes on in the next line, and the history keeps both as one", async (t) => {
-  const term = await repl(t);
-  term.type(`one \\${KEY.enter}`);
-  await term.sees("…");
-  term.type(`two\\\\${KEY.enter}`);
-  equal(await term.asked(), "one \ntwo\\\\");
-  await term.sees("Good.");
-  deepEqual(historyOf(term.where), ["one \ntwo\\\\"]);
-  term.type(UP);
-  await term.sees(/› one\s*\n(\| )?two/);
-});
-
 for (const [what, keys, sent] of [
   ["Three quotes begin and end a message of several lines", ['"""\r', "first\r", "\r", "/help is no command here \\\r", 'last"""\r'], "first\n\n/help is no command here \\\nlast"],
   ["Alt+Enter breaks the line, and Enter sends it whole", [`one${ESC}\r`, "two\r"], "one\ntwo"],
@@ -109,16 +92,6 @@ for (const [what, keys, sent] of [
     equal(await term.asked(), sent);
   });
 
-test("Ctrl+C drops a message of several lines", async () => {
-  const term = await again();
-  term.type(`gone \\${KEY.enter}`);
-  await term.sees("…");
-  term.type(KEY.ctrlC);
-  await term.sees("^C");
-  term.type(`kept${KEY.enter}`);
-  equal(await term.asked(), "kept");
-});
-
 test("A paste of 10,000 lines is shown by its size, and sent whole", async () => {
   const term = await again();
   const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
@@ -126,26 +99,6 @@ test("A paste of 10,000 lines is shown by its size, and sent whole", async () =>
   await term.sees("[paste 1: 10000 lines]");
   term.type(` please${KEY.enter}`);
   equal(await term.asked(), `see ${text} please`);
-});
-
-test("Tab completes a command, shows several with what they do, and Escape gives back what was typed", async () => {
-  const term = await again();
-  term.type(`/permi${TAB}`);
-  await term.sees("/permissions");
-  term.type(TAB);
-  await term.sees(/allow[\s\S]*deny[\s\S]*keep[\s\S]*drop/);
-  term.type(`${TAB}${TAB}`);
-  await term.sees("/permissions deny");
-  term.type(ESC);
-  doesNotMatch(await term.sees(/› \/permissions$/), /keep/);
-});
-
-test("Tab finds a misspelt command by what it is like", async () => {
-  const term = await again();
-  term.type(`/prmissions${TAB}`);
-  await term.sees(/^ {2}\/permissions/m);
-  term.type(TAB);
-  await term.sees("› /permissions");
 });
 
 test("Tab completes @files and @folders, with quotes around a space; Tab goes through them", async () => {
@@ -163,6 +116,7 @@ test("Tab completes @files and @folders, with quotes around a space; Tab goes th
 });
 
 for (const [what, typed, becomes] of [
+  ["a command that is misspelt, by what it is like", `/prmissions${TAB}${TAB}`, "/permissions"],
   ["a #symbol of the code", `what is #gatherE${TAB}`, "what is gatherEverything"],
   ["a path in a line of one's own shell", `!cat ./uni${TAB}`, "!cat ./unique-name.md"],
   ["no word that is no path", `a uniform${TAB} word`, "a uniform word"],
@@ -175,49 +129,24 @@ for (const [what, typed, becomes] of [
     await term.sees(`› ${becomes}`);
   });
 
-test("Tab where nothing fits says so, and types no tab", async () => {
-  const term = await again();
-  term.type(`@zzzzqqq${TAB}`);
-  await term.sees("Nothing fits.");
-  term.type(KEY.enter);
-  equal(await term.asked(), "@zzzzqqq");
-});
-
-test("In 20 columns a long line wraps, is edited and sent", async (t) => {
-  const term = await repl(t, { cols: 20 });
-  term.type("the quick brown fox jumps over");
-  await term.sees(/the quick brown fo\s*\nx jumps over/);
-  term.type(`${ESC}[H>> `); // Home
-  await term.sees(/>> the quick/);
-  term.type(KEY.enter);
-  equal(await term.asked(), ">> the quick brown fox jumps over");
-});
-
-test("Ctrl+Z on an empty line undoes the last change, after asking", async (t) => {
+test("Ctrl+Z on an empty line undoes the last change, after asking; with text in the line it does nothing", async (t) => {
   const where = place();
   const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];
   const term = await repl(t, { where, script, args: ["--allow-write"] });
   await term.say("go", /Written\.[\s\S]*›\s*$/);
-  term.type("\x1a");
-  await term.sees("Undo “created new.txt”? [y/N]");
-  term.type("n");
-  await term.sees(/\[y\/N\] n\s+[^\n]*›$/);
-  ok(existsSync(join(where.cwd, "new.txt")));
-  term.type("\x1a");
-  await term.sees(/\[y\/N\] n[\s\S]*\[y\/N\]/);
-  term.type("y");
-  await term.sees(/Undone/);
+  for (const [answer, sees] of [
+    ["n", /\[y\/N\] n\s+[^\n]*›$/],
+    ["y", /Undone/],
+  ] as const) {
+    equal(existsSync(join(where.cwd, "new.txt")), true);
+    term.type("\x1a");
+    await term.sees(/Undo “created new\.txt”\? \[y\/N\]\s*$/);
+    term.type(answer);
+    await term.sees(sees);
+  }
   ok(!existsSync(join(where.cwd, "new.txt")));
-  term.type(`still here${KEY.enter}`);
-  match(await term.asked(3), /still here$/);
-});
-
-test("Ctrl+Z with keys.ctrlZ off does nothing, and with text in the line neither", async (t) => {
-  const term = await repl(t, { where: having("zz.config.json", '{ "keys": { "ctrlZ": "off" } }') });
-  term.type("\x1aab\x1ac");
-  await term.sees(/› abc$/m);
-  term.type(KEY.enter);
-  equal(await term.asked(), "abc");
+  term.type(`ab\x1ac${KEY.enter}`);
+  match(await term.asked(3), /abc$/);
 });
 
 test("keys.ctrlZ suspend stops the program, and it comes back with its line", async (t) => {
@@ -243,27 +172,33 @@ test("Stopped at a question by another program and continued, zz takes keys agai
   await term.sees("Done.");
 });
 
-test("TERM=dumb: no escape sequence is written, and a message is answered", async (t) => {
-  const term = await repl(t, { env: { TERM: "dumb" } });
-  await term.sees(/^zz [\d.]+ · openai\/m · .*\n.*› ?$/); // the greeting in a row of its own
-  await term.say("plain words");
-  equal(await term.asked(), "plain words");
-  ok(!term.raw().includes(ESC), JSON.stringify(term.raw()));
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
-});
-
-test("TERM=dumb: Ctrl+C twice leaves with 130, a question is answered by a line", async (t) => {
+test("TERM=dumb: no escape sequence is written, a question is answered by a line, Ctrl+C twice leaves with 130", async (t) => {
   const where = place();
   const script = [call(["write_file", { path: "new.txt", content: "x\n" }]), say("Written.")];
   const term = await repl(t, { where, script, env: { TERM: "dumb" }, process: true });
+  await term.sees(/^zz [\d.]+ · openai\/m · .*\n.*› ?$/); // the greeting in a row of its own
   await term.say("go", "Allow?");
   await term.say("y", /Written\.[\s\S]*›\s*$/);
   equal(readFileSync(join(where.cwd, "new.txt"), "utf8"), "x\n");
+  ok(!term.raw().includes(ESC), JSON.stringify(term.raw()));
   term.type(KEY.ctrlC);
   await term.sees("Ctrl+C again to leave.");
   term.type(KEY.ctrlC);
   equal(await term.exited, 130);
+});
+
+test("In 20 columns a long line wraps, is edited and sent; a history that is a pipe is neither read nor replaced", async (t) => {
+  const where = place();
+  mkdirSync(where.home, { recursive: true });
+  execFileSync("mkfifo", [join(where.home, "history")]);
+  const term = await repl(t, { where, cols: 20 });
+  term.type("the quick brown fox jumps over");
+  await term.sees(/the quick brown fo\s*\nx jumps over/);
+  term.type(`${ESC}[H>> `); // Home
+  await term.sees(/>> the quick/);
+  await term.say("", "Good.");
+  equal(await term.asked(), ">> the quick brown fox jumps over");
+  ok(statSync(join(where.home, "history")).isFIFO());
 });
 
 test("Nothing is erased from the first row on, which tmux would copy into what scrolled away", async (t) => {
@@ -273,15 +208,6 @@ test("Nothing is erased from the first row on, which tmux would copy into what s
   await term.say("o", "Nothing to redo.");
   await term.say("\x0chello");
   doesNotMatch(term.raw(), /(?<!\x1b7\x1b\[K\x1b\[B\r)\x1b\[0?J/);
-});
-
-test("A history that is a pipe or a device is neither read nor replaced", async (t) => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  execFileSync("mkfifo", [join(where.home, "history")]);
-  const term = await repl(t, { where });
-  await term.say("hello");
-  ok(statSync(join(where.home, "history")).isFIFO());
 });
 
 test("A key that a plugin adds works, one that throws is named, one that hangs is left by Ctrl+C", async (t) => {

@@ -1,12 +1,8 @@
 // What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { place, zz as run } from "../support/run.ts";
 
 /** Counts the person's messages, when they are answered. */
 const counter = (zz: Zz) => {
@@ -26,30 +22,13 @@ describe("zz.state()", () => {
     for (const line of ["one", "two", "three"]) await zz.ask(line);
     const { branch } = zz.chat.tree();
     const messages = branch.filter(({ message }) => message?.role === "user");
+    await rejects(zz.command("back 99"), /^Error: Cannot go back to 99: there is no entry with that number\. \/tree/);
     await zz.command(`back ${messages[2]!.parent}`);
     deepEqual(await zz.command("kept"), ['{"count":2,"words":["one","two"]}']);
     await zz.command(`back ${branch.at(-1)!.id}`);
     deepEqual(await zz.command("kept"), ['{"count":3,"words":["one","two","three"]}']);
     await zz.restart();
     deepEqual(await zz.command("kept"), ['{"count":3,"words":["one","two","three"]}']);
-  });
-
-  test("there is no going back to an entry that is not there, and the conversation goes on", async (t) => {
-    const zz = await harness({ plugins: [counter] }, t);
-    await zz.ask("one");
-    await rejects(
-      zz.command("back 99"),
-      /^Error: Cannot go back to 99: there is no entry with that number\. \/tree lists them\.$/,
-    );
-    await zz.ask("two");
-    deepEqual(await zz.command("kept"), ['{"count":2,"words":["one","two"]}']);
-  });
-
-  test("what changes when a turn was answered is saved with it", async (t) => {
-    const zz = await harness({ plugins: [counter] }, t);
-    await zz.ask("one");
-    await zz.restart();
-    deepEqual(await zz.command("kept"), ['{"count":1,"words":["one"]}']);
   });
 
   test("what a timer changes after the last turn is saved when the conversation ends", async (t) => {
@@ -69,8 +48,6 @@ describe("zz.state()", () => {
   const REFUSED: [what: string, plugin: (zz: Zz) => unknown, why: RegExp][] = [
     ["a Map", (zz) => zz.state({ seen: new Map() as any }), /zz\.state\(\) keeps plain JSON, and 'seen' is a Map\. Use an object or an array\./],
     ["a Date, deep within", (zz) => zz.state({ a: [{ at: new Date() as any }] }), /'at' is a Date\./],
-    ["a function", (zz) => zz.state({ run: (() => 1) as any }), /'run' is a function\./],
-    ["a BigInt", (zz) => zz.state({ big: 1n as any }), /'big' is a bigint\./],
     ["an array as a whole", (zz) => zz.state([1] as any), /zz\.state\(\) takes an object\. Put the array into one: \{ list: \[\] \}\./],
     ["a second state", (zz) => [zz.state({ a: 1 }), zz.state({ b: 2 })], /zz\.state\(\) was called twice, and a plugin has one state\. Put both into one object\./],
   ]; // biome-ignore format: a table
@@ -129,12 +106,6 @@ describe("chat.send() during a turn", () => {
     deepEqual(sent(zz.requests).slice(5), ["next"]);
   });
 
-  test("what a command sends goes as before", async (t) => {
-    const zz = await harness({ plugins: [sender] }, t);
-    await zz.ask("/send hello");
-    deepEqual(sent(zz.requests), ["hello", "from a wrapper"]);
-  });
-
   test("what waits when a turn fails is not sent later instead of something else, and is told", async (t) => {
     const script = [{ call: ["sends"] }, { fail: "The key is wrong.", status: 401 }, "ok"] as Step[];
     const zz = await harness({ plugins: [sender], script }, t);
@@ -143,19 +114,7 @@ describe("chat.send() during a turn", () => {
     await zz.ask("next");
     deepEqual(sent(zz.requests).slice(2), ["next", "from a wrapper"]);
   });
-
-  test("goes in a single answer from a pipe too", async (t) => {
-    const fake = await fakeOpenAI([call(["sends", {}]), say("One."), say("Two."), say("Three."), say("Four.")]);
-    t.after(fake.close);
-    const where = place();
-    const file = join(where.cwd, "sends.ts");
-    writeFileSync(file, SENDS);
-    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--plugin", file];
-    const { stdout, code } = await run(where, args, { input: "hi" });
-    deepEqual([stdout, code], ["One.\nTwo.\n", 0]);
-  });
 });
-const SENDS = `export default (zz) => zz.tool({ name: "sends", description: "d", run(_, { chat }) { chat.send("more"); return "sent"; } });`;
 
 test("A model that was chosen answers when the conversation is opened again, also after going back behind the choice", async (t) => {
   const second = (zz: Zz) =>

@@ -33,57 +33,32 @@ const two: Call[] = [
   { id: "b", name: "g", args: { y: 2 } },
 ];
 const made = (name: string, args: Record<string, unknown>): Call => ({ id: "made", name, args });
-const pieces = (json: string, size: number): Delta[] =>
-  (json.match(new RegExp(`.{1,${size}}`, "gs")) ?? []).map((args) => call({ index: 0, args }));
-const long = { x: "0123456789".repeat(4), y: 'ü"\\\n' };
 
 // [what holds, the deltas, the calls]; each stream ends with tool_calls.
 // biome-ignore format: one case a row.
 const CALLS: [string, CallDelta[] | Delta[], Call[]][] = [
   ["a call in pieces under index 0 is one call", [{ index: 0, id: "a", name: "f", args: "" }, { index: 0, args: '{"x":' }, { index: 0, args: "1}" }], one],
-  ["a call in pieces under index 1 is one call", [{ index: 1, id: "a", name: "f", args: "" }, { index: 1, args: '{"x":' }, { index: 1, args: "1}" }], one],
   ["pieces without an index go to the call under way", [{ id: "a", name: "f" }, { args: '{"x":' }, { args: "1}" }], one],
-  ["pieces lose their index after the first", [{ index: 0, id: "a", name: "f" }, { args: '{"x":' }, { args: "1}" }], one],
   ["an index of null is a missing one", [{ index: null as never, id: "", name: "f", args: "{}" }, { index: null as never, id: "", name: "f", args: "{}" }], [made("f", {}), made("f", {})]],
-  ["a whole call in one delta is one call", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }], one],
-  ["fifty pieces make one call", [call({ index: 0, id: "a", name: "f" }), ...pieces(JSON.stringify(long), 1)], [{ id: "a", name: "f", args: long }]],
-  ["an id on every delta is one call", [{ id: "a", name: "f", args: "" }, { id: "a", args: '{"x":' }, { id: "a", args: "1}" }], one],
-  ["an id repeated under its index is one call", [{ index: 0, id: "a", name: "f", args: "" }, { index: 0, id: "a", args: '{"x":' }, { index: 0, id: "a", args: "1}" }], one],
   ["an id that turns empty or null is still the first", [{ index: 0, id: "a", name: "f", args: '{"x"' }, { index: 0, id: "", args: ":" }, { index: 0, id: null, args: "1}" }], one],
-  ["a late id under its index is taken", [{ index: 0, name: "f", args: "" }, { index: 0, id: "a", args: '{"x":1}' }], one],
   ["a late id without an index is taken", [{ name: "f", args: "" }, { id: "a", args: '{"x":1}' }], one],
   ["a missing id is made", [{ index: 0, name: "f", args: '{"x":1}' }], [made("f", x1)]],
   ["the second of two equal ids is made anew", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 1, id: "a", name: "g", args: '{"y":2}' }], [one[0]!, made("g", { y: 2 })]],
-  ["two calls one after the other stay two", [{ index: 0, id: "a", name: "f" }, { index: 0, args: '{"x":1}' }, { index: 1, id: "b", name: "g" }, { index: 1, args: '{"y":2}' }], two],
-  ["two calls counted from 1 stay two", [{ index: 1, id: "a", name: "f" }, { index: 1, args: '{"x":1}' }, { index: 2, id: "b", name: "g" }, { index: 2, args: '{"y":2}' }], two],
   ["two calls interleaved by index stay apart", [{ index: 0, id: "a", name: "f" }, { index: 1, id: "b", name: "g" }, { index: 0, args: '{"x"' }, { index: 1, args: '{"y"' }, { index: 0, args: ":1}" }, { index: 1, args: ":2}" }], two],
-  ["two calls interleaved by id stay apart", [{ id: "a", name: "f" }, { id: "b", name: "g" }, { id: "a", args: '{"x"' }, { id: "b", args: '{"y"' }, { id: "a", args: ":1}" }, { id: "b", args: ":2}" }], two],
-  ["another id under the same index starts a call", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, id: "b", name: "g", args: '{"y":2}' }], two],
   ["another id under the same index starts a call of the same name", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, id: "b", name: "f", args: '{"x":1}' }], [one[0]!, { ...one[0]!, id: "b" }]],
-  ["pieces after a second id under the same index are its own", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, id: "b", name: "g" }, { index: 0, args: '{"y":' }, { index: 0, args: "2}" }], two],
   ["whole calls under index 0 without ids are two by their names", [{ index: 0, name: "f", args: '{"x":1}' }, { index: 0, name: "g", args: '{"y":2}' }], [made("f", x1), made("g", { y: 2 })]],
   ["whole calls under index 0 without ids are two by their arguments", [{ index: 0, name: "f", args: '{"x":1}' }, { index: 0, name: "f", args: '{"x":2}' }], [made("f", x1), made("f", { x: 2 })]],
   ["whole calls without index and id are two, even if equal", [{ id: "", name: "f", args: "{}" }, { id: "", name: "f", args: "{}" }], [made("f", {}), made("f", {})]],
-  ["whole calls without index are two by their names", [{ name: "f", args: '{"x":1}' }, { name: "g", args: '{"y":2}' }], [made("f", x1), made("g", { y: 2 })]],
   ["calls without index or id and with nothing but names are two", [{ name: "f" }, { name: "g" }], [made("f", {}), made("g", {})]],
-  ["a late name is taken", [{ index: 0, id: "a", args: "" }, { index: 0, name: "f", args: '{"x":' }, { index: 0, args: "1}" }], one],
   ["a name resent whole is not appended", [{ index: 0, id: "a", name: "f", args: '{"x"' }, { index: 0, name: "f", args: ":" }, { index: 0, name: "f", args: "1}" }], one],
-  ["a name resent after whole arguments is the same call", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, name: "f", args: "" }], one],
   ["an empty or null name does not wipe the name", [{ index: 0, id: "a", name: "f", args: '{"x":' }, { index: 0, name: "", args: "1" }, { index: 0, name: null, args: "}" }], one],
-  ["a call resent whole under its id is one call", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, id: "a", name: "f", args: '{"x":1}' }], one],
   ["arguments resent whole are taken once", [{ index: 0, id: "a", name: "f", args: '{"x":1}' }, { index: 0, args: '{"x":1}' }], one],
   ["arguments may be an object", [{ index: 0, id: "a", name: "f", args: { x: 1 } }], one],
   ["arguments may be JSON text twice over", [{ index: 0, id: "a", name: "f", args: JSON.stringify('{"x":1}') }], one],
-  ["arguments of null are {}", [{ index: 0, id: "a", name: "f", args: null }], [{ id: "a", name: "f", args: {} }]],
-  ["arguments of the word null are {}", [{ index: 0, id: "a", name: "f", args: "null" }], [{ id: "a", name: "f", args: {} }]],
-  ["arguments of nothing are {}", [{ index: 0, id: "a", name: "f", args: "" }], [{ id: "a", name: "f", args: {} }]],
   ["arguments of blanks are {}", [{ index: 0, id: "a", name: "f", args: " \n" }], [{ id: "a", name: "f", args: {} }]],
-  ["arguments left out are {}", [{ index: 0, id: "a", name: "f" }], [{ id: "a", name: "f", args: {} }]],
   ["of two equal values in a row the first is taken", [{ index: 0, id: "a", name: "f", args: '{"x":1}{"x": 1}' }], one],
-  ["an empty object before the arguments is dropped", [{ index: 0, id: "a", name: "f", args: "{}" }, { index: 0, args: '{"x":1}' }], one],
   ["braces inside strings do not end a value", [{ index: 0, id: "a", name: "f", args: '{"x":"}{"}{"x":"}{"}' }], [{ id: "a", name: "f", args: { x: "}{" } }]],
   ["what must be sent back with a call is kept", [{ index: 0, id: "a", name: "f", args: '{"x":1}', extra: { google: { thought_signature: "s" } } }, { index: 0, args: "" }], [{ ...one[0]!, extra: { google: { thought_signature: "s" } } }]],
-  ["arguments named __proto__ stay arguments", [{ index: 0, id: "a", name: "f", args: '{"__proto__":{"x":1}}' }], [{ id: "a", name: "f", args: JSON.parse('{"__proto__":{"x":1}}') }]],
 ];
 for (const [sentence, given, expected] of CALLS)
   test(`collect(): ${sentence}`, async () => {
@@ -103,19 +78,11 @@ const UNUSABLE = /^The arguments are not usable: .+\. Send the call again with a
 const BROKEN: [string, CallDelta, string, string | RegExp][] = [
   ["arguments that are not JSON", { name: "f", args: "{x:1}" }, "tool_calls", UNUSABLE],
   ["arguments that end early", { name: "f", args: '{"x":' }, "tool_calls", UNUSABLE],
-  ["arguments that end early in a string", { name: "f", args: '{"x":"1' }, "stop", UNUSABLE],
-  ["arguments that are text", { name: "f", args: "x" }, "tool_calls", UNUSABLE],
-  ["arguments that are quoted text", { name: "f", args: '"x"' }, "tool_calls", UNUSABLE],
-  ["arguments that are a list", { name: "f", args: "[1]" }, "tool_calls", /not usable: expected an object, got \[1\]\./],
-  ["arguments that are a list already parsed", { name: "f", args: [1] }, "tool_calls", /expected an object, got \[1\]\./],
   ["arguments that are a number", { name: "f", args: 7 }, "tool_calls", /expected an object, got 7\./],
   ["two values in a row that differ", { name: "f", args: '{"x":1}{"x":2}' }, "tool_calls", UNUSABLE],
-  ["a value and half of another", { name: "f", args: '{"x":1}{"x":' }, "tool_calls", UNUSABLE],
   ["a call without a name", { id: "a", args: '{"x":1}' }, "tool_calls", "The call names no tool. Send it again with a name."],
   ["a call cut in its arguments", { name: "f", args: '{"x":' }, "length", CUT],
-  ["a call cut before its arguments", { name: "f", args: "" }, "length", CUT],
   ["a call cut between two values", { name: "f", args: '{"x":1}{"x"' }, "length", CUT],
-  ["a call cut in its arguments, by another word", { name: "f", args: '{"x":' }, "max_tokens", CUT],
 ];
 for (const [sentence, given, ended, broken] of BROKEN)
   test(`collect() marks ${sentence} as broken and does not throw`, async () => {
@@ -147,20 +114,11 @@ const f = call({ index: 0, id: "a", name: "f", args: '{"x":1}' });
 const FINISHES: [string, Delta[], Finish][] = [
   ["stop is stop", [text("hi"), stop], "stop"],
   ["stop with calls is calls", [f, stop], "calls"],
-  ["end with calls is calls", [f, finish("end")], "calls"],
-  ["eos with calls is calls", [f, finish("eos")], "calls"],
-  ["function_call with calls is calls", [f, finish("function_call")], "calls"],
   ["tool_calls without calls is stop", [text("hi"), calls], "stop"],
-  ["an unknown word is stop", [text("hi"), finish("whatever")], "stop"],
-  ["eos is stop", [text("hi"), finish("eos")], "stop"],
   ["length is length", [text("hi"), finish("length")], "length"],
-  ["model_length is length", [text("hi"), finish("model_length")], "length"],
   ["model_context_window_exceeded is length", [text("hi"), finish("model_context_window_exceeded")], "length"],
   ["length with calls stays length", [f, finish("length")], "length"],
-  ["content_filter is filter", [text("hi"), finish("content_filter")], "filter"],
-  ["a finish said twice is the same", [text("hi"), stop, stop], "stop"],
   ["an empty finish after one changes nothing", [text("hi"), finish("length"), finish("")], "length"],
-  ["an empty finish before one changes nothing", [finish(""), text("hi"), finish("length")], "length"],
   ["calls that come after the finish still count", [stop, f], "calls"],
 ];
 for (const [sentence, deltas, expected] of FINISHES)
@@ -169,24 +127,19 @@ for (const [sentence, deltas, expected] of FINISHES)
 // biome-ignore format: one case a row.
 const USAGES: [string, Delta[], unknown][] = [
   ["after the finish is taken", [text("hi"), stop, usage(61, 9)], { input: 61, output: 9 }],
-  ["before the finish is taken", [usage(61, 9), text("hi"), stop], { input: 61, output: 9 }],
   ["with what a cache gave and took", [{ usage: { input: 61, output: 9, cached: 40, written: 10 } }, stop], { input: 61, output: 9, cached: 40, written: 10 }],
-  ["without it where it is none", [{ usage: { input: 61, output: 9, cached: 0, written: null as never } }, stop], { input: 61, output: 9 }],
   ["of a cache, told before the rest, stays", [{ usage: { input: 61, output: 0, cached: 40 } }, usage(61, 9), stop], { input: 61, output: 9, cached: 40 }],
   ["on every delta is the last one, not the sum", [usage(61, 1), usage(61, 5), stop, usage(61, 9)], { input: 61, output: 9 }],
-  ["that nobody sent is absent", [text("hi"), stop], undefined],
 ];
 for (const [sentence, deltas, expected] of USAGES)
   test(`collect(): usage ${sentence}`, async () => deepEqual((await collect(from(deltas))).usage, expected));
 
 // biome-ignore format: one case a row.
 const THOUGHTS: [string, Delta[], { text: string; thinking: string }][] = [
-  ["joins pieces of text", [text("Hel"), text(""), text("lo")], { text: "Hello", thinking: "" }],
   ["joins pieces of thinking", [thinking("h"), thinking("m"), text("Hi")], { text: "Hi", thinking: "hm" }],
   ["finds tags that were cut into pieces", [text("<thi"), text("nk>hm</thi"), text("nk>Hi")], { text: "Hi", thinking: "hm" }],
   ["joins thinking fields and tags", [thinking("one"), text("<think>two</think>Hi")], { text: "Hi", thinking: "one\ntwo" }],
   ["takes a thought once that came as a field and in tags", [thinking("hm"), text("<think>hm</think>Hi")], { text: "Hi", thinking: "hm" }],
-  ["leaves blanks of a plain answer alone", [text("\n  indented\n")], { text: "\n  indented\n", thinking: "" }],
 ];
 for (const [sentence, deltas, expected] of THOUGHTS)
   test(`collect() ${sentence}`, async () =>
@@ -209,19 +162,11 @@ const MID = "The model's server failed in mid-stream: ";
 // biome-ignore format: one case a row.
 const THROWS: [string, Delta[], string, boolean, { text: string; thinking: string }][] = [
   ["a stream without a finish", said, "The connection ended before the answer was complete. Try again.", true, partial],
-  ["a stream with a call and no finish", [f], "The connection ended before the answer was complete. Try again.", true, nothing],
-  ["a stream with an empty finish only", [...said, finish("")], "The connection ended before the answer was complete. Try again.", true, partial],
   ["nothing at all", [], "The server answered with nothing. Try again.", true, nothing],
-  ["nothing but usage", [usage(61, 0)], "The server answered with nothing. Try again.", true, nothing],
   ["an error", [...said, { error: { error: { message: "backend gave up", type: "server_error" } } }], `${MID}backend gave up.`, true, partial],
-  ["an error as a word", [...said, { error: { error: "the runner went away" } }], `${MID}the runner went away.`, true, partial],
-  ["an error as text", [...said, { error: '{"error":{"message":"boom"}}' }], `${MID}boom.`, true, partial],
-  ["an error after a finish", [...said, stop, { error: { error: "boom" } }], `${MID}boom.`, true, partial],
-  ["an error with a status of 502", [...said, { error: { error: { code: 502, message: "upstream closed" } } }], `${MID}upstream closed.`, true, partial],
   ["an error with a status of 400", [...said, { error: { error: { code: 400, message: "bad request" } } }], `${MID}bad request.`, false, partial],
   ["an error of a failed tool use", [...said, { error: { error: { message: "bad call", code: "tool_use_failed" } } }], `${MID}bad call.`, false, partial],
   ["a finish of error", [...said, finish("error")], "The model's server gave up in mid-stream (error). Try again.", true, partial],
-  ["a finish of insufficient_system_resource", [...said, finish("insufficient_system_resource")], "The model's server gave up in mid-stream (insufficient_system_resource). Try again.", true, partial],
 ];
 for (const [sentence, deltas, message, transient, partial] of THROWS)
   test(`collect() throws on ${sentence}${transient ? ", which may pass," : ""} and keeps what came`, () =>
@@ -240,24 +185,13 @@ test("collect() keeps what came when the provider itself throws", () =>
 // biome-ignore format: one case a row.
 const SPLITS: [string, string, string, string][] = [
   ["a block at the start", "<think>hm</think>Hi", "Hi", "hm"],
-  ["a block after blanks", "\n <think>\nhm\n</think>\n\nHi", "Hi", "hm"],
-  ["a block of the longer name", "<thinking>hm</thinking>Hi", "Hi", "hm"],
   ["two blocks at the start", "<think>one</think>\n<think>two</think>Hi", "Hi", "one\ntwo"],
-  ["an empty block", "<think>\n\n</think>\n\nHi", "Hi", ""],
   ["a block that never closes", "<think>hm, still", "", "hm, still"],
   ["all before a lone close", "hm\nso\n</think>\n\nHi", "Hi", "hm\nso"],
-  ["a lone close at the very start", "</think>Hi", "Hi", ""],
-  ["a block with nothing after it", "<think>hm</think>", "", "hm"],
-  ["no tags at all", "  Hi\n", "  Hi\n", ""],
-  ["nothing", "", "", ""],
   ["a close in inline code", "Close it with `</think>` there.", "Close it with `</think>` there.", ""],
-  ["a close in a fence", "So:\n```\n</think>\n```\nDone.", "So:\n```\n</think>\n```\nDone.", ""],
-  ["a pair in inline code", "Write `<think>x</think>` first.", "Write `<think>x</think>` first.", ""],
   ["a pair in the middle of a sentence", "The pair <think>x</think> marks it.", "The pair <think>x</think> marks it.", ""],
-  ["an opening in the middle", "A <think> is a tag.", "A <think> is a tag.", ""],
   ["a block, then a close in code", "<think>hm</think>Use `</think>`.", "Use `</think>`.", "hm"],
   ["a block closed twice", "<think>hm</think></think>Hi", "Hi", "hm"],
-  ["a block opened twice", "<think><think>hm</think>Hi", "Hi", "hm"],
   ["text whose own blanks follow a block", "<think>hm</think>\n\nHi\n\n  there\n", "Hi\n\n  there\n", "hm"],
 ];
 for (const [sentence, given, text, thinking] of SPLITS)
@@ -271,10 +205,5 @@ const SEAMS: [string, string, string, string][] = [
   ["drops a second that says all of the first's end again", `Now ${overlap}`, overlap, `Now ${overlap}`],
   ["drops nothing that is only alike", `Now ${overlap}.`, "The lamp is on.", `Now ${overlap}.The lamp is on.`],
   ["keeps a letter that a word has twice", "hel", "lo", "hello"],
-  ["keeps a digit that a number has twice", "10", "00", "1000"],
-  ["keeps the second line feed of a paragraph", "One.\n", "\nTwo.", "One.\n\nTwo."],
-  ["keeps a bracket that code has twice", "f(g(x)", "));", "f(g(x)));"],
-  ["keeps the first when nothing follows", "One.", "", "One."],
-  ["keeps the second when nothing came before", "", "Two.", "Two."],
 ];
 for (const [sentence, a, b, expected] of SEAMS) test(`seam() ${sentence}`, () => equal(joinHalves(a, b), expected));

@@ -38,13 +38,6 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
     ok(!term.raw().includes("\x1b[?2004h"), "the keyboard of the prompt was not opened");
   });
 
-  test("is given the words of the command line, and a message stands for what it says", async (t) => {
-    const talk = `await host.open(); await host.obey(host.text, (text) => text + " there"); return 0;`;
-    const term = await atTerminal(t, dialog(talk), { args: ["hello"] });
-    equal(await term.exited, 0);
-    deepEqual(term.sent(), ["hello there"]);
-  });
-
   test("is asked in its own way once it says how", async (t) => {
     const talk = `host.meet({ ask: async (question, keys) => { zz.io.stdout.write("ASKED " + keys + "\\n"); return "y"; } });
       await host.open(); await host.obey("go"); return 0;`;
@@ -69,13 +62,6 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
     ok(!term.screen().includes("Cannot load plugin"), term.screen());
   });
 
-  test("obeys /quit as any other command: it is for the dialog to end", async (t) => {
-    const talk = `await host.open(); await host.obey("/quit"); await host.obey("go"); return 0;`;
-    const term = await atTerminal(t, dialog(talk));
-    equal(await term.exited, 0);
-    match(term.screen(), /Good\./);
-  });
-
   test("that throws ends zz with its sentence", async (t) => {
     const term = await atTerminal(t, dialog(`throw new Error("Cannot talk: no line.");`));
     equal(await term.exited, 1);
@@ -83,11 +69,9 @@ describe("a dialog of a plugin", { concurrency: 3 }, () => {
   });
 });
 
-for (const command of ["/quit", "/exit"])
-  test(`${command} as the only message asks no model and does no harm`, async (t) => {
-    const fake = await fakeOpenAI([say("never")]);
-    t.after(fake.close);
-    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", command];
-    const ran = await zz(place(), args);
-    deepEqual([ran.code, ran.stdout, ran.stderr, fake.requests.length], [0, "", "", 0]);
-  });
+test("/quit as the only message asks no model and does no harm", async (t) => {
+  const fake = await fakeOpenAI([say("never")]);
+  t.after(fake.close);
+  const ran = await zz(place(), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "/quit"]);
+  deepEqual([ran.code, ran.stdout, ran.stderr, fake.requests.length], [0, "", "", 0]);
+});

@@ -3,9 +3,6 @@ import { deepEqual, equal, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { ChatRequest, Delta, Message, Zz } from "zz";
 import { harness, type Setup } from "zz/test";
-import { createZz, openChat, runTurn } from "../../zz.ts";
-import { DONE, data, delta, fakeOpenAI, say, stream } from "../support/fake/openai.ts";
-import { place } from "../support/run.ts";
 
 /** Two providers that yield what they are told, and keep what they were sent. */
 function providers(script: Delta[][]) {
@@ -76,18 +73,6 @@ test("another provider does not get it, and the one that it is from gets it agai
   deepEqual([answers(3)[0]!.extra, answers(3)[0]!.calls![0]!.extra], [[signature], { sig: "call" }]);
 });
 
-test("the extras of an answer that was cut off and continued are those of both halves", async (t) => {
-  const { having, answers } = providers([
-    [{ text: "one two", extra: "first" }, { finish: "length" }],
-    [{ text: " three", extra: "second" }, stop],
-  ]);
-  const zz = await having(t);
-  equal((await zz.ask("count")).text, "one two three");
-  deepEqual(answers(1)[0]!.extra, ["first"], "while it goes on");
-  await zz.ask("more");
-  deepEqual(answers(2)[0]!.extra, ["first", "second"]);
-});
-
 test("extras count for the size of a reply, also those of a call; one that is nested too deep is left out", async (t) => {
   const large = "x".repeat(33 * 1024 * 1024);
   let deep: unknown = 1;
@@ -102,25 +87,4 @@ test("extras count for the size of a reply, also those of a call; one that is ne
   await zz.ask("three");
   await zz.ask("four");
   deepEqual(answers(3).at(-1)!.extra, ["flat"]);
-});
-
-test("over the wire of OpenAI: a signature beside the text goes back as it came", async (t) => {
-  const google = { google: { thought_signature: "c2ln" } };
-  const fake = await fakeOpenAI([
-    stream(
-      delta({ content: "Hi", extra_content: google }),
-      data({ choices: [{ delta: {}, finish_reason: "stop" }] }),
-      DONE,
-    ),
-    say("x"),
-  ]);
-  t.after(fake.close);
-  const { home, cwd } = place();
-  const core = await createZz({ home, root: cwd, own: false, baseUrl: fake.url, key: "k", save: false });
-  const chat = openChat(core, "openai/m");
-  for (const line of ["one", "two"]) await runTurn(core, chat, line);
-  deepEqual(
-    fake.requests.at(-1)!.body.messages.find(({ role }: any) => role === "assistant"),
-    { role: "assistant", content: "Hi", extra_content: google },
-  );
 });

@@ -47,6 +47,9 @@ const ALSO_PLUGINS: [file: string, names: string, why: string][] = [
   ["kernel/undo.ts", "undo", "which way to go"],
 ];
 
+/** Texts but for those of imports and types. */
+const STRING = /(?<!(?:from|import) |\| |')"((?:--|\/)?\w[\w/-]*)"(?! \|)/g;
+
 describe("The drawing of the floors", () => {
   test("names every file of zz.ts, kernel/ and sdk/ once, and no other", () => {
     deepEqual(floors.flat().sort(), [...HOUSE].sort());
@@ -98,12 +101,16 @@ describe("Kernel and plugins", () => {
 
   test("the kernel names no plugin and no flag of one", () => {
     const plugins = new Set(PLUGINS.map((file) => basename(rootOf(file), ".ts")));
-    const flags = new Set(PLUGINS.flatMap(flagsOf));
+    const flags = new Set(
+      PLUGINS.flatMap((file) => [...text(file).matchAll(/\.flag\(\{\s*name: "([\w-]+)"/g)]).map(
+        ([, name]) => `--${name}`,
+      ),
+    );
     const isPlugins = (one: string) => flags.has(one) || plugins.has(one.replace(/^\//, "").split("/")[0]!);
     const found = [...HOUSE, ...DATA]
       .filter((file) => !file.startsWith("sdk/"))
       .flatMap((file) =>
-        [...new Set(stringsOf(file).filter((one) => /^(--|\/)?\w[\w/-]*$/.test(one)))]
+        [...new Set(Array.from(text(file).matchAll(STRING), ([, one]) => one!))]
           .filter(isPlugins)
           .map((one) => `${file}: ${one}`),
       );
@@ -170,34 +177,6 @@ function dynamicImports(file: string): string[] {
     if (!ts.isCallExpression(node) || node.expression.kind !== ts.SyntaxKind.ImportKeyword) return;
     const specifier = node.arguments[0] ? textOf(node.arguments[0]) : "";
     if (specifier.startsWith(".")) found.push(resolved(file, specifier));
-  });
-  return found;
-}
-
-/** What a plugin registers by `zz.flag({ name: "…" })`. */
-function flagsOf(file: string): string[] {
-  const found: string[] = [];
-  if (!text(file).includes(".flag(")) return found;
-  visit(parsed(file), (node) => {
-    if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
-    const [flag] = node.arguments;
-    if (node.expression.name.text !== "flag" || !flag || !ts.isObjectLiteralExpression(flag)) return;
-    for (const field of flag.properties)
-      if (ts.isPropertyAssignment(field) && ts.isIdentifier(field.name) && field.name.text === "name")
-        found.push(`--${textOf(field.initializer)}`);
-  });
-  return found;
-}
-
-/** Its texts but for those of imports and types; of a regular expression, the words in it. */
-function stringsOf(file: string): string[] {
-  if (file.endsWith(".json")) return Array.from(text(file).matchAll(/"([^"]*)"/g), ([, one]) => one!);
-  const found: string[] = [];
-  visit(parsed(file), (node) => {
-    if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node) || ts.isTypeNode(node)) return false;
-    if (ts.isStringLiteralLike(node)) found.push(node.text);
-    else if (ts.isRegularExpressionLiteral(node)) found.push(...(node.text.match(/--[\w-]+/g) ?? []));
-    return true;
   });
   return found;
 }

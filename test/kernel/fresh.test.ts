@@ -140,18 +140,6 @@ test("what another zz keeps for the folder, and the trust that it takes back, co
   deepEqual(stands(), ["deny read a"]);
 });
 
-test("a rule that a session dropped stays away, and its others keep their numbers, when other settings change", async () => {
-  const { own, put, open } = folders({ permissions: { allow: { run: ["make", "npm test"] } } });
-  const core = await open();
-  const names = () => core.rules.map(({ name }) => name);
-  await type(core, "/permissions allow run ls");
-  await type(core, "/permissions drop 1");
-  deepEqual(names(), ["npm test", "ls"]);
-  put(own, '{ "permissions": { "allow": { "run": ["make", "cargo", "npm test"] } }, "rounds": 3 }');
-  await type(core, "/permissions");
-  deepEqual(names(), ["npm test", "ls", "cargo"]);
-});
-
 test("settings with a rule that cannot be used change nothing in a zz that runs, and /config does not write them", async () => {
   const { own, put, open } = folders({ rounds: 1 });
   const core = await open();

@@ -1,8 +1,8 @@
 // What the gate says, by rules, paths and what a tool says of its own needs; and what a call may then do to files.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
@@ -30,26 +30,21 @@ const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, e
 /** What zz goes by in its home, and what the model is told from there. */
 const OWN = [
   ...["zz.config.json", "permissions.json", "keys.json", "history", "sessions/s.jsonl", "plugins/x.ts", "prompts/x.md"],
-  ...["skills/x/SKILL.md", "memory/INDEX.md", "MEMORY.md", "IDENTITY.md", "SOUL.md", "RELATIONS.md", ".zz/SOUL.md"],
+  ...["skills/x/SKILL.md", "memory/INDEX.md", "SOUL.md", ".zz/SOUL.md", "trust.json"],
 ];
 const saying = (name: string, verdict: Verdict): Need => ({ name, verdict, why: "so it is" });
+const UNSURE = saying("echo $(x)", "ask");
 const byName = (name: string): Need => ({ name, verdict: "ask", why: "so it is", exact: true });
 
 for (const [what, rules, kind, need, verdict] of [
   ["reading the project is allowed", {}, "read", "src/a.ts", "allow"],
-  ["reading elsewhere asks", {}, "read", "/etc/hosts", "ask"],
-  ["reading above asks", {}, "read", "../x", "ask"],
   ["a neighbour whose name begins the same is outside", {}, "read", `${evil}/x`, "ask"],
   ["a link that leaves is outside", {}, "read", "out/x", "ask"],
   ["a new file under a link that leaves is outside", { allow: { write: ["."] } }, "write", "out/new", "ask"],
   ["a link that stays is inside", { allow: { write: ["src"] } }, "write", "in/new.ts", "allow"],
   ["a dangling link is judged by its target", { allow: { write: ["."] } }, "write", "dangling", "ask"],
   ["brackets and dots are a plain path", { allow: { write: ["app"] } }, "write", "app/[...slug]/page.tsx", "allow"],
-  ["a leading dash is a plain path", { allow: { write: ["."] } }, "write", "-rf", "allow"],
-  ["spaces and unicode are a plain path", { allow: { write: ["."] } }, "write", "a b/ü.txt", "allow"],
-  ["writing asks", {}, "write", "src/a.ts", "ask"],
   ["writing where it is allowed", { allow: { write: ["src"] } }, "write", "src/a.ts", "allow"],
-  ["writing where it is not", { allow: { write: ["src"] } }, "write", "test/a.ts", "ask"],
   ["a folder's name is not a prefix of another", { allow: { write: ["src"] } }, "write", "srcs/a.ts", "ask"],
   ["out of an allowed folder by dots", { allow: { write: ["src"] } }, "write", "src/../a.ts", "ask"],
   ["deny beats allow", { allow: { write: true }, deny: { write: ["src"] } }, "write", "src/a.ts", "deny"],
@@ -57,68 +52,25 @@ for (const [what, rules, kind, need, verdict] of [
   ["git's own files by name", { allow: { write: [".git/config"] } }, "write", ".git/config", "allow"],
   ["git's own files when all writing is allowed", { allow: { write: true } }, "write", ".git/config", "ask"],
   ["git's own files with -A", { allow: ALL }, "write", ".git/config", "allow"],
-  ["outside when all is allowed", { allow: { write: true } }, "write", "../x", "ask"],
   ["outside by name", { allow: { write: [".."] } }, "write", "../x", "allow"],
-  ["outside when all is denied", { deny: { write: true } }, "write", "../x", "deny"],
   ["a project's .zz is not in a list", { allow: { write: ["."] } }, "write", ".zz/plugins/x.ts", "ask"],
-  ["a project's .zz when all writing is allowed", { allow: { write: true } }, "write", ".zz/skills/x/SKILL.md", "ask"],
   ["a project's .zz with -A", { allow: ALL }, "write", ".zz/skills/x/SKILL.md", "allow"],
-  ["a project's .zz by name", { allow: { write: [".zz/SOUL.md"] } }, "write", ".zz/SOUL.md", "allow"],
   ["outside with -A", { allow: ALL }, "write", "../x", "ask"],
   ["secrets ask", {}, "read", ".env", "ask"],
   ["secrets by name", { allow: { read: [".env"] } }, "read", ".env", "allow"],
-  ["a command asks", {}, "run", "npm test", "ask"],
-  ["a command by its first word", { allow: { run: ["npm"] } }, "run", "npm test", "allow"],
-  ["a command by its first words", { allow: { run: ["npm test"] } }, "run", "npm test --watch", "allow"],
-  ["a command that is another", { allow: { run: ["npm test"] } }, "run", "npm testify", "ask"],
   ["a denied command", { allow: { run: true }, deny: { run: ["npm publish"] } }, "run", "npm publish --tag x", "deny"],
   ["what a tool calls harmless", {}, "run", saying("git status", "allow"), "allow"],
-  [
-    "what a tool calls harmless and the person denied",
-    { deny: { run: ["git"] } },
-    "run",
-    saying("git status", "allow"),
-    "deny",
-  ],
+  ["what is harmless, and denied", { deny: { run: ["git"] } }, "run", saying("git status", "allow"), "deny"],
   ["what a tool denies, whatever else allows", { allow: { run: true } }, "run", saying("rm -r x", "deny"), "deny"],
-  [
-    "what a tool is not sure of is not in a list",
-    { allow: { run: ["echo"] } },
-    "run",
-    saying("echo $(x)", "ask"),
-    "ask",
-  ],
-  [
-    "what a tool is not sure of, word for word",
-    { allow: { run: ["echo $(x)"] } },
-    "run",
-    saying("echo $(x)", "ask"),
-    "allow",
-  ],
-  [
-    "what a tool is not sure of, when all is allowed",
-    { allow: { run: true } },
-    "run",
-    saying("echo $(x)", "ask"),
-    "allow",
-  ],
+  ["what a tool is not sure of is not in a list", { allow: { run: ["echo"] } }, "run", UNSURE, "ask"],
+  ["what a tool is not sure of, word for word", { allow: { run: ["echo $(x)"] } }, "run", UNSURE, "allow"],
+  ["what a tool is not sure of, when all is allowed", { allow: { run: true } }, "run", UNSURE, "allow"],
+  ["what a tool is not sure of, by a star", { allow: { run: ["echo *"] } }, "run", UNSURE, "ask"],
   ["what only its name allows, when all is allowed", { allow: ALL }, "run", byName("$x y"), "ask"],
-  ["what only its name allows, by its first word", { allow: { run: ["$x"] } }, "run", byName("$x y"), "ask"],
-  ["what only its name allows, by a star", { allow: { run: ["$x *", "*"] } }, "run", byName("$x y"), "ask"],
   ["what only its name allows, by that", { allow: { run: ["$x y"] } }, "run", byName("$x y"), "allow"],
   ["what only its name allows, denied", { allow: ALL, deny: { run: true } }, "run", byName("$x y"), "deny"],
-  ["a denied command below a star", { allow: ALL, deny: { run: ["npm *"] } }, "run", "npm test", "deny"],
   ["a denied command by a star in a word", { allow: ALL, deny: { run: ["*/evil"] } }, "run", "./bin/evil x", "deny"],
-  [
-    "a star does not let in what is not known",
-    { allow: { run: ["echo *"] } },
-    "run",
-    saying("echo $(x)", "ask"),
-    "ask",
-  ],
-  ["a host", { allow: { net: ["example.com"] } }, "net", "example.com:443", "allow"],
   ["a host at another port", { allow: { net: ["example.com:80"] } }, "net", "example.com:443", "ask"],
-  ["a variable", { allow: { env: ["HOME"] } }, "env", "HOME", "allow"],
 ] as [string, Pick<Options, "allow" | "deny">, Kind, Need, Verdict][])
   test(`judge() ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, ...rules });
@@ -149,25 +101,21 @@ for (const [name, flag] of [
     equal(/┠ (.*) skips this question/.exec(asked[0]!)?.[1], flag);
   });
 
-for (const [what, allow, verdicts] of [
-  ["nothing", {}, { ask: "*" }],
-  ["--allow-write", { write: true }, { allow: "a.ts", ask: "*" }],
-  ["--allow-write=.", { write: ["."] }, { allow: "a.ts", ask: "*" }],
-  ["--allow-write=..", { write: [".."] }, { allow: "a.ts", ask: "*" }],
-  ["--allow-write=skills", { write: ["skills"] }, { allow: "skills/x/SKILL.md", ask: "*" }],
-  ["--allow-write=keys.json", { write: ["keys.json"] }, { allow: "keys.json", ask: "*" }],
-  ["--allow-write=plugins", { write: ["plugins"] }, { ask: "*" }],
-  ["-A", ALL, { allow: "*" }],
-] as [string, Options["allow"], { allow?: string; ask?: string }][])
-  test(`In a home, judge() with ${what} lets be written: ${verdicts.allow ?? "nothing"}`, async () => {
-    const home = fs.realpathSync(place().cwd);
+test("In a home that is the project, its own files are in no list, only by name or with -A", async () => {
+  const home = fs.realpathSync(place().cwd);
+  for (const [allow, allowed] of [
+    [{}, []],
+    [{ write: true }, ["a.ts"]],
+    [{ write: ["plugins"] }, []],
+    [{ write: ["skills"] }, ["skills/x/SKILL.md"]],
+    [ALL, ["a.ts", ...OWN]],
+  ] as [Options["allow"], string[]][]) {
     const core = await createZz({ root: home, home, save: false, own: false, ...(allow && { allow }) });
     const { judge } = context(core, openChat(core, "x/y")).permissions;
-    for (const name of ["a.ts", ...OWN]) {
-      const expected = [verdicts.allow, "*"].includes(name) || verdicts.allow === "*" ? "allow" : "ask";
-      equal(judge("write", name).verdict, expected, name);
-    }
-  });
+    const found = ["a.ts", ...OWN].filter((name) => judge("write", name).verdict === "allow");
+    deepEqual(found, allowed, JSON.stringify(allow));
+  }
+});
 
 test("A for one of zz's own files in the project allows that file, and not the project's", async () => {
   const home = fs.realpathSync(place().cwd);
@@ -175,13 +123,8 @@ test("A for one of zz's own files in the project allows that file, and not the p
   core.ask = async (_, keys) => (keys ? "A" : "");
   const ctx = context(core, openChat(core, "x/y"));
   equal((await ctx.call("create_file", { path: "skills/x/SKILL.md", content: "x" })).failed, undefined);
-  const verdicts = ["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map((name) =>
-    ctx.permissions.judge("write", name),
-  );
-  deepEqual(
-    verdicts.map(({ verdict }) => verdict),
-    ["allow", "ask", "ask"],
-  );
+  const verdict = (name: string) => ctx.permissions.judge("write", name).verdict;
+  deepEqual(["skills/x/SKILL.md", "skills/y/SKILL.md", "a.ts"].map(verdict), ["allow", "ask", "ask"]);
 });
 
 test("An answer kept for the project holds in the next zz, in this folder alone, and can be taken back", async () => {
@@ -200,42 +143,21 @@ test("An answer kept for the project holds in the next zz, in this folder alone,
 });
 
 const settled = (permissions: object) => ({ settings: { permissions } }) as Options;
+const SRC = { write: ["src"] };
 const PLUGINS_ALONE = { only: { write: ["plugins/**", "notes.md"] } };
 for (const [what, permissions, allow, kind, need, verdict] of [
   ["an ask rule beats an allowance", { ask: { write: ["src"] } }, { write: true }, "write", "src/a.ts", "ask"],
   ["an ask rule beats -A", { ask: { run: ["git push"] } }, ALL, "run", "git push origin", "ask"],
-  [
-    "an ask rule beats what a tool calls harmless",
-    { ask: { run: ["git"] } },
-    {},
-    "run",
-    saying("git log", "allow"),
-    "ask",
-  ],
-  ["an ask rule for reading", { ask: { read: ["private/**"] } }, {}, "read", "private/a.txt", "ask"],
-  ["an ask rule by the name of a link", { ask: { read: ["in"] } }, {}, "read", "in/a.ts", "ask"],
+  ["an ask rule beats what is harmless", { ask: { run: ["git"] } }, {}, "run", saying("git log", "allow"), "ask"],
   ["an ask rule is of its own kind", { ask: { write: ["src"] } }, {}, "read", "src/a.ts", "allow"],
-  [
-    "a denial beats an ask rule",
-    { ask: { write: ["src"] }, deny: { write: ["src"] } },
-    ALL,
-    "write",
-    "src/a.ts",
-    "deny",
-  ],
-  ["what is not among the only ones", PLUGINS_ALONE, {}, "write", "src/a.ts", "deny"],
+  ["a denial beats an ask rule", { ask: SRC, deny: SRC }, ALL, "write", "src/a.ts", "deny"],
   ["what is not among the only ones, with -A", PLUGINS_ALONE, ALL, "write", "src/a.ts", "deny"],
-  ["what is not among the only ones, outside", PLUGINS_ALONE, ALL, "write", "../x", "deny"],
-  ["one of the only ones is still asked for", PLUGINS_ALONE, {}, "write", "plugins/a/b.ts", "ask"],
   ["one of the only ones may be allowed", PLUGINS_ALONE, { write: true }, "write", "plugins/a/b.ts", "allow"],
-  ["another of the only ones", PLUGINS_ALONE, { write: true }, "write", "notes.md", "allow"],
   ["one of the only ones that leads elsewhere", { only: { write: ["in/**"] } }, ALL, "write", "in/a.ts", "allow"],
   ["a link among the only ones that leaves", { only: { write: ["o*"] } }, ALL, "write", "out/x", "deny"],
   ["the only ones are of their own kind", PLUGINS_ALONE, {}, "read", "src/a.ts", "allow"],
   ["only commands", { only: { run: ["npm test", "git *"] } }, { run: true }, "run", "npm publish", "deny"],
-  ["one of the only commands", { only: { run: ["npm test", "git *"] } }, { run: true }, "run", "git log -3", "allow"],
   ["true limits nothing", { only: { write: true } }, { write: true }, "write", "src/a.ts", "allow"],
-  ["none at all", { only: { write: [] } }, ALL, "write", "src/a.ts", "deny"],
 ] as [string, object, Options["allow"], Kind, Need, Verdict][])
   test(`judge() by the settings, ${what}: ${verdict}`, async () => {
     const core = await createZz({ root, home: where.home, save: false, allow: allow!, ...settled(permissions) });
@@ -243,13 +165,8 @@ for (const [what, permissions, allow, kind, need, verdict] of [
   });
 
 test("What an ask rule names is asked for each time, and refused where nobody is there", async () => {
-  const core = await createZz({
-    root,
-    home: where.home,
-    save: false,
-    allow: ALL,
-    ...settled({ ask: { run: ["make"] } }),
-  });
+  const rules = settled({ ask: { run: ["make"] } });
+  const core = await createZz({ root, home: where.home, save: false, allow: ALL, ...rules });
   const chat = openChat(core, "x/y");
   const tool: Tool = { name: "t", description: "d", run: () => "ran" };
   const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: ["make x"] });
@@ -257,13 +174,12 @@ test("What an ask rule names is asked for each time, and refused where nobody is
   const asked: string[] = [];
   core.ask = async (question, keys = "") => {
     asked.push(`${keys} ${question}`);
-    return keys ? "y" : "";
+    return keys && "y";
   };
   await weighed();
   deepEqual(Object(await weighed()).run, ["make x"]);
   equal(asked.length, 2);
-  match(asked[0]!, /^yn\? /, "no key for always");
-  match(asked[0]!, /┠ asked for by the settings\.\n/);
+  match(asked[0]!, /^yn\? [\s\S]*┠ asked for by the settings\.\n/, "no key for always");
 });
 
 test("With `only` in the settings everything else is refused, and says what is allowed", async () => {
@@ -278,16 +194,6 @@ test("With `only` in the settings everything else is refused, and says what is a
   equal((await create("plugins/new.ts")).code, 0);
   const { stdout } = await zz(where, ["--config", config, "--permissions"]);
   match(stdout, /deny {3}write {2}\(all but plugins\/\*\*\) {2}\(the settings\)/);
-});
-
-test("Settings allow and deny as flags do", async () => {
-  fs.mkdirSync(where.home, { recursive: true });
-  const config = join(where.home, "c.json");
-  fs.writeFileSync(config, JSON.stringify({ permissions: { allow: { read: ["/etc"] }, deny: { read: ["src"] } } }));
-  const read = (path: string) => zz(where, ["--config", config, "--call", "list_dir", JSON.stringify({ path })]);
-  equal((await read("/etc")).code, 0);
-  const { code, stderr } = await read("src");
-  deepEqual([code, stderr], [4, 'list_dir: Refused: read access to "src" is denied by the settings.\n']);
 });
 
 // ── what is written ──
@@ -311,6 +217,10 @@ async function doing(run: Tool["run"], options: Options & { ask?: Ask; setup?: (
   return { at: project.cwd, file: (name: string) => join(project.cwd, name), ctx, chat, go: () => ctx.call("act", {}) };
 }
 
+/** A tool that writes one file. */
+const writing = (name: string, text: string, options: Parameters<typeof doing>[1] = { allow: { write: true } }) =>
+  doing(async (_, { files }) => files.write(name, text).then(() => "done"), options);
+
 for (const [what, before, given, after] of [
   ["keeps CRLF", "a\r\nb\r\n", "a\nc\n", "a\r\nc\r\n"],
   ["keeps LF", "a\nb\n", "a\r\nc\r\n", "a\nc\n"],
@@ -320,16 +230,9 @@ for (const [what, before, given, after] of [
   ["keeps a last newline", "a\n", "b", "b\n"],
   ["keeps a missing last newline", "a", "b\n", "b"],
   ["writes a new file as given", undefined, "a\r\nb", "a\r\nb"],
-  ["empties a file", "a\n", "", ""],
 ] as [string, string | undefined, string, string][])
   test(`files.write() ${what}`, async () => {
-    const { file, go } = await doing(
-      async (_, { files }) => {
-        await files.write("t.txt", given);
-        return "done";
-      },
-      { allow: { write: true } },
-    );
+    const { file, go } = await writing("t.txt", given);
     if (before !== undefined) fs.writeFileSync(file("t.txt"), before, { mode: 0o754 });
     equal((await go()).text, "done");
     equal(fs.readFileSync(file("t.txt"), "utf8"), after);
@@ -366,10 +269,8 @@ test("A tool sees its own changes before they are made", async () => {
 });
 
 test("A tool that does not say that it changes files cannot", async () => {
-  const { go } = await doing(async (_, { files }) => files.write("one", "1").then(() => "done"), {
-    allow: { write: true },
-    setup: (core) => void delete core.tools.get("act")!.value.changes,
-  });
+  const setup = (core: Core) => void delete core.tools.get("act")!.value.changes;
+  const { go } = await writing("one", "1", { allow: { write: true }, setup });
   match((await go()).text, /^Cannot write 'one': 'act' does not say that it changes files\./);
 });
 
@@ -382,43 +283,16 @@ test("One refused file of several leaves all as they were", async () => {
     },
     { allow: { write: ["ok"] } },
   );
-  const { text, refused } = await go();
-  deepEqual(
-    [text, refused],
-    ['Refused: requires write access to "no/two"; run again with --allow-write=no/two.', true],
-  );
+  const refusal = 'Refused: requires write access to "no/two"; run again with --allow-write=no/two.';
+  deepEqual(await go(), { text: refusal, failed: true, refused: true });
   deepEqual(fs.readdirSync(at), []);
 });
 
+const [LINES, GROWN] = ["1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n"];
 for (const [what, meanwhile, answers, after, says] of [
-  [
-    "a change elsewhere in it is kept when the person says yes again",
-    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    ["y", "y"],
-    "ONE\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    /^done$/,
-  ],
-  [
-    "a change elsewhere, and then no",
-    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    ["y", "n"],
-    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    /^Refused: the person said no/,
-  ],
-  [
-    "a change elsewhere, and a new look",
-    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    ["y", "r"],
-    "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n",
-    /^Refused: the person sent it back\. Read the file again/,
-  ],
-  [
-    "the same line, so that it no longer applies",
-    "other\n2\n",
-    ["y"],
-    "other\n2\n",
-    /^Cannot write 't': it changed meanwhile\. Read it again\.$/,
-  ],
+  ["elsewhere, and yes again", GROWN, ["y", "y"], GROWN.replace("1", "ONE"), /^done$/],
+  ["elsewhere, and then no", GROWN, ["y", "n"], GROWN, /^Refused: the person said no/],
+  ["in the same line", "other\n2\n", ["y"], "other\n2\n", /^Cannot write 't': it changed meanwhile\. Read it again\.$/],
   ["it is gone", undefined, ["y"], undefined, /^Cannot write 't': it changed meanwhile/],
 ] as [string, string | undefined, string[], string | undefined, RegExp][])
   test(`A file that changes while the question is open: ${what}`, async () => {
@@ -440,14 +314,14 @@ for (const [what, meanwhile, answers, after, says] of [
         },
       },
     );
-    fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    fs.writeFileSync(file("t"), LINES);
     match((await go()).text, says);
     equal(fs.existsSync(file("t")) ? fs.readFileSync(file("t"), "utf8") : undefined, after);
     if (told.length > 1) match(told[1]!, /'t' changed meanwhile; the change still applies\./);
   });
 
 test("What the person saved in the editor is what is written, recorded and told", async () => {
-  const { file, go, ctx } = await doing(async (_, { files }) => files.write("t", "proposed\n").then(() => "done"), {
+  const { file, go, ctx } = await writing("t", "proposed\n", {
     ask: async (_, keys) => (keys ? "e" : ""),
     setup: (core) => void (core.edit = async (text) => text.replace("proposed", "edited")),
   });
@@ -455,15 +329,15 @@ test("What the person saved in the editor is what is written, recorded and told"
   const { text } = await go();
   match(text, /^done\nThe person edited the proposal before it was written:\n[\s\S]*-proposed\n\+edited$/);
   equal(fs.readFileSync(file("t"), "utf8"), "edited\n");
-  equal((await ctx.files.undo()).text, "Undone: edited t.");
+  await ctx.files.undo();
   equal(fs.readFileSync(file("t"), "utf8"), "before\n");
-  equal((await ctx.files.redo()).text, "Redone: edited t.");
+  await ctx.files.redo();
   equal(fs.readFileSync(file("t"), "utf8"), "edited\n");
 });
 
 test("An editor that is left without saving leads back to the question", async () => {
   const answers = ["e", "y"];
-  const { file, go } = await doing(async (_, { files }) => files.write("t", "proposed").then(() => "done"), {
+  const { file, go } = await writing("t", "proposed", {
     ask: async (_, keys) => (keys ? answers.shift()! : ""),
     setup: (core) => void (core.edit = async () => undefined),
   });
@@ -472,30 +346,12 @@ test("An editor that is left without saving leads back to the question", async (
 });
 
 test("A question shows no control bytes and no second line of a name", async () => {
-  let asked = "";
-  const { go } = await doing(
-    async (_, { files }) => files.write("a\nb\x1b[2J\u202e", "x\x1b]0;y\x07\n").then(() => "done"),
-    {
-      ask: async (question) => {
-        asked ||= question;
-        return "";
-      },
-    },
-  );
+  const asked: string[] = [];
+  const ask: Ask = async (question) => (asked.push(question) ? "" : "");
+  const { go } = await writing("a\nb\x1b[2J\u202e", "x\x1b]0;y\x07\n", { ask });
   match((await go()).text, /^Refused: the person said no/);
-  ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(asked.replace(/\x1b\[\d+m/g, "")), JSON.stringify(asked));
-  match(asked, /"a␊b␛\[2J�"\./);
-});
-
-test("Undo gives back mode and bytes, and folders go that zz made", async () => {
-  const { at, file, ctx } = await doing(() => "", { allow: { write: true } });
-  fs.writeFileSync(file("run.sh"), Buffer.from([0xff, 0xfe, 0, 1]), { mode: 0o755 });
-  await ctx.files.remove("run.sh");
-  await ctx.files.write("deep/er/new", "x");
-  equal((await ctx.files.undo("2")).text, "Undone: created deep/er/new, deleted run.sh.");
-  deepEqual(fs.readdirSync(at), ["run.sh"]);
-  equal(fs.statSync(file("run.sh")).mode & 0o777, 0o755);
-  deepEqual(fs.readFileSync(file("run.sh")), Buffer.from([0xff, 0xfe, 0, 1]));
+  ok(!/[\x00-\x09\x0b-\x1f\u202e]/.test(asked[0]!.replace(/\x1b\[\d+m/g, "")), JSON.stringify(asked));
+  match(asked[0]!, /"a␊b␛\[2J�"\./);
 });
 
 test("A folder that zz made goes with the last file in it, and undo brings both back", async () => {
@@ -529,15 +385,6 @@ test("A folder that somebody made stays, though zz once made one of that name", 
   deepEqual(fs.readdirSync(at), ["d"]);
 });
 
-test("Undo leaves a mode that somebody set since", async () => {
-  const { file, ctx } = await doing(() => "", { allow: { write: true } });
-  fs.writeFileSync(file("a"), "1", { mode: 0o644 });
-  await ctx.files.write("a", "2");
-  fs.chmodSync(file("a"), 0o600);
-  await ctx.files.undo();
-  deepEqual([fs.readFileSync(file("a"), "utf8"), fs.statSync(file("a")).mode & 0o777], ["1", 0o600]);
-});
-
 test("A deleted link comes back as a link, and what it led to is not touched", async () => {
   const { file, ctx } = await doing(() => "", { allow: { write: true } });
   fs.writeFileSync(file("a"), "1");
@@ -562,46 +409,23 @@ for (const [key, after, says] of [
     equal(fs.readFileSync(file("a"), "utf8"), after);
   });
 
-test("Redo of a file that somebody changed since merges as well", async () => {
-  const { file, ctx } = await doing(() => "", { allow: { write: true }, ask: async () => "m" });
-  const text = (...changed: [at: number, to: string][]) =>
-    Array.from({ length: 20 }, (_, i) => `${changed.find(([at]) => at === i)?.[1] ?? i}\n`).join("");
-  fs.writeFileSync(file("a"), text());
-  await ctx.files.write("a", text([1, "ONE"]));
-  await ctx.files.write("a", text([1, "ONE"], [8, "EIGHT"]));
-  await ctx.files.undo("2");
-  fs.writeFileSync(file("a"), text([16, "mine"]));
-  match((await ctx.files.redo("2")).text, /^Redone/);
-  equal(fs.readFileSync(file("a"), "utf8"), text([1, "ONE"], [8, "EIGHT"], [16, "mine"]));
-  match((await ctx.files.redo("turn")).text, /^Nothing to redo/);
-});
-
-test("What was sent back is told as not allowed, and no edit that shows a change is taken as allowed by an answer to another", async () => {
-  const decided: [boolean, string][] = [];
-  let asked = 0;
-  let changed = false;
-  const { file, go } = await doing(
-    async (_, { files }) => {
-      await files.write("t", (await files.read("t")).text.replace("1", "ONE"));
-      return "done";
-    },
-    {
-      ask: async (_, keys) => {
-        if (!keys) return "";
-        asked++;
-        if (asked > 1) return "r";
-        if (!changed) fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n");
-        changed = true;
-        return "y";
-      },
-      setup: (core) => {
-        const see = async ({ allowed, why }: any) => void decided.push([allowed, why]);
-        core.observers.push({ owner: "test", value: { event: "decided", see, limit: 5_000 } });
-      },
-    },
-  );
-  fs.writeFileSync(file("t"), "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-  match((await go()).text, /sent it back/);
+test("What was sent back is told as not allowed, also after a yes to another version of the change", async (t) => {
+  const answers = ["y", "r"];
+  const edits = (zz: Zz) =>
+    zz.tool({
+      name: "edits",
+      description: "d",
+      changes: true,
+      run: async (_, { files }) =>
+        files.write("t", (await files.read("t")).text.replace("1", "ONE")).then(() => "done"),
+    });
+  const answer = async (_: string, keys?: string) => {
+    if (keys && answers.length === 2) zz.write("t", GROWN);
+    return keys ? answers.shift()! : "";
+  };
+  const zz = await harness({ plugins: [edits], files: { t: LINES }, answer }, t);
+  match((await zz.call("edits")).text, /sent it back/);
+  const decided = zz.events.flatMap((fact) => (fact.type === "decided" ? [[fact.allowed, fact.why]] : []));
   deepEqual(decided.slice(-2), [
     [true, "the person said yes"],
     [false, "the person sent it back"],
@@ -647,54 +471,24 @@ test("Files that are written leave nothing open", { skip: process.platform !== "
   equal(fs.readdirSync("/proc/self/fd").length, before);
 });
 
-test("What cannot be listed is told in a sentence", async (t) => {
-  const zz = await harness({}, t);
-  zz.write("file", "");
-  await rejects(zz.ctx.files.list("none"), /^Error: Cannot list 'none': no such folder\. Check the path\.$/);
-  await rejects(zz.ctx.files.list("file"), /^Error: Cannot list 'file': it is a file\. Read it\.$/);
-});
-
 // ── bad input ──
 
 const tools = place();
-const sized = (fd: number, bytes: number): number => {
-  fs.ftruncateSync(fd, bytes);
-  return fd;
-};
+const empty = (file: string): void => fs.closeSync(fs.openSync(file, "w"));
 for (const [what, make, name, says] of [
   ["a NUL in the path", () => {}, "a\0b", /^Cannot use path 'a\\0b': it holds a NUL byte/],
-  [
-    "a FIFO",
-    (file: string) => execFileSync("mkfifo", [file]),
-    "fifo",
-    /^Cannot write 'fifo': .*not a regular file|^Cannot change .*not a regular file/,
-  ],
-  ["a folder", (file: string) => fs.mkdirSync(file), "folder", /it is a folder\./],
-  [
-    "a file of 2 GB",
-    (file: string) => fs.closeSync(sized(fs.openSync(file, "w"), 2 ** 31)),
-    "big",
-    /2147483648 bytes are too many/,
-  ],
-  [
-    "a read-only file",
-    (file: string) => fs.writeFileSync(file, "x", { mode: 0o444 }),
-    "ro",
-    /^Cannot write 'ro': it is read-only\./,
-  ],
-  [
-    "a path below a file",
-    (file: string) => fs.writeFileSync(file.replace("/x", ""), ""),
-    "plain/x",
-    /^Cannot write 'plain\/x': .*(folder|not)/,
-  ],
+  ["a FIFO", (file) => execFileSync("mkfifo", [file]), "fifo", /^Cannot (write|change) .*not a regular file/],
+  ["a device", () => {}, "/dev/null", /not a regular file/],
+  ["a folder", (file) => fs.mkdirSync(file), "folder", /it is a folder\./],
+  ["a file of 2 GB", (file) => fs.truncateSync(file, 2 ** 31), "big", /2147483648 bytes are too many/],
+  ["a read-only file", (file) => fs.chmodSync(file, 0o444), "ro", /^Cannot write 'ro': it is read-only\./],
+  ["a path below a file", (file) => empty(dirname(file)), "plain/x", /^Cannot write 'plain\/x': .*(folder|not)/],
   ["a name that is too long", () => {}, "n".repeat(300), /^Cannot write 'n+': .*too long/],
 ] as [string, (file: string) => void, string, RegExp][])
   test(`files.write() on ${what} is a sentence, and nothing is left behind`, async () => {
-    const { at, file, go } = await doing(async (_, { files }) => files.write(name, "new").then(() => "done"), {
-      allow: { write: true },
-    });
-    if (!name.includes("\0")) make(file(name));
+    const { at, file, go } = await writing(name, "new", { allow: { write: name.startsWith("/") ? [name] : true } });
+    if (/^(big|ro)$/.test(name)) empty(file(name));
+    make(file(name));
     const before = fs.readdirSync(at, { recursive: true });
     const { text, failed } = await go();
     equal(failed, true, text);
@@ -702,53 +496,21 @@ for (const [what, make, name, says] of [
     deepEqual(fs.readdirSync(at, { recursive: true }), before);
   });
 
-test("A device is no file to write", async () => {
-  const { go } = await doing(async (_, { files }) => files.write("/dev/null", "x").then(() => "done"), {
-    allow: { write: ["/dev/null"] },
-  });
-  match((await go()).text, /not a regular file/);
-});
-
 test("A folder that is swapped for a link between the question and the write is not followed", async () => {
-  const { file, go } = await doing(async (_, { files }) => files.write("dir/t", "x").then(() => "done"), {
-    ask: async (_, keys) => {
-      if (keys) {
-        fs.renameSync(file("dir"), file("old"));
-        fs.symlinkSync(tools.cwd, file("dir"));
-      }
-      return "y";
-    },
-  });
+  const swap = () => {
+    fs.renameSync(file("dir"), file("old"));
+    fs.symlinkSync(tools.cwd, file("dir"));
+  };
+  const ask: Ask = async (_, keys) => {
+    if (keys) swap();
+    return "y";
+  };
+  const { file, go } = await writing("dir/t", "x", { ask });
   fs.mkdirSync(file("dir"));
   match((await go()).text, /^Cannot write '.*dir\/t': its folder was swapped for a link/);
   deepEqual(fs.readdirSync(tools.cwd), []);
   deepEqual(fs.readdirSync(file("old")), []);
 });
-
-for (const [what, mount, says] of [
-  ["a full disk", ["--size", "65536", "--tmpfs"], /^Cannot write 't': the disk is full\. Make room\./],
-  ["a read-only disk", ["--ro-bind", "SEED"], /Cannot write 't': the file system is read-only\./],
-] as [string, string[], RegExp][])
-  needs("bwrap")(`files.write() on ${what} leaves the file as it was, and nothing beside it`, () => {
-    const { cwd, home } = place();
-    const seed = join(cwd, "seed");
-    fs.mkdirSync(seed);
-    fs.writeFileSync(join(seed, "t"), "before\n");
-    const disk = join(cwd, "disk");
-    fs.mkdirSync(disk);
-    const args = JSON.stringify({ path: "t", content: "x".repeat(100_000) });
-    const script = `cp -n ../seed/t . 2>/dev/null; "$NODE" "$ZZ" --call write_file "$ARGS" --allow-write; echo "exit $?"; ls -A; cat t`;
-    const made = mount.map((word) => (word === "SEED" ? seed : word));
-    const env = { ...process.env, NODE: process.execPath, ZZ: join(ROOT, "dist", "zz.js"), ARGS: args, ZZ_HOME: home };
-    const { stdout, stderr, error } = spawnSync(
-      "bwrap",
-      ["--dev-bind", "/", "/", ...made, disk, "--chdir", disk, "sh", "-c", script],
-      { env, encoding: "utf8" },
-    );
-    equal(error, undefined);
-    match(stderr, says);
-    equal(stdout, "exit 1\nt\nbefore\n");
-  });
 
 needs("bwrap")("Undo on a read-only disk says which file and why, and touches nothing", () => {
   const { cwd, home } = place();
@@ -759,19 +521,8 @@ needs("bwrap")("Undo on a read-only disk says which file and why, and touches no
     spawnSync(words[0]!, words.slice(1), { cwd, env: { ...process.env, ZZ_HOME: home }, encoding: "utf8" });
   const args = JSON.stringify({ path: "t", content: "after\n" });
   equal(run(...zz, "--call", "write_file", args, "--allow-write").status, 0);
-  const { stderr, status } = run(
-    "bwrap",
-    "--dev-bind",
-    "/",
-    "/",
-    "--ro-bind",
-    cwd,
-    cwd,
-    "--chdir",
-    cwd,
-    ...zz,
-    "--undo",
-  );
+  const sandbox = ["--dev-bind", "/", "/", "--ro-bind", cwd, cwd, "--chdir", cwd];
+  const { stderr, status } = run("bwrap", ...sandbox, ...zz, "--undo");
   match(stderr, /Cannot undo 't': the file system is read-only/);
   deepEqual([status, fs.readFileSync(file, "utf8")], [1, "after\n"]);
 });
@@ -779,20 +530,14 @@ needs("bwrap")("Undo on a read-only disk says which file and why, and touches no
 const bytes = (latin1: string): Buffer => Buffer.from(latin1, "latin1");
 const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
 /** Files as latin1, and lines of the question; those of a change have a sign. */
-const EDITS: [what: string, before: string, after: string, shown: string[], unshown?: RegExp][] = [
+const EDITS: [what: string, before: string, after: string, shown: string[]][] = [
   ["line ends, and a word", "cd x || exit\nrm y\n#1\n", "cd x || exit\r\nrm y\r\n#2\n",
     ["-cd x || exit", "+cd x || exit␍", "-rm y", "+rm y␍", "-#1", "+#2"]],
   ["one line end of many", "a\r\nb\r\nc\n", "a\r\nb\nd\n", [" a␍", "-b␍", "+b", "-c", "+d"]],
-  ["a word between line ends of Windows", "a\r\nb\r\n", "a\r\nc\r\n", [" a", "-b", "+c"], /␍/],
   ["bytes that are not UTF-8", "caf\xe9\n1\n", "caf\xe8\n2\n", ["-caf⟨E9⟩", "+caf⟨E8⟩", "-1", "+2"]],
-  ["a byte, and what stands for it", "caf\xe9\n1\n", utf8("caf\ufffd\n2\n"), ["-caf⟨E9⟩", "+caf⟨U+FFFD⟩"]],
-  ["a byte, and its name", "\xe9\n1\n", utf8("⟨E9⟩\n2\n"), ["-⟨E9⟩", "+⟨U+27E8⟩E9⟩"]],
   ["characters without width", utf8("if (a\u200b)\n1\n"), utf8("if (a\u2060)\n2\n"), ["-if (a⟨U+200B⟩)", "+if (a⟨U+2060⟩)"]],
-  ["a control byte, and its picture", "a\x1b\n1\n", utf8("a␛\n2\n"), ["-a␛", "+a⟨U+241B⟩"]],
   ["a mark at the start", "a\n1\n", utf8("\ufeffa\n2\n"), ["-a", "+⟨U+FEFF⟩a"]],
-  ["a tag character", "a\n1\n", utf8("a\u{e0041}\n2\n"), ["-a", "+a⟨U+E0041⟩"]],
   ["line ends alone", "a\nb\n", "a\r\nb\r\n", ["only line ends or bytes that do not show"]],
-  ["a byte alone", "caf\xe9\n", "caf\xe8\n", ["only line ends or bytes that do not show"]],
 ]; // biome-ignore format: a table
 test("What differs between two versions of a file is seen in the question", async (t) => {
   let content: Uint8Array = Buffer.alloc(0);
@@ -805,13 +550,12 @@ test("What differs between two versions of a file is seen in the question", asyn
       run: (_, { files }) => files.write("file", content).then(() => ""),
     });
   const zz = await harness({ plugins: [{ name: "put", default: tool }] }, t);
-  for (const [what, before, after, shown, unshown] of EDITS) {
+  for (const [what, before, after, shown] of EDITS) {
     zz.write("file", bytes(before));
     content = bytes(after);
     await zz.call("put");
     const [question = ""] = zz.questions.splice(0);
     for (const line of shown) ok(question.includes(line), `${what}: '${line}' is in\n${question}`);
-    if (unshown) ok(!unshown.test(question), `${what}:\n${question}`);
   }
 });
 

@@ -14,37 +14,21 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
   const ROWS: [what: string, plugin: (zz: any) => void, why: RegExp][] = [
     ["a tool's description", (zz) => zz.tool({ ...fields, description: 5 }), bad("tool 'a'", 'description" must be a string')],
     ["a tool's run()", (zz) => zz.tool({ ...fields, run: "no" }), bad("tool 'a'", 'run" must be a function')],
-    ["a tool's other fields", (zz) => zz.tool({ ...fields, aliases: "b" }), bad("tool 'a'", 'aliases" must be an array')],
-    ["a name", (zz) => zz.tool({ ...fields, name: 5 }), bad("tool '5'", 'name" must be a string')],
-    ["a kind of tool", (zz) => zz.tool({ ...fields, kind: 3 }), bad("tool 'a'", 'kind" must be a string')],
     ["nothing", (zz) => zz.tool(), /: a tool needs 'name'\. Add it\.$/],
-    ["a command's run()", (zz) => zz.command({ ...fields, run: {} }), bad("command 'a'", 'run" must be a function')],
     ["a layer's text", (zz) => zz.layer({ name: "a", slot: "rules", text: 5 }), bad("layer 'a'", 'text" must be a string or a function')],
-    ["a layer's slot", (zz) => zz.layer({ name: "a", slot: 5, text: "x" }), bad("layer 'a'", 'slot" must be a string')],
-    ["a provider's chat()", (zz) => zz.provider({ name: "a", models: () => [], chat: "x" }), bad("provider 'a'", 'chat" must be a function')],
     ["a flag's value", (zz) => zz.flag({ name: "a", description: "d", value: true }), bad("flag 'a'", 'value" must be a string')],
     ["what a key does", (zz) => zz.key({ name: "f1", description: "d", press: 1 }), bad("key 'f1'", 'press" must be a function')],
-    ["a dialog's talk()", (zz) => zz.dialog({ name: "a", talk: "x" }), bad("dialog 'a'", 'talk" must be a function')],
-    ["a dialog without a name", (zz) => zz.dialog({ talk() {} }), /: a dialog needs 'name'\. Add it\.$/],
     ["a misspelt field of a dialog", (zz) => zz.dialog({ name: "a", talc() {} }), /there is no dialog field 'talc'\. Did you mean 'talk'\?/],
     ["an observer", (zz) => zz.on("called", "x"), /: on\(\) takes a function after the name\. Write one instead of 'x'\.$/],
-    ["an event that is no name", (zz) => zz.on(5, () => {}), /: there is no event '5'/],
-    ["a wrapper", (zz) => zz.wrap("line"), /: wrap\(\) takes a function after the name\./],
     ["a type in params", (zz) => zz.tool(param({ type: "strnig" })), new RegExp(`: "params\\.properties\\.a\\.type" ${types}; nearest to "strnig" is "string"`)],
-    ["a type in a list of types", (zz) => zz.tool(param({ type: ["string", "nul"] })), /"params\.properties\.a\.type" must be one of/],
-    ["a type of params", (zz) => zz.tool({ ...fields, params: { type: "objekt", properties: {} } }), /"params\.type" must be .* is "object"/],
     ["a type far within", (zz) => zz.tool(param({ type: "array", items: { type: "int" } })), /"params\.properties\.a\.items\.type" must be/],
     ["the short form within the long one", (zz) => zz.tool(param("string")), /"params\.properties\.a" must be an object or true or false/],
     ["what is required, by property", (zz) => zz.tool(param({ type: "string", required: true })), /"params\.properties\.a\.required" must be an array of strings/],
-    ["one of several", (zz) => zz.tool(param({ anyOf: [{ type: "strin" }] })), /"params\.properties\.a\.anyOf" must be an array of schemas/],
   ]; // biome-ignore format: a table
   for (const [what, plugin, why] of ROWS) test(what, () => rejects(harness({ plugins: [plugin] }), why));
 
   const SETTINGS: [what: string, exports: Omit<Inline, "default">, why: RegExp][] = [
     ["a schema", { settings: { schema: { type: "objekt" } } }, /: "settings\.schema\.type" must be one of .*; nearest to "objekt" is "object"\./],
-    ["a schema that is no object", { settings: { schema: "object" } }, bad("settings '.*'", 'schema" must be an object or a function')],
-    ["a type in a schema", { settings: { schema: { type: "object", properties: { a: { type: "strnig" } } } } }, /"settings\.schema\.properties\.a\.type" must/],
-    ["a word of the short form", { settings: { schema: { a: "strnig" } } }, /param 'a' has type 'strnig'/],
     ["a misspelt field", { settings: { shema: {} } }, /: there is no settings field 'shema'\. Did you mean 'schema'\?/],
     ["defaults", { defaults: "C" as never }, bad("export '.*'", 'defaults" must be an object')],
   ]; // biome-ignore format: a table
@@ -54,11 +38,7 @@ describe("what is registered wrongly is refused when its plugin is loaded, in wo
   const FITTING: [what: string, plugin: (zz: any) => void][] = [
     ["an instance of a class", (zz) => zz.tool(new (class { name = "a"; description = "d"; run() {} })())],
     ["fields that are left open", (zz) => zz.tool({ ...fields, needs: undefined, timeout: null })],
-    ["true for any value", (zz) => zz.tool(param(true))],
-    ["several types, and none", (zz) => zz.tool({ ...fields, params: { a: "string?" , b: "number[]" } })],
-    ["words that nobody knows", (zz) => zz.tool(param({ type: ["string", "null"], "x-more": 1, $defs: { b: {} } }))],
     ["a parameter that is called type", (zz) => zz.tool({ ...fields, params: { type: "string what it is" } })],
-    ["a dialog that needs no terminal", (zz) => zz.dialog({ name: "a", talk: async () => 0, unseen: true })],
   ]; // biome-ignore format: a table
   for (const [what, plugin] of FITTING)
     test(`but not ${what}`, (t) => harness({ plugins: [plugin] }, t).then(() => {}));
@@ -83,14 +63,6 @@ describe("zz.on()", () => {
     deepEqual(heard, ["ran", "script/model", "true"]);
     deepEqual(notes, ["heard"]);
   });
-
-  test("before a conversation is open it has one that nothing is saved of", async (t) => {
-    const plugin = (zz: Zz) => {
-      zz.on("configured", (_, { chat, note }) => note(`${chat.id} ${chat.messages.length}`));
-    };
-    const zz = await harness({ plugins: [plugin] }, t);
-    equal(zz.chat.id, null);
-  });
 });
 
 describe("plugins that were written for positions load as they are", () => {
@@ -98,7 +70,6 @@ describe("plugins that were written for positions load as they are", () => {
   const OLD: [what: string, plugin: (zz: any) => void, told: RegExp][] = [
     ["a limit of on()", (zz) => zz.on("answered", never, 40), /^Plugin 'old' failed on 'answered': it took longer than 0\.04 s\. Its own limit can be raised\.$/],
     ["an order and a limit of wrap()", (zz) => zz.wrap("line", never, "first", 40), /^Plugin 'old' was cut off in 'line': it took longer than 0\.04 s\./],
-    ["a limit of wrap() alone", (zz) => zz.wrap("line", never, undefined, 40), /^Plugin 'old' was cut off in 'line': it took longer than 0\.04 s\./],
   ]; // biome-ignore format: a table
   for (const [what, plugin, told] of OLD)
     test(what, async (t) => {
@@ -124,8 +95,6 @@ describe("plugins that were written for positions load as they are", () => {
 
   const REFUSED: [what: string, plugin: (zz: any) => void, why: RegExp][] = [
     ["a misspelt option", (zz) => zz.on("answered", () => {}, { limits: 3 }), /there is no option of on\(\) 'limits'\. Did you mean 'limit'\?/],
-    ["an order for on()", (zz) => zz.on("answered", () => {}, { order: "first" }), /there is no option of on\(\) 'order'/],
-    ["an order that is none", (zz) => zz.wrap("line", () => "", { order: "early" }), /there is no order 'early'/],
     ["a limit that is none", (zz) => zz.wrap("line", () => "", { limit: "5 s" }), /the limit of wrap\(\) is '5 s'\. Give it in milliseconds: \{ limit: 30_000 \}\./],
   ]; // biome-ignore format: a table
   for (const [what, plugin, why] of REFUSED)
@@ -179,19 +148,4 @@ test("A tool's render() sees the arguments", async (t) => {
   await zz.call("it", { word: "now" });
   const called = zz.events.find(({ type }) => type === "called");
   equal(called?.type === "called" && called.shown, "ran now number");
-});
-
-test("A rule says why", async (t) => {
-  const plugin = (zz: Zz) => {
-    zz.tool({ name: "it", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ran" });
-    zz.command({
-      name: "plan",
-      description: "d",
-      run: (_, { permissions }) =>
-        permissions.add({ verdict: "deny", kind: "net", from: "answer", why: "this is only a plan" }),
-    });
-  };
-  const zz = await harness({ plugins: [plugin] }, t);
-  await zz.command("plan");
-  match((await zz.call("it")).text, /^Refused: net access to "x\.example" is denied by .*\(this is only a plan\)\.$/);
 });

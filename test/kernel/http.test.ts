@@ -33,11 +33,9 @@ const take = (answer: Answering) => async (request: IncomingMessage, response: S
 
 const PACKED: [name: string, pack: (text: string) => Buffer][] = [
   ["gzip", gzipSync],
-  ["x-gzip", gzipSync],
   ["deflate", deflateSync],
   ["br", brotliCompressSync],
   ["zstd", zstdCompressSync],
-  ["identity", Buffer.from],
 ];
 for (const [name, pack] of PACKED)
   test(`An answer packed with ${name} is unpacked`, async () => {
@@ -57,22 +55,11 @@ test("A request arrives as it was given: method, headers, body and its length", 
   equal(headers["transfer-encoding"], undefined);
 });
 
-test("An answer's headers are found whatever their case; one that is not there is null", async () => {
-  const url = await serve((_, response) => response.setHeader("Retry-After", "7").writeHead(429).end());
-  const { ok, status, headers } = await send(url);
-  deepEqual([ok, status, headers.get("RETRY-after"), headers.get("x")], [false, 429, "7", null]);
-});
-
 const MOVED: [status: number, method: string, arrives: string | RegExp][] = [
-  [301, "GET", "GET"],
   [302, "GET", "GET"],
-  [307, "GET", "GET"],
-  [308, "GET", "GET"],
-  [307, "POST", "POST body"],
   [308, "POST", "POST body"],
   [303, "POST", "GET"],
   [301, "POST", /Cannot reach '.*': it has moved to 'http.*\/there'\. Give that address\./],
-  [302, "POST", /it has moved to/],
 ];
 for (const [status, method, arrives] of MOVED)
   test(`${method} to an address that moved with ${status}`, async () => {
@@ -113,9 +100,9 @@ test("A body is not sent on to another server; where nothing listens is said of 
   await rejects(send(`${url}/gone`), { host: "127.0.0.1:9", code: "ECONNREFUSED" });
 });
 
-for (const [model, path, at, told] of [
+for (const [model, path, at, told, ...more] of [
   ["openai/m", "/v1", "/v1/chat/completions", "/v1"],
-  ["openai/gpt-5", "/v1", "/v1/responses", "/v1"],
+  ["openai/gpt-5", "/v1", "/v1/responses", "/v1", "-o", "wire=responses"],
   ["anthropic/m", "", "/v1/messages", "/v1"],
   ["gemini/m", "/v1beta", "/v1beta/models/m:streamGenerateContent?alt=sse", "/v1beta"],
   ["ollama/m", "", "/api/chat", ""],
@@ -126,40 +113,12 @@ for (const [model, path, at, told] of [
     const url = await serve(({ url }, response) =>
       url === "/api/show" ? response.end("{}") : response.writeHead(308, { location: `${other}${url}` }).end(),
     );
-    const flags = [
-      "-m",
-      model,
-      "--base-url",
-      `${url}${path}`,
-      "--key",
-      "x",
-      "-o",
-      "wire",
-      at.endsWith("responses") ? "responses" : "chat",
-    ];
-    const ran = await zz(place(), ["--once", ...(/^openai/.test(model) ? flags : flags.slice(0, 6)), "hi"]);
-    equal(ran.code, 2, ran.stderr);
-    equal(
-      ran.stderr,
-      `Cannot reach '${url}${at}': it has moved to '${other}${at}', another server, and nothing was sent there. If you trust it: --base-url ${other}${told}.\n`,
-    );
-    const listed = await zz(place(), ["--models", ...flags.slice(0, 6)]);
-    ok(
-      listed.stderr.includes(`--base-url ${other}${told}.`) || listed.stdout.includes("another server"),
-      listed.stderr + listed.stdout,
-    );
-    equal(arrived, 0);
+    const args = ["--once", "-m", model, "--base-url", `${url}${path}`, "--key", "x", ...more, "hi"];
+    const { code, stderr } = await zz(place(), args);
+    const why = `it has moved to '${other}${at}', another server, and nothing was sent there.`;
+    const next = `If you trust it: --base-url ${other}${told}.`;
+    deepEqual([code, stderr, arrived], [2, `Cannot reach '${url}${at}': ${why} ${next}\n`, 0]);
   });
-
-test("A model list at an address that leads on within the same server is read; an error names the server that gave it", async () => {
-  const url = await serve(({ url }, response) =>
-    url === "/v2/models"
-      ? response.end('{"data":[{"id":"lamp"}]}')
-      : response.writeHead(307, { location: "/v2/models" }).end(),
-  );
-  const listed = await zz(place(), ["--models", "-m", "openai/m", "--base-url", `${url}/v1`, "--key", "x"]);
-  ok(listed.stdout.includes("lamp"), listed.stdout + listed.stderr);
-});
 
 test("An address that moves for ever is given up with a sentence", async () => {
   const url = await serve((_, response) => response.writeHead(302, { location: "/again" }).end());
@@ -243,11 +202,8 @@ test("An answer that is left half read closes its connection", async () => {
 
 const BROKEN: [name: string, wire: string, code: RegExp][] = [
   ["nothing", "", /ECONNRESET/],
-  ["no HTTP", "SSH-2.0-OpenSSH_9\r\n", /^HPE_/],
-  ["half a header", "HTTP/1.1 200 OK\r\ncontent-", /ECONNRESET|HPE_/],
   ["less than was announced", "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc", /ECONNRESET/],
   ["a chunk that is cut", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab", /ECONNRESET/],
-  ["a chunk without a size", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", /ECONNRESET|HPE_/],
 ];
 for (const [name, wire, code] of BROKEN)
   test(`A server that sends ${name} is an error with a code, never an answer`, async () => {
@@ -258,10 +214,7 @@ for (const [name, wire, code] of BROKEN)
     );
   });
 
-test("What is neither http nor https is refused", async () => {
-  for (const url of ["file:///etc/passwd", "data:text/plain,x", "ftp://127.0.0.1/x"])
-    await rejects(send(url), /neither http nor https/);
-});
+test("What is neither http nor https is refused", () => rejects(send("file:///etc/passwd"), /neither http nor https/));
 
 test("https: a certificate nobody signed is refused by name; with NODE_EXTRA_CA_CERTS the answer comes", async () => {
   const events = [{ choices: [{ delta: { content: "safely" } }] }, { choices: [{ delta: {}, finish_reason: "stop" }] }];

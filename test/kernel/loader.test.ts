@@ -1,13 +1,11 @@
 // Plugins as a person writes them: a file of one's own, outside the repository, loaded by the program itself.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { call, fakeOpenAI, problems, refuse, say } from "../support/fake/openai.ts";
+import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
 import { type How, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
-
-const ways = Object.keys(WAYS) as Way[];
 
 /** Writes a plugin into the project (or wherever a path leads from there) and returns its path. */
 function plugin(where: Place, name: string, source: string): string {
@@ -33,10 +31,6 @@ async function having(source: string, script: Script, args: string[] = [], how: 
   return { where, file, ...(await ask(where, script, ["--plugin", file, ...args, "hi"], how)) };
 }
 const results = (body: any): string[] => body.messages.filter((m: any) => m.role === "tool").map((m: any) => m.content);
-/** For a plugin that prints, or writes into the folder that the process is in: there zz has a process of its own. */
-const APART: How = { way: "dist" };
-const noTrace = (text: string) => ok(!/^\s+at |node:internal/m.test(text), text);
-
 const NOW = `import type { Zz } from "zz";
 export default (zz: Zz) => zz.tool({
   name: "now", description: "The current time, ISO 8601.",
@@ -44,132 +38,75 @@ export default (zz: Zz) => zz.tool({
 });
 `;
 
-const BROKEN = "export default (zz: any) => {\n\n  const a = ;\n};\n";
 /** A plugin's tool that takes these params, which are the same in every kind of schema. */
-const dims = (name: string, params: string, head = "") =>
+const dims = (name: string, params: string, head: string) =>
   does(
-    `zz.tool({ name: "${name}", description: "d", params: ${params}, run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + JSON.stringify(level) });`,
+    `zz.tool({ name: "${name}", description: "d", params: ${params}, run: ({ level, room = "hall" }: any) => "dimmed " + room + " to " + level });`,
     head,
   );
-const ZOD = "z.object({ level: z.number().int().max(100), room: z.string().optional() })";
-const TYPEBOX = "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })";
-const FROM_ZOD = 'import { z } from "zod";';
-const FROM_TYPEBOX = 'import { Type } from "typebox";';
-const DIM_ARGS = [{ level: 40 }, { level: 7, room: "den" }, { level: "x" }, { level: 1.5 }, {}, { level: 1, room: 2 }];
+const ZODDED = dims("dim_zod", "z.object({ level: z.number().int().max(100), room: z.string().optional() })", 'import { z } from "zod";'); // biome-ignore format: one line
+const TYPED = dims("dim_typebox", "Type.Object({ level: Type.Integer({ maximum: 100 }), room: Type.Optional(Type.String()) })", 'import { Type } from "typebox";'); // biome-ignore format: one line
+const tellsOf = (name: string, gives: string, head = "") =>
+  `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
 
-/** What each way to start zz does with plugins of all kinds: one process each, of which the tests look at their part. */
-const started = new Map<Way, ReturnType<typeof startWith>>();
-const by = (way: Way) => started.get(way) ?? started.set(way, startWith(way)).get(way)!;
-async function startWith(way: Way) {
-  const where = place();
-  const package_ = (name: string, code: string) => {
-    plugin(where, `other/node_modules/${name}/package.json`, JSON.stringify({ name, type: "module", exports: "./index.js" })); // biome-ignore format: one line
-    plugin(where, `other/node_modules/${name}/index.js`, code);
-  };
-  package_("zod", 'export const mine = "an older zod";');
-  package_("dep", 'export { mine } from "zod";');
-  const both = `import { mine } from "dep"; import { z } from "zod";
-    export default (zz) => zz.tool({ name: "both", description: "d", run: () => mine + " and " + typeof z.object });`;
-  const says = (name: string, gives: string, head = "") =>
-    `${head}\nexport default (zz) => zz.tool({ name: "${name}", description: "d", run: () => ${gives} });\n`;
-  const files = {
-    own: plugin(where, "own.ts", NOW),
-    zodded: plugin(where, "zodded.ts", dims("dim_zod", ZOD, FROM_ZOD)),
-    typed: plugin(where, "typed.ts", dims("dim_typebox", TYPEBOX, FROM_TYPEBOX)),
-    both: plugin(where, "other/both.ts", both),
-    enumed: plugin(where, "enumed.ts", says("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
-    common: plugin(where, "common.cjs", says("common", '"common"').replace("export default", "module.exports =")),
-  };
-  const broken = plugin(where, "../home/plugins/broken.ts", BROKEN);
-  const dimmed = (tool: string) => DIM_ARGS.map((args): [string, unknown] => [tool, args]);
-  const calls: [string, unknown][] = [
-    ["now", {}],
-    ...dimmed("dim_zod"),
-    ...dimmed("dim_typebox"),
-    ["both", {}],
-    ["enumed", {}],
-    ["common", {}],
-  ];
-  const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-  const ran = await ask(where, script, [...Object.values(files).flatMap((file) => ["--plugin", file]), "hi"], { way });
-  const gave = (tool: string) => results(ran.sent.at(-1)).filter((_, i) => calls[i]![0] === tool);
-  return { ...ran, broken, gave };
-}
-
-describe("the five-line plugin works as printed", { concurrency: 3 }, () => {
-  for (const way of ways)
-    test(`${way}: the model is told of it and calls it`, async () => {
-      const ran = await by(way);
-      deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-      const { function: told } = ran.sent[0].tools.find((tool: any) => tool.function.name === "now");
-      equal(told.description, "The current time, ISO 8601.");
-      match(results(ran.sent[1])[0]!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-      doesNotMatch(ran.sent[0].messages[0].content, /The current time, ISO 8601/, "once is enough");
-      deepEqual(problems(ran.sent[1]), []);
-    });
-});
-
-describe("params", { concurrency: 3 }, () => {
-  const kinds: [kind: string, source: string, ways: (Way | undefined)[], tool: string][] = [
-    ["zod", dims("dim", ZOD, FROM_ZOD), ways, "dim_zod"],
-    ["typebox", dims("dim", TYPEBOX, FROM_TYPEBOX), ["dist", "node", undefined], "dim_typebox"],
-    [
-      "JSON Schema",
-      dims(
-        "dim",
-        '{ type: "object", properties: { level: { type: "integer", maximum: 100 }, room: { type: "string" } }, required: ["level"] }',
-      ),
-      [undefined],
-      "dim",
-    ],
-    ["shorthand", dims("dim", '{ level: "integer how bright", room: "string?" }'), [undefined], "dim"],
-  ];
-  const here = async (source: string) => {
-    const calls = DIM_ARGS.map((args): [string, unknown] => ["dim", args]);
-    const script: Script = (_, turn) => (calls[turn] ? call(calls[turn]) : say("done"));
-    const ran = await having(source, script);
-    equal(ran.stderr, "");
-    return { ...ran, gave: () => results(ran.sent.at(-1)) };
-  };
-  for (const [kind, source, in_, name] of kinds)
-    for (const way of in_)
-      test(`of ${kind}, outside the repository (${way ?? "run()"}): told to the model, and checked`, async () => {
-        const ran = await (way ? by(way) : here(source));
-        deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
-        const tool = way ? name : "dim";
-        const { parameters } = ran.sent[0].tools.find((one: any) => one.function.name === tool).function;
-        deepEqual(
-          [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
-          ["object", "integer", "string", ["level"]],
-        );
-        const read = ran.gave(tool);
-        deepEqual(read.slice(0, 2), ["dimmed hall to 40", "dimmed den to 7"]);
-        for (const [i, words] of [/level/, /level|integer/, /level/, /room/].entries()) {
-          match(read[i + 2]!, new RegExp(`^Cannot call '${tool}': .*Send the call again`));
-          match(read[i + 2]!, words);
-        }
-        equal(read.length, 6);
-      });
-
-  for (const [kind, source] of kinds.slice(0, 3))
-    test(`of ${kind} refuse what is beyond their limits, with --call too: exit 2`, async () => {
-      const where = place();
-      const file = plugin(where, "own.ts", source);
-      const ran = await zz(where, ["--plugin", file, "--call", "dim", '{"level": 101}']);
-      deepEqual([ran.stdout, ran.code], ["", 2]);
-      match(ran.stderr, /^Cannot call 'dim': level.*100/);
-    });
-
-  test("of zod give their defaults and transformations to the tool", async () => {
-    const source = does(
-      'zz.tool({ name: "t", description: "d", params: z.object({ n: z.number().default(5), s: z.string().transform((s) => s.length) }), run: (args: any) => JSON.stringify(args) });',
-      'import { z } from "zod";',
-    );
+for (const way of Object.keys(WAYS) as Way[])
+  test(`${way} loads plugins of all kinds from outside the repository, and names the one that it cannot`, async () => {
     const where = place();
-    const file = plugin(where, "own.ts", source);
-    const ran = await zz(where, ["--plugin", file, "--call", "t", '{"s": "four"}']);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"n":5,"s":4}\n', "", 0]);
+    const module = (name: string, code: string) => {
+      const about = JSON.stringify({ name, type: "module", exports: "./index.js" });
+      plugin(where, `other/node_modules/${name}/package.json`, about);
+      plugin(where, `other/node_modules/${name}/index.js`, code);
+    };
+    module("zod", 'export const mine = "an older zod";');
+    module("dep", 'export { mine } from "zod";');
+    const both = tellsOf(
+      "both",
+      'mine + " and " + typeof z.object',
+      'import { mine } from "dep"; import { z } from "zod";',
+    );
+    const files = [
+      plugin(where, "own.ts", NOW),
+      plugin(where, "zodded.ts", ZODDED),
+      plugin(where, "typed.ts", TYPED),
+      plugin(where, "other/both.ts", both),
+      plugin(where, "enumed.ts", tellsOf("enumed", "Color.Blue", 'enum Color { Blue = "blue" }')),
+      plugin(where, "common.cjs", tellsOf("common", '"common"').replace("export default", "module.exports =")),
+    ];
+    const broken = plugin(where, "../home/plugins/broken.ts", "export default (zz: any) => {\n\n  const a = ;\n};\n");
+    const calls: [tool: string, args: unknown, gives: RegExp][] = [
+      ["now", {}, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/],
+      ...["dim_zod", "dim_typebox"].flatMap((tool): [string, unknown, RegExp][] => [
+        [tool, { level: 40 }, /^dimmed hall to 40$/],
+        [tool, { level: 7, room: "den" }, /^dimmed den to 7$/],
+        [tool, { level: "x" }, new RegExp(`^Cannot call '${tool}': .*level.*Send the call again`)],
+        [tool, { level: 1, room: 2 }, new RegExp(`^Cannot call '${tool}': .*room.*Send the call again`)],
+      ]),
+      ["both", {}, /^an older zod and function$/], // zz's own for the plugin itself, their own for its packages
+      ["enumed", {}, /^blue$/],
+      ["common", {}, /^common$/],
+    ];
+    const script: Script = (_, turn) => (calls[turn] ? call([calls[turn][0], calls[turn][1]]) : say("done"));
+    const ran = await ask(where, script, [...files.flatMap((file) => ["--plugin", file]), "hi"], { way });
+    deepEqual([ran.stdout, ran.code], ["done\n", 0], ran.stderr);
+    ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${broken}:3): `), ran.stderr);
+    match(ran.stderr, /^[^\n]+\n$/);
+    for (const [i, gave] of results(ran.sent.at(-1)).entries()) match(gave, calls[i]![2]);
+    const told = (name: string) => ran.sent[0].tools.find((tool: any) => tool.function.name === name).function;
+    equal(told("now").description, "The current time, ISO 8601.");
+    for (const { parameters } of ["dim_zod", "dim_typebox"].map(told))
+      deepEqual(
+        [parameters.type, parameters.properties.level.type, parameters.properties.room.type, parameters.required],
+        ["object", "integer", "string", ["level"]],
+      );
+    deepEqual(problems(ran.sent.at(-1)), []);
   });
+
+test("params are checked for --call, too: exit 2", async () => {
+  const where = place();
+  const file = plugin(where, "own.ts", ZODDED);
+  const ran = await zz(where, ["--plugin", file, "--call", "dim_zod", '{"level": 101}']);
+  deepEqual([ran.stdout, ran.code], ["", 2]);
+  match(ran.stderr, /^Cannot call 'dim_zod': level.*100/);
 });
 
 describe("a plugin that fails is skipped and named, and zz answers", { concurrency: 3 }, () => {
@@ -178,78 +115,55 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ["a syntax error", "export default (zz: any) => {\n  const a = ;\n};\n", /(expect|unexpected).*[^.]\. Fix it; at the prompt, \/reload tries again\.$/i, 2],
     ["a throw at load", '\n\nthrow new Error("the sky is low");\n', /the sky is low/, 3],
     ["a throw at set-up", '\nexport default () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
-    ["a promise that fails", '\nexport default async () => {\n  throw new Error("no luck");\n};', /no luck/, 3],
-    ["a throw that is no error", 'export default () => { throw "words"; };', /words/],
     ["no default export", "export const x = 1;\n", /no default export.*export default/],
-    ["a default export that is no function", "export default { name: 1 };\n", /no default export/],
-    ["an empty file", "", /no default export/],
     ["an unknown event", '\nexport default (zz: any) =>\n  zz.on("caled", () => {});\n', /no event 'caled'\. Did you mean 'called'\?/, 3],
-    ["an unknown step", '\nexport default (zz: any) =>\n  zz.wrap("reqest", () => {});\n', /no step 'reqest'\. Did you mean 'request'\?/, 3],
-    ["an unknown slot", '\nexport default (zz: any) =>\n  zz.layer({ name: "a", slot: "rule", text: "x" });\n', /no slot 'rule'\. Did you mean 'rules'\?/, 3],
     ["an unknown verb", "\nexport default (zz: any) =>\n  zz.tol({});\n", /tol/, 3],
     ["an unknown tool key", tool('name: "a", descripton: "d", run: () => ""'), /no tool field 'descripton'\. Did you mean 'description'\?/, 3],
-    ["a missing tool key", tool('name: "a", run: () => ""'), /a tool needs 'description'/, 3],
     ["a tool name that providers refuse", tool('name: "a b", description: "d", run: () => ""'), /tool 'a b' has a name/, 3],
     ["params of no type", tool('name: "a", description: "d", params: { n: "numbr" }, run: () => ""'), /param 'n' has type 'numbr'/, 3],
     ["a tool that is already there", tool('name: "read_file", description: "d", run: () => ""'), /tool 'read_file' is already there, from 'read-file' \(.*plugins(\.js|\/read-file\.ts)\)/, 3],
-    ["a flag that is already there", '\nexport default (zz: any) =>\n  zz.flag({ name: "model", description: "d" });', /flag 'model' is already there, from 'zz'/, 3],
     ["an end of the process at load", "\nprocess.exit(0);\nexport default () => {};", /it called process\.exit\(0\), which would end zz\. Throw/, 2],
-    ["an end of the process at set-up", "\nexport default () => {\n  process.exit(3);\n};", /it called process\.exit\(3\)/, 3],
     ["an end of the process while it is awaited", "\nawait null;\nexport default async () => {\n  await null;\n  process.exit();\n};", /it called process\.exit\(\)/, 5],
     ["an import that is not there", 'import "./none.ts";\nexport default () => {};', /none\.ts/],
     ["a package that is not there", 'import "zzz-none";\nexport default () => {};', /zzz-none.*\. Install it there, or correct the import\.$/],
+    ["a function from where earlier ones had it", 'import { fault } from "zz";\nexport default () => fault("");', /it imports 'fault' from "zz", .*"zz\/text"/],
     ["a name that zz/text has not", 'import { clipp } from "zz/text";\nexport default () => clipp("");', /it imports 'clipp' from "zz\/text": there is no export 'clipp'\. Did you mean 'clip'\?$/],
   ]; // biome-ignore format: a table
-  /** All of them in one run, each with a line of its own. */
-  let together: ReturnType<typeof loadAll> | undefined;
-  async function loadAll() {
+  test("whatever is wrong, it is one line of its own, with its place", async () => {
     const where = place();
     const files = rows.map(([, source], i) => plugin(where, `../home/plugins/own${i}.ts`, source));
     const ran = await ask(where, [say("pong")], ["hi"]);
-    return { ...ran, files, lines: ran.stderr.trimEnd().split("\n") };
-  }
-  for (const [i, [what, , reason, line]] of rows.entries())
-    test(what, async () => {
-      const ran = await (together ??= loadAll());
-      deepEqual([ran.stdout, ran.code, ran.lines.length], ["pong\n", 0, rows.length], ran.stderr);
-      const at = `(${ran.files[i]}${line ? `:${line}` : ""}`;
-      const [said = "", ...more] = ran.lines.filter((one) => one.startsWith(`Cannot load plugin 'own${i}' `));
-      ok(said.startsWith(`Cannot load plugin 'own${i}' ${at}`), `${at}\n${ran.stderr}`);
-      match(said, reason);
-      deepEqual(more, []);
-      noTrace(ran.stderr);
-      ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
-    });
+    const lines = ran.stderr.trimEnd().split("\n");
+    deepEqual([ran.stdout, ran.code, lines.length], ["pong\n", 0, rows.length], ran.stderr);
+    for (const [i, [what, , reason, line]] of rows.entries()) {
+      const at = `(${files[i]}${line ? `:${line}` : ""}`;
+      const said = lines.filter((one) => one.startsWith(`Cannot load plugin 'own${i}' `));
+      equal(said.length, 1, what);
+      ok(said[0]!.startsWith(`Cannot load plugin 'own${i}' ${at}`), `${at}\n${ran.stderr}`);
+      match(said[0]!, reason);
+    }
+    ok(!/^\s+at |node:internal/m.test(ran.stderr), ran.stderr);
+    ok(ran.sent[0].tools.some((one: any) => one.function.description.startsWith("Read a text file")));
+  });
 
   const parts: [what: string, part: string, source: string, reason: RegExp, line: number, imports?: string][] = [
     ["a throw", "lib/part.ts", '\n\nthrow new Error("part");', /part/, 3],
     ["a fault in its syntax", "lib/part.ts", "\nconst a = ;\n", /xpression expected/, 2],
-    ["a fault in its syntax, of JavaScript", "lib/part.js", "\nconst a = ;\n", /nexpected token/, 2],
     ["an import that is not there", "lib/part.ts", '\nimport "./gone.ts";\n', /gone\.ts/, 2],
-    ["a package that is not there", "lib/part.ts", '\nimport "zzz-none";\n', /zzz-none/, 2],
-    ["a name that is not exported", "lib/part.ts", '\nimport { gone } from "./part.ts";\n', /'gone'/, 2],
-    ["a strange name", "lib/a part é.ts", '\nthrow new Error("part");', /part/, 2],
     ["a wrong registration", "lib/part.ts", "\nexport default (zz: any) => zz.tol({});", /tol/, 2, "export { default } from"],
     ["a package", "node_modules/part/index.js", '\nthrow new Error("part");', /part/, 2, 'import "part";'],
   ]; // biome-ignore format: a table
-  for (const [what, part, source, reason, line, imports = "import"] of parts)
-    test(`${what}, in a file that it imports: that file is named`, async () => {
+  test("in a file that it imports, that file is named", async () => {
+    for (const [what, part, source, reason, line, imports = "import"] of parts) {
       const where = place();
       const at = plugin(where, part, source);
       const head = imports.endsWith(";") ? imports : `${imports} "./${part}";`;
       const file = plugin(where, "own.ts", imports.startsWith("export") ? head : `${head}\nexport default () => {};`);
-      const ran = await zz(where, ["--plugin", file, "--tools"]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), ran.stderr);
-      match(ran.stderr, reason);
-    });
-
-  for (const way of ways)
-    test(`${way}: a syntax error has its file and line, in one line`, async () => {
-      const ran = await by(way);
-      deepEqual([ran.stdout, ran.code], ["done\n", 0]);
-      ok(ran.stderr.startsWith(`Cannot load plugin 'broken' (${ran.broken}:3): `), ran.stderr);
-      match(ran.stderr, /^[^\n]+\n$/);
-    });
+      const { stderr } = await zz(where, ["--plugin", file, "--tools"]);
+      ok(stderr.startsWith(`Cannot load plugin 'own' (${at}:${line}): `), `${what}: ${stderr}`);
+      match(stderr, reason);
+    }
+  });
 
   test("what it had added before it failed is taken back", async () => {
     const added = `zz.tool({ name: "half", description: "d", run: () => "" }); zz.layer({ name: "l", slot: "rules", text: "HALF A LAYER" }); throw new Error("late");`;
@@ -260,44 +174,28 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     ok(!/half/i.test(JSON.stringify(sent[0])));
   });
 
-  test("--plugins names it and its reason", async () => {
-    const where = place();
-    const file = plugin(where, "own.ts", "export const x = 1;");
-    const text = await zz(where, ["--plugin", file, "--plugins"]);
-    match(text.stdout, /^own +flag +failed +\/.*own\.ts$/m);
-    const rows = JSON.parse((await zz(where, ["--plugin", file, "--plugins", "--json"])).stdout);
-    match(rows.find((row: any) => row.name === "own").failure, /no default export/);
-  });
-
   test("a file that is not there: exit 2, and nothing is asked", async () => {
     const ran = await ask(place(), [say("x")], ["--plugin", "none.ts", "hi"]);
     deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
     equal(ran.stderr, "Cannot load plugin 'none.ts': no such file. Check the path.\n");
   });
-
-  const NAMED_WAYS = [
-    ["--once", "hi"],
-    ["--json", "hi"],
-    ["--call", "list_dir", "{}"],
-    ["--run", "script.mjs"],
-  ];
-  for (const [what, source, ways] of [
-    ["throws at set-up", '\nexport default () => { throw new Error("no luck"); };', NAMED_WAYS],
-    ["does not parse", "\nexport default (;", NAMED_WAYS.slice(0, 1)],
-  ] as const)
-    test(`one that the line names and that ${what}: exit 2 with its sentence once, and nothing is done`, async () => {
-      const where = place();
-      const file = plugin(where, "own.ts", source);
-      plugin(where, "script.mjs", 'console.log("ran");');
-      for (const rest of ways) {
-        const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
-        deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
-        match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): [^\n]+\n$/);
-        if (rest[0] !== "--json") equal(ran.stdout, "");
-        else match(ran.stdout, /"Cannot load plugin 'own' /);
-      }
-      equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
-    });
+  test("one that the line names: exit 2 with its sentence once, and nothing is done", async () => {
+    const where = place();
+    const file = plugin(where, "own.ts", '\nexport default () => { throw new Error("no luck"); };');
+    plugin(where, "script.mjs", 'console.log("ran");');
+    for (const rest of [
+      ["--once", "hi"],
+      ["--json", "hi"],
+      ["--call", "list_dir", "{}"],
+      ["--run", "script.mjs"],
+    ]) {
+      const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
+      deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
+      match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): no luck[^\n]*\n$/);
+      match(ran.stdout, rest[0] === "--json" ? /"Cannot load plugin 'own' / : /^$/);
+    }
+    equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
+  });
 });
 
 describe("what a plugin adds", { concurrency: 3 }, () => {
@@ -375,110 +273,45 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     equal((await zz(where, ["--plugin", file, "--models", "-m", "parrot"])).stdout, "parrot/grey\n");
   });
 
-  test("a provider's auto() that fails does not keep another from being chosen", async () => {
+  test("what it prints goes to stderr under its name, never to stdout, and an end of the process in a package is refused", async () => {
+    const PRINTS: [print: string, shown: string][] = [
+      ["console.log('a %s', 'b', { c: 1 })", "own0: a b { c: 1 }"],
+      ["console.info('a\\nb')", "own1: a\nown1: b"],
+      ["console.error('wrong')", "own2: wrong"],
+      ["console.log('\\x1b[2Jx')", "own3: ␛[2Jx"],
+      ["(await import('./deep/words.ts')).talk()", "own4: from deep"],
+    ];
     const where = place();
-    const source = `export default (zz: any) => { zz.provider({ name: "a", models: async () => [], auto: async () => { throw new Error("down"); }, async *chat() {} });
-      zz.provider({ name: "b", models: async () => [], auto: () => "now", async *chat() { yield { text: "b here" }; yield { finish: "stop" }; } }); };`;
-    const ran = await zz(where, ["--plugin", plugin(where, "two.ts", source), "hello"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ["b here\n", "", 0]);
-  });
-
-  const PRINTS: [print: string, shown: string | RegExp][] = [
-    ["console.log('a %s', 'b', { c: 1 })", "own: a b { c: 1 }\n"],
-    ["console.info('a\\nb')", "own: a\nown: b\n"],
-    ["console.table([{ a: 1 }])", /^own: ┌/],
-    ["console.dir({ a: 1 })", "own: { a: 1 }\n"],
-    ["console.error('wrong')", "own: wrong\n"],
-    ["console.assert(false, 'no')", "own: Assertion failed: no\n"],
-    ["console.log('\\x1b[2Jx')", "own: ␛[2Jx\n"],
-    ["(await import('./deep/words.ts')).talk()", "own: from deep\n"],
-  ];
-  /** All of them in one process, each a plugin of its own; so are one that leaves and one whose command is run. */
-  let printed: ReturnType<typeof print> | undefined;
-  const print = () => {
-    const where = place();
-    const files = PRINTS.map(([what], i) => {
-      plugin(where, `p${i}/deep/words.ts`, "export const talk = () => console.log('from deep');");
-      return plugin(where, `p${i}/own${i}.ts`, `${what};\nexport default (zz) => {};`);
-    });
+    plugin(where, "deep/words.ts", "export const talk = () => console.log('from deep');");
+    const files = PRINTS.map(([what], i) => plugin(where, `own${i}.ts`, `${what};\nexport default (zz) => {};`));
     const run = "run: (rest) => console.log(rest.toUpperCase())";
     files.push(plugin(where, "own.ts", does(`zz.command({ name: "shout", description: "d", ${run} });`)));
     plugin(where, "../home/node_modules/leaver/package.json", '{ "name": "leaver", "main": "main.js" }');
     plugin(where, "../home/node_modules/leaver/main.js", "(() => process.exit(4))();");
     plugin(where, "../home/plugins/leaves.ts", 'import "leaver";');
-    return ask(where, [say("x")], [...files.flatMap((file) => ["--plugin", file]), "/shout it out"], APART);
-  };
-  for (const [i, [what, shown]] of PRINTS.entries())
-    test(`${what} while it loads goes to stderr under its name, never to stdout`, async () => {
-      printed ??= print();
-      const { stdout, stderr } = await printed;
-      equal(stdout, "");
-      ok(/^((own\d?: |Cannot load plugin 'leaves' ).*\n)+$/.test(stderr), stderr);
-      const own = [...stderr.matchAll(/^own(\d)(: .*\n)/gm)].filter(([, by]) => by === `${i}`);
-      const lines = own.map(([, , words]) => `own${words}`).join("");
-      if (typeof shown === "string") equal(lines, shown);
-      else match(lines, shown);
-    });
-  test("its command runs in one-shot; what it prints by itself goes to stderr, under its name", async () => {
-    printed ??= print();
-    const { stdout, stderr, code, sent } = await printed;
+    const args = [...files.flatMap((file) => ["--plugin", file]), "/shout it out"];
+    const { stdout, stderr, code, sent } = await ask(where, [say("x")], args, { way: "dist" });
     deepEqual([stdout, code, sent.length], ["", 0, 0]);
-    match(stderr, /^own: IT OUT$/m);
-  });
-  test("an end of the process in a package that it imports is refused, and zz goes on", async () => {
-    printed ??= print();
-    const { stderr, code } = await printed;
-    equal(code, 0);
-    match(stderr, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/m);
+    const [left, ...said] = stderr.trimEnd().split("\n").sort();
+    match(left!, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/);
+    deepEqual(said, ["own: IT OUT", ...PRINTS.flatMap(([, shown]) => shown.split("\n"))].sort());
   });
 
   test("a tool that needs what nobody allowed is refused, exit 4; the flag that it names allows it", async () => {
-    for (const [kind, target] of [
-      ["run", "ls"],
-      ["net", "example.org"],
-      ["env", "HOME"],
-      ["write", "a.txt"],
-    ] as const) {
-      const ran = `zz.tool({ name: "do_it", description: "d", needs: () => ({ ${kind}: ["${target}"] }), run: () => "ran" });`;
-      const where = place();
-      const file = plugin(where, "own.ts", does(ran));
-      const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
-      const refused = await go();
-      deepEqual([refused.stdout, refused.code], ["", 4], kind);
-      ok(refused.stderr.includes(`--allow-${kind}=${target}`), refused.stderr);
-      equal((await go(`--allow-${kind}=${target}`)).stdout, "ran\n");
-      equal((await go("-A")).stdout, "ran\n");
-      equal((await go("-A", `--deny-${kind}`)).code, 4);
-      equal((await go(`--allow-${kind}=other`)).code, 4);
-    }
+    const needs =
+      'zz.tool({ name: "do_it", description: "d", needs: () => ({ net: ["example.org"] }), run: () => "ran" });';
+    const where = place();
+    const file = plugin(where, "own.ts", does(needs));
+    const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
+    const refused = await go();
+    deepEqual([refused.stdout, refused.code], ["", 4]);
+    ok(refused.stderr.includes("--allow-net=example.org"), refused.stderr);
+    equal((await go("--allow-net=example.org")).stdout, "ran\n");
+    equal((await go("-A", "--deny-net")).code, 4);
   });
 });
 
 describe("on and wrap", { concurrency: 3 }, () => {
-  test("on() hears every fact of a turn", async () => {
-    const source = does(
-      `const heard: string[] = [];
-       for (const event of ["started", "phase", "received", "retried", "planned", "called", "progressed", "noted", "answered", "failed"])
-         zz.on(event as any, (fact: any) => {
-           appendFileSync(import.meta.dirname + "/heard.txt", event + (event === "phase" ? ":" + fact.to : "") + "\\n");
-         });
-       zz.tool({ name: "talk", description: "d", run: (_: any, ctx) => { ctx.note("N"); ctx.progress("P"); return "t"; } });`,
-      'import { appendFileSync } from "node:fs";',
-    );
-    const busy = refuse(503, { error: { message: "busy" } }, { "retry-after": "0" });
-    const ran = await having(source, [busy, call(["talk", {}]), say("done")]);
-    equal(ran.stdout, "done\n");
-    match(ran.stderr, /^N$/m);
-    const heard = readFileSync(join(ran.where.cwd, "heard.txt"), "utf8").trimEnd().split("\n");
-    for (const event of ["started", "retried", "received", "planned", "progressed", "noted", "called", "answered"])
-      ok(heard.includes(event), `${event}: ${heard}`);
-    deepEqual(
-      heard.filter((word) => word.startsWith("phase:")).map((word) => word.slice(6)),
-      ["thinking", "planning_tools", "executing_tools", "thinking", "responding", "done", "idle"],
-    );
-    deepEqual([heard[0], heard.at(-1)], ["started", "answered"]);
-  });
-
   test("wrap() changes what goes in and what comes out, at every step", async () => {
     const source = does(
       `zz.wrap("line", (line, next) => next(line + " there"));
@@ -503,15 +336,6 @@ describe("on and wrap", { concurrency: 3 }, () => {
     equal((await ask(where, [say("done")], ["--plugin", file, "--raw", "hi"])).stdout, "done!\n");
   });
 
-  test("a wrapper of 'request' routes it to another model, which is named in the answer", async () => {
-    const source = does(
-      `zz.wrap("request", (request, next) => next({ ...request, model: "openai/" + request.task + "2" }));`,
-    );
-    const ran = await having(source, [say("done")], ["--json"]);
-    equal(ran.sent[0].model, "chat2");
-    equal(JSON.parse(ran.stdout).model, "openai/chat2");
-  });
-
   test("whatever a wrapper of 'request' leaves of the history, what is sent is valid", async () => {
     const source = does(
       `zz.wrap("request", (request, next) => next({ ...request, messages: request.messages.filter(({ role }) => role !== "tool") }));`,
@@ -521,49 +345,22 @@ describe("on and wrap", { concurrency: 3 }, () => {
     equal(ran.stdout, "done\n");
   });
 
-  test("ctx.request asks beside the conversation: without tools, by the model of its task, and nothing of it is kept", async () => {
-    const source = does(
-      `zz.tool({ name: "wise", description: "d", async run(_, ctx) {
-         const { text, model } = await ctx.request({ task: "wisdom", system: "Be wise.", messages: [{ role: "user", text: "Well?" }] });
-         return text + " by " + model;
-       } });`,
-    );
+  test("layers, tools and wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {
     const where = place();
-    const file = plugin(where, "own.ts", source);
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "zz.config.json"), '{ "models": { "wisdom": "openai/sage" } }');
-    const ran = await ask(where, [call(["wise", {}]), say("Patience."), say("done")], ["--plugin", file, "hi"]);
-    equal(ran.stdout, "done\n");
-    const [, beside, last] = ran.sent;
-    deepEqual([beside.model, beside.tools, last.model], ["sage", undefined, "m"]);
-    deepEqual(beside.messages, [
-      { role: "system", content: "Be wise." },
-      { role: "user", content: "Well?" },
-    ]);
-    deepEqual(results(last), ["Patience. by openai/sage"]);
-    doesNotMatch(JSON.stringify(where.sessions()), /Be wise/);
-  });
-
-  test("wrappers go by 'first' and 'last', then by plugin name, whatever the order of loading", async () => {
-    const where = place();
-    const mark = (name: string, order: string) =>
-      plugin(
-        where,
-        `${name}.ts`,
-        does(`zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");`),
-      );
+    const all = (name: string, order: string) =>
+      `zz.wrap("render", async (text, next) => "${name}(" + (await next(text)) + ")", "${order}");
+       zz.layer({ name: "${name}", slot: "project", text: "from ${name}" });
+       zz.tool({ name: "${name}_one", description: "d", run: () => "" });`;
+    const mark = (name: string, order: string) => plugin(where, `${name}.ts`, does(all(name, order)));
     const files = [mark("b", "last"), mark("c", "first"), mark("a", "last")];
+    const seen = new Set<string>();
     for (const some of [files, files.toReversed()]) {
       const ran = await ask(where, [say("x")], [...some.flatMap((file) => ["--plugin", file]), "hi"]);
       equal(ran.stdout, "c(a(b(x)))\n");
+      const { messages, tools } = ran.sent[0];
+      seen.add(JSON.stringify([messages[0].content.replace(/--- TIME ---[\s\S]*--- END TIME ---/, ""), tools]));
     }
-  });
-
-  test("a wrapper of 'request' that throws ends the turn with its sentence, exit 1", async () => {
-    const ran = await having(does(`zz.wrap("request", () => { throw new Error("The budget is spent."); });`), [
-      say("x"),
-    ]);
-    deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], ["", "The budget is spent.\n", 1, 0]);
+    equal(seen.size, 1);
   });
 });
 
@@ -613,90 +410,32 @@ describe("where plugins come from", { concurrency: 3 }, () => {
       ["from_home"],
     );
   });
-
-  test("zod is zz's own for the plugin itself, and their own for the packages that it imports", async () => {
-    for (const way of ways) deepEqual((await by(way)).gave("both"), ["an older zod and function"], way);
-  });
-
-  test("an enum, which has to be compiled, and CommonJS run in each way to start zz", async () => {
-    for (const way of ways) {
-      const { gave } = await by(way);
-      deepEqual([gave("enumed"), gave("common")], [["blue"], ["common"]], way);
-    }
-  });
-
-  test("the project's own folder is not loaded unasked", async () => {
-    const where = place();
-    plugin(where, "plugins/a.ts", here("from_project"));
-    plugin(where, ".zz/plugins/b.ts", here("from_dot_zz"));
-    const found = (await tools(where)).filter((name: string) => name.startsWith("from_"));
-    deepEqual(found, []);
-  });
 });
 
-test('A plugin that imports a function from "zz", as earlier ones could, is refused with where it is now; from "zz/text" it loads', async () => {
-  const plugin = (from: string) =>
-    `import { fault } from "${from}";\nexport default (zz) => zz.tool({ name: "old", description: "d", run: () => String(fault("So it is.").message) });`;
+test("the short form of another plugin's flag is refused", async () => {
+  const flag = (name: string) =>
+    `export default (zz) => zz.flag({ name: "${name}", short: "y", description: "d", run: () => ({ text: "${name}" }) });`;
   const where = place();
-  for (const [name, from] of [
-    ["old", "zz"],
-    ["new", "zz/text"],
-  ])
-    writeFileSync(join(where.cwd, `${name}.ts`), plugin(from!));
-  const refused = await zz(where, ["--plugin", join(where.cwd, "old.ts"), "--tools"]);
-  match(refused.stderr, /^Cannot load plugin 'old' \(.*\): it imports 'fault' from "zz", .*"zz\/text"/m);
-  equal((await zz(where, ["--plugin", join(where.cwd, "new.ts"), "--call", "old"])).stdout, "So it is.\n");
+  plugin(where, "../home/plugins/a.ts", flag("alpha"));
+  plugin(where, "../home/plugins/b.ts", flag("beta"));
+  const { stdout, stderr } = await zz(where, ["-y"]);
+  equal(stdout, "alpha\n");
+  const why = "flag 'beta' has the short form -y of --alpha. Choose another.";
+  ok(stderr.includes(`b.ts:1): ${why}\n`), stderr);
 });
 
-describe("what two plugins claim", () => {
-  const flag = (name: string, short: string) =>
-    `export default (zz) => zz.flag({ name: "${name}", short: "${short}", description: "d", run: () => ({ text: "${name}" }) });`;
-  const files = (all: Record<string, string>) => {
-    const where = place();
-    for (const [name, source] of Object.entries(all)) {
-      mkdirSync(dirname(join(where.home, name)), { recursive: true });
-      writeFileSync(join(where.home, name), source);
-    }
-    return where;
-  };
-
-  test("the short form of another plugin's flag is refused", async () => {
-    const where = files({ "plugins/a.ts": flag("alpha", "y"), "plugins/b.ts": flag("beta", "y") });
-    const { stdout, stderr } = await zz(where, ["-y"]);
-    equal(stdout, "alpha\n");
-    match(
-      stderr,
-      /^Cannot load plugin 'b' \(.*b\.ts:1\): flag 'beta' has the short form -y of --alpha\. Choose another\.$/m,
-    );
-  });
-  test("the short form of one of zz's own flags is refused", async () => {
-    const { stderr } = await zz(files({ "plugins/a.ts": flag("alpha", "m") }), ["--tools"]);
-    match(stderr, /flag 'alpha' has the short form -m of --model\. Choose another\./);
-  });
-  test("a plugin may not give two of its flags one short form", async () => {
-    const both = `export default (zz) => { for (const name of ["one", "two"]) zz.flag({ name, short: "y", description: "d", run: () => "" }); };`;
-    const { stderr } = await zz(files({ "plugins/a.ts": both }), ["--tools"]);
-    match(stderr, /flag 'two' has the short form -y of --one\. Choose another\./);
-  });
-
-  test("--plugin goes before the home's plugin of that name", async () => {
-    const says = (word: string) =>
-      `export default (zz) => zz.tool({ name: "says", description: "d", run: () => "${word}" });`;
-    const where = files({ "plugins/mine.ts": says("home"), "work/mine.ts": says("work") });
-    const { stdout, stderr } = await zz(where, ["--plugin", join(where.home, "work", "mine.ts"), "--call", "says"]);
-    deepEqual([stdout, stderr], ["work\n", ""]);
-  });
+test("--plugin goes before the home's plugin of that name", async () => {
+  const where = place();
+  plugin(where, "../home/plugins/mine.ts", tellsOf("says", '"home"'));
+  const file = plugin(where, "work/mine.ts", tellsOf("says", '"work"'));
+  const { stdout, stderr } = await zz(where, ["--plugin", file, "--call", "says"]);
+  deepEqual([stdout, stderr], ["work\n", ""]);
 });
 
-describe("a flag that runs instead of a turn", () => {
-  test("refuses --call beside it", async () => {
-    const ran = await zz(place(), ["--trust", "--call", "list_dir"]);
-    const why = "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
-    deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", why]);
-  });
-  test("says that --once beside it was left out", async () => {
-    const ran = await zz(place(), ["--tools", "--once"], { input: "words" });
-    deepEqual([ran.code, ran.stderr], [0, "--tools is all that zz does in a run: --once was left out.\n"]);
-    match(ran.stdout, /read_file/);
-  });
+test("a flag that runs instead of a turn refuses --call beside it, and says that --once was left out", async () => {
+  const ran = await zz(place(), ["--trust", "--call", "list_dir"]);
+  const why = "Cannot use --call with --trust: --trust is all that zz does in a run. Run one after the other.\n";
+  deepEqual([ran.code, ran.stdout, ran.stderr], [2, "", why]);
+  const listed = await zz(place(), ["--tools", "--once"], { input: "words" });
+  deepEqual([listed.code, listed.stderr], [0, "--tools is all that zz does in a run: --once was left out.\n"]);
 });

@@ -1,5 +1,5 @@
 // Which request goes out after models, servers, keys and settings were changed in a conversation: the one that a new zz would send.
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -127,18 +127,3 @@ async function live(seed: number): Promise<void> {
   leave();
   await left;
 }
-
-test("/sessions load goes on with the model of that session, also of a provider of one's own, as --session does", async () => {
-  const { core, chat, obey, leave, done } = await conversation({
-    providers: { openai: { url: small.url }, mine: { like: "openai", url: large.url } },
-  });
-  await obey("/model mine/m");
-  await obey("hello");
-  const { id } = chat;
-  await obey("/new");
-  await obey("/model openai/m");
-  await obey(`/sessions load ${id}`);
-  equal(core.chat?.model, "mine/m");
-  leave();
-  await done;
-});

@@ -13,7 +13,7 @@ import { createZz, embed } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { fc } from "../support/property.ts";
 import { place, zz } from "../support/run.ts";
-import { runs, some } from "../support/runs.ts";
+import { runs } from "../support/runs.ts";
 
 // ── against what is slow and plainly right ──
 
@@ -23,17 +23,12 @@ const slowText = (pattern: string, text: string): boolean =>
     : pattern[0] === "*"
       ? slowText(pattern.slice(1), text) || (text !== "" && slowText(pattern, text.slice(1)))
       : text !== "" && (pattern[0] === "?" || pattern[0] === text[0]) && slowText(pattern.slice(1), text.slice(1));
+/** Of a path's folders or a command's words: it covers what follows it. */
 const slowParts = (pattern: string[], parts: string[]): boolean => {
   const [first, ...rest] = pattern;
-  if (first === undefined) return true; // it covers what lies in it
+  if (first === undefined) return true;
   if (first === "**") return slowParts(rest, parts) || (parts.length > 0 && slowParts(pattern, parts.slice(1)));
   return parts.length > 0 && slowText(first, parts[0]!) && slowParts(rest, parts.slice(1));
-};
-const slowWords = (pattern: string[], words: string[]): boolean => {
-  const [first, ...rest] = pattern;
-  if (first === undefined) return true;
-  if (first === "**") return slowWords(rest, words) || (words.length > 0 && slowWords(pattern, words.slice(1)));
-  return words.length > 0 && slowText(first, words[0]!) && slowWords(rest, words.slice(1));
 };
 
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "*", "?"), minLength: 1, maxLength: 6 });
@@ -46,17 +41,12 @@ test("* and ? fit as they do letter by letter", () =>
     fc.property(letters, plain, (pattern, text) => fitsText(pattern, text) === slowText(pattern, text)),
     much,
   ));
-test("paths fit as they do folder by folder", () =>
+test("paths and commands fit as they do folder by folder and word by word", () =>
   fc.assert(
     fc.property(parts, fc.array(plain, { maxLength: 5 }), (pattern, names) => {
-      equal(pathPattern(pattern.join("/"))(names.join("/")), slowParts(pattern, names));
-    }),
-    much,
-  ));
-test("commands fit as they do word by word", () =>
-  fc.assert(
-    fc.property(parts, fc.array(plain, { maxLength: 5 }), (pattern, words) => {
-      equal(fitsWords(pattern.join(" "), words.join(" ")), slowWords(pattern, words));
+      const fits = slowParts(pattern, names);
+      equal(pathPattern(pattern.join("/"))(names.join("/")), fits);
+      equal(fitsWords(pattern.join(" "), names.join(" ")), fits);
     }),
     much,
   ));
@@ -101,74 +91,29 @@ async function judgeBy(rules: Pick<Options, "allow" | "deny">, kind: Kind, name:
 
 describe("A denial", () => {
   for (const [kind, rule, name, denied] of [
-    ["read", "private/**", "private/deep/x.txt", true],
-    ["read", "private/**", "private", true],
     ["read", "private/*", "private/deep/x.txt", true],
-    ["read", "private/*", "privates/x", false],
-    ["read", "private/**", "way/deep/x.txt", true],
     ["read", "way/**", "private/deep/x.txt", true],
-    ["read", "way/*/x.txt", "way/deep/x.txt", true],
-    ["read", "private/**", "plain.md", true],
-    ["read", "*.txt", "plain.md", true],
-    ["read", "*.crt", "certs/a.crt", true],
     ["read", "*.crt", "A.CRT", true],
     ["read", "*.crt", "named.crt", true],
-    ["read", "*.crt", "/etc/ssl/x.crt", true],
     ["read", "*.crt", "lib:deep/x.crt", true],
-    ["read", "*.crt", "a.crt.ts", false],
     ["read", "*.crt", "a.crt/inside", true],
     ["read", "./*.crt", "certs/a.crt", false],
-    ["read", "./*.crt", "a.crt", true],
-    ["read", "certs/?.crt", "certs/a.crt", true],
-    ["read", "certs/?.crt", "certs/ab.crt", false],
     ["read", "**/deep/**", "src/deep/b.ts", true],
     ["read", "src/../certs/*", "certs/a.crt", true],
     ["read", `${root}/certs/*`, "certs/a.crt", true],
-    ["read", "/etc/*.conf", "/etc/x.conf", true],
     ["read", "../lib/*", "lib:x", true],
     ["read", "lib:*.pem2", "lib:deep/x.pem2", true],
     ["read", "lib:*.pem2", "src/key.pem2", false],
-    ["read", "lib:deep/*", "lib:deep/x", true],
     ["read", "SRC", "src/a.ts", true],
-    ["read", "a*b", "a*b", true],
-    ["read", "a*b", "aXb", true],
-    ["read", "app/[slug]", "app/[slug]/page.tsx", true],
     ["read", "app/[slug]/*", "app/[slug]/page.tsx", true],
-    ["read", "app/[slug]/*", "app/s/page.tsx", false],
-    ["read", "**", ".", true],
-    ["write", "src/*", "src/a.ts", true],
-    ["write", "src/*", "src/new/file.ts", true],
-    ["write", "src/*", "other/a.ts", false],
-    ["write", "*.lock", "deep/yarn.lock", true],
-    ["write", ".git*", ".gitignore", true],
-    ["run", "npm *", "npm test", true],
     ["run", "npm *", "npm", false],
-    ["run", "npm *", "npmx test", false],
-    ["run", "npm p*", "npm publish --tag x", true],
-    ["run", "git push*", "git push-all", true],
-    ["run", "git push*", "git push origin main", true],
-    ["run", "git ** --force", "git push origin main --force", true],
-    ["run", "git * --force", "git push --force", true],
-    ["run", "git * --force", "git push origin --force", false],
     ["run", "git ** --force", "git --force", true],
     ["run", "GIT push", "git push", true],
-    ["run", "**", "anything at all", true],
-    ["run", "plugin *", "plugin todo", true],
     ["net", "*.example.com", "api.example.com:443", true],
-    ["net", "*.example.com", "example.com", false],
     ["net", "*.example.com", "badexample.com", false],
-    ["net", "api-*", "api-1.example.com", true],
-    ["net", "example.com:*", "example.com:80", true],
-    ["net", "*:22", "example.com:22", true],
-    ["net", "*:22", "example.com:443", false],
     ["net", "Example.com", "example.com.:443", true],
-    ["net", "10.*", "10.0.0.1:80", true],
     ["net", "[::1]", "[::1]:80", true],
-    ["env", "AWS_*", "AWS_REGION", true],
-    ["env", "*_KEY", "OPENAI_API_KEY", true],
-    ["env", "A?", "AB", true],
     ["env", "*_proxy", "HTTP_PROXY", true],
-    ["env", "A?", "ABC", false],
   ] as [Kind, string, string, boolean][])
     test(`of ${kind} ${rule} is ${denied ? "" : "not "}one of ${name}`, async () => {
       equal((await judgeBy({ deny: { [kind]: [rule] } }, kind, name)) === "deny", denied);
@@ -177,71 +122,34 @@ describe("A denial", () => {
 
 describe("An allowance", () => {
   for (const [kind, rule, name, verdict] of [
-    ["write", "src/*", "src/a.ts", "allow"],
-    ["write", "*.ts", "src/deep/b.ts", "allow"],
     ["write", "*.TS", "src/a.ts", "ask"],
     ["write", "*.ts", "lib:a.ts", "ask"],
-    ["write", "*", "/etc/x", "ask"],
-    ["write", "**", "../x", "ask"],
     ["write", "out/*", "out/hosts", "ask"],
-    ["read", "out/*", "out/hosts", "ask"],
-    ["read", "*.md", "/etc/x.md", "ask"],
     ["read", "/etc/*", "/etc/hosts", "allow"],
     ["write", "lib:*.ts", "lib:deep/a.ts", "allow"],
-    ["write", "*", ".git/hooks/x", "ask"],
     ["write", ".git/*", ".git/hooks/x", "ask"],
-    ["write", "**/hooks/*", ".git/hooks/x", "ask"],
     ["write", ".zz/**", ".zz/plugins/x.ts", "ask"],
-    ["write", "app/[slug]", "app/[slug]/new.tsx", "allow"],
-    ["run", "npm run *", "npm run build --prod", "allow"],
-    ["run", "npm run *", "npm run", "ask"],
-    ["run", "*", "plugin todo", "ask"],
-    ["run", "plugi*", "plugin todo", "ask"],
     ["run", "plugin *", "plugin todo", "allow"],
     ["run", "npm run test:*", "npm run test:unit -w", "allow"],
-    ["run", "npm run test:*", "npm run build test:x", "ask"],
     ["run", "npm * test", "npm run x test", "ask"],
-    ["run", "n*m t*s*", "npm tests", "allow"],
-    ["run", "*", "make x", "allow"],
-    ["net", "example.com", "badexample.com", "ask"],
-    ["env", "AWS_*", "AW", "ask"],
     ["net", "*.example.com", "api.example.com:443", "allow"],
-    ["net", "example.com:*", "example.com:80", "allow"],
     ["env", "aws_*", "AWS_REGION", "ask"],
   ] as [Kind, string, string, Verdict][])
     test(`of ${kind} ${rule} makes ${name} ${verdict}`, async () => {
       equal(await judgeBy({ allow: { [kind]: [rule] } }, kind, name), verdict);
     });
-
-  test("of a pattern lets nothing go that must be named as a whole", async () => {
-    const core = await createZz({ root, home: where.home, save: false, allow: { run: ["echo *"] } });
-    const need = { name: "echo $(x)", verdict: "ask" as const, why: "so it is" };
-    equal(context(core, openChat(core, "x/y")).permissions.judge("run", need).verdict, "ask");
-  });
 });
 
 // ── what can never match ──
 
 const NEVER: [kind: Kind, name: string, why: RegExp][] = [
   ["net", "https://x.com", /it is an address\. Write a host alone/],
-  ["net", "example.com/path", /it is not a host's name/],
-  ["net", "exa mple.com", /it is not a host's name/],
-  ["net", "me@example.com", /it is not a host's name/],
   ["net", "example.com:http", /'http' is not a port/],
-  ["net", "example.com:99999", /'99999' is not a port/],
-  ["net", "a..b", /it is not a host's name/],
-  ["net", "[a-z].com", /it is not a host's name/],
-  ["env", "A B", /it is not a variable's name/],
-  ["env", "A=1", /it is not a variable's name/],
-  ["env", "$HOME", /it is not a variable's name/],
   ["run", "  ", /it names nothing/],
-  ["read", " ", /it names nothing/],
   ["read", " src", /begins or ends with a blank/],
   ["read", "file:///etc/hosts", /it is an address\. Write a path/],
   ["read", "[a-z]*.ts", /a class of letters/],
-  ["read", "[!a]*", /a class of letters/],
   ["read", "*.{pem,key}", /braces are not taken apart/],
-  ["read", "~bob/x", /homes of other users/],
   ["read", "$HOME/x", /variables are not looked up/],
   ["write", "a\0b", /NUL byte/],
   ["write", "a/".repeat(3_000), /too long for a path/],
@@ -266,15 +174,14 @@ describe("A rule that can never match is refused", () => {
     }
   });
 
-  test("by a flag, by the settings' file, by /permissions and by embed()", async () => {
+  test("by a flag, by the settings' file and by embed()", async () => {
     const flag = await zz(where, ["--deny-net=https://x.com", "--permissions"]);
     equal(flag.code, 2);
     match(flag.stderr, /^Cannot use --deny-net='https:\/\/x\.com': it is an address\. .*\.\n$/);
     const config = join(where.cwd, "c.json");
     fs.writeFileSync(config, JSON.stringify({ permissions: { deny: { read: ["*.{pem,key}"] } } }));
-    const set = await zz(where, ["--config", config, "--permissions"]);
-    equal(set.code, 2);
-    match(set.stderr, /^Cannot use deny read "\*\.\{pem,key\}" in the settings: braces are not taken apart.*\n$/);
+    const { stderr } = await zz(where, ["--config", config, "--permissions"]);
+    match(stderr, /^Cannot use deny read "\*\.\{pem,key\}" in the settings: braces are not taken apart.*\n$/);
     await rejects(() => embed({ root, home: where.home, deny: { env: ["A B"] } }), /it is not a variable's name/);
   });
 
@@ -295,55 +202,21 @@ describe("A rule that can never match is refused", () => {
 });
 
 // ── through every tool ──
-
-const PATH_TOOLS: [tool: string, args: (path: string) => object][] = [
-  ["read_file", (path) => ({ path })],
-  ["list_dir", (path) => ({ path })],
-  ["glob", (path) => ({ pattern: "*", path })],
-  ["grep", (path) => ({ query: "sesame", path })],
-  ["grep", () => ({ query: "sesame" })],
-  ["git_diff", () => ({})],
-  ["run_command", (path) => ({ command: `cat '${path}'` })],
-  ["run_command", (path) => ({ command: `node -p 'require("fs").readFileSync(${JSON.stringify(path)}, "utf8")'` })],
-  ["run_command", (path) => ({ command: `head -c 99 < '${path}'` })],
-  ["run_command", (path) => ({ command: `cd "$(dirname '${path}')" && cat "$(basename '${path}')"` })],
-  ["run_command", () => ({ command: "rg sesame" })],
-];
-describe("What a pattern denies is read through no tool", () => {
-  const test = needs("bwrap");
+needs("bwrap")("What a pattern denies, a command neither reads nor writes", async () => {
   const there = place();
-  fs.mkdirSync(join(there.cwd, "private", "deep"), { recursive: true });
-  for (const name of ["private/deep/x.txt", "a.secret2"])
-    fs.writeFileSync(join(there.cwd, name), `open-sesame in ${name}\n`);
-  for (const [rule, file, tools] of [
-    ["private/**", "private/deep/x.txt", PATH_TOOLS],
-    ["*.SECRET2", "a.secret2", PATH_TOOLS.slice(0, 8)], // one command that names it, and one whose reading only the sandbox sees
-  ] as const)
-    for (const [tool, args] of some(tools, 3))
-      test(`${tool} ${JSON.stringify(args(file))} under --deny-read='${rule}'`, async () => {
-        const flags = ["--allow-run", "--allow-read", "--no-prompt", `--deny-read=${rule}`];
-        const { stdout } = await zz(there, ["--call", tool, JSON.stringify(args(file)), ...flags]);
-        ok(!stdout.includes(`open-sesame in ${file}`), stdout);
-      });
-
-  test("and written through none, which a command that makes such a file is told", async () => {
-    const flags = ["--allow-run", "--allow-write", "--deny-write=*.lock,made/*"];
-    fs.mkdirSync(join(there.cwd, "made"));
-    fs.writeFileSync(join(there.cwd, "old.lock"), "old\n");
-    const call = (tool: string, args: object) => zz(there, ["--call", tool, JSON.stringify(args), ...flags]);
-    equal((await call("create_file", { path: "a.lock", content: "x" })).code, 4);
-    await call("run_command", { command: "echo x > old.lock; echo x > made/new" });
-    deepEqual(
-      [fs.readFileSync(join(there.cwd, "old.lock"), "utf8"), fs.readdirSync(join(there.cwd, "made"))],
-      ["old\n", []],
-    );
-    const said = await call("run_command", { command: "bash -c 'touch new.lock'" });
-    match(said.stdout + said.stderr, /It made '.*new\.lock', which the rules forbid/);
-  });
-});
-
-test("Rules with patterns are listed as they were given", async () => {
-  const { stdout } = await zz(where, ["--deny-read=private/**", "--allow-run=npm *", "--permissions"]);
-  match(stdout, /deny {3}read {3}private\/\*\* {2}\(a flag\)/);
-  match(stdout, /allow {2}run {4}npm \* {2}\(a flag\)/);
+  fs.mkdirSync(join(there.cwd, "made"));
+  fs.writeFileSync(join(there.cwd, "a.secret2"), "open-sesame\n");
+  fs.writeFileSync(join(there.cwd, "old.lock"), "old\n");
+  const flags = ["--allow-run", "--allow-write", "--deny-write=*.lock,made/*", "--deny-read=*.SECRET2"];
+  const run = async (command: string) => {
+    const { stdout, stderr } = await zz(there, ["--call", "run_command", JSON.stringify({ command }), ...flags]);
+    return stdout + stderr;
+  };
+  ok(!(await run('node -p \'require("fs").readFileSync("a." + "secret2", "utf8")\'')).includes("open-sesame"));
+  await run("echo x > old.lock; echo x > made/new");
+  deepEqual(
+    [fs.readFileSync(join(there.cwd, "old.lock"), "utf8"), fs.readdirSync(join(there.cwd, "made"))],
+    ["old\n", []],
+  );
+  match(await run("bash -c 'touch new.lock'"), /It made '.*new\.lock', which the rules forbid/);
 });

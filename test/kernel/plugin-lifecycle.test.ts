@@ -43,12 +43,12 @@ test("An endless loop at load is cut off, named, and the others load", async () 
     "e.ts": tool("after"),
   });
   // Ending the loop ends all that its thread is at: a process of its own.
-  const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "4" } });
+  const { stdout, stderr, code } = await zzProcess(where, ["--tools"], { env: { ZZ_LOAD_LIMIT: "6" } });
   equal(code, 0);
   for (const name of ["before", "between", "after"]) match(stdout, new RegExp(`^${name} `, "m"));
   const said = ["b_top", "d_set_up"].map((name) => {
     const file = join(where.home, "plugins", `${name}.ts`);
-    return `Cannot load plugin '${name}' (${file}): it ran for 4 s without an end. Fix its loop.\n`;
+    return `Cannot load plugin '${name}' (${file}): it ran for 6 s without an end. Fix its loop.\n`;
   });
   equal(stderr, said.join(""));
 });
@@ -127,18 +127,9 @@ test("What was seen to load needs no watchdog: known-plugins.json holds it, unti
 });
 
 const WRITTEN: [name: string, file: string, source: string, gives: string][] = [
-  ["an enum", "it.ts", tool("it", "Color.Blue", 'enum Color { Red = "red", Blue = "blue" }'), "blue"],
-  ["a namespace", "it.ts", tool("it", "Inner.word", 'namespace Inner { export const word = "inner"; }'), "inner"],
-  ["parameter properties", "it.ts", tool("it", 'new Named("n").name', "class Named { constructor(readonly name: string) {} }"), "n"],
   ["JSX with a function of its own", "it.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<b>hi</b>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "b(hi)"],
-  ["JSX in a folder", "it/index.tsx", `/** @jsxRuntime classic */\n/** @jsx h */${tool("it", "<i>hi</i>", 'const h = (tag: string, _: unknown, ...inside: string[]) => tag + "(" + inside + ")";')}`, "i(hi)"],
-  ["JavaScript", "it.js", tool("it"), "on"],
-  ["a module of JavaScript", "it.mjs", tool("it"), "on"],
-  ["CommonJS", "it.cjs", 'module.exports = (zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
   ["CommonJS with an ES module's default", "it.cjs", 'Object.defineProperty(exports, "__esModule", { value: true });\nexports.defaults = { word: "default" };\nexports.default = (zz) => zz.tool({ name: "it", description: "d", run: () => zz.config.word });', "default"],
-  ["decorators", "it.ts", tool("it", "new Lamp().say()", 'const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say() + "!";\nclass Lamp { @loud say() { return "on"; } }'), "on!"],
   ["decorators in a file that it imports", "it.ts", tool("it", "new Lamp().say()", 'import { Lamp } from "./lib/lamp.ts";'), "on!"],
-  ["TypeScript of CommonJS", "it.cts", 'import type { Zz } from "zz";\nmodule.exports = (zz: Zz) => zz.tool({ name: "it", description: "d", run: () => "common" });', "common"],
   ["TypeScript of CommonJS with a default", "it.cts", 'import path = require("node:path");\nimport { plural } from "zz/text";\nexport default (zz: any) => zz.tool({ name: "it", description: "d", run: () => path.join("word", plural(2, "x")) });', "word/2 xs"],
   ["TypeScript of CommonJS that is assigned", "it.cts", 'const it = (zz: any) => zz.tool({ name: "it", description: "d", run: () => "common" });\nexport = it;', "common"],
   ["a name with spaces & ünïcode", "file with spaces & ünïcode #1%.ts", tool("it"), "on"],
@@ -151,7 +142,6 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
     "lib/b.ts": 'import { a } from "./a.ts";\nexport const b = () => "b"; export const c = () => a();',
     "lib/lamp.ts":
       'const loud = (say: () => string, _: unknown) => () => say() + "!";\nexport class Lamp { @loud say() { return "on"; } }',
-    "lib/color.ts": 'export enum Color { Blue = "blue" }',
   };
   for (const [name, file, source, given] of WRITTEN)
     test(name, async () => {
@@ -159,17 +149,6 @@ describe("a plugin may be written in", { concurrency: 2 }, () => {
       const ran = await zz(where, ["--call", "it"]);
       deepEqual([ran.stdout, ran.stderr, ran.code], [`${given}\n`, "", 0]);
     });
-
-  test("an enum in a file that it imports", async () => {
-    const { gives } = home({ ...lib, "it.ts": tool("it", "Color.Blue", 'import { Color } from "./lib/color.ts";') });
-    equal(await gives("it"), "blue");
-  });
-
-  test("an error in what is compiled has the line as it was written", async () => {
-    const { where, run } = home({ "it.ts": "enum A { B }\n\n\nthrow new Error('no ' + A.B);\n" });
-    const { stderr } = await run("--tools");
-    match(stderr, new RegExp(`^Cannot load plugin 'it' \\(${join(where.home, "plugins", "it.ts")}:4\\): no 0$`, "m"));
-  });
 
   test("an error in what is compiled, in a file that it imports: that file is named, with the line as it was written", async () => {
     const { where, run } = home({
@@ -233,20 +212,14 @@ const never = () => {
   hangs = true;
   return new Promise<never>(() => {});
 };
-const throws = (words: string) => () => Promise.reject(new Error(words));
 const CUT = /^Plugin 'hook' was cut off in 'call': it took longer than 300 s\. Its own limit can be raised\.$/;
 const HOOKS: [name: string, hook: (zz: Zz<any>) => void, notes: string[], result: RegExp, limit?: number][] = [
   ["on() that throws", (zz) => zz.on("called", () => { throw new Error("no eyes"); }), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
-  ["on() that rejects", (zz) => zz.on("called", throws("no eyes")), ["Plugin 'hook' failed on 'called': no eyes"], /^on$/],
   ["on() that hangs", (zz) => zz.on("called", never), ["Plugin 'hook' failed on 'called': it took longer than 5 s. Its own limit can be raised."], /^on$/, 5_000],
-  ["on() that hangs beyond a limit of its own", (zz) => zz.on("called", never, { limit: 70 }), ["Plugin 'hook' failed on 'called': it took longer than 0.07 s. Its own limit can be raised."], /^on$/, 70],
   ["a wrapper of calls that throws", (zz) => zz.wrap("call", () => { throw new Error("Not today."); }), [], /^Not today\.$/],
-  ["a wrapper of calls that rejects", (zz) => zz.wrap("call", throws("Not today.")), [], /^Not today\.$/],
   ["a wrapper of calls that hangs", (zz) => zz.wrap("call", never, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper of calls that hangs after the call", (zz) => zz.wrap("call", async (call, next) => { await next(call); return never(); }, { limit: 300_000 }), [], CUT, 300_000],
   ["a wrapper that gives nothing back", (zz) => zz.wrap("call", (async (call: any, next: any) => void (await next(call))) as never), [], /^Plugin 'hook' gave nothing back in 'call'\. Its wrapper must return what next\(\) gave\.$/],
-  ["a layer that throws", (zz) => zz.layer({ name: "l", slot: "rules", text: throws("no words") }), ["Layer 'l' of 'hook' was left out: no words"], /^on$/],
-  ["a layer that hangs", (zz) => zz.layer({ name: "l", slot: "rules", text: never }), ["Layer 'l' of 'hook' was left out: it took longer than 5 s"], /^on$/, 5_000],
 ]; // biome-ignore format: a table
 describe("a hook that fails does not stop the turn:", () => {
   for (const [name, hook, notes, result, limit] of HOOKS)
@@ -280,7 +253,7 @@ test("A plugin rewritten in place is reloaded, also at the same size and with th
 test("Loaded, reloaded ten times and unloaded: every registry, listener and timer is as before", async () => {
   const { where, put } = home({ "stays.ts": tool("stays") });
   const core = await createZz({ home: where.home, root: where.cwd, save: false });
-  const refresh = () => refreshPlugins(core);
+  const did = async () => (await refreshPlugins(core)).map(({ did }) => did);
   const look = () => {
     const owned = [core.layers, core.configs, core.observers, core.wraps].map((all) =>
       all.map(({ owner }) => owner).join(),
@@ -318,57 +291,41 @@ export default (zz) => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   put("lib/word.ts", 'export const word = "w";');
   put("all.ts", all(0));
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["loaded"],
-  );
+  deepEqual(await did(), ["loaded"]);
   const loaded = look();
   ok(loaded.named[0]!.includes("all") && loaded.owned[3] !== before.owned[3], "it was there");
   const [trees, held] = [loaded.trees.length, timers()];
   for (let i = 1; i <= 10; i++) {
     put("all.ts", all(i));
-    deepEqual(
-      (await refresh()).map(({ did }) => did),
-      ["reloaded"],
-    );
+    deepEqual(await did(), ["reloaded"]);
     deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] });
   }
   equal(look().trees.length, trees);
   ok(timers() <= held, "each took its timer along"); // those of others may have ended
   put(
     "all.ts",
-    "export default (zz) => { zz.tool({ name: 'all', description: 'd', run: () => 'x' }); throw new Error('half'); };",
+    `${tool("all").replace("export default (zz) =>", "export default (zz) => {")} throw new Error("half"); };`,
   );
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["failed"],
-  );
+  deepEqual(await did(), ["failed"]);
   deepEqual({ ...look(), trees: [] }, { ...loaded, trees: [] }, "a broken one changes nothing");
   rmSync(join(where.home, "plugins", "all.ts"));
-  deepEqual(
-    (await refresh()).map(({ did }) => did),
-    ["unloaded"],
-  );
+  deepEqual(await did(), ["unloaded"]);
   deepEqual(look(), before);
   equal(timers(), held - 1);
 });
 
-test("What a plugin's own request meets is told without the flags that are for models", async () => {
+test("What a plugin's own request meets is told without the flags that are for models", async (t) => {
   const { run } = home({
     "get.ts": `export default (zz) => zz.tool({ name: "get", description: "d", params: { url: "string" }, run: async ({ url }) => (await zz.fetch(url)).text() });`,
   });
   const fake = await serve([{ status: 404, body: ["no such page"] }]);
-  try {
-    const told = async (url: string) => (await run("--call", "get", JSON.stringify({ url }))).stderr;
-    match(await told(fake.url), /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m);
-    match(await told("nowhere"), /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m);
-    match(
-      await told("http://127.0.0.1:9"),
-      /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m,
-    );
-  } finally {
-    await fake.close();
-  }
+  t.after(fake.close);
+  for (const [url, told] of [
+    [fake.url, /^127\.0\.0\.1:\d+ answered 404: no such page\.$/m],
+    ["nowhere", /^Cannot reach 'nowhere': not a URL\. Check the address\.$/m],
+    ["http://127.0.0.1:9", /^Cannot reach '127\.0\.0\.1:9': connection refused\. Is the server running there\?$/m],
+  ] as const)
+    match((await run("--call", "get", JSON.stringify({ url }))).stderr, told);
 });
 
 test("A mistake in a command is told with whose it is and where", async () => {
@@ -385,20 +342,14 @@ test("A mistake in a command is told with whose it is and where", async () => {
   equal(await told("/lamp"), "Cannot light it: no oil.\n");
 });
 
-for (const [what, content] of [
-  ["nothing for a plugin", (file: string) => JSON.stringify({ [file]: null })],
-  ["a name with a NUL", (file: string) => JSON.stringify({ [file]: { "a\0b": "x" } })],
-  ["no file, but a FIFO", undefined],
+for (const [what, put] of [
+  ["nothing for a plugin", (known: string, file: string) => writeFileSync(known, JSON.stringify({ [file]: null }))],
+  ["no file, but a FIFO", (known: string) => execFileSync("mkfifo", [known])],
 ] as const)
   test(`What zz remembers of its plugins may be damaged: ${what}`, async () => {
-    const where = place();
-    const file = join(where.home, "plugins", "lamp.ts");
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, "export default () => {};\n");
-    const known = join(where.home, "known-plugins.json");
-    if (content) writeFileSync(known, content(file));
-    else execFileSync("mkfifo", [known]);
-    const ran = await zz(where, ["--plugins"]);
+    const { where, run } = home({ "lamp.ts": tool("lamp") });
+    put(join(where.home, "known-plugins.json"), join(where.home, "plugins", "lamp.ts"));
+    const ran = await run("--plugins");
     match(ran.stdout, /^lamp +home/m);
     equal(ran.code, 0);
   });

@@ -1,36 +1,35 @@
 // Providers of the person's own, in the settings: like another, with a command that prints their key.
-import { doesNotMatch, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
+import type { Fake } from "../support/fake/http.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { place, type Ran, zz, zzProcess } from "../support/run.ts";
+import { place, zz, zzProcess } from "../support/run.ts";
 
 const KEY = "sk-of-work-0123456789";
 const LOG = "ran.log";
 
 /** With these settings, where FAKE is the address of a server that answers and HERE the folder of the home. */
-async function asks(
-  settings: object,
-  args: string[],
-  env: Record<string, string> = {},
-  project?: object,
-  kept?: object,
-  start: typeof zz = zz,
-) {
+async function asks(settings: object, args: string[], { env = {}, project, kept, start = zz }: More = {}) {
   const fake = await fakeOpenAI([say("Hi")]);
   const where = place();
-  mkdirSync(where.home, { recursive: true });
-  const fill = (given: object) => JSON.stringify(given).replaceAll("FAKE", fake.url).replaceAll("HERE", where.home);
-  writeFileSync(join(where.home, "zz.config.json"), fill(settings));
-  if (kept) writeFileSync(join(where.home, "keys.json"), fill(kept));
-  if (project) mkdirSync(join(where.cwd, ".zz"));
-  if (project) writeFileSync(join(where.cwd, ".zz", "zz.config.json"), fill(project));
-  const ran: Ran = await start(where, args, { env });
+  const put = (file: string, given?: object) => {
+    if (!given) return;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify(given).replaceAll("FAKE", fake.url).replaceAll("HERE", where.home));
+  };
+  put(join(where.home, "zz.config.json"), settings);
+  put(join(where.home, "keys.json"), kept);
+  put(join(where.cwd, ".zz", "zz.config.json"), project);
+  const ran = await start(where, args, { env });
   await fake.close();
   const log = join(where.home, LOG);
-  return { ...ran, fake, runs: existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0 };
+  const { path, body, headers } = fake.requests[0] ?? ({ headers: {} } as Fake["requests"][number]);
+  const runs = existsSync(log) ? readFileSync(log, "utf8").split("\n").length - 1 : 0;
+  return { ...ran, fake, path, body, headers, runs, key: headers.authorization };
 }
+type More = Partial<{ env: Record<string, string>; project: object; kept: object; start: typeof zz }>;
 const work = (more: object) => ({
   providers: { work: { like: "openai", url: "FAKE", key_command_seconds: 150, ...more } },
 });
@@ -38,72 +37,42 @@ const counted = (command: string) => `echo x >> HERE/${LOG}; ${command}`;
 const once = ["--once", "-m", "work/m", "hi"];
 
 describe("a provider of one's own", { concurrency: 4 }, () => {
+  const BEARER = `Bearer ${KEY}`;
   test("is like the one that it names, with the key that its command prints, run once", async () => {
-    const { stdout, fake, stderr, runs } = await asks(
-      ...([
-        work({ key_command: counted(`echo ${KEY}; echo login: me`) }),
-        once,
-        {},
-        undefined,
-        undefined,
-        zzProcess,
-      ] as const),
-    );
-    equal(stdout, "Hi\n", stderr);
-    equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);
-    equal(runs, 1);
+    const settings = work({ key_command: counted(`echo ${KEY}; echo login: me`) });
+    const { stdout, stderr, key, runs } = await asks(settings, once, { start: zzProcess });
+    deepEqual([stdout, key, runs], ["Hi\n", BEARER, 1], stderr);
   });
-  test("with its name alone asks the model that it says", async () => {
-    const { fake } = await asks(work({ key: KEY, model: "mine" }), ["--once", "-m", "work", "hi"]);
-    equal(fake.requests[0]!.body.model, "mine");
-  });
-  test("goes by the wire that it says", async () => {
-    const { fake } = await asks(work({ key: KEY, wire: "responses" }), once);
-    equal(fake.requests[0]!.path, "/v1/responses");
-  });
-  test("sends what it says beside, and whom it is billed to", async () => {
-    const more = { key: KEY, headers: { "x-team": "lamps" }, organization: "org-1", project: "proj-1" };
-    const { fake } = await asks(work(more), once);
-    const { headers } = fake.requests[0]!;
+  test("goes by the wire that it says, sends what it says beside, and whom it is billed to", async () => {
+    const more = { wire: "responses", headers: { "x-team": "lamps" }, organization: "org-1", project: "proj-1" };
+    const { path, headers } = await asks(work({ key: KEY, ...more }), once);
+    equal(path, "/v1/responses");
     equal(`${headers["x-team"]} ${headers["openai-organization"]} ${headers["openai-project"]}`, "lamps org-1 proj-1");
   });
   test("has its own variable before its command, which is not run then", async () => {
     const said = work({ key_command: counted("echo no-key-of-mine") });
-    const { fake, runs } = await asks(said, once, { WORK_API_KEY: KEY });
-    equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);
-    equal(runs, 0);
+    const { key, runs } = await asks(said, once, { env: { WORK_API_KEY: KEY } });
+    deepEqual([key, runs], [BEARER, 0]);
   });
   test("has its command before the key that is kept", async () => {
-    const { fake } = await asks(work({ key_command: `echo ${KEY}` }), once, {}, undefined, {
-      work: "sk-that-was-kept-01",
-    });
-    equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);
+    const kept = { work: "sk-that-was-kept-01" };
+    equal((await asks(work({ key_command: `echo ${KEY}` }), once, { kept })).key, BEARER);
   });
   test("never gets the key of the one that it is like", async () => {
-    const { fake } = await asks(work({}), once, { OPENAI_API_KEY: KEY });
-    equal(fake.requests[0]!.headers.authorization, "Bearer none");
+    equal((await asks(work({}), once, { env: { OPENAI_API_KEY: KEY } })).key, "Bearer none");
   });
   test("is not asked for its key while another is asked", async () => {
-    const { runs, stdout } = await asks(
-      { providers: { work: { like: "openai", url: "FAKE", key_command: counted(`echo ${KEY}`) }, groq: { url: "FAKE" } } },
-      ["--once", "-m", "groq/m", "hi"],
-    ); // biome-ignore format: short
-    equal(stdout, "Hi\n");
-    equal(runs, 0);
+    const { work: own } = work({ key_command: counted(`echo ${KEY}`) }).providers;
+    const providers = { work: own, groq: { url: "FAKE" } };
+    const { runs, stdout } = await asks({ providers }, ["--once", "-m", "groq/m", "hi"]);
+    deepEqual([stdout, runs], ["Hi\n", 0]);
   });
   test("without an address is another name for the one that it is like, and a model of it", async () => {
-    const { fake, stdout } = await asks(
-      { providers: { groq: { url: "FAKE" }, fast: { like: "groq", model: "llama-x" } } },
-      ["--once", "-m", "fast", "hi"],
-      { GROQ_API_KEY: KEY },
-    );
-    equal(stdout, "Hi\n");
-    equal(fake.requests[0]!.headers.authorization, `Bearer ${KEY}`);
-    equal(fake.requests[0]!.body.model, "llama-x");
-  });
-  test("is found by a part of its model's name, where just one has it", async () => {
-    const { fake } = await asks(work({ key: KEY }), ["--once", "-m", "N", "hi"]);
-    equal(fake.requests[0]!.body.model, "n");
+    const providers = { groq: { url: "FAKE" }, fast: { like: "groq", model: "llama-x" } };
+    const { stdout, key, body } = await asks({ providers }, ["--once", "-m", "fast", "hi"], {
+      env: { GROQ_API_KEY: KEY },
+    });
+    deepEqual([stdout, key, body.model], ["Hi\n", BEARER, "llama-x"]);
   });
   test("that is like nobody is told of", async () => {
     const { stderr, code } = await asks({ providers: { work: { like: "opnai", url: "FAKE" } } }, once);
@@ -122,7 +91,7 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
   test("takes its command from the person's settings, never from a project's", async () => {
     const project = { providers: { work: { key_command: counted("echo stolen-key-0") } } };
     for (const args of [once, ["--trust", ...once]]) {
-      const { runs, fake } = await asks(work({}), args, {}, project);
+      const { runs, fake } = await asks(work({}), args, { project });
       equal(runs, 0);
       for (const { headers } of fake.requests) doesNotMatch(String(headers.authorization), /stolen/);
     }
@@ -134,9 +103,7 @@ const WRONG: [what: string, command: string, words: RegExp, seconds?: number][] 
   ["that prints nothing", "true", /its first line is empty/],
   ["that fails", "exit 3", /it ended with exit code 3/],
   ["that prints a file", "seq 1000 2000", /what it printed is not a key, which is one word in one line/],
-  ["that prints words", "echo no key here", /what it printed is not a key/],
   ["that asks", "read key; echo key-$key-0000; test -n \"$key\"", /exit code 1/],
-  ["that asks at the terminal", "read key < /dev/tty && echo $key", /exit code [12]/],
   ["that hangs", "sleep 300", /it took longer than 0\.2 s \(key_command_seconds\), or waits for somebody to answer/, 0.2],
 ];
 describe("a key_command", { concurrency: 4 }, () => {
@@ -150,9 +117,4 @@ describe("a key_command", { concurrency: 4 }, () => {
       equal(code, 2);
       equal(fake.requests.length, 0);
     });
-
-  test("gets no other time than one from just above 0 up, and the settings say so", async () => {
-    const { stderr } = await asks(work({ key_command: `echo ${KEY}`, key_command_seconds: 0 }), once);
-    match(stderr, /"providers\.work\.key_command_seconds" must be a positive number up to 3600\./);
-  });
 });

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { Call, Image, Message } from "../../kernel/contract.ts";
 import { repair } from "../../kernel/request.ts";
 import { problems } from "../support/fake/openai.ts";
+import { random } from "../support/runs.ts";
 
 type Of<R> = Extract<Message, { role: R }>;
 const user = (text: string, ...images: Image[]): Of<"user"> => ({
@@ -25,40 +26,23 @@ const u = user("u");
 
 // biome-ignore format: one case a row.
 const ROWS: [string, Message[], Message[]][] = [
-  ["leaves nothing as nothing", [], []],
   ["leaves a talk in order as it is", [u, says("", "a", "b"), result("a"), result("b"), says("done"), user("v")], [u, says("", "a", "b"), result("a"), result("b"), says("done"), user("v")]],
-  ["says of a missing result that it was interrupted", [u, says("", "a")], [u, says("", "a"), missing("a")]],
   ["fills in the one missing result of two", [u, says("", "a", "b"), result("b")], [u, says("", "a", "b"), missing("a"), result("b")]],
-  ["fills in a missing result before what the person said next", [u, says("", "a"), user("v")], [u, says("", "a"), missing("a"), user("v")]],
-  ["fills in a missing result before the next answer", [u, says("", "a"), says("done"), user("v")], [u, says("", "a"), missing("a"), says("done"), user("v")]],
   ["drops a result that has no call", [u, result("z"), says("done"), user("v")], [u, says("done"), user("v")]],
-  ["drops a result of another call", [u, says("", "a"), result("a"), result("z")], [u, says("", "a"), result("a")]],
   ["drops a result that stands before its call", [u, result("a"), says("", "a")], [u, says("", "a"), missing("a")]],
   ["drops a result that comes a second time", [u, says("", "a"), result("a"), result("a", "again")], [u, says("", "a"), result("a")]],
-  ["drops a result that comes again after the next answer", [u, says("", "a"), result("a"), says("done"), result("a", "again"), user("v")], [u, says("", "a"), result("a"), says("done"), user("v")]],
   ["puts results in the order of their calls", [u, says("", "a", "b", "c"), result("c"), result("a"), result("b")], [u, says("", "a", "b", "c"), result("a"), result("b"), result("c")]],
-  ["puts a result before the person's words that stood between", [u, says("", "a"), user("wait"), result("a")], [u, says("", "a"), result("a"), user("wait")]],
   ["puts results before the person's words that stood between them", [u, says("", "a", "b"), result("b"), user("wait"), result("a"), user("go on")], [u, says("", "a", "b"), result("a"), result("b"), user("wait\n\ngo on")]],
   ["gives a later call of the same id its own result", [u, says("", "a"), result("a", "one"), says("", "a"), result("a", "two")], [u, says("", "a"), result("a", "one"), says("", "a"), result("a", "two")]],
   ["gives no earlier result to a later call of the same id", [u, says("", "a"), result("a", "one"), says("", "a")], [u, says("", "a"), result("a", "one"), says("", "a"), missing("a")]],
-  ["merges two messages of the person", [u, user("v")], [user("u\n\nv")]],
-  ["merges three messages of the person", [u, user("v"), user("w")], [user("u\n\nv\n\nw")]],
-  ["merges the person's messages around a dropped result", [u, result("z"), user("v")], [user("u\n\nv")]],
   ["merges the person's messages around an empty answer", [u, says(""), user("v")], [user("u\n\nv")]],
   ["merges two answers", [u, says("one"), says("two"), user("v")], [u, says("one\n\ntwo"), user("v")]],
-  ["merges an answer into the calls that follow it", [u, says("one"), says("two", "a"), result("a")], [u, says("one\n\ntwo", "a"), result("a")]],
   ["merges an answer into bare calls that follow it", [u, says("one"), says("", "a"), result("a")], [u, says("one", "a"), result("a")]],
-  ["drops an empty answer", [u, says("one"), user("v"), says(""), user("w")], [u, says("one"), user("v\n\nw")]],
   ["drops an answer of nothing but thinking", [u, { ...says(""), thinking: "hm" }, user("v")], [user("u\n\nv")]],
-  ["drops an answer with an empty list of calls", [u, { ...says(""), calls: [] }, user("v")], [user("u\n\nv")]],
   ["drops empty words of the person", [u, says("one"), user(""), says("two"), user("v")], [u, says("one\n\ntwo"), user("v")]],
-  ["merges empty words of the person away", [user(""), u], [u]],
   ["keeps a message of nothing but an image", [user("", png)], [user("", png)]],
   ["merges images", [user("u", png), user("v", gif)], [user("u\n\nv", png, gif)]],
-  ["merges an image into words", [u, user("", png)], [user("u", png)]],
-  ["merges words into an image", [user("", png), u], [user("u", png)]],
   ["keeps the images of a result", [u, says("", "a"), { ...result("a"), images: [png] }], [u, says("", "a"), { ...result("a"), images: [png] }]],
-  ["keeps the failure of a result", [u, says("", "a"), { ...result("a"), failed: true }], [u, says("", "a"), { ...result("a"), failed: true }]],
 ];
 for (const [sentence, history, expected] of ROWS)
   test(`repair() ${sentence}`, () => {
@@ -67,19 +51,10 @@ for (const [sentence, history, expected] of ROWS)
     deepEqual(history, before, "the history itself is untouched");
   });
 
-/** The same numbers every time. */
-function random(seed: number): (below: number) => number {
-  return (below) => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
 /** A history that begins and ends with the person; between the two anything may have happened. */
 function history(seed: number): Message[] {
-  const below = random(seed);
+  const next = random(seed);
+  const below = (most: number) => Math.floor(next() * most);
   const words = () => ["", "one", "two", "three\n"][below(4)]!;
   const ids = ["a", "b", "c", "d", "e"];
   const some = () => ids.filter(() => below(3) === 0).sort(() => below(3) - 1);
@@ -106,34 +81,19 @@ const wire = (message: Message) => {
   return { role: "assistant", content: message.text || null, ...(tool_calls && { tool_calls }) };
 };
 
-test("repair() makes of 2,000 random histories what the strictest server accepts", () => {
+test("repair() makes of 2,000 random histories what the strictest server accepts, once, and loses no word and no call", () => {
+  const system = { role: "system", content: "s" };
+  const text = (messages: Message[]) =>
+    messages.flatMap(({ role, text }) => (role === "user" && text ? [text] : [])).join("\n\n");
+  const calls = (messages: Message[]) => messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
   let odd = 0;
   for (let seed = 1; seed <= 2_000; seed++) {
     const given = history(seed);
-    const system = { role: "system", content: "s" };
+    const fixed = repair(given);
     if (problems({ messages: [system, ...given.map(wire)] }).length) odd++;
-    const found = problems({ messages: [system, ...repair(given).map(wire)] });
-    deepEqual(found, [], `seed ${seed}: ${JSON.stringify(given)}`);
+    deepEqual(problems({ messages: [system, ...fixed.map(wire)] }), [], `seed ${seed}: ${JSON.stringify(given)}`);
+    deepEqual([text(fixed), calls(fixed)], [text(given), calls(given)], `seed ${seed}`);
+    deepEqual(repair(fixed), fixed, `seed ${seed}`);
   }
   equal(odd > 1_500, true, `only ${odd} of the histories had anything to repair`);
-});
-
-test("repair() finds nothing more to do in what it repaired", () => {
-  for (let seed = 1; seed <= 2_000; seed++) {
-    const once = repair(history(seed));
-    deepEqual(repair(once), once, `seed ${seed}`);
-  }
-});
-
-test("repair() loses no word of the person and no call", () => {
-  for (let seed = 1; seed <= 2_000; seed++) {
-    const given = history(seed);
-    const fixed = repair(given);
-    const text = (messages: Message[]) =>
-      messages.flatMap(({ role, text }) => (role === "user" && text ? [text] : [])).join("\n\n");
-    const calls = (messages: Message[]) =>
-      messages.flatMap((one) => (one.role === "assistant" ? (one.calls ?? []) : []));
-    equal(text(fixed), text(given), `seed ${seed}`);
-    deepEqual(calls(fixed), calls(given), `seed ${seed}`);
-  }
 });

@@ -12,15 +12,10 @@ const tool = (params: any, run: (args: any) => unknown = JSON.stringify) =>
 
 describe("JSON Schema is told from the short form", () => {
   const KINDS: [what: string, params: any, type: string | undefined][] = [
-    ["a typebox string", Type.String(), "string"],
-    ["a typebox array", Type.Array(Type.String()), "array"],
     ["a typebox union", Type.Union([Type.Literal("a"), Type.Literal("b")]), undefined],
     ["an array", { type: "array", items: { type: "string" } }, "array"],
-    ["words of an enum", { type: "string", enum: ["a"] }, "string"],
     ["a number with a limit", { type: "number", minimum: 3 }, "number"],
-    ["an object without properties", { type: "object" }, "object"],
     ["a parameter called type", { type: "string" }, "object"],
-    ["parameters called items and max", { items: "string[]", max: "number?" }, "object"],
   ];
   for (const [what, params, type] of KINDS) test(what, () => equal(toJsonSchema(params).type, type));
 
@@ -34,16 +29,10 @@ describe("what is wrong with arguments is told in plain words", () => {
   const strict = { type: "object", properties: { a: { type: "string" }, b: false }, additionalProperties: false };
   const ROWS: [what: string, schema: any, given: unknown, wrong: string][] = [
     ["one is missing", { path: "string" }, {}, "it needs 'path'"],
-    ["two are missing", { path: "string", line: "integer" }, {}, "it needs 'path', 'line'"],
-    ["a word", { n: "number" }, { n: "x" }, "n must be a number"],
-    ["a fraction", { n: "integer" }, { n: 1.5 }, "n must be a whole number"],
     ["one of a list", { all: "string[]" }, { all: ["a", 3] }, "all.1 must be a string"],
-    ["no list", { all: "string[]" }, { all: "a" }, "all must be an array"],
     ["no choice", { is: "boolean" }, { is: 1 }, "is must be true or false"],
-    ["neither", { type: "object", properties: { a: { type: ["string", "null"] } } }, { a: 1 }, "a must be a string or null"],
     ["an unknown one", strict, { a: "x", c: 1 }, "c is not known"],
     ["a forbidden one", strict, { b: 1 }, "b is not known"],
-    ["others of a wrong type", { type: "object", additionalProperties: { type: "string" } }, { c: 1 }, "c must be a string"],
     ["no object", { path: "string" }, [], "it must be an object"],
   ]; // biome-ignore format: a table
   for (const [what, schema, given, wrong] of ROWS)
@@ -53,10 +42,8 @@ describe("what is wrong with arguments is told in plain words", () => {
 describe("parameters that are not an object are refused at load, with the tool's name", () => {
   for (const [what, params] of [
     ["zod", z.string()],
-    ["typebox", Type.Array(Type.String())],
     ["JSON Schema", { anyOf: [{ type: "string" }, { type: "number" }] }],
     ["a text", "string"],
-    ["a list", [{ path: "string" }]],
   ] as const)
     test(what, async () => {
       await rejects(
@@ -64,17 +51,6 @@ describe("parameters that are not an object are refused at load, with the tool's
         /Cannot load plugin 'odd' \(.*\): tool 'it' has parameters that are not an object\. Write them as \{ name: … \}\./,
       );
     });
-
-  test("either of several objects is one", async (t) => {
-    const either = z.discriminatedUnion("by", [
-      z.object({ by: z.literal("id"), id: z.number() }),
-      z.object({ by: z.literal("name"), name: z.string() }),
-    ]);
-    const zz = await harness({ plugins: [tool(either)] }, t);
-    await zz.ask("hi");
-    equal(zz.requests[0]!.tools[0]!.schema.type, "object");
-    equal((await zz.call("it", { by: "id", id: 3 })).text, '{"by":"id","id":3}');
-  });
 });
 
 describe("defaults stand where nothing was said", () => {
@@ -82,7 +58,6 @@ describe("defaults stand where nothing was said", () => {
     n: Type.Number({ default: 3 }),
     deep: Type.Object({ word: Type.String({ default: "w" }) }, { default: {} }),
   };
-  const list = Type.Array(Type.Object({ n: Type.Number({ default: 1 }) }), { default: [] });
   for (const [what, params, args, gives] of [
     ["typebox", Type.Object(inner), {}, '{"n":3,"deep":{"word":"w"}}'],
     [
@@ -91,14 +66,12 @@ describe("defaults stand where nothing was said", () => {
       { n: 0, deep: { word: "" } },
       '{"n":0,"deep":{"word":""}}',
     ],
-    ["typebox: in a list", Type.Object({ list }), { list: [{}, { n: 2 }] }, '{"list":[{"n":1},{"n":2}]}'],
     [
       "JSON Schema",
       { type: "object", properties: { n: { type: "number", default: 3 } }, required: ["n"] },
       {},
       '{"n":3}',
     ],
-    ["zod", z.object({ n: z.number().default(3) }), {}, '{"n":3}'],
   ] as const)
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);
@@ -115,22 +88,13 @@ test("A schema may make bytes of what it is given", async (t) => {
 describe("a word that is none of those allowed: they are named", () => {
   const literals = (values: string[]) => values.map((value) => ({ const: value }));
   for (const [what, params] of [
-    ["zod, literals", z.object({ mode: z.union([z.literal("fast"), z.literal("slow")]) })],
     ["zod, an enum", z.object({ mode: z.enum(["fast", "slow"]) })],
     ["typebox, literals", Type.Object({ mode: Type.Union([Type.Literal("fast"), Type.Literal("slow")]) })],
     ["JSON Schema, anyOf", { type: "object", properties: { mode: { anyOf: literals(["fast", "slow"]) } } }],
-    ["JSON Schema, an enum", { type: "object", properties: { mode: { enum: ["fast", "slow"] } } }],
   ] as const)
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);
       const { text } = await zz.call("it", { mode: "quick" });
       match(text, /^Cannot call 'it': mode:? .*one of "?fast"?(, |\|)"?slow"?\. Send/);
     });
-
-  test("in a list, too", async () => {
-    const { wrong } = await check(Type.Object({ all: Type.Array(Type.Union([Type.Literal(1), Type.Literal(2)])) }), {
-      all: [1, 3],
-    });
-    equal(wrong, "all.1 must be one of 1, 2");
-  });
 });

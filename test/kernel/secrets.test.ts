@@ -25,7 +25,6 @@ describe("a secret", () => {
   const one = secret(KEY);
   const ways: [how: string, shown: () => string][] = [
     ["String()", () => String(one)],
-    ["a template", () => `Bearer ${one}`],
     ["JSON", () => JSON.stringify({ one, all: [one] })],
     ["util.inspect", () => inspect({ one }, { depth: 9, showHidden: true })],
     [
@@ -34,12 +33,6 @@ describe("a secret", () => {
     ],
     ["structuredClone", () => JSON.stringify(structuredClone({ one }))],
     ["its properties", () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join()],
-    ["a sum", () => `${one}` + 1],
-    ["spread", () => JSON.stringify({ ...one })],
-    ["an error", () => String(new Error(String(one)).stack)],
-    ["concat", () => "".concat(one as never)],
-    ["a search parameter", () => new URLSearchParams({ key: String(one) }).toString()],
-    ["a URL", () => new URL(`https://a.example/?key=${one}`).href],
   ];
   for (const [how, shown] of ways) test(`shows no value by ${how}`, () => ok(!shown().includes("0123"), shown()));
 
@@ -84,70 +77,27 @@ test("A secret with words of its own is shown as these, in texts, in JSON and in
 });
 
 describe("what is called so is a secret:", () => {
-  const names: [string, boolean][] = [
-    ...[
-      "key",
-      "apiKey",
-      "api_key",
-      "x-api-key",
-      "OPENAI_API_KEY",
-      "GH_TOKEN",
-      "token",
-      "refreshToken",
-      "SECRET_KEY_BASE",
-    ].map((name): [string, boolean] => [name, true]),
-    ...[
-      "client_secret",
-      "password",
-      "DB_PASSWD",
-      "PGPASSWORD",
-      "passphrase",
-      "authorization",
-      "Cookie",
-      "SMTP_PASS",
-    ].map((name): [string, boolean] => [name, true]),
-    ...["MYSQL_PWD", "AWS_SECRET_ACCESS_KEY", "GITHUB_PAT", "credentials", "npm_config__auth", "sas_sig"].map(
-      (name): [string, boolean] => [name, true],
-    ),
-    ...[
-      "PWD",
-      "PATH",
-      "tokens",
-      "max_tokens",
-      "keys",
-      "keyboard",
-      "monkey",
-      "GIT_ASKPASS",
-      "SSH_AUTH_SOCK",
-      "ctrlZ",
-    ].map((name): [string, boolean] => [name, false]),
-    ...["author", "url", "model", "pattern", "TOKENIZER", "COMPAT", "bypass", "design", "HISTSIZE"].map(
-      (name): [string, boolean] => [name, false],
-    ),
+  const SECRET = [
+    ...["key", "apiKey", "api_key", "x-api-key", "OPENAI_API_KEY", "GH_TOKEN", "SECRET_KEY_BASE", "password"],
+    ...["PGPASSWORD", "passphrase", "authorization", "Cookie", "SMTP_PASS", "MYSQL_PWD", "GITHUB_PAT", "sas_sig"],
   ];
-  for (const [name, is] of names) test(`${name}: ${is}`, () => equal(namesSecret(name), is));
+  const PLAIN = ["PWD", "PATH", "max_tokens", "keyboard", "monkey", "GIT_ASKPASS", "SSH_AUTH_SOCK", "author", "bypass"];
+  for (const name of SECRET) test(`${name} is`, () => equal(namesSecret(name), true));
+  for (const name of PLAIN) test(`${name} is not`, () => equal(namesSecret(name), false));
 });
 
 describe("in an address", () => {
   const rows: [url: string, shown: string][] = [
-    ["https://a.example/v1", "https://a.example/v1"],
     ["https://me:hunter-22x@a.example/v1", "https://me:[key]@a.example/v1"],
     ["https://ghp_0123456789abcdef@a.example", "https://[key]@a.example"],
-    ["https://ghp_0123456789abcdef:x-oauth-basic@a.example", "https://[key]:x-oauth-basic@a.example"],
     ["https://oauth2:tok-0123456@a.example", "https://oauth2:[key]@a.example"],
-    ["https://:tok-0123456@a.example", "https://:[key]@a.example"],
     ["http://a.example/?x=1&api_key=abc&y=2", "http://a.example/?x=1&api_key=[key]&y=2"],
     ["http://a.example/?key=1#token=2", "http://a.example/?key=[key]#token=[key]"],
-    ["http://a.example/?X-Amz-Signature=1", "http://a.example/?X-Amz-Signature=[key]"],
     [
       "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
       "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
     ],
-    ["http://me:p@ss@a.example", "http://me:[key]@a.example"],
-    ["http://me:pa/ss@a.example/v1", "http://me:[key]@a.example/v1"],
     ["me:pass-word1@box:11434", "me:[key]@box:11434"],
-    ["postgres://u:p%40w@db/x?password=q", "postgres://u:[key]@db/x?password=[key]"],
-    ["http://a.example/@scope/x", "http://a.example/@scope/x"],
     ["no address, me@home.example a=b", "no address, me@home.example a=b"],
   ];
   for (const [url, shown] of rows)
@@ -175,15 +125,7 @@ describe("a value that is known", () => {
     ["in JSON", 'va"l\\ue-3', '{"a":"va\\"l\\\\ue-3"}', '{"a":"[key]"}'],
     ["in a URL", "va ue&4=5", "?a=va%20ue%264%3D5", "?a=[key]"],
     ["in base64", "value-six-6", `x ${btoa("value-six-6")}`, "x [key]="],
-    ["next to itself", "twice-777", "twice-777twice-777", "[key][key]"],
-    ["as the start of another", "begin-88", "begin-88 begin-88-more", "[key] [key]-more"],
-    ["with signs of a pattern", "a.b*c(d)$9", "a.b*c(d)$9 axb*c(d)$9", "[key] axb*c(d)$9"],
-    [
-      "of several lines, one by one",
-      "-----first line of it\nsecond line of it--",
-      "7\tsecond line of it--",
-      "7\t[key]",
-    ],
+    ["of several lines", "-----first line of it\nsecond line of it--", "7\tsecond line of it--", "7\t[key]"],
   ];
   for (const [what, value, text, shown] of forms)
     test(what, () => {
@@ -196,17 +138,7 @@ describe("a value that is known", () => {
     learn("begin-99-more");
     equal(veil("begin-99-more begin-99"), "[key] [key]");
   });
-  for (const value of [
-    "ollama",
-    "dummy",
-    "x",
-    "none",
-    "sk-no-key-required",
-    "not-needed",
-    "lm-studio",
-    "changeme",
-    "short7!",
-  ])
+  for (const value of ["ollama", "x", "sk-no-key-required", "not-needed", "changeme", "short7!"])
     test(`is not looked for when it is ${value}`, () => {
       learn(value);
       equal(veil(`it is ${value}.`), `it is ${value}.`);
@@ -234,12 +166,6 @@ describe("a value that is known", () => {
       }
       equal(veil(long.slice(-90)), long.slice(-90));
     }
-  });
-
-  test("short and plain ones go where it is asked for", () => {
-    learn("swordfish");
-    equal(veil("swordfish"), "swordfish");
-    equal(veil("a swordfish here", "[redacted]"), "a [redacted] here");
   });
   test("has its own word instead", () => {
     learn("val-of-name", "[value of NAME]", 6);

@@ -2,29 +2,30 @@
 import { equal, match } from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import type { Message } from "../../kernel/contract.ts";
-import { type Asked, harness } from "../../sdk/testing.ts";
+import { type Asked, harness, type Step } from "../../sdk/testing.ts";
 import { needs } from "../support/needs.ts";
 import { random, runs, SEED } from "../support/runs.ts";
 
 const FILES = ["a.ts", "b.ts"];
 const LEAVING = new Set(["back", "jump", "retry", "clear", "new", "restart"]); // then a mention counts no more
 
-test("edit_file changes a file only as the model was last shown it in the messages that it has, and always then", async (t) => {
-  let call: Asked;
-  const it = await harness(
-    {
-      ...{ own: true, allow: { write: true, run: true }, files: { "a.ts": "0\n", "b.ts": "0\n" } },
-      script: [({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call })],
-    },
-    t,
-  );
-  const shown = new Map<string, { message: Message; text: string }[]>(FILES.map((file) => [file, []]));
+/** A project whose model makes the call that it is told to, and then says "done". */
+async function calling(t: TestContext, files: Record<string, string>, run: true | string[] = true) {
+  const model: { call: Asked } = { call: ["list_dir", {}] };
+  const script: Step[] = [({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call: model.call })];
+  const it = await harness({ own: true, allow: { write: true, run }, files, script }, t);
   const does = async (tool: string, args: object): Promise<{ text: string; failed?: boolean | undefined }> => {
-    call = [tool, args];
+    model.call = [tool, args];
     return (await it.ask("go")).results[0]!;
   };
+  return { it, model, does };
+}
+
+test("edit_file changes a file only as the model was last shown it in the messages that it has, and always then", async (t) => {
+  const { it, model, does } = await calling(t, { "a.ts": "0\n", "b.ts": "0\n" });
+  const shown = new Map<string, { message: Message; text: string }[]>(FILES.map((file) => [file, []]));
   const isHere = (message?: Message) =>
     it.chat.messages.some((one) => one === message || (one.role === "user" && one.text === message?.text));
   const lost = new Set<string>(); // once the conversation has gone back behind it, it is read again
@@ -50,7 +51,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
       if (!said.failed) note(file);
     },
     mention: async (file) => {
-      call = ["list_dir", {}];
+      model.call = ["list_dir", {}];
       await it.ask(`${++version}: look at @${file}`);
       note(file, "user");
     },
@@ -65,7 +66,7 @@ test("edit_file changes a file only as the model was last shown it in the messag
       return own.length && it.command(`/back #${one(own).id}`);
     },
     retry: () => {
-      call = ["list_dir", {}];
+      model.call = ["list_dir", {}];
       return it.chat.messages.length && it.command("/retry");
     },
     clear: () => it.command("/clear"),
@@ -85,33 +86,15 @@ test("edit_file changes a file only as the model was last shown it in the messag
   }
 });
 
-needs("bwrap")(
-  "what a command changed on a copy, the model has not seen: only the lines around it are known",
-  async (t) => {
-    let call: Asked = ["read_file", { path: "a.ts" }];
-    const it = await harness(
-      {
-        ...{ own: true, allow: { write: true }, files: { "a.ts": "1\n2\n3\n", "b.ts": "1\n" } },
-        script: [({ messages }) => (messages.at(-1)!.role === "tool" ? "done" : { call })],
-      },
-      t,
-    );
-    const does = async (tool: string, args: object): Promise<string> => {
-      call = [tool, args];
-      const { text, failed } = (await it.ask("go")).results[0]!;
-      return failed ? text : "done";
-    };
-    const edits = (path: string, line: number) => does("edit_lines", { path, start: line, end: line, content: "x" });
-    await it.ask("go");
-    equal(await does("run_command", { command: "sed -i s/2/two/ a.ts; echo 2 >> b.ts; seq 3 > made.txt" }), "done");
-    equal(it.read("made.txt"), "1\n2\n3\n");
-    match(await edits("made.txt", 1), /not read/);
-    match(await edits("b.ts", 2), /not read/);
-    match(await edits("a.ts", 2), /not (read|shown)/);
-    equal(await edits("a.ts", 3), "done");
-    equal(it.read("a.ts"), "1\ntwo\nx\n");
-    it.write("a.ts", "1\ntwo\nx\n4\n");
-    equal(await does("run_command", { command: "sed -i s/4/four/ a.ts" }), "done");
-    match(await edits("a.ts", 3), /changed since it was read/);
-  },
-);
+needs("bwrap")("what a command changed, the model has not seen: only the lines around it are known", async (t) => {
+  const { it, does } = await calling(t, { "a.ts": "1\n2\n3\n", "b.ts": "1\n" }, []); // on a copy
+  const edits = async (path: string, line: number) =>
+    (await does("edit_lines", { path, start: line, end: line, content: "x" })).text;
+  await does("read_file", { path: "a.ts" });
+  await does("run_command", { command: "sed -i s/2/two/ a.ts; echo 2 >> b.ts; seq 3 > made.txt" });
+  match(await edits("made.txt", 1), /not read/);
+  match(await edits("b.ts", 2), /not read/);
+  match(await edits("a.ts", 2), /not (read|shown)/);
+  await edits("a.ts", 3);
+  equal(it.read("a.ts"), "1\ntwo\nx\n");
+});

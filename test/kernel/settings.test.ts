@@ -5,7 +5,6 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { Errors } from "typebox/schema";
-import type { Setting } from "zz";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
@@ -115,11 +114,7 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     [{ providers: { openai: { url: "http://evil" } } }, "providers", "providers", { openai: { url: "http://mine" } }],
     [{ options: { messages: [] } }, "options", "options", undefined],
     [{ permissions: { allow: { run: true } } }, "permissions.allow", "permissions", {}],
-    [{ permissions: { allow: 3, deny: { run: true } } }, "permissions.allow", "permissions", { deny: { run: true } }],
     [{ shell: { sandbox: "off", except: ["sudo"] } }, "shell", "shell.sandbox", "auto"],
-    [{ keys: { ctrlZ: "off" } }, "keys", "keys.ctrlZ", "undo"],
-    [{ search: { ripgrep: "./evil" } }, "search", "search.ripgrep", "rg"],
-    [{ prices: { "openai/m": { input: 0, output: 0 } } }, "prices", "prices", undefined],
     [{ probe: { own: "theirs", deep: {} } }, "probe.own", "probe.own", "mine"],
     [{ model: "other/m" }, "model", "model", "openai/mine"],
     [{ models: { summary: "other/m", chat: "openai/x" } }, "models.summary", "models", { chat: "openai/x" }],
@@ -133,14 +128,11 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     });
 
   test("All of it together is one note; what it may say counts all the same", async () => {
-    const given = Object.assign({ rounds: 4 }, ...rows.slice(0, 10).map(([one]) => one));
+    const given = Object.assign({ rounds: 4 }, ...rows.slice(0, -1).map(([one]) => one));
     const { notes, value } = await inForce(having({ model: "openai/mine" }, given));
     equal(value("rounds"), 4);
     equal(notes.length, 1);
-    match(
-      notes[0]!,
-      /^Cannot take keys, model, options, permissions\.allow, prices, probe\.own, providers, search, shell from '/,
-    );
+    match(notes[0]!, /^Cannot take model, options, permissions\.allow, probe\.own, providers, shell from '/);
   });
 
   test("Nothing goes to a server that only the project names", async (t) => {
@@ -155,14 +147,8 @@ describe("what a project may not say", { concurrency: 2 }, () => {
     ["another model of the person's provider counts", { model: "openai/mine" }, { model: "openai/theirs" }, "theirs"],
     ["one of another provider does not", { model: "openai/mine" }, { model: "offline/router" }, "mine"],
     ["nor any where the person named none", {}, { model: "offline/router" }, "gpt-4o-mini"],
-    ["models.chat is the person's word too", { models: { chat: "openai/a" } }, { model: "openai/b" }, "b"],
   ] as const)
     test(`A project's model: ${what}`, async (t) => equal((await asked(t, having(home, project))).model, model));
-
-  test("--quiet leaves the note out", async () => {
-    const { notes, value } = await inForce(having({}, { shell: { sandbox: "off" }, rounds: 2 }), ["--quiet"]);
-    deepEqual([notes, value("rounds"), value("shell.sandbox")], [[], 2, "auto"]);
-  });
 });
 
 describe("a project's file that is of no use is named and passed over:", { concurrency: 2 }, () => {
@@ -170,22 +156,10 @@ describe("a project's file that is of no use is named and passed over:", { concu
   const deep = `${'{"a":'.repeat(12_000)}1${"}".repeat(12_000)}`;
   const rows: [what: string, lay: (file: string, where: Place) => void, words: RegExp][] = [
     ["not JSON", (file) => writeFileSync(file, '{ "rounds": 2,\n\x1b[2J }'), /: not JSON \(.*\)\. They/],
-    ["empty", (file) => writeFileSync(file, ""), /: not JSON \(/],
     ["an array", (file) => writeFileSync(file, "[]"), /: they must be a JSON object\. They/],
-    ["null", (file) => writeFileSync(file, "null"), /: they must be a JSON object\. They/],
     ["5 MB", (file) => writeFileSync(file, big), /: 50\d+ bytes are too many\. They/],
-    ["a folder", (file) => mkdirSync(file), /: it is a folder\. They/],
     ["a pipe", (file) => execFileSync("mkfifo", [file]), /: it is not a regular file\. They/],
     ["a device", (file) => symlinkSync("/dev/zero", file), /: they lead out of the project, to '\/dev\/zero'\. They/],
-    ["a link in a circle", (file) => symlinkSync("zz.config.json", file), /: .*(ELOOP|symbolic links).*\. They/],
-    [
-      "a link out of the project",
-      (file, where) => {
-        writeFileSync(join(where.cwd, "..", "out.json"), '{ "rounds": 2 }');
-        symlinkSync("../../out.json", file);
-      },
-      /: they lead out of the project, to '.*out\.json'\. They/,
-    ],
     ["nested 12,000 deep", (file) => writeFileSync(file, deep), /^Unknown setting "a" in /],
   ];
   for (const [what, lay, words] of rows)
@@ -201,14 +175,17 @@ describe("a project's file that is of no use is named and passed over:", { concu
       doesNotMatch(notes[0]!, /\x1b/);
     });
 
-  for (const what of ["no .zz at all", "a .zz that is a file", "a link that leads nowhere"])
-    test(`${what} is no settings, and nothing is said`, async () => {
+  test("no .zz at all, one that is a file, and a link that leads nowhere are no settings: nothing is said", async () => {
+    for (const lay of [
+      () => {},
+      ({ cwd }: Place) => writeFileSync(join(cwd, ".zz"), "text"),
+      (where: Place) => mkdirSync(join(where.cwd, ".zz")) ?? symlinkSync("nowhere", projectFile(where)),
+    ]) {
       const where = having({ rounds: 5 });
-      if (what.includes("file")) writeFileSync(join(where.cwd, ".zz"), "text");
-      if (what.includes("link")) mkdirSync(join(where.cwd, ".zz"));
-      if (what.includes("link")) symlinkSync("nowhere", projectFile(where));
+      lay(where);
       deepEqual((await inForce(where)).notes, []);
-    });
+    }
+  });
 
   test("a thousand unknown keys, one of them a book: a few lines tell of them", async () => {
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`odd${i}\nAll is well.`, i]));
@@ -228,17 +205,13 @@ describe("a project's file that is of no use is named and passed over:", { concu
 describe("what is wrong is named with the nearest right one", { concurrency: 2 }, () => {
   const rows: [given: object, home: string, project: string][] = [
     [{ rouds: 3 }, `Unknown setting "rouds": there is no setting 'rouds'. Did you mean 'rounds'?`, `Unknown setting "rouds" in FILE: there is no setting 'rouds'. Did you mean 'rounds'?`],
-    [{ display: { thme: "dark" } }, `Unknown setting "display.thme": there is no setting 'thme'. Did you mean 'theme'?`, `Unknown setting "display.thme" in FILE: there is no setting 'thme'. Did you mean 'theme'?`],
     [{ models: { sumary: "x/y" } }, `Unknown setting "models.sumary": there is no setting 'sumary'. Did you mean 'summary'?`, ""],
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
-    [{ providers: { openai: { ulr: "u" } } }, `Unknown setting "providers.openai.ulr": there is no setting 'ulr'. Did you mean 'url'?`, ""],
     [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
     [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
-    [{ display: 3 }, `Cannot use the setting "display": it must be an object.`, `Cannot use the setting "display" in FILE: it must be an object.`],
     [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a number from 0 up to 1000000000. It is ignored.`],
     [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
-    [{ permissions: { deny: { raed: true } } }, "", `Cannot use the setting "permissions" in FILE: there is no "permissions.deny.raed"; nearest is "read". It is ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
     if (home)
@@ -252,12 +225,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
 
   for (const [given, words] of [
     [{ rounds: -1 }, `"rounds" must be a number from 0 up to 1000000000`],
-    [{ window: 0 }, `"window" must be a positive number up to 100000000`],
-    [{ models: { chat: 3 } }, `"models.chat" must be a string`],
-    [{ options: [] }, `"options" must be an object`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
     [{ permissions: { alow: {} } }, `there is no "permissions.alow"; nearest is "allow"`],
-    [{ permissions: { allow: { run: "ls" } } }, `"permissions.allow.run" must be true or an array of strings`],
   ] as const)
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
@@ -266,16 +235,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       deepEqual([code, stderr], [2, why]);
     });
 
-  for (const [what, code, disabled, notes] of [
-    ["is switched off", "export const defaults = { unit: 'C' }; export default () => {};", ["lamp"], /^$/],
-    ["cannot be loaded", "export const defaults = { unit: 'C' };", [], /^Cannot load plugin 'lamp' [^\n]*\n$/],
-  ] as const)
-    test(`The settings of a plugin that ${what} are not unknown`, async () => {
-      const where = having({ lamp: { unit: "F" }, disabled });
-      mkdirSync(join(where.home, "plugins"), { recursive: true });
-      writeFileSync(join(where.home, "plugins", "lamp.js"), code);
-      match((await zz(where, ["--permissions"])).stderr, notes);
-    });
+  test("The settings of a plugin that is switched off are not unknown", async () => {
+    const where = having({ lamp: { unit: "F" }, disabled: ["lamp"] });
+    const code = "export const defaults = { unit: 'C' }; export default () => {};";
+    writeFileSync(join(where.home, "plugins", "lamp.js"), code);
+    equal((await zz(where, ["--permissions"])).stderr, "");
+  });
 
   test("A section whose plugin is gone: one short note says what to do, and --no-plugins says nothing", async () => {
     const where = having({ "zz-plain": { unit: "F" } });
@@ -287,19 +252,12 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     match(note!, /^Unknown setting "zz-plain" in '.*': there is no setting 'zz-plain'\. Remove it there, or install/);
   });
 
-  test("A wrong value in the project's file leaves the home's in force, and the values beside it count", async () => {
-    const { value } = await inForce(
-      having({ display: { theme: "light" } }, { display: { theme: "drak", stats: false } }),
-    );
-    deepEqual([value("display.theme"), value("display.stats")], ["light", false]);
-  });
-
-  test("A wrong value leaves the others of its section in force", async () => {
+  test("A wrong value leaves the others of its section in force, and what was in force before", async () => {
     const display = { bell: false, theme: "drak", stats: false, wordsPerSecond: "fast" };
-    const { value, notes } = await inForce(having({ display, git: { second: 5, commitSeconds: 5 } }));
-    const names = ["display.theme", "display.bell", "display.stats", "display.wordsPerSecond", "git.commitSeconds"];
-    deepEqual(names.map(value), ["dark", false, false, 40, 5]);
-    equal(notes.length, 3, notes.join("\n"));
+    const { value, notes } = await inForce(having({ display: { theme: "light" } }, { display }));
+    const names = ["display.theme", "display.bell", "display.stats", "display.wordsPerSecond"];
+    deepEqual(names.map(value), ["light", false, false, 40]);
+    equal(notes.length, 2, notes.join("\n"));
   });
 
   test("Of a schema that takes no other keys, a misspelt one leaves the rest in force; what is missing is named", async () => {
@@ -322,106 +280,46 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
       `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });
-
-  test("A misspelt and a wrong value in every section unload no plugin, and each is named", async () => {
-    const { properties } = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
-    const others = ["models", "permissions", "probe", "providers"]; // the kernel's own, and the test's
-    const sections = Object.entries<any>(properties).filter(
-      ([name, { properties = {} }]) => !others.includes(name) && Object.keys(properties).length,
-    );
-    ok(sections.length > 12, String(sections.length));
-    const wrong = (shape: any) => (shape.type === "string" ? 3 : shape.enum ? "zzz" : "wrong");
-    const given = sections.map(([name, { properties }]) => {
-      const [[key, shape]] = Object.entries<any>(properties) as [[string, any]];
-      return [name, { [key]: wrong(shape), [`${key}x`]: 1 }];
-    });
-    const { stdout, stderr, code } = await zz(having(Object.fromEntries(given)), ["--plugins", "--json"]);
-    equal(code, 0, stderr);
-    deepEqual(
-      JSON.parse(stdout).filter(({ failure }: any) => failure),
-      [],
-    );
-    for (const [name] of sections)
-      for (const words of [`Cannot use the setting "${name}.`, `Unknown setting "${name}.`])
-        if (name === "shell") match(stderr, /in the settings under "shell"/);
-        else ok(stderr.includes(words), `${words} in\n${stderr}`);
-  });
 });
 
 describe("the model", { concurrency: 2 }, () => {
   for (const [what, settings, args, env, model] of [
-    ["models.chat where nothing else is said", { models: { chat: "openai/chat" } }, [], {}, "chat"],
     ["model before models.chat", { model: "openai/own", models: { chat: "openai/chat" } }, [], {}, "own"],
     ["ZZ_MODEL before both", { models: { chat: "openai/chat" } }, [], { ZZ_MODEL: "openai/env" }, "env"],
-    [
-      "--model before all",
-      { models: { chat: "openai/chat" } },
-      ["-m", "openai/flag"],
-      { ZZ_MODEL: "openai/env" },
-      "flag",
-    ],
+    ["--model before all", {}, ["-m", "openai/flag"], { ZZ_MODEL: "openai/env" }, "flag"],
   ] as const)
     test(what, async (t) => equal((await asked(t, having(settings), [...args], env)).model, model));
 });
 
-describe("the schema", { concurrency: 2 }, () => {
-  const ZOD = `import { z } from "zod";
+test("--config-schema has every setting with its default and what it is for, and lets through what zz takes", async () => {
+  const where = having();
+  const weather = `import { z } from "zod";
     export const defaults = { city: "Rome" };
     export const settings = { schema: z.object({ city: z.string().describe("where"), days: z.number().optional() }) };
     export default () => {};`;
-  async function printed(where: Place) {
-    const { stdout, stderr, code } = await zz(where, ["--config-schema"]);
-    deepEqual([code, stderr], [0, ""]);
-    return JSON.parse(stdout);
+  writeFileSync(join(where.home, "plugins", "weather.ts"), weather);
+  const { stdout, stderr, code } = await zz(where, ["--config-schema"]);
+  deepEqual([code, stderr], [0, ""]);
+  const schema = JSON.parse(stdout);
+  const { found } = await inForce(where);
+  for (const [name, { about, default: before }] of Object.entries<any>(found)) {
+    const [section, ...keys] = name.split(".");
+    const top = schema.properties[section!];
+    const told = keys.length ? top.properties[keys.join(".")] : top;
+    deepEqual([told.description, told.default], [about, before], name);
   }
-
-  test("has every setting, each plugin's with its default and what it is for", async () => {
-    const where = having();
-    writeFileSync(join(where.home, "plugins", "weather.ts"), ZOD);
-    const schema = await printed(where);
-    const { found } = await inForce(where);
-    for (const [name, { about, default: before }] of Object.entries<any>(found)) {
-      const [section, ...keys] = name.split(".");
-      const top = schema.properties[section!];
-      const told = keys.length ? top.properties[keys.join(".")] : top;
-      deepEqual([told.description, told.default], [about, before], name);
-    }
-    deepEqual(schema.properties.weather.properties.city, { type: "string", description: "where", default: "Rome" });
-    deepEqual(schema.properties.display.properties.theme.enum, ["dark", "light", "none"]);
-    equal("models" in found && "status" in schema.properties, false, "a plugin that takes nothing is not there");
-  });
-
-  const good = {
-    $schema: "x",
-    model: "a/b",
-    models: { chat: "a/b" },
-    window: 9,
-    display: { theme: "dark" },
-    prices: {},
-  };
-  const rows: [given: object, ok: boolean][] = [
-    [good, true],
+  deepEqual(schema.properties.weather.properties.city, { type: "string", description: "where", default: "Rome" });
+  deepEqual(schema.properties.display.properties.theme.enum, ["dark", "light", "none"]);
+  for (const [given, fits] of [
+    [{ $schema: "x", model: "a/b", models: { chat: "a/b" }, window: 9, display: { theme: "dark" }, prices: {} }, true],
     [{ providers: { openai: { url: "u" }, mine: { key: "k" } }, options: { temperature: 0 } }, true],
     [{ permissions: { allow: { run: ["npm test"] }, deny: { read: true } } }, true],
-    [{ shell: { sandbox: "off" }, probe: { own: "x", more: 1 } }, true],
+    [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
     [{ rouds: 3 }, false],
     [{ display: { theme: "drak" } }, false],
-    [{ display: { thme: "dark" } }, false],
-    [{ models: { sumary: "a/b" } }, true], // a task of a plugin, for all that an editor knows
-    [{ models: { summary: 3 } }, false],
-    [{ providers: { openai: { ulr: "u" } } }, false],
     [{ window: 0 }, false],
-  ];
-  test("lets through what zz takes, and nothing else", async () => {
-    const schema = await printed(having());
-    for (const [given, fits] of rows) equal(Errors(schema, given)[0], fits, JSON.stringify(given));
-  });
-
-  test("--json prints it in one line", async () => {
-    const { stdout } = await zz(having(), ["--config-schema", "--json"]);
-    equal(stdout.trim().split("\n").length, 1);
-    equal(JSON.parse(stdout).type, "object");
-  });
+  ] as const)
+    equal(Errors(schema, given)[0], fits, JSON.stringify(given));
 });
 
 describe("/config", { concurrency: 2 }, () => {
@@ -477,57 +375,14 @@ describe("/config", { concurrency: 2 }, () => {
     equal(readFileSync(projectFile(where), "utf8"), text({ rounds: 2, display: { theme: "light" } }));
   });
 
-  test("lists every setting of the schema, each with a phrase that says what it is, where nobody set any", async () => {
-    const { found } = await inForce(having());
-    const all: Setting[] = Object.values(found);
-    const schema = JSON.parse((await zz(having(), ["--config-schema"])).stdout);
-    const sections = Object.keys(schema.properties).filter((name) => name !== "$schema" && name !== "probe");
-    const listed = all.map(({ name }) => name);
-    const isListed = (name: string) => listed.some((one) => one === name || one.startsWith(`${name}.`));
-    deepEqual(
-      sections.filter((name) => !isListed(name)),
-      [],
-    );
-    const rows = all.filter(({ owner }) => owner !== "probe");
-    const isPhrase = ({ about = "" }: Setting) =>
-      /^[\w@/]/.test(about) && !/^(of|that|after which|for the)\b/.test(about);
-    const unlike = rows.filter((one) => !isPhrase(one)).map(({ name, about }) => `${name}: ${about}`);
-    deepEqual(unlike, []);
-    const unit = /\b(seconds|milliseconds|tokens|words|lines|rows|turns|rounds|files|MB|helpers|levels|fraction)\b/;
-    const bare = rows.filter(({ default: usual, about = "" }) => typeof usual === "number" && !unit.test(about));
-    deepEqual(
-      bare.map(({ name, about }) => `${name}: ${about}`),
-      [],
-    );
-  });
-
   test("shows sections with names of the person's own, set or not, and hides their secrets", async (t) => {
     const secret = "sk-of-a-server-0123456789";
     const servers = { notes: { command: "true", env: { NOTES_TOKEN: secret }, disabled: true } };
     const { gives, screen } = await sitting(t, having({ mcpServers: servers }));
     await gives("/config prices", /^prices = not set\n.*per million tokens.*\nplugin: cost$/m);
-    await gives('/config prices {"a/b": {"input": 1, "output": 2}}', "prices is ");
-    await gives(
-      "/config prices",
-      /^prices = \{"a\/b":\{"input":1,"output":2\}\}\n.*\nplugin: cost; set in your own settings$/m,
-    );
-    await gives(
-      "/config mcpServers",
-      /^mcpServers = \{"notes":\{"command":"true".*\}\n.*\nplugin: mcp; set in your own settings$/m,
-    );
-    await gives(
-      "/config",
-      /^\* mcpServers [\s\S]*^\* prices [\s\S]*^ {2}shell\.seconds [\s\S]*^\* set by you; \/config NAME/m,
-    );
+    await gives("/config mcpServers", /^mcpServers = .*"command":"true"[\s\S]*plugin: mcp; set in your own settings$/m);
+    await gives("/config", /^\* mcpServers [\s\S]*^ {2}prices [\s\S]*^\* set by you; \/config NAME/m);
     doesNotMatch(screen(), /sk-of|^. mcpServers\.|^. prices\./m);
-  });
-
-  test("counts the servers of a trusted project as the project's", async (t) => {
-    const where = having({}, { mcpServers: { theirs: { command: "true", disabled: true } } });
-    await zz(where, ["--trust"]);
-    const { gives } = await sitting(t, where);
-    await gives("/config", /^\+ mcpServers [\s\S]*\+ set by the project;/m);
-    await gives("/config mcpServers", /theirs.*\n.*\nplugin: mcp; set in the project's \.zz\/zz\.config\.json$/m);
   });
 
   test("names the nearest value, and leaves a file alone that was broken meanwhile", async (t) => {
@@ -593,26 +448,22 @@ describe("a settings file that is edited by hand while zz runs", () => {
   const edited = async (t: TestContext) => {
     const where = having({ rounds: 3 });
     writeFileSync(join(where.home, "plugins", "shows.ts"), SHOWS);
-    const it = await repl(t, { where });
+    const it = await repl(t, { where, cols: 240 }); // also where the folder for temporary files has a long name
     await it.say("/word", "word old, rounds 3");
     return { ...it, where };
   };
 
-  test("is read again before the next line, and plugins hear which settings changed", async (t) => {
+  test("is read again before the next line, also after one that cannot be used, and plugins hear of it", async (t) => {
     const { say, where, sees, leave } = await edited(t);
     writeFileSync(homeFile(where), text({ rounds: 7, shows: { word: "new" } }));
     await say("/word", "word new, rounds 7");
     await sees("configured rounds shows");
-    await leave();
-  });
-
-  test("is told of when it cannot be used; what was before goes on", async (t) => {
-    const { say, where, sees, leave } = await edited(t);
     writeFileSync(homeFile(where), '{ "rounds": ');
-    await say("/word", "word old, rounds 3");
+    await say("/word", /rounds 7[\s\S]*word new, rounds 7/);
     await sees(/Cannot use the settings '[^']*': not JSON/);
     writeFileSync(homeFile(where), text({ rounds: 9 }));
     await say("/word", "word old, rounds 9");
+    await say("/config rounds 5", /configured rounds\b(?! shows)/);
     await leave();
   });
 
@@ -622,12 +473,6 @@ describe("a settings file that is edited by hand while zz runs", () => {
     await say("/permissions", /all but docs/);
     writeFileSync(homeFile(where), text({ rounds: 7, permissions: { deny: { net: ["a.example"] } } }));
     await say("/permissions", /all but docs[^›]*a\.example/);
-    await leave();
-  });
-
-  test("/set tells plugins, too", async (t) => {
-    const { say, leave } = await edited(t);
-    await say("/config rounds 5", "configured rounds");
     await leave();
   });
 });

@@ -3,10 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { settings } from "../../kernel/settings.ts";
-import { projectExtras } from "../../kernel/trust.ts";
 import { harness } from "../../sdk/testing.ts";
-import { createZz } from "../../zz.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -57,12 +54,7 @@ test("A project's plugin does not run before a yes, runs after it, and not after
 
 const CHANGES: [name: string, change: (put: (name: string, text: string) => void, cwd: string) => void][] = [
   ["a new plugin", (put) => put(".zz/plugins/other.ts", HELLO)],
-  ["a file that a plugin could import", (put) => put(".zz/plugins/lib/words.ts", "export const a = 1;")],
-  ["a package beside it", (put) => put(".zz/plugins/node_modules/x/index.js", "module.exports = 1")],
-  ["a prompt", (put) => put(".zz/prompts/new.md", "---\nslot: rules\n---\nObey.")],
-  ["the settings", (put) => put(".zz/zz.config.json", '{ "rounds": 3 }')],
   ["a file that is gone", (_, cwd) => rmSync(join(cwd, ".zz/plugins/words.ts"))],
-  ["one letter", (put) => put(".zz/plugins/words.ts", "export const b = 1;")],
 ];
 for (const [name, change] of CHANGES)
   test(`A yes holds no longer after ${name}`, async () => {
@@ -90,13 +82,6 @@ test("A file that changes while the question stands is left out, and named", asy
   ok(!(await it.command("/plugins")).join("\n").includes("hello"));
 });
 
-test("Other folders of .zz/ may change: a skill and a memory run nothing", async () => {
-  const { put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
-  await zz("--trust");
-  put(".zz/skills/a/SKILL.md", "---\nname: a\ndescription: b\n---\nc");
-  equal((await zz("--call", "hello")).code, 0);
-});
-
 test("A yes is for one folder: a copy of it elsewhere is asked for again", async () => {
   const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, "sub/.zz/plugins/hello.ts": HELLO });
   await zz("--trust");
@@ -107,7 +92,6 @@ test("A yes is for one folder: a copy of it elsewhere is asked for again", async
 });
 
 const OUTSIDE: [name: string, file: string][] = [
-  ["a file of the project", `import "../../lib.ts";\n${HELLO}`],
   ["a package of the project", `import "far";\n${HELLO}`],
   [
     "a file, when it is called",
@@ -198,45 +182,8 @@ test("A project's settings that loosen something count once the person said yes,
   deepEqual([after.code, after.stderr], [0, ""]);
 });
 
-test("A yes that another zz was given counts here from the next look on, for plugins and settings alike", async () => {
-  const { home, cwd: root } = place();
-  for (const [name, text] of [
-    ["zz.config.json", '{ "options": { "seed": 1 } }'],
-    ["plugins/x.ts", 'export default (zz) => zz.tool({ name: "xx", description: "x", run: () => "" });\n'],
-  ] as const) {
-    mkdirSync(dirname(join(root, ".zz", name)), { recursive: true });
-    writeFileSync(join(root, ".zz", name), text);
-  }
-  const open = () => createZz({ ...settings({ home, root, brought: projectExtras({ root, home }) }), home, root });
-  const [one, other] = await Promise.all([open(), open()]);
-  const inForce = ({ options, tools }: typeof one) => [options.settings.options, tools.has("xx")];
-  deepEqual(inForce(one), [undefined, false]);
-  await other.ctx().plugins.trust(true);
-  await one.ctx().plugins.refresh();
-  deepEqual(inForce(one), inForce(other));
-  deepEqual(inForce(one), [{ seed: 1 }, true]);
-});
-
-test("Where there is nothing to say yes to, a sentence says so", async () => {
-  const { where, zz } = project({});
-  const { code, stderr } = await zz("--trust");
-  deepEqual([code, stderr], [2, "Cannot trust this folder: there is nothing in its .zz/ that could run.\n"]);
-  mkdirSync(join(where.cwd, ".zz"));
-  equal((await zz("--trust")).code, 2);
-  equal((await zz("--trust=maybe")).stderr, "Cannot use --trust 'maybe': give 'no', or nothing.\n");
-});
-
-test("A home that lies at .zz/ of the folder is the person's own", async () => {
-  const { where, put } = project({});
-  put(".zz/plugins/hello.ts", HELLO);
-  const home = join(where.cwd, ".zz");
-  equal((await zz(where, ["--home", home, "--call", "hello"])).stdout, "Hello from the project.\n");
-});
-
 const BROKEN: [name: string, kept: string][] = [
   ["no JSON", "{"],
-  ["a list", "[]"],
-  ["null", "null"],
   ["other shapes", '{ "/": 3, "x": null }'],
 ];
 for (const [name, kept] of BROKEN)
@@ -262,12 +209,6 @@ test("A file that cannot be read is not said yes to", {
   const { where, zz } = project({ ".zz/plugins/hello.ts": HELLO });
   chmodSync(join(where.cwd, ".zz/plugins/hello.ts"), 0);
   equal((await zz("--trust")).code, 2);
-});
-
-test("A tool cannot say yes for the person: trust.json is not covered by a plain --allow-write", async () => {
-  const { where, zz } = project({ ".zz/plugins/hello.ts": HELLO });
-  const args = JSON.stringify({ path: join(where.home, "trust.json"), content: "{}" });
-  equal((await zz("--allow-write", "--call", "write_file", args)).code, 4);
 });
 
 test("An answer that cannot be kept is a sentence, and no yes", async () => {

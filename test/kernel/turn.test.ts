@@ -1,44 +1,13 @@
 // The turn loop, through real plugins and a real stream, in this process.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Delta, Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
 import { openChat } from "../../kernel/chat.ts";
-import type { LiveChat } from "../../kernel/core.ts";
-import { chooseModel } from "../../kernel/models.ts";
 import { createZz, runTurn } from "../../zz.ts";
-import type { Script } from "../support/fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
+import { delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
 import { waitFor } from "../support/wait.ts";
-
-/** A conversation with a scripted model, in a fresh project, with the tools of a plugin written on the spot. */
-async function talk(t: TestContext, script: Script, plugin = "", options: object = {}) {
-  const fake = await fakeOpenAI(script);
-  t.after(fake.close);
-  const where = place();
-  const file = join(where.cwd, "extra.ts");
-  writeFileSync(file, plugin || "export default () => {};");
-  const zz = await createZz({
-    root: where.cwd,
-    home: where.home,
-    plugins: [file],
-    model: "openai/m",
-    baseUrl: fake.url,
-    key: "x",
-    ...options,
-  });
-  deepEqual(
-    zz.plugins.filter((one) => one.failure).map((one) => one.failure),
-    [],
-  );
-  const chat = openChat(zz, (await chooseModel(zz))!);
-  t.after(() => chat.session?.close());
-  return { zz, chat, fake, where };
-}
-const results = (chat: LiveChat) => chat.messages.flatMap((one) => (one.role === "tool" ? [one.text] : []));
 
 /** Tools whose calls end when the test says so, and how many ran at once when each of them began. */
 function naps() {
@@ -81,14 +50,9 @@ for (const [what, calls, ...together] of ORDERS)
     deepEqual(beside, together.flatMap((ids) => ids.split(" ").map((id, i) => `${id} ${i + 1}`))); // biome-ignore format: short
   });
 
-const tool = (body: string, more = "") =>
-  `export default (zz) => zz.tool({ name: "t", description: "A tool.", ${more} run: ${body} });`;
-
 const RUNS: [what: string, run: () => unknown, text: RegExp, failed: true | undefined][] = [
   ["returns a string", () => "fine", /^fine$/, undefined],
   ["throws", () => { throw new Error("no ink. Buy some."); }, /^no ink\. Buy some\.$/, true],
-  ["throws a string", () => { throw "no ink"; }, /^no ink$/, true],
-  ["rejects", async () => { throw new Error("later"); }, /^later$/, true],
   ["returns nothing", () => {}, /^'t' gave no result\. Its run\(\) must return text or \{ text \}\.$/, true],
   ["takes too long", () => new Promise(() => {}), /^'t' took longer than 0\.07 s/, true],
   ["fails by itself", () => ({ text: "half", failed: true }), /^half$/, true],
@@ -108,26 +72,10 @@ for (const [what, run, text, failed] of RUNS)
   });
 
 test("What the person was asked about is what runs: a tool cannot change its arguments", async (t) => {
-  const plugin = tool('(args) => { args.list.push("more"); return "changed"; }', 'params: { list: "string[]" },');
-  const { zz, chat } = await talk(t, [call(["t", { list: ["one"] }]), say("ok")], plugin);
-  await runTurn(zz, chat, "go");
-  match(results(chat)[0]!, /not extensible|read only/);
-});
-
-test("A call that the output limit cut is never run, its whole sibling is", async (t) => {
-  const plugin = tool('({ id }) => "ran " + id', 'params: { id: "string" },');
-  const cut = stream(
-    delta({ tool_calls: [{ index: 0, id: "a", function: { name: "t", arguments: '{"id":"one"}' } }] }),
-    delta({ tool_calls: [{ index: 1, id: "b", function: { name: "t", arguments: '{"id":"tw' } }] }, "length"),
-    DONE,
-  );
-  const { zz, chat, fake } = await talk(t, [cut, say("ok")], plugin);
-  await runTurn(zz, chat, "go");
-  deepEqual(
-    results(chat).map((text) => text.slice(0, 16)),
-    ["ran one", "The call was cut"],
-  );
-  deepEqual(problems(fake.requests[1]!.body), []);
+  const run = ({ list }: { list: string[] }) => `${list.push("more")}`;
+  const plugin = (zz: Zz) => zz.tool({ name: "t", description: "d", params: { list: "string[]" }, run });
+  const zz = await harness({ plugins: [plugin] }, t);
+  match((await zz.call("t", { list: ["one"] })).text, /not extensible|read only/);
 });
 
 test("The phases of a turn with tools, in order", async (t) => {
@@ -138,19 +86,14 @@ test("The phases of a turn with tools, in order", async (t) => {
   deepEqual(phases.join(" "), "thinking planning_tools executing_tools thinking responding done idle");
 });
 
-test("A second turn sees the first turn's calls and results", async (t) => {
-  const { zz, chat, fake } = await talk(t, [call(["t", {}]), say("one"), say("two")], tool('() => "the result"'));
-  await runTurn(zz, chat, "first");
-  await runTurn(zz, chat, "second");
-  const roles = fake.requests[2]!.body.messages.map((one: any) => one.role);
-  deepEqual(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
-  equal(fake.requests[2]!.body.messages[3].content, "the result");
-  deepEqual(problems(fake.requests[2]!.body), []);
-});
-
 test("Aborting closes the connection, keeps what had come as an unfinished message, and leaves the chat usable", async (t) => {
   const half = { ...stream(delta({ content: "Half an ans" })), ending: "hang" as const };
-  const { zz, chat, fake, where } = await talk(t, [half, say("whole")]);
+  const fake = await fakeOpenAI([half, say("whole")]);
+  t.after(fake.close);
+  const where = place();
+  const zz = await createZz({ root: where.cwd, home: where.home, own: false, baseUrl: fake.url, key: "x" });
+  const chat = openChat(zz, "openai/m");
+  t.after(() => chat.session?.close());
   let isHere = false;
   zz.observers.push({ owner: "", value: { event: "received", limit: 5_000, see: () => void (isHere = true) } });
   const turn = runTurn(zz, chat, "go");
@@ -160,11 +103,8 @@ test("Aborting closes the connection, keeps what had come as an unfinished messa
   await fake.requests[0]!.aborted;
   equal((await runTurn(zz, chat, "again")).text, "whole");
   deepEqual(problems(fake.requests[1]!.body), []);
-  const cut = where.sessions()[0]!.filter(({ message }) => message?.cut);
-  deepEqual(
-    cut.map(({ message }) => message.text),
-    ["Half an ans"],
-  );
+  const cut = where.sessions()[0]!.flatMap(({ message }) => (message?.cut ? message.text : []));
+  deepEqual(cut, ["Half an ans"]);
 });
 
 /** A provider that may be silent for half a second, and yields one of these each 100 ms; without a finish it is silent then. */
@@ -214,15 +154,4 @@ test("Signs of life alone put silence off no longer than four times the limit; w
   const [said, after] = await ask("again");
   match(String(said), /^'slow' sent nothing but signs of life for 2 s\. Try again/);
   equal(after, 2_000);
-});
-
-test("Two instances live side by side, each with its own tools", async (t) => {
-  const one = await talk(t, [say("one")], tool('() => "x"'));
-  const two = await talk(t, [say("two")]);
-  ok(one.zz.tools.has("t") && !two.zz.tools.has("t"));
-  const answers = await Promise.all([runTurn(one.zz, one.chat, "a"), runTurn(two.zz, two.chat, "b")]);
-  deepEqual(
-    answers.map(({ text }) => text),
-    ["one", "two"],
-  );
 });

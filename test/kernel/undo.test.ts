@@ -1,8 +1,8 @@
-import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import fs, { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import type { Zz } from "../../kernel/contract.ts";
 import { harness } from "../../sdk/testing.ts";
 import "../support/lean.ts";
@@ -14,8 +14,7 @@ import { viewTest } from "../support/view.ts";
 import { walk } from "../support/walk.ts";
 
 test("Random lives of a project: the disk is what the model says after every step", async () => {
-  const { undone } = await livesHold(runs(30, 300));
-  ok(undone > 0);
+  ok((await livesHold(runs(30, 300))) > 0);
 });
 
 test("A change is kept to the byte, secrets too, so that it can be undone after a restart; what was said is veiled", async (t) => {
@@ -103,27 +102,6 @@ test("The model is told of an undo with the next message", async (t) => {
   deepEqual(told(), ["Since your last message: Undone: deleted a."]);
 });
 
-const saysTwo = (zz: Zz) =>
-  zz.tool({
-    name: "says_two",
-    description: "Lets files say two.",
-    params: { paths: "string[]" },
-    changes: true,
-    async run({ paths }, { files }) {
-      for (const path of paths) await files.write(path, "two\n");
-      return "They say two.";
-    },
-  });
-
-test("An undo of many files names the first of them", async (t) => {
-  const files = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${10 + i}`, "one\n"]));
-  const zz = await harness({ own: true, files, plugins: [saysTwo], allow: { write: true } }, t);
-  await zz.call("says_two", { paths: Object.keys(files) });
-  await zz.command("/undo");
-  match(zz.notes.at(-1)!, /^Undone: edited f39, edited f38, (edited f\d\d, ){17}edited f20 and 10 more\.$/);
-  deepEqual(zz.read("f10"), "one\n");
-});
-
 /** An ordinary user, whom modes keep out, and the process in which they run zz. */
 const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 const zzAsThem = mains(who);
@@ -149,61 +127,20 @@ function ordinary(t: { after(done: () => void): void }) {
 /** What a project holds, what a command does to it as an ordinary user, and what is undone along with it or not at all. */
 const SHUT: [what: string, setup: string, script: string][] = [
   ["a file that nobody may read", "echo a > a; echo b > b", "chmod 000 a; rm b"],
-  ["a file that may only be written", "echo a > a; echo b > b", "chmod 200 a; rm b"],
-  ["a file that was shut before", "echo a > a; chmod 000 a", "chmod 644 a"],
-  ["a folder that takes nothing new", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; chmod 500 d"],
   ["a folder that nobody may enter", "mkdir d; echo x > d/x; echo q > d/q", "echo y >> d/x; rm d/q; chmod 000 d"],
-  [
-    "folders in one another",
-    "mkdir -p d/e; echo x > d/e/x",
-    "echo y >> d/e/x; echo n > d/n; chmod 300 d/e; chmod 400 d",
-  ],
-  ["a new tree", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 500 n/m"],
   ["a new tree that nobody may enter", "echo a > a", "mkdir -p n/m; echo x > n/m/x; chmod 000 n/m; chmod 000 n"],
-  ["a shut folder that goes", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d"],
   ["a shut folder that a file replaces", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm -r d; echo f > d"],
   [
     "an ignored folder that nobody may enter",
     "echo b > build/b",
     "mkdir build/z; echo 1 > build/z/1; chmod 000 build/z",
   ],
-  [
-    "ignored folders in one another",
-    "echo b > build/b",
-    "mkdir -p build/y/z; echo 1 > build/y/z/1; chmod 100 build/y/z; chmod 000 build/y",
-  ],
-  [
-    "an ignored folder that takes nothing new",
-    "mkdir build/z; echo 1 > build/z/1",
-    "echo 2 > build/z/2; rm build/z/1; chmod 400 build/z",
-  ],
-  [
-    "a shut folder that was opened, written into and shut again",
-    "mkdir d; echo x > d/x; chmod 500 d",
-    "chmod 700 d; touch d/n; echo y >> d/x; chmod 500 d",
-  ],
-  [
-    "the same, deeper, with removals",
-    "mkdir -p d/e; echo x > d/e/x; echo z > d/z; chmod 500 d/e d",
-    "chmod -R u+w d; rm d/e/x d/z; mkdir d/e/n; echo n > d/e/n/n; chmod 500 d/e d",
-  ],
-  [
-    "the same in an ignored folder",
-    "mkdir build/z; echo 1 > build/z/1; echo 2 > build/z/2; chmod 500 build/z",
-    "chmod 700 build/z; echo 3 > build/z/3; rm build/z/1; echo 4 >> build/z/2; chmod 500 build/z",
-  ],
-  [
-    "an ignored folder that is shut after a change in it",
-    "mkdir -p build/z; echo 1 > build/z/1",
-    "chmod 700 build/z/1; chmod 555 build/z",
-  ],
-  [
-    "an ignored shut folder that is opened for good",
-    "mkdir -p build/z; echo 1 > build/z/1; chmod 500 build/z",
-    "chmod 755 build/z; echo 2 > build/z/1",
-  ],
+  ["a file that was shut before", "echo a > a; chmod 000 a", "chmod 644 a"],
+  ["a shut folder with removals", "mkdir d; echo x > d/x; chmod 500 d", "chmod 700 d; rm d/x; mkdir d/e; chmod 500 d"],
+  ["an ignored folder that is shut after", "mkdir -p build/z; echo 1 > build/z/1", "rm build/z/1; chmod 400 build/z"],
+  ["an ignored folder that is opened", "mkdir -p build/z; chmod 500 build/z", "chmod 755 build/z; echo 2 > build/z/1"],
 ];
-for (const [what, setup, script] of some(SHUT, 5))
+for (const [what, setup, script] of some(SHUT, 4))
   viewTest(`What modes keep their owner out of is kept, undone and redone: ${what}`, async (t) => {
     const { where, zz, sh, keep } = ordinary(t);
     const seen = () => walk(where.cwd);
@@ -231,81 +168,48 @@ viewTest("An edit in a folder that takes nothing new is refused, and leaves its 
   const { where, zz, sh } = ordinary(t);
   sh("mkdir d; echo x > d/x; chmod 500 d");
   const was = walk(where.cwd);
-  for (const path of ["d/x", "d/n", "d/e/n"]) {
-    const { status, said } = await zz(
-      "--allow-write=.",
-      "--call",
-      "write_file",
-      JSON.stringify({ path, content: "y\n" }),
-    );
-    match(said, /Cannot write '.+': permission denied\./);
-    equal(status, 1);
-    deepEqual(walk(where.cwd), was);
-  }
+  const args = JSON.stringify({ path: "d/x", content: "y\n" });
+  const { status, said } = await zz("--allow-write=.", "--call", "write_file", args);
+  match(said, /Cannot write '.+': permission denied\./);
+  deepEqual([status, walk(where.cwd)], [1, was]);
   sh("chmod 700 d");
 });
 
-/** A tool that removes a and edits b, then writes c; and a disk, with hard links or without, that is full from c on. */
-async function stage(t: TestContext, links: boolean) {
+test("What could not be taken back on a full disk is named, and undone later", async (t) => {
   const changes = (zz: Zz) =>
     zz.tool({
       name: "changes_all",
       description: "Changes all.",
       needs: () => ({ write: ["a", "b", "c"] }),
       run: async (_, { files, root }) => {
-        const bytes = Buffer.from("new\n");
-        await files.apply(
-          [{ path: join(root, "a") }, ...["b", "c"].map((name) => ({ path: join(root, name), bytes }))],
-          "",
-        );
+        const written = ["b", "c"].map((name) => ({ path: join(root, name), bytes: Buffer.from("new\n") }));
+        await files.apply([{ path: join(root, "a") }, ...written], "");
         return "Done.";
       },
     });
   const plugins = [{ name: "changes", default: changes }];
   const zz = await harness({ own: true, plugins, files: { a: "one\n", b: "two\n" }, answer: "yes" }, t);
-  const full = () => Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+  const stands = () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length];
   const { renameSync, writeFileSync } = fs;
-  t.after(() => Object.assign(fs, { renameSync, writeFileSync }));
-  let isFull = false;
+  const full = () => Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+  let isFull = false; // from c on, on a disk without hard links
+  t.mock.method(fs, "linkSync", () => {
+    throw Object.assign(new Error("EPERM"), { code: "EPERM" });
+  });
   t.mock.method(fs, "renameSync", (from: string, to: string) => {
     if (/\/c$/.test(to)) isFull = true;
     if (isFull && !/\/[ab]$/.test(to) && from.includes("/proc/")) throw full();
     return renameSync(from, to);
   });
-  const { linkSync } = fs;
-  t.mock.method(fs, "linkSync", (from: string, to: string) => {
-    if (!links || /\/c$/.test(to)) throw Object.assign(new Error("EPERM"), { code: "EPERM" });
-    return linkSync(from, to);
-  });
   t.mock.method(fs, "writeFileSync", (at: number, ...rest: [Buffer]) => {
     if (isFull && typeof at === "number") throw full();
     return writeFileSync(at, ...rest);
   });
-  return { zz, stands: () => [zz.read("a"), zz.read("b"), zz.read("c"), readdirSync(zz.root).length] };
-}
-
-test("On a full disk what was done by then is taken back, and nothing is left to undo", async (t) => {
-  const { zz, stands } = await stage(t, true);
-  await rejects(
-    async () => zz.call("changes_all", {}).then(failed),
-    /Cannot write 'c': the disk is full\. Make room\.$/,
-  );
-  deepEqual(stands(), ["one\n", "two\n", undefined, 2]);
-  t.mock.restoreAll();
-  match((await zz.command("/undo")).join("\n"), /Nothing to undo/);
-});
-
-test("What could not be taken back is named, and undone later", async (t) => {
-  const { zz, stands } = await stage(t, false);
-  const why =
-    /Cannot write 'c': the disk is full\. Make room\. What it did to 'b', 'a' could not be taken back: then undo it\.$/;
-  await rejects(async () => zz.call("changes_all", {}).then(failed), why);
+  const { text, failed } = await zz.call("changes_all", {});
+  const why = "What it did to 'b', 'a' could not be taken back: then undo it.";
+  deepEqual([failed, text], [true, `Cannot write 'c': the disk is full. Make room. ${why}`]);
   deepEqual(stands(), [undefined, "new\n", undefined, 1]);
   t.mock.restoreAll();
   await zz.command("/undo");
   deepEqual(stands(), ["one\n", "two\n", undefined, 2]);
 });
-
-function failed({ text, failed }: { text: string; failed?: boolean }): void {
-  if (failed) throw new Error(text);
-}

@@ -14,7 +14,6 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { createZz } from "../../zz.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { png } from "../support/media.ts";
@@ -54,44 +53,27 @@ const below = (log: string, line: RegExp): string => {
 
 describe("what the log says was sent is what the server received", () => {
   test("as JSON lines: prompt, layers, history, tools, parameters, and what is added in each round", async () => {
-    const ran = await run(
-      [READ, call(["list_dir", {}]), say("Two lines.")],
-      ["--debug=log.jsonl", "-o", "seed", "7", "look at a.txt"],
-    );
+    const script = [READ, call(["list_dir", {}]), say("Two lines.")];
+    const ran = await run(script, ["--debug=log.jsonl", "-o", "seed", "7", "look at a.txt"]);
     const log = entries(ran.where);
     const [first] = ran.sent;
     const [prompt, ...more] = of(log, "PROMPT");
     equal(prompt.text, first.messages[0].content);
     deepEqual(more, [], "the prompt stands there once a turn");
-    equal(prompt.chars, prompt.text.length);
     const covered = prompt.layers.reduce((sum: number, { chars }: any) => sum + chars, 0);
+    equal(covered + 2 * (prompt.layers.length - 1), prompt.text.length, "the layers, with an empty line between");
     equal(
-      covered + 2 * (prompt.layers.length - 1),
-      prompt.chars,
-      "the layers are all of it, with an empty line between",
-    );
-    deepEqual(
-      prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`),
-      ["identity base", "project session", "turn runtime", "turn time"],
+      prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`).join(", "),
+      "identity base, project session, turn runtime, turn time",
     );
     const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
     deepEqual(
-      said.map(({ role, text }) => [role, text]),
-      ran.sent
-        .at(-1)
-        .messages.slice(1)
-        .map(({ role, content }: any) => [role, content ?? ""]),
+      said.map(({ index, role, text }) => [index, role, text]),
+      ran.sent.at(-1).messages.flatMap(({ role, content }: any, i: number) => (i ? [[i, role, content ?? ""]] : [])),
     );
+    deepEqual(said[1].calls[0].args, { path: "a.txt" });
     deepEqual(
-      said.map(({ index }) => index),
-      [1, 2, 3, 4, 5],
-    );
-    deepEqual(
-      said[1].calls.map(({ name, args }: any) => [name, args]),
-      [["read_file", { path: "a.txt" }]],
-    );
-    deepEqual(
-      of(log, "TOOLS")[0].tools.map(({ name, description, schema }: any) => ({
+      of(log, "TOOLS")[0].tools.map(({ schema, name, description }: any) => ({
         name,
         description,
         parameters: schema,
@@ -109,7 +91,6 @@ describe("what the log says was sent is what the server received", () => {
     const log = text(ran.where);
     equal(below(log, /^── 2 PROMPT · .*\n(?: {2}\S.*\n)* {2}TEXT/), system.content);
     equal(below(log, /^ {2}\[1\] user · .*/), user.content);
-    match(log, new RegExp(`^── 2 PROMPT · ${system.content.length} characters, about \\d+ tokens$`, "m"));
     match(log, /^ {2}base +identity, zz +\d+ characters, about \d+ tokens$/m);
   });
 
@@ -143,74 +124,55 @@ describe("what the log says was sent is what the server received", () => {
 describe("what happens is written in order", () => {
   test("calls and their results belong to the step whose answer asked for them", async () => {
     const script = [call(["read_file", { path: "a.txt" }], ["create_file", { path: "b", content: "1" }]), say("Done.")];
-    const all = place();
-    mkdirSync(all.home, { recursive: true });
-    writeFileSync(join(all.home, "zz.config.json"), '{ "tools": { "offer": "all" } }');
-    const { where } = await run(script, ["--debug=log.jsonl", "go"], { where: all });
+    const { where } = await run(script, ["--debug=log.jsonl", "go"]);
     const log = entries(where);
     deepEqual(types(log), [
       ...HEAD,
       ...["TOOL-CALL", "TOOL-CALL", "GATE", "TOOL-RESULT", "GATE", "TOOL-ERROR", "STEP-FINISH"],
-      ...["STEP-START", "TEXT-DELTA", ...END],
+      ...["TOOLS", "STEP-START", "TEXT-DELTA", ...END],
     ]);
-    deepEqual(
-      log.map(({ turn }) => turn),
-      log.map(() => 1),
-    );
+    deepEqual(new Set(log.map(({ turn }) => turn)), new Set([1]));
     deepEqual(
       log.slice(HEAD.length - 1).map(({ step }) => step),
-      [...Array(8).fill(1), ...Array(5).fill(2)],
+      [...Array(8).fill(1), ...Array(6).fill(2)],
     );
     const [asked] = of(log, "TOOL-CALL");
     deepEqual([asked.name, asked.id, asked.args], ["read_file", "call_read_file_0", { path: "a.txt" }]);
     match(of(log, "TOOL-RESULT")[0].output, /one\n.*two/);
     match(of(log, "TOOL-ERROR")[0].output, /^Refused: requires write access/);
-    deepEqual(
-      of(log, "GATE").map(({ decision, name }) => [decision, name]),
-      [
-        ["allowed", "a.txt"],
-        ["refused", "b"],
-      ],
+    equal(
+      of(log, "GATE")
+        .map(({ decision, name }) => `${decision} ${name}`)
+        .join(),
+      "allowed a.txt,refused b",
     );
     const [one, two] = of(log, "STEP-FINISH");
     deepEqual([one.finishReason, one.usage, two.finishReason], ["calls", { input: 61, output: 9 }, "stop"]);
-    ok(one.ms >= 0);
-    deepEqual([of(log, "TEXT-DELTA")[0].text, of(log, "TEXT-DELTA")[0].chars], ["Done.", 5]);
-    deepEqual(of(log, "FINISH")[0].usage, { input: 122, output: 18 });
-    deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
+    equal(of(log, "TEXT-DELTA")[0].text, "Done.");
+    for (const type of ["FINISH", "Turn ended"]) deepEqual(of(log, type)[0].usage, { input: 122, output: 18 });
     for (const { at } of log) match(at, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
   });
 
   test("as text, in the shape of the first such log", async () => {
     const { where } = await run([READ, say("Done.")], ["--debug", "go"]);
     const at = "\\[[\\dT:.-]+Z\\]";
-    const events = text(where).split("── 6 EVENTS\n")[1]!;
-    match(
-      events,
-      new RegExp(
-        [
-          `^${at} STEP-START step=1 messages=1`,
-          `${at} TOOL-CALL ► read_file \\(id=call_read_file_0\\) step=1`,
-          "  INPUT ARGUMENTS:",
-          '    \\{\n      "path": "a.txt"\n    \\}',
-          `${at} GATE step=1 decision="allowed" .*`,
-          `${at} TOOL-RESULT ◄ read_file \\(id=call_read_file_0\\) step=1 ms=\\d+`,
-          "  RESULT OUTPUT:",
-          "    .*one\n    .*two",
-          `${at} STEP-FINISH step=1 finishReason="calls" usage=\\{"input":61,"output":9\\} ms=\\d+ model="openai/m"`,
-          `${at} STEP-START step=2 messages=3 new=2`,
-          "  \\[2\\] assistant · 0 characters, about 0 tokens",
-          '    ► read_file \\(id=call_read_file_0\\) \\{"path":"a.txt"\\}',
-          "  \\[3\\] tool read_file \\(id=call_read_file_0\\) · \\d+ characters, about \\d+ tokens · as above",
-          `${at} TEXT-DELTA step=2 chars=5`,
-          "  TEXT:",
-          "    Done\\.",
-          `${at} STEP-FINISH step=2 finishReason="stop" .*`,
-          `${at} FINISH step=2 finishReason="stop" usage=\\{"input":122,"output":18\\} .*`,
-          `${at} Turn ended step=2 usage=\\{"input":122,"output":18\\}\n$`,
-        ].join("\n"),
-      ),
-    );
+    const lines = [
+      `^${at} STEP-START step=1 messages=1`,
+      `${at} TOOL-CALL ► read_file \\(id=call_read_file_0\\) step=1`,
+      "  INPUT ARGUMENTS:",
+      '    \\{\n      "path": "a.txt"\n    \\}',
+      `${at} GATE step=1 decision="allowed" .*`,
+      `${at} TOOL-RESULT ◄ read_file \\(id=call_read_file_0\\) step=1 ms=\\d+`,
+      "  RESULT OUTPUT:",
+      "    .*one\n    .*two",
+      `${at} STEP-FINISH step=1 finishReason="calls" usage=.* model="openai/m"`,
+      `${at} STEP-START step=2 messages=3 new=2`,
+      "  \\[2\\] assistant .*",
+      '    ► read_file \\(id=call_read_file_0\\) \\{"path":"a.txt"\\}',
+      "  \\[3\\] tool read_file \\(id=call_read_file_0\\) · .* · as above",
+      `${at} TEXT-DELTA step=2 chars=5\n  TEXT:\n    Done\\.`,
+    ];
+    match(text(where).split("── 6 EVENTS\n")[1]!, new RegExp(lines.join("\n")));
   });
 
   test("thinking, a retry, and a provider's error with what had come", async () => {
@@ -222,22 +184,13 @@ describe("what happens is written in order", () => {
     equal(ran.code, 1);
     const log = entries(ran.where);
     deepEqual(types(log).slice(HEAD.length), ["RETRY", "STEP-START", "ERROR", ...END]);
-    deepEqual(
-      of(log, "STEP-START").map(({ step, attempt }) => [step, attempt]),
-      [
-        [1, undefined],
-        [1, 2],
-      ],
-    );
+    equal(of(log, "STEP-START")[1].attempt, 2);
     deepEqual(of(log, "ERROR")[0].partial, { text: "Half an ans" });
     for (const { message } of [of(log, "ERROR")[0], of(log, "FINISH")[0]]) match(message, /in mid-stream: no\./);
     deepEqual([of(log, "FINISH")[0].finishReason, of(log, "FINISH")[0].exit], ["error", 1]);
     const thought = stream(delta({ reasoning_content: "Hm, hm." }), delta({ content: "Yes." }, "stop"));
     const { where } = await run([thought], ["--debug=log.jsonl", "go"]);
-    deepEqual(
-      of(entries(where), "THINKING").map(({ chars, text }) => [chars, text]),
-      [[7, "Hm, hm."]],
-    );
+    equal(of(entries(where), "THINKING")[0].text, "Hm, hm.");
   });
 
   test("a turn that was stopped says so, with what had come", async () => {
@@ -267,22 +220,18 @@ describe("what happens is written in order", () => {
     deepEqual(types(entries(where)), HEAD);
   });
 
-  test("what a plugin asks beside the conversation, in a turn and outside of one", async () => {
+  test("what a plugin asks beside the conversation", async () => {
     const where = place();
     const plugin = join(where.cwd, "beside.ts");
+    const ask = '{ task: "summary", system: "Be short.", messages: [{ role: "user", text: "Sum it up." }] }';
     writeFileSync(
       plugin,
-      `const ask = (ctx, text) => ctx.request({ task: "summary", system: "Be short.", messages: [{ role: "user", text }] });
-       export default (zz) => {
-         zz.wrap("request", async (request, next, ctx) => {
-           if (request.task === "chat") await ask(ctx, "Sum it up.");
-           return next(request);
-         });
-         zz.command({ name: "sum", description: "sums up", run: async (_, ctx) => void (await ask(ctx, "Once more.")) });
-       };`,
+      `export default (zz) => zz.wrap("request", async (request, next, ctx) => {
+         if (request.task === "chat") await ctx.request(${ask});
+         return next(request);
+       });`,
     );
-    const args = ["--debug=log.jsonl", "--plugin", plugin];
-    const ran = await run([say("Short."), say("Long.")], [...args, "go"], { where });
+    const ran = await run([say("Short."), say("Long.")], ["--debug=log.jsonl", "--plugin", plugin, "go"], { where });
     const log = entries(where);
     deepEqual(types(log), [
       ...HEAD.map((type) => `${type} summary`),
@@ -290,19 +239,11 @@ describe("what happens is written in order", () => {
       ...HEAD,
       ...["TEXT-DELTA", ...END],
     ]);
-    equal(of(log, "PROMPT")[0].text, "Be short.");
-    equal(of(log, "PROMPT")[1].text, ran.sent[1].messages[0].content);
+    deepEqual(
+      of(log, "PROMPT").map(({ text }) => text),
+      ["Be short.", ran.sent[1].messages[0].content],
+    );
     deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
-    await run([say("Short.")], [...args, "/sum"], { where });
-    const outside = entries(where).slice(log.length);
-    deepEqual(
-      types(outside),
-      [...HEAD, "TEXT-DELTA", "STEP-FINISH"].map((type) => `${type} summary`),
-    );
-    deepEqual(
-      outside.map(({ turn }) => turn),
-      outside.map(() => 0),
-    );
   });
 
   test("what is compacted, and that messages are gone from what is sent", async () => {
@@ -317,22 +258,6 @@ describe("what happens is written in order", () => {
     deepEqual([last.messages, last.new, last.gone, last.added[0].text], [1, 1, 3, "before"]);
   });
 
-  for (const form of ["--json", "--json-lines"])
-    test(`${form} prints what it prints without it`, async () => {
-      const printed = async (...args: string[]) => {
-        const { code, stdout, stderr, where } = await run([READ, say("Yes.")], [form, ...args, "go"]);
-        const lines = stdout
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line));
-        const even = lines.map(({ type, text, calls, usage }) => ({ type, text, calls, usage }));
-        return { where, shown: { code, stderr, even } };
-      };
-      const [without, withLog] = await Promise.all([printed(), printed("--debug=log.jsonl")]);
-      deepEqual(withLog.shown, without.shown);
-      deepEqual(types(entries(withLog.where)).slice(-4), ["TEXT-DELTA", ...END]);
-    });
-
   test("a tool that is called without a model", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "a.txt"), "one\n");
@@ -345,13 +270,10 @@ describe("what happens is written in order", () => {
 describe("where it goes", () => {
   const rows: [args: string[], env: Record<string, string>, file: string | undefined][] = [
     [["--debug"], {}, "../home/debug.log"],
-    [["--debug=my.log"], {}, "my.log"],
     [[], { ZZ_DEBUG: "1" }, "../home/debug.log"],
-    [["--debug"], { ZZ_DEBUG: "my.log" }, "my.log"],
     [["--debug=other.log"], { ZZ_DEBUG: "my.log" }, "other.log"],
     [[], { ZZ_DEBUG: "0" }, undefined],
     [[], {}, undefined],
-    [["-n", "--debug"], {}, "../home/debug.log"],
   ];
   for (const [args, env, file] of rows)
     test(`${[...args, JSON.stringify(env)].join(" ")}: ${file ?? "nowhere"}, for the person alone, and nothing else in the folder`, async () => {
@@ -367,23 +289,8 @@ describe("where it goes", () => {
       match(text(where, file), /Turn ended/);
     });
 
-  test("what is there is kept, and closed to others", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "my.log"), "earlier\n");
-    chmodSync(join(where.cwd, "my.log"), 0o644);
-    await run([say("one")], ["--debug=my.log", "hi"], { where });
-    const once = text(where, "my.log");
-    await run([say("two")], ["--debug=my.log", "hi"], { where });
-    const twice = text(where, "my.log");
-    equal(modeOf(where, "my.log"), "600");
-    ok(once.startsWith("earlier\n") && once.length > 1_000);
-    ok(twice.startsWith(once), "what a run wrote was changed by the next");
-    equal(twice.match(/Turn ended/g)!.length, 2);
-  });
-
   const bad: [what: string, name: string, make: (where: Place) => void, why: RegExp][] = [
     ["a link", "my.log", (where) => symlinkSync(join(where.cwd, "a.txt"), join(where.cwd, "my.log")), /it is a link/],
-    ["a folder", "my.log", (where) => mkdirSync(join(where.cwd, "my.log")), /it is a folder/],
     ["in no folder", "none/my.log", () => {}, /no such folder/],
     [
       "a FIFO",
@@ -403,22 +310,15 @@ describe("where it goes", () => {
         new RegExp(`^Cannot write the debug log '.*${name}': ${why.source}.*zz continues without a log\\.\\n$`),
       );
       equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\ntwo\n");
-      ok(!existsSync(join(where.cwd, "b.txt")) && !existsSync(join(where.cwd, "none")));
     });
 
-  test("one that cannot be written midway is given up in one sentence", async () => {
+  test("what is there is kept, and closed to others", async () => {
     const where = place();
-    const file = join(where.cwd, "my.log");
-    const script: Script = (_, turn) => {
-      if (turn === 1) {
-        rmSync(file);
-        mkdirSync(file);
-      }
-      return turn < 3 ? call(["read_file", { path: "a.txt", start: 1, end: turn + 1 }]) : say("Yes.");
-    };
-    const ran = await run(script, ["--debug=my.log", "hi"], { where });
-    deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
-    match(ran.stderr, /^Cannot write the debug log '.*my\.log': it is a folder\. .*\n$/);
+    writeFileSync(join(where.cwd, "my.log"), "earlier\n");
+    chmodSync(join(where.cwd, "my.log"), 0o644);
+    for (const said of ["one", "two"]) await run([say(said)], ["--debug=my.log", "hi"], { where });
+    equal(modeOf(where, "my.log"), "600");
+    match(text(where, "my.log"), /^earlier\n[\s\S]*Turn ended[\s\S]*Turn ended/);
   });
 
   test("--debug= is refused", async () => {
@@ -432,17 +332,14 @@ describe("secrets are not in it", () => {
   const BASE64 = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
   const said: [what: string, text: string, secret: string][] = [
     ["OpenAI's key", "my key sk-proj-abcdEFGH0123 here", "abcdEFGH0123"],
-    ["GitHub's token", "ghp_abcdefghij0123456789", "abcdefghij0123456789"],
     ["AWS's key", "id=AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"],
     ["Slack's token", "xoxb-123456789012-abcdef", "123456789012"],
     ["a JSON Web Token", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmVk", "eyJzdWIiOiIxMjM0In0"],
     ["a header", "curl -H 'Authorization: Bearer tokentokentoken'", "tokentokentoken"],
-    ["a header of a name and password", "Authorization: Basic bmFtZTpwYXNz", "bmFtZTpwYXNz"],
     ["a private key", `-----BEGIN RSA PRIVATE KEY-----\n${BASE64}\n-----END RSA PRIVATE KEY-----`, BASE64],
     ["a private key without its end", `-----BEGIN PRIVATE KEY-----\n${BASE64}\n${BASE64}\nmore`, BASE64],
     ["a line of .env", "DB_PASSWORD=hunter22", "hunter22"],
     ["a password in a URL", "https://me:pass4me@example.com/", "pass4me"],
-    ["a value of env.json", "the word is swordfish", "swordfish"],
     ["a value of env.json with quotes", 'the word is say "friend"', 'say "friend"'],
     ["a provider's kept key", "keep kept-by-keys-command safe", "kept-by-keys-command"],
     ["a provider's key in the settings", "and set-in-the-settings too", "set-in-the-settings"],
@@ -480,7 +377,7 @@ describe("secrets are not in it", () => {
         log.split(/\[redacted\]|\[key\]|\[value of \w+\]/).length > 5 * said.length,
         "in the prompt, the message, the call, its result, the answer",
       );
-      for (const around of ["my key ", "the word is ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
+      for (const around of ["my key ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
     });
 
   test("what set_env is to keep is not written, though it is kept nowhere yet", async () => {
@@ -525,33 +422,16 @@ describe("secrets are not in it", () => {
   });
 });
 
-test("while it is off, nothing is watched; /debug on watches from then on", async () => {
-  const where = place();
-  const core = await createZz({ root: where.cwd, home: where.home, save: false });
-  const own = () => [...core.observers, ...core.wraps].filter(({ owner }) => owner === "debug").length;
-  equal(own(), 0);
-  const notes: string[] = [];
-  const ctx: any = { about: { home: where.home }, note: (text: string) => notes.push(text) };
-  const debug = core.commands.get("debug")!.value;
-  await debug.run("off", ctx);
-  equal(own(), 0);
-  ok(!existsSync(where.home), "a log that is off has touched the disk");
-  for (const word of ["on", "on"]) await debug.run(word, ctx);
-  const once = own();
-  ok(once > 5);
-  await debug.run("off", ctx);
-  await debug.run("on", ctx);
-  equal(own(), once, "it watches twice");
-});
-
 test("/debug on and off in a conversation", async (t) => {
   const zz = await harness({ own: true, script: ["Good."] }, t);
   const file = join(zz.home, "debug.log");
+  const own = () => [...zz.core.observers, ...zz.core.wraps].filter(({ owner }) => owner === "debug").length;
   const says = async (line: string) => (await zz.command(line).catch(({ message }) => [message])).join();
   equal(await says("/debug"), `The debug log is off; /debug on writes to ${file}`);
   await zz.ask("first");
-  ok(!existsSync(file));
+  deepEqual([existsSync(file), own()], [false, 0], "nothing is watched");
   match(await says("/debug on"), /^The debug log is on: /);
+  const watching = own();
   await zz.ask("second");
   match(await says("/debug off"), /^The debug log is off\. What was written stays in /);
   const log = readFileSync(file, "utf8");
@@ -564,4 +444,7 @@ test("/debug on and off in a conversation", async (t) => {
   rmSync(file);
   mkdirSync(file);
   match(await says("/debug on"), /^Cannot write the debug log '.*': it is a folder\. Name a file\.$/);
+  rmSync(file, { recursive: true });
+  for (const line of ["/debug on", "/debug on"]) await zz.command(line);
+  equal(own(), watching, "it watches once");
 });

@@ -2,8 +2,8 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, test } from "node:test";
-import { type Asked, type Harness, harness } from "../../sdk/testing.ts";
+import { describe, type TestContext, test } from "node:test";
+import { type Asked, harness } from "../../sdk/testing.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
@@ -45,28 +45,20 @@ type Row = [
 const ROWS: Row[] = [
   ["one edit", "edit_file", { path: "a.ts", old_string: "two()", new_string: "2()" }, a(CODE), "Edited a.ts: line 2 (exact).", a("one();\n2();\nthree();\n")],
   ["CRLF, a BOM and no final newline stay", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();\n3();" }, a(CRLF), "Edited a.ts: lines 1–3 (line ends).", a("\ufeffone();\r\n2();\r\n3();\r\nthree();")],
-  ["several edits", "edit_file", { path: "a.ts", edits: [{ old_string: "one()", new_string: "1()" }, { old_string: "three()", new_string: "3()" }] }, a(CODE), "Edited a.ts, 2 edits: line 1 (exact), line 3 (exact).", a("1();\ntwo();\n3();\n")],
   ["one of several fails", "edit_file", { path: "a.ts", edits: [{ old_string: "one()", new_string: "1()" }, { old_string: "four()", new_string: "4()" }] }, a(CODE), /^Cannot edit 'a\.ts': edit 2 of 2 failed, so nothing was changed: old_string was not found \(0 places\)\./, a(CODE), 1],
   ["edits as JSON text", "edit_file", { path: "a.ts", edits: '[{"old_string":"one()","new_string":"1()"}]' }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
-  ["edits as one object", "edit_file", { path: "a.ts", edits: { oldText: "one()", newText: "1()" } }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["edits, and the rest filled in with nothing", "edit_file", { path: "a.ts", old_string: "", new_string: "", edits: [{ search: "one()", replace: "1()" }] }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["other names for it all", "str_replace", { file_path: "a.ts", old_str: "one()", new_str: "1()" }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["a loose match is shown", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();" }, a("\tone();\n\ttwo();\n"), "Edited a.ts: lines 1–2 (indentation).\nold_string was matched with another indentation; lines 1–2 now read:\n1\t\tone();\n2\t\t2();", a("\tone();\n\t2();\n")],
   ["already there", "edit_file", { path: "a.ts", old_string: "something();", new_string: "one();\ntwo();" }, a(CODE), "Nothing to change: 'a.ts' has the new text already, at lines 1–2.", a(CODE)],
   ["no new_string is no wish to delete", "edit_file", { path: "a.ts", old_string: "two();" }, a(CODE), /^Cannot call 'edit_file': new_string: must be a string, empty to delete\./, a(CODE), 2],
-  ["no edit at all", "edit_file", { path: "a.ts" }, a(CODE), /^Cannot call 'edit_file': old_string: must be a string; new_string/, a(CODE), 2],
   ["no UTF-8", "edit_file", { path: "a.ts", old_string: "caf", new_string: "x" }, a(LATIN1), /^Cannot edit 'a\.ts': it is not UTF-8 text\./, a(LATIN1), 1],
   ["a file that is missing", "edit_file", { path: "b.ts", old_string: "a", new_string: "x" }, {}, /^Cannot read 'b\.ts': no such file/, { "b.ts": null }, 1],
 
-  ["a line", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "2();" }, a(CODE), "Edited a.ts: line 2 became line 2.", a("one();\n2();\nthree();\n")],
-  ["lines, ended or not", "edit_lines", { path: "a.ts", start: 1, end: 2, content: "1();\n" }, a(CODE), "Edited a.ts: lines 1–2 became line 1.", a("1();\nthree();\n")],
   ["CRLF, a BOM and no final newline stay, by lines", "edit_lines", { path: "a.ts", start: 3, end: 3, content: "3();\n4();\n" }, a(CRLF), "Edited a.ts: line 3 became lines 3–4.", a("\ufeffone();\r\ntwo();\r\n3();\r\n4();")],
   ["mixed line ends stay", "edit_lines", { path: "a.ts", start: 2, end: 2, content: "x\ny" }, a("a\nb\r\nc\nd\n"), "Edited a.ts: line 2 became lines 2–3.", a("a\nx\r\ny\r\nc\nd\n")],
-  ["a line before the first", "edit_lines", { path: "a.ts", start: 1, end: 0, content: "zero();" }, a(CODE), "Edited a.ts: inserted line 1.", a(`zero();\n${CODE}`)],
   ["a line after the last, which has no end", "edit_lines", { path: "a.ts", start: 2, end: 1, content: "b" }, a("a"), "Edited a.ts: inserted line 2.", a("a\nb")],
   ["lines go, by number", "edit_lines", { path: "a.ts", start: 2, end: 3, content: "" }, a(CODE), "Edited a.ts: deleted lines 2–3.", a("one();\n")],
-  ["an empty file", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "a\n" }, a(""), "Edited a.ts: line 1 became line 1.", a("a\n")],
-  ["$& is text", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "$&$1" }, a(CODE), "Edited a.ts: line 1 became line 1.", a("$&$1\ntwo();\nthree();\n")],
   ["the same again", "edit_lines", { path: "a.ts", start: 1, end: 1, content: "one();" }, a(CODE), "Nothing to change: 'a.ts' reads like that already.", a(CODE)],
   ["a start past the end", "edit_lines", { path: "a.ts", start: 5, end: 5, content: "x" }, a(CODE), "Cannot edit 'a.ts': line 5 is not there: it has 3 lines. To append, start at 4.", a(CODE), 1],
   ["an end past the end", "edit_lines", { path: "a.ts", start: 3, end: 4, content: "x" }, a(CODE), "Cannot edit 'a.ts': line 4 is not there: it has 3 lines. End at 3.", a(CODE), 1],
@@ -74,7 +66,6 @@ const ROWS: Row[] = [
   ["line 0", "edit_lines", { path: "a.ts", start: 0, end: 1, content: "x" }, a(CODE), "Cannot edit 'a.ts': line 0 is not there: lines count from 1.", a(CODE), 1],
 
   ["a new file, in a new folder", "write_file", { path: "new/a.ts", content: "a\nb\n" }, {}, "Created new/a.ts (2 lines).", { "new/a.ts": "a\nb\n" }],
-  ["another content", "write_file", { path: "a.ts", contents: "x\n" }, a(CODE), "Wrote a.ts (1 line).", a("x\n")],
   ["the same content but for what the file keeps", "write_file", { path: "a.ts", content: CODE }, a(CRLF), /^Nothing to change/, a(CRLF)],
   ["a new file, made", "create_file", { path: "b.ts", content: "b\n" }, {}, "Created b.ts (1 line).", { "b.ts": "b\n" }],
   ["a file that is there", "create_file", { path: "a.ts", content: "b\n" }, a(CODE), "Cannot create 'a.ts': it is already there. Use edit_file, or write_file to replace all of it.", a(CODE), 1],
@@ -84,7 +75,6 @@ const ROWS: Row[] = [
   ["a file, to a new folder", "move_file", { source: "a.ts", destination: "new/b.ts" }, a(CODE), "Moved a.ts to new/b.ts.", { "a.ts": null, "new/b.ts": CODE }],
   ["over another file", "move_file", { from: "a.ts", to: "b.ts" }, { "a.ts": CODE, "b.ts": "b" }, /^Cannot move 'a\.ts' to 'b\.ts': 'b\.ts' is already there\./, { "a.ts": CODE, "b.ts": "b" }, 1],
   ["onto a folder", "move_file", { from: "a.ts", to: "src" }, { "a.ts": CODE, "src/b.ts": "b" }, /^Cannot move .*: 'src' is a folder\. Name the file in it too\.$/, a(CODE), 1],
-  ["a folder", "move_file", { from: "src", to: "lib" }, { "src/b.ts": "b" }, /^Cannot move .*: 'src' is a folder\. Move its files/, { "src/b.ts": "b", lib: null }, 1],
 ];
 
 describe("zz --call, with --allow-write", () => {
@@ -99,15 +89,6 @@ describe("zz --call, with --allow-write", () => {
       same(where, after);
     });
 
-  test("edit_file: nothing is written without leave", async () => {
-    const where = project(a(CODE));
-    const args = JSON.stringify({ path: "a.ts", old_string: "two()", new_string: "2()" });
-    const ran = await zz(where, ["--call", "edit_file", args]);
-    deepEqual([ran.code, ran.stdout], [4, ""], ran.stderr);
-    match(ran.stderr, /--allow-write/);
-    same(where, a(CODE));
-  });
-
   test("edit_file: --json says where and how", async () => {
     const args = JSON.stringify({ path: "a.ts", old_string: "one();\ntwo();", new_string: "one();" });
     const ran = await zz(project(a("\tone();\n\ttwo();\n")), ["--call", "edit_file", args, "--allow-write", "--json"]);
@@ -119,10 +100,10 @@ describe("zz --call, with --allow-write", () => {
 });
 
 /** Rounds of several calls each: what came back of each call. */
-async function rounds(files: Record<string, string>, ...all: Asked[][]): Promise<{ said: string[]; it: Harness }> {
+async function rounds(t: TestContext, files: Record<string, string>, ...all: Asked[][]) {
   const said: string[] = [];
   const script = all.map((calls) => ({ calls }));
-  const it = await harness({ own: true, files, allow: { write: true, run: true }, script: [...script, "done"] });
+  const it = await harness({ own: true, files, allow: { write: true, run: true }, script: [...script, "done"] }, t);
   for (const { text } of (await it.ask("go")).results) said.push(text);
   return { said, it };
 }
@@ -140,25 +121,22 @@ for (const [tool, args] of [
   ["edit_lines", { path: "a.ts", start: 2, end: 2, content: "2();" }],
   ["write_file", { path: "a.ts", content: "one();\n2();\nthree();\n" }],
 ] as Asked[])
-  test(`${tool}: a file that was not read in the conversation is not changed, however often it is tried`, async () => {
-    const { said, it } = await rounds({ "a.ts": CODE }, [[tool, args]], [[tool, args]], [READ], [[tool, args]]);
+  test(`${tool}: a file that was not read in the conversation is not changed, however often it is tried`, async (t) => {
+    const { said, it } = await rounds(t, { "a.ts": CODE }, [[tool, args]], [[tool, args]], [READ], [[tool, args]]);
     for (const text of said.slice(0, 2)) match(text, /was not read in this conversation\. Read it first\.$/);
     match(said[3]!, /^(Edited|Wrote) a\.ts/);
     equal(it.read("a.ts"), "one();\n2();\nthree();\n");
-    await it.close();
   });
 
-test("write_file: a new file need not be read, and can be changed afterwards", async () => {
-  const { said, it } = await rounds({}, [["write_file", { path: "a.ts", content: "one();\n" }]], [text("one", "1")]);
+test("write_file: a new file need not be read, and can be changed afterwards", async (t) => {
+  const { said } = await rounds(t, {}, [["write_file", { path: "a.ts", content: "one();\n" }]], [text("one", "1")]);
   deepEqual(said, ["Created a.ts (1 line).", "Edited a.ts: line 1 (exact)."]);
-  await it.close();
 });
 
 // biome-ignore format: one case a row.
 const IN_ONE_ROUND: [what: string, calls: Asked[], last: string | RegExp, change: (text: string) => string][] = [
   ["below an edit that made the file longer", [lines(2, 2, "2\n2b\n2c"), lines(8, 8, "8")], "Edited a.ts: line 8, which this round's other edits had moved to line 10, became line 10.", (all) => all.replace("line 2", "2\n2b\n2c").replace("line 8", "8")],
   ["below an edit that made it shorter", [lines(2, 4, ""), lines(8, 9, "")], "Edited a.ts: deleted lines 8–9, which this round's other edits had moved to lines 5–6.", (all) => all.replace("line 2\nline 3\nline 4\n", "").replace("line 8\nline 9\n", "")],
-  ["two insertions at one place, in their order", [lines(5, 4, "a"), lines(5, 4, "b")], "Edited a.ts: inserted line 6 (line 5 before this round's other edits).", (all) => all.replace("line 5", "a\nb\nline 5")],
   ["below what edit_file made longer", [text("line 2", "2\n2b"), lines(8, 8, "8")], /had moved to line 9, became line 9\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 8", "8")],
   ["a line that the round changed", [lines(4, 6, "4\n5"), lines(6, 7, "x")], /^Cannot edit 'a\.ts': this round changed it .* Lines 2–7 of 9 now:\n2\tline 2\n3\tline 3\n4\t4\n5\t5\n6\tline 7\n7\tline 8\nSend the edit again/s, (all) => all.replace("line 4\nline 5\nline 6", "4\n5")],
   ["one of several lines alike, of which one went", [["write_file", { path: "a.ts", content: "x\na\nx\nb\n" }], lines(1, 1, "y")], /^Cannot edit 'a\.ts': this round changed it/, () => "x\na\nx\nb\n"],
@@ -166,25 +144,23 @@ const IN_ONE_ROUND: [what: string, calls: Asked[], last: string | RegExp, change
 ];
 
 for (const [what, calls, last, change] of IN_ONE_ROUND)
-  test(`edit_lines: the numbers are those that the model saw: ${what}`, async () => {
-    const { said, it } = await rounds({ "a.ts": TEN }, [READ], calls);
+  test(`edit_lines: the numbers are those that the model saw: ${what}`, async (t) => {
+    const { said, it } = await rounds(t, { "a.ts": TEN }, [READ], calls);
     if (typeof last === "string") equal(said.at(-1), last);
     else match(said.at(-1)!, last);
     equal(it.read("a.ts"), change(TEN));
-    await it.close();
   });
 
-test("edit_lines: a file that is first read in the same round shows its lines instead of being changed", async () => {
-  const { said, it } = await rounds({ "a.ts": TEN }, [READ, lines(5, 5, "x")], [lines(5, 5, "x")]);
+test("edit_lines: a file that is first read in the same round shows its lines instead of being changed", async (t) => {
+  const { said } = await rounds(t, { "a.ts": TEN }, [READ, lines(5, 5, "x")], [lines(5, 5, "x")]);
   match(said[1]!, /^Cannot edit 'a\.ts': this round changed it or read it .*5\tline 5/s);
   equal(said[2], "Edited a.ts: line 5 became line 5.");
-  await it.close();
 });
 
-test("edit_lines: only lines that were shown are changed, also after other edits moved them", async () => {
+test("edit_lines: only lines that were shown are changed, also after other edits moved them", async (t) => {
   const part: Asked = ["read_file", { path: "a.ts", start: 4, end: 6 }];
   const edits = [lines(9, 9, "x"), lines(5, 5, "5\n5b"), lines(7, 7, "6"), lines(8, 8, "x"), lines(8, 7, "y")];
-  const { said, it } = await rounds({ "a.ts": TEN }, [part], ...edits.map((edit) => [edit]));
+  const { said } = await rounds(t, { "a.ts": TEN }, [part], ...edits.map((edit) => [edit]));
   deepEqual(said.slice(1), [
     "Cannot edit 'a.ts': line 9 was not read in this conversation. Read it first.",
     "Edited a.ts: line 5 became lines 5–6.",
@@ -192,17 +168,15 @@ test("edit_lines: only lines that were shown are changed, also after other edits
     "Cannot edit 'a.ts': line 8 was not read in this conversation. Read it first.",
     "Edited a.ts: inserted line 8.",
   ]);
-  await it.close();
 });
 
-test("write_file: a file is replaced only by one who saw all of it", async () => {
+test("write_file: a file is replaced only by one who saw all of it", async (t) => {
   const part: Asked = ["read_file", { path: "a.ts", start: 1, end: 6 }];
   const write: Asked = ["write_file", { path: "a.ts", content: "x\n" }];
   const rest: Asked = ["read_file", { path: "a.ts", start: 7 }];
-  const { said, it } = await rounds({ "a.ts": TEN }, [part], [write], [rest], [write]);
+  const { said } = await rounds(t, { "a.ts": TEN }, [part], [write], [rest], [write]);
   match(said[1]!, /^Cannot write 'a\.ts': line 7 of it was not read in this conversation\. Read all of it first/);
   equal(said[3], "Wrote a.ts (1 line).");
-  await it.close();
 });
 
 const CLASS = "const a = 1;\n\nexport function wanted() {\n  return a;\n}\n\nwanted();\n";
@@ -215,19 +189,17 @@ const SHOWS: [shows: Asked, edit: Asked, says: RegExp][] = [
   [["grep", { query: "nowhere", path: "a.ts" }], text("return a", "return 2"), /it was not read/],
 ];
 for (const [shows, edit, says] of SHOWS.filter(([[tool]]) => isAll || tool !== "find_references")) // which loads TypeScript
-  test(`${edit[0]}: what ${shows[0]} showed counts as read: ${JSON.stringify([shows[1], edit[1]])}`, async () => {
-    const { said, it } = await rounds({ "a.ts": CLASS }, [shows], [edit]);
+  test(`${edit[0]}: what ${shows[0]} showed counts as read: ${JSON.stringify([shows[1], edit[1]])}`, async (t) => {
+    const { said } = await rounds(t, { "a.ts": CLASS }, [shows], [edit]);
     match(said[1]!, says);
-    await it.close();
   });
 
 const PATCH = "*** Begin Patch\n*** Update File: a.ts\n@@\n line 4\n-line 5\n+5\n*** End Patch";
-test("apply_patch: a file has to be read, as for the other edits", async () => {
+test("apply_patch: a file has to be read, as for the other edits", async (t) => {
   const patch: Asked = ["apply_patch", { patch: PATCH }];
-  const { said, it } = await rounds({ "a.ts": TEN }, [patch], [READ], [patch]);
+  const { said } = await rounds(t, { "a.ts": TEN }, [patch], [READ], [patch]);
   equal(said[0], "Cannot patch 'a.ts': it was not read in this conversation. Nothing was changed. Read it first.");
   match(said[2]!, /^Applied: edited a\.ts/);
-  await it.close();
 });
 
 const MAKE: Asked = ["create_file", { path: "a.ts", content: "new\n" }];
@@ -235,26 +207,20 @@ const MAKE: Asked = ["create_file", { path: "a.ts", content: "new\n" }];
 const GONE: [how: string, calls: Asked[]][] = [
   ["delete_file", [["delete_file", { path: "a.ts" }]]],
   ["move_file", [["move_file", { from: "a.ts", to: "b.ts" }]]],
-  ["a command", [["run_command", { command: "mv a.ts b.ts" }]]],
   ["a patch", [["apply_patch", { patch: "*** Begin Patch\n*** Delete File: a.ts\n*** End Patch" }]]],
 ];
-const MAKES: Asked[] = [
-  MAKE,
-  ["write_file", MAKE[1]],
-  ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }],
-];
+const ADD: Asked = ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }];
 for (const [i, [how, calls]] of GONE.entries())
-  for (const make of i ? MAKES.slice(0, 1) : MAKES)
-    test(`${make[0]}: a file that was read, and went with ${how}, can be made again`, async () => {
-      const { said, it } = await rounds({ "a.ts": TEN }, [READ], calls, [make]);
-      match(said.at(-1)!, /^(Created|Applied: created) a\.ts/);
-      equal(it.read("a.ts"), "new\n");
-      await it.close();
-    });
+  test(`a file that was read, and went with ${how}, can be made again`, async (t) => {
+    const make = [MAKE, ["write_file", MAKE[1]], ADD][i] as Asked;
+    const { said, it } = await rounds(t, { "a.ts": TEN }, [READ], calls, [make]);
+    match(said.at(-1)!, /^(Created|Applied: created) a\.ts/);
+    equal(it.read("a.ts"), "new\n");
+  });
 
-test("create_file: a file that undo or the person took away can be made again", async () => {
+test("create_file: a file that undo or the person took away can be made again", async (t) => {
   const script = [{ call: MAKE }, "done", { call: MAKE }, "done", { call: MAKE }, "done"];
-  const it = await harness({ own: true, allow: { write: true, run: true }, script });
+  const it = await harness({ own: true, allow: { write: true, run: true }, script }, t);
   const made = async () =>
     deepEqual(
       (await it.ask("go")).results.map(({ text }) => text),
@@ -266,17 +232,15 @@ test("create_file: a file that undo or the person took away can be made again", 
   rmSync(join(it.root, "a.ts"));
   await made();
   equal(it.read("a.ts"), "new\n");
-  await it.close();
 });
 
-test("move_file: what was shown of a file is known of it under its new name, and nothing more", async () => {
+test("move_file: what was shown of a file is known of it under its new name, and nothing more", async (t) => {
   const move: Asked = ["move_file", { from: "a.ts", to: "b.ts" }];
   const at = (line: number): Asked => ["edit_lines", { path: "b.ts", start: line, end: line, content: "x" }];
   const part: Asked = ["read_file", { path: "a.ts", start: 4, end: 6 }];
-  const { said, it } = await rounds({ "a.ts": TEN }, [part], [move], [at(5)], [at(9)]);
+  const { said } = await rounds(t, { "a.ts": TEN }, [part], [move], [at(5)], [at(9)]);
   deepEqual(said.slice(2), [
     "Edited b.ts: line 5 became line 5.",
     "Cannot edit 'b.ts': line 9 was not read in this conversation. Read it first.",
   ]);
-  await it.close();
 });

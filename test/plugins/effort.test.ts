@@ -2,15 +2,12 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { after, test } from "node:test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { place, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 
-async function asked(
-  args: string[],
-  settings: object = {},
-): Promise<{ code: number; stderr: string; effort: unknown }> {
+async function asked(args: string[], settings: object = {}) {
   const where = place();
   mkdirSync(where.home, { recursive: true });
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
@@ -18,20 +15,16 @@ async function asked(
   after(fake.close);
   const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
   const body = fake.requests[0]?.body;
-  return { code: ran.code!, stderr: ran.stderr, effort: body?.reasoning_effort ?? body?.reasoning?.effort };
+  return { ...ran, effort: body?.reasoning_effort ?? body?.reasoning?.effort };
 }
 
-describe("--effort", { concurrency: 2 }, () => {
-  test("nothing is said of it unless the person does", async () => equal((await asked([])).effort, undefined));
-  test("the setting, and the flag before it", async () => {
-    equal((await asked([], { effort: { level: "low" } })).effort, "low");
-    equal((await asked(["--effort", "high"], { effort: { level: "low" } })).effort, "high");
-  });
-  test("a level that is none: a sentence", async () => {
-    const { code, stderr } = await asked(["--effort", "hihg"]);
-    equal(code, 2);
-    match(stderr, /^Cannot use effort 'hihg': .*Did you mean 'high'\?/m);
-  });
+test("nothing is said of it unless the person does: by the setting, and by --effort before it", async () => {
+  equal((await asked([])).effort, undefined);
+  equal((await asked([], { effort: { level: "low" } })).effort, "low");
+  equal((await asked(["--effort", "high"], { effort: { level: "low" } })).effort, "high");
+  const { code, stderr } = await asked(["--effort", "hihg"]);
+  equal(code, 2);
+  match(stderr, /^Cannot use effort 'hihg': .*Did you mean 'high'\?/m);
 });
 
 test("/effort: from now on, in this conversation, also after a restart", async (t) => {

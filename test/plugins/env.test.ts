@@ -8,8 +8,7 @@ import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
-import { some } from "../support/runs.ts";
-import { harness, kernel, play } from "../support/script.ts";
+import { harness } from "../support/script.ts";
 import "../support/lean.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -23,7 +22,7 @@ function keeping(variables: Record<string, string>, settings?: object, where = p
   if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
   return where;
 }
-const kept = ({ home }: Place): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
+const kept = ({ home }: Pick<Place, "home">): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
 const env = (where: Place, rest: string, ...flags: string[]): Promise<Ran> =>
   zz(where, ["-m", "offline", ...flags, `/env ${rest}`]);
 const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
@@ -33,7 +32,8 @@ const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
 async function turn(t: TestContext, where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
   const fake = await fakeOpenAI([...calls.map((one) => call(one)), say("Done.")]);
   t.after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--once", "go"]);
+  const words = flags.includes("--once") ? [] : ["--once", "go"];
+  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, ...words]);
   const results = fake.requests.at(-1)!.body.messages.filter((one: any) => one.role === "tool");
   const system: string = fake.requests.at(-1)!.body.messages[0].content;
   return {
@@ -51,37 +51,19 @@ const elsewhere = ({ home }: Place): string =>
     .map((file) => readFileSync(file, "utf8"))
     .join("\n");
 
-test("a value of any length is hidden, also where a command prints it", async (t) => {
-  const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
-  const where = keeping({ LONG: long });
-  writeFileSync(join(where.cwd, "long.txt"), long.slice(0, 6_000));
-  const calls: [tool: string, args: object][] = [
-    ["run_command", { command: "printenv LONG" }],
-    ["read_file", { path: "long.txt" }],
-  ];
-  const { code, texts, sent, stderr } = await turn(t, where, calls, "--allow-run");
-  equal(code, 0, stderr);
-  match(texts[0]!, /\[value of LONG\]/);
-  doesNotMatch(sent, /k12\+\+|k900\+/);
-  match(texts[1]!, /\[value of LONG\]/);
-});
-
 // ── the person's ──
 
 describe("/env", () => {
   test("set keeps a value for the person alone, list tells its name, unset forgets it", async () => {
-    const where = place();
+    const where = keeping({});
+    chmodSync(join(where.home, "env.json"), 0o644); // as a person's own file may be
     const set = await env(where, `set DB_URL ${VALUE} and more`);
     equal(set.code, 0, set.stderr);
     match(set.stderr, /DB_URL is kept in .*env\.json, which only you can read/);
     deepEqual(kept(where), { DB_URL: `${VALUE} and more` });
     equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
     equal(statSync(where.home).mode & 0o777, 0o700);
-    deepEqual(
-      readdirSync(where.home).filter((name) => name.includes("env")),
-      ["env.json"],
-      "no temporary file is left",
-    );
+
     await env(where, "set A=b=c");
     const list = await env(where, "list");
     match(list.stderr, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
@@ -90,18 +72,10 @@ describe("/env", () => {
     deepEqual(kept(where), { A: "b=c" });
   });
 
-  test("a file that others could read is the person's again once it is written", async () => {
-    const where = keeping({ A: "1" });
-    chmodSync(join(where.home, "env.json"), 0o644);
-    await env(where, "set B 2");
-    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
-  });
-
   test("list tells what hides another, what is denied, and what a flag lets through", async () => {
     const where = keeping({ A: "1", HOME: "/x" });
-    const ran = await zz(where, ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"], {
-      env: { SOME_TOKEN: "s" },
-    });
+    const args = ["-m", "offline", "--deny-env=A", "--allow-env=SOME_TOKEN,NONE", "/env"];
+    const ran = await zz(where, args, { env: { SOME_TOKEN: "s" } });
     match(ran.stderr, /^A {11}kept in .*; denied, so the model's commands go without$/m);
     match(ran.stderr, /^HOME {8}kept in .*, instead of what zz was started with$/m);
     match(ran.stderr, /^SOME_TOKEN {2}zz was started with it, and commands may see it$/m);
@@ -110,11 +84,8 @@ describe("/env", () => {
 
   const wrong: [rest: string, words: RegExp][] = [
     ["set 1A x", /^Cannot set '1A': a name is made of letters, digits and _/],
-    ["set", /^Cannot set '': a name is made/],
     ["set A", /^Cannot ask for 'A': there is no terminal to ask on\. Give it: \/env set A VALUE\./],
-    ["set A [paste 1: 20 lines]", /^Cannot set 'A': of a paste that long only its size stands/],
     ["unset NOPE", /^Cannot unset 'NOPE': it is not kept\. \/env list/],
-    ["sot A b", /^Cannot run '\/env sot': use \/env set NAME/],
   ];
   for (const [rest, words] of wrong)
     test(`${rest} is refused, and nothing is written`, async () => {
@@ -136,52 +107,30 @@ describe("/env", () => {
     doesNotMatch(shown.map(({ stderr }) => stderr).join() + stderr + sent, /hunter/);
     match(readFileSync(join(where.home, "env.json"), "utf8"), /hunter/);
   });
-
-  test("what changes how programs run may be set, and is told as that", async () => {
-    const where = place();
-    const told = /It changes how programs run/;
-    match((await env(where, "set NODE_OPTIONS --no-warnings")).stderr, told);
-    doesNotMatch((await env(where, "set NODE_ENV production")).stderr, told);
-    deepEqual(kept(where), { NODE_ENV: "production", NODE_OPTIONS: "--no-warnings" });
-  });
 });
 
 // ── commands ──
 
 describe("commands", () => {
-  for (const sandbox of ["required", "off"])
-    (sandbox === "required" ? needs("bwrap") : test)(
-      `have them, whatever they are called, sandbox ${sandbox}`,
-      async () => {
-        const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
-        const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
-        match(stdout, /^same 1\n/, stderr);
-      },
-    );
-
-  test("have them instead of what zz was started with, and no other secret", async () => {
-    const where = keeping({ MY_TOKEN: "mine" });
-    const command = JSON.stringify({ command: "echo $MY_TOKEN,$OTHER_TOKEN" });
-    const ran = await zz(where, ["--allow-run", "--call", "run_command", command], {
-      env: { MY_TOKEN: "old", OTHER_TOKEN: "x" },
+  for (const sandbox of ["auto", "off"])
+    test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
+      const where = keeping({ GH_TOKEN: VALUE, PLAIN: "1" }, { shell: { sandbox } });
+      const { stdout, stderr } = await run(where, `[ "$GH_TOKEN" = '${VALUE}' ] && echo same $PLAIN`);
+      match(stdout, /^same 1\n/, stderr);
     });
-    match(ran.stdout, /^mine,\n/);
-  });
 
-  test("go without what is denied, and without what bash reads a line by", async () => {
-    const where = keeping({ A: "1", B: "2", BASH_ENV: "/dev/null", IFS: "x" });
-    const { stdout } = await run(where, "env", "--deny-env=A");
-    match(stdout, /^B=2$/m);
-    doesNotMatch(stdout, /^(A|BASH_ENV|IFS)=/m);
+  test("have them instead of what zz was started with, without what is denied or steers bash, and no other secret", async () => {
+    const where = keeping({ A: "1", MY_TOKEN: "2", BASH_ENV: "/dev/null", IFS: "x" });
+    const args = ["--allow-run", "--deny-env=A", "--call", "run_command", '{"command":"env"}'];
+    const { stdout } = await zz(where, args, { env: { MY_TOKEN: "old", OTHER_TOKEN: "x" } });
+    match(stdout, /^MY_TOKEN=2$/m);
+    doesNotMatch(stdout, /^(A|BASH_ENV|IFS|OTHER_TOKEN)=/m);
   });
 
   needs("bwrap")("do not see the file that they lie in, though the home lies in the project", async () => {
     const base = place();
-    const where = keeping(
-      { A: "short" },
-      { shell: { sandbox: "required" } },
-      { ...base, home: join(base.cwd, "home") },
-    );
+    const home = join(base.cwd, "home");
+    const where = keeping({ A: "short" }, { shell: { sandbox: "required" } }, { ...base, home });
     const { stdout, stderr } = await run(where, "ls home; cat home/env.json", "--allow-read=home/env.json");
     match(stdout + stderr, /^env\.json$/m);
     doesNotMatch(stdout + stderr, /short/);
@@ -192,8 +141,6 @@ describe("commands", () => {
     const judge = async (command: string) => (await zz(where, ["--judge", command])).stdout;
     mkdirSync(join(where.cwd, "src"));
     match(await judge("DB_NAME=y; ls"), /^ask: asked for before it runs: it sets DB_NAME/);
-    match(await judge("OTHER_NAME=y; ls"), /^ask: asked for before it runs: it sets OTHER_NAME/);
-    match(await judge("other=y; ls"), /^allow/);
     match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
   });
 });
@@ -201,12 +148,6 @@ describe("commands", () => {
 // ── what the model is sent ──
 
 describe("the model", () => {
-  test("is told the names, sorted, never the values", async (t) => {
-    const { system, sent } = await turn(t, keeping({ GH_TOKEN: VALUE, DB_URL: "postgres" }), []);
-    match(system, /^--- ENV ---\nVariables that commands have: DB_URL, GH_TOKEN\.\n--- END ENV ---$/m);
-    doesNotMatch(sent, /hunter|postgres/);
-  });
-
   test("is told nothing where there are none, or all are denied", async (t) => {
     doesNotMatch((await turn(t, keeping({}), [])).system, /--- ENV/);
     doesNotMatch((await turn(t, keeping({ A: "1" }), [], "--deny-env")).system, /--- ENV/);
@@ -218,33 +159,20 @@ describe("the model", () => {
     const calls: [string, object][] = [
       ["run_command", { command: 'echo "t=$GH_TOKEN"; echo "l=$LONGER" >&2' }],
       ["read_file", { path: "notes.txt" }],
-      ["grep", { pattern: "see" }],
     ];
     const { texts, sent, stdout, stderr } = await turn(t, where, calls, "--allow-run", "--json-lines");
     match(texts[0], /^(t=\[value of GH_TOKEN\]\nl=\[value of LONGER\]|l=.*\nt=.*)\n\[exit code 0/);
     equal(texts[1], "1\tsee [value of GH_TOKEN]");
-    match(texts[2], /see \[value of GH_TOKEN\]/);
     doesNotMatch(sent + stdout + stderr + elsewhere(where), /hunter/);
     match(elsewhere(where), /l=\[value of LONGER\]/);
     match(stdout, /"stdout":"t=\[value of GH_TOKEN\]/, "in the data, too");
   });
 
-  test("reads no value of what a command prints, be it a plain word", async () => {
-    const where = keeping({ NODE_ENV: "production", SHORT: "12345" });
-    const command = JSON.stringify({ command: 'echo "in $NODE_ENV $SHORT"; echo "$NODE_ENV" >&2' });
-    const { stdout } = await zz(where, ["--allow-run", "--json", "--call", "run_command", command]);
-    const { text, data } = JSON.parse(stdout);
-    match(text, /^in \[value of NODE_ENV\] 12345$/m);
-    deepEqual(
-      [data.stdout, data.stderr].map((one: string) => one.trim()),
-      ["in [value of NODE_ENV] 12345", "[value of NODE_ENV]"],
-    );
-  });
-
-  test("reads no value of a long output in the file with all of it, be it a plain word", async () => {
+  test("reads no value of what a command prints, also in the file with all of it, be it a plain word", async () => {
     const where = keeping({ NODE_ENV: "production" });
     const command = 'for i in $(seq 4000); do echo "$i $NODE_ENV"; done';
     const first = await zz(where, ["--allow-run", "--json", "--call", "run_command", JSON.stringify({ command })]);
+    doesNotMatch(first.stdout, /production/);
     const { file } = JSON.parse(first.stdout).data;
     equal(file.startsWith(join(where.home, "outputs/output-")), true, file);
     const read = JSON.stringify({ path: file, start: 2000, end: 2001 });
@@ -256,12 +184,7 @@ describe("the model", () => {
     const where = keeping({ GH_TOKEN: VALUE });
     writeFileSync(join(where.cwd, "AGENTS.md"), `Rule: ${VALUE}\n`);
     writeFileSync(join(where.cwd, "a.txt"), `File: ${VALUE}\n`);
-    const fake = await fakeOpenAI([say("Good.")]);
-    t.after(fake.close);
-    const words = `see @a.txt and ${VALUE} too`;
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", words]);
-    equal(ran.code, 0, ran.stderr);
-    const sent = JSON.stringify(fake.requests);
+    const { sent } = await turn(t, where, [], "--once", `see @a.txt and ${VALUE} too`);
     doesNotMatch(sent, /hunter/);
     for (const text of ["Rule: [value of GH_TOKEN]", "File: [value of GH_TOKEN]", "and [value of GH_TOKEN] too"])
       ok(sent.includes(text), `${text} is missing in ${sent}`);
@@ -269,16 +192,12 @@ describe("the model", () => {
 
   const PEM = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----";
   const rows: [what: string, value: string, text: string, expected: string][] = [
-    ["short ones", "q7w3e", "is q7w3e", "is q7w3e"],
     ["six characters", "q7w3e9", "is q7w3e9", "is [value of V]"],
-    ["plain words", "production", "in production", "in production"],
+    ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
     ["addresses", "https://a.example/v1", "at https://a.example/v1", "at https://a.example/v1"],
     ["addresses with a password", "https://a:b@c.example", "at https://a:b@c.example", "at [value of V]"],
-    ["addresses with a question", "https://c.example/?k=1", "at https://c.example/?k=1", "at [value of V]"],
-    ["paths that are there", "/usr/bin", "in /usr/bin", "in /usr/bin"],
     ["paths that are not", "/no/such/place", "in /no/such/place", "in [value of V]"],
     ["what a pattern would read otherwise", "a.*+?^$|[b]", "a.*+?^$|[b] axb", "[value of V] axb"],
-    ["each line of several", PEM, "  MIIEvQIBADANBgkqhkiG", "  [value of V]"],
   ];
   for (const [what, value, text, expected] of rows)
     test(`values that are hidden: ${what}`, async () => {
@@ -288,127 +207,90 @@ describe("the model", () => {
       equal(stdout, `1\t${expected}\n`);
     });
 
+  test("reads no part of a long value", async () => {
+    const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
+    const where = keeping({ LONG: long });
+    writeFileSync(join(where.cwd, "a.txt"), long.slice(0, 6_000));
+    const { stdout } = await zz(where, ["--call", "read_file", '{"path":"a.txt"}']);
+    match(stdout, /\[value of LONG\]/);
+    doesNotMatch(stdout, /k\d+\+\+/);
+  });
+
   test("cannot write the name's sign into a file, where it would be taken for the value", async (t) => {
     const where = keeping({ GH_TOKEN: VALUE });
     const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
-    const { texts } = await turn(t, where, [["create_file", args]], "--allow-write");
-    match(
-      texts[0],
-      /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\. In a command write \$GH_TOKEN;/,
-    );
-    ok(!existsSync(join(where.cwd, "a.txt")));
-    const other = { path: "a.txt", content: "t=[value of OTHER]\n" };
-    await turn(t, where, [["create_file", other]], "--allow-write");
-    ok(existsSync(join(where.cwd, "a.txt")));
+    const other = { path: "b.txt", content: "t=[value of OTHER]\n" };
+    const calls: [string, object][] = [args, other].map((one) => ["create_file", one]);
+    const { texts } = await turn(t, where, calls, "--allow-write");
+    match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
+    deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });
 });
 
 // ── set_env, delete_env ──
 
-const instances = new Map<string, ReturnType<typeof kernel.createZz>>();
-/** One in each place, with these options. */
-function instance({ cwd: root, home }: Place, options: Options): ReturnType<typeof kernel.createZz> {
-  const key = JSON.stringify([root, options]);
-  if (!instances.has(key)) instances.set(key, kernel.createZz({ root, home, save: false, ...options }));
-  return instances.get(key)!;
-}
-
-/** What came of a call, and what the person was asked. */
-async function asked(where: Place, tool: string, args: object, key: string | undefined, options: Options = {}) {
-  const core = await instance(where, options);
-  const questions: string[] = [];
-  delete core.ask;
-  if (key !== undefined)
-    core.ask = async (question) => {
-      questions.push(question);
-      return key;
-    };
-  const [got] = await play(core, [[tool, args]]);
-  return { questions, text: got!.text, failed: Boolean(got!.failed) };
-}
-
 describe("set_env and delete_env", () => {
-  test("are asked for, with name and value in full, and then done", async () => {
-    const where = keeping({ A: "1" });
+  /** Kept by one zz, whose calls are answered so. */
+  const having = async (t: TestContext, answer: "yes" | "no" | "nobody", allow: Options["allow"] = {}) => {
+    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer, allow }, t);
+    return { ...zz, kept: () => kept({ home: zz.home }) };
+  };
+
+  test("are asked for, with name and value in full, and then done; names that steer programs may only look so", async (t) => {
+    const zz = await having(t, "yes");
     const value = `${"only-here ".repeat(199)}END`;
-    const { questions, text } = await asked(where, "set_env", { name: "DB_URL", value }, "y");
-    equal(questions.length, 1);
-    match(questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
-    ok(questions[0]!.includes(`┃ DB_URL=${value}\n`), questions[0]);
-    equal(text, "DB_URL is set; commands have it from now on.");
-    deepEqual(kept(where), { A: "1", DB_URL: value });
-    equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
-    const gone = await asked(where, "delete_env", { name: "A" }, "y");
-    match(gone.questions[0]!, /^┏ delete_env requests env access to "delete A"/);
-    deepEqual(kept(where), { DB_URL: value });
+    equal((await zz.call("set_env", { name: "DB_URL", value })).text, "DB_URL is set; commands have it from now on.");
+    match(zz.questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
+    ok(zz.questions[0]!.includes(`┃ DB_URL=${value}\n`), zz.questions[0]);
+    equal(statSync(join(zz.home, "env.json")).mode & 0o777, 0o600);
+    await zz.call("delete_env", { name: "A" });
+    match(zz.questions[1]!, /^┏ delete_env requests env access to "delete A"/);
+    deepEqual(zz.kept(), { DB_URL: value });
+    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "__proto__"]) {
+      equal((await zz.call("set_env", { name, value: "v" })).failed, undefined, name);
+      equal((zz.kept() as any)[name], "v");
+    }
   });
 
-  test("a no, or nobody there, changes nothing", async () => {
-    const where = keeping({ A: "1" });
-    for (const key of ["n", undefined])
-      for (const [tool, args] of [
-        ["set_env", { name: "A", value: "2" }],
-        ["delete_env", { name: "A" }],
-      ] as const)
-        match((await asked(where, tool, args, key)).text, /^Refused: /);
-    deepEqual(kept(where), { A: "1" });
-  });
-
-  const lists: [what: string, options: Options, asks: number][] = [
-    ["the variable's name", { allow: { env: ["DB_URL"] } }, 1],
-    ["everything that begins so", { allow: { env: ["DB_*", "set*", "*"] } }, 1],
-    ["all variables", { allow: { env: true } }, 0],
-  ];
-  for (const [what, options, asks] of lists)
-    test(`a list that allows ${what}: asked ${asks} times`, async () => {
-      const { questions, failed } = await asked(place(), "set_env", { name: "DB_URL", value: "2" }, "n", options);
-      equal(questions.filter((question) => question.startsWith("┏")).length, asks);
-      equal(failed, asks > 0);
+  for (const [what, answer, allow] of [
+    ["a no", "no", {}],
+    ["nobody there", "nobody", {}],
+    ["a list that allows everything that begins so", "nobody", { env: ["A", "DB_*", "set*", "*"] }],
+  ] as const)
+    test(`${what} changes nothing`, async (t) => {
+      const zz = await having(t, answer, allow as Options["allow"]);
+      match((await zz.call("set_env", { name: "A", value: "2" })).text, /^Refused: /);
+      match((await zz.call("delete_env", { name: "A" })).text, /^Refused: /);
+      deepEqual(zz.kept(), { A: "1" });
     });
 
-  const STEERING =
-    "PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES NODE_OPTIONS NODE_PATH BASH_ENV ENV PROMPT_COMMAND IFS SHELL HOME GIT_SSH_COMMAND GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER GIT_CONFIG_COUNT PYTHONSTARTUP PYTHONPATH PERL5OPT PERL5LIB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS CLASSPATH EDITOR VISUAL PAGER BROWSER SSH_ASKPASS npm_config_script_shell HTTPS_PROXY https_proxy CC CFLAGS MAKEFLAGS RUSTC_WRAPPER GOFLAGS PS4 CDPATH ZDOTDIR LESSOPEN OPENSSL_CONF SSL_CERT_FILE GCONV_PATH XDG_CONFIG_HOME";
-  const bad: [name: string, value: string, words: RegExp][] = [
-    ...some(STEERING.split(" "), 6).map((name): [string, string, RegExp] => [
-      name,
-      "x",
-      /it changes how programs run, so that only the person does that, by \/env\.$/,
-    ]),
-    ["", "x", /a name is made of letters/],
-    ["A B", "x", /a name is made of letters/],
-    ["1A", "x", /a name is made of letters/],
-    ["A\n", "x", /a name is made of letters/],
-    ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
-    ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
-    ["A", "a\u202eb", /holds U\+202e/],
-    ["A", "a\u{e0041}b", /holds U\+e0041/],
-  ];
-  test("names and values that the model may not set are refused before anybody is asked", async () => {
-    const where = place();
-    for (const [name, value, words] of bad) {
-      const { questions, text, failed } = await asked(where, "set_env", { name, value }, "y");
-      match(text, words);
-      deepEqual([questions, failed], [[], true], name);
-    }
-    match((await asked(keeping({ PATH: "/bin" }), "delete_env", { name: "PATH" }, "y")).text, /only the person/);
-    const none = await asked(where, "delete_env", { name: "NOPE" }, "y");
-    deepEqual([none.questions, none.text], [[], "Cannot delete 'NOPE': it is not kept. /env list shows what is."]);
-    ok(!existsSync(join(where.home, "env.json")));
-  });
-
-  test("names that only look like those may be set", async () => {
-    const where = place();
-    for (const name of ["NODE_ENV", "MY_PATH_NAME", "GITHUB_TOKEN", "PATHS", "DB_HOST", "_X1", "__proto__"]) {
-      equal((await asked(where, "set_env", { name, value: "v" }, "y")).failed, false, name);
-      equal((kept(where) as any)[name], "v");
-    }
+  test("names and values that the model may not set are refused before anybody is asked", async (t) => {
+    const zz = await having(t, "yes");
+    const STEERING =
+      "PATH LD_PRELOAD NODE_OPTIONS PROMPT_COMMAND GIT_SSH_COMMAND PYTHONSTARTUP https_proxy CC RUSTC_WRAPPER SSL_CERT_FILE";
+    for (const name of STEERING.split(" "))
+      match(
+        (await zz.call("set_env", { name, value: "x" })).text,
+        /so that only the person does that, by \/env\.$/,
+        name,
+      );
+    for (const [name, value, words] of [
+      ["", "x", /a name is made of letters/],
+      ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
+      ["A", "a\0b", /holds U\+0000, which nobody can be shown/],
+      ["A", "a\u{e0041}b", /holds U\+e0041/],
+    ] as const)
+      match((await zz.call("set_env", { name, value })).text, words);
+    match((await zz.call("delete_env", { name: "PATH" })).text, /only the person/);
+    match((await zz.call("delete_env", { name: "NOPE" })).text, /^Cannot delete 'NOPE': it is not kept\. \/env list/);
+    deepEqual([zz.questions, zz.kept()], [[], { A: "1" }]);
   });
 });
 
 // ── at the prompt ──
 
 describe("at the prompt", () => {
-  test("/env set NAME asks unseen; what is typed is kept, and shown nowhere", async (t) => {
+  test("/env set NAME asks unseen; what is typed is kept, and shown nowhere; a value of several lines may be pasted", async (t) => {
     const it = await repl(t);
     await it.say("hello");
     await it.say("/env set GH_TOKEN", "? Value of GH_TOKEN:");
@@ -421,50 +303,16 @@ describe("at the prompt", () => {
     const [first, second] = it.fake.requests.map(({ body }) => JSON.stringify(body));
     doesNotMatch(first!, /Variables that commands have/);
     match(second!, /Variables that commands have: GH_TOKEN\./);
-    await it.say("/env set ANOTHER 1", "ANOTHER is kept");
-    await it.say("and now?");
-    await it.asked(3);
-    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: ANOTHER, GH_TOKEN\./);
-    await it.leave();
-    deepEqual(kept(it.where), { ANOTHER: "1", GH_TOKEN: VALUE });
-    doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
-  });
-
-  test("a line with a value is not in the history that is kept, and its neighbours are", async (t) => {
-    const it = await repl(t);
-    await it.say("before");
-    await it.say(`/env set GH_TOKEN ${VALUE}`, "GH_TOKEN is kept");
-    await it.say("/env set B=bee", "B is kept");
-    await it.say("/env list", /^GH_TOKEN +kept/m);
-    await it.leave();
-    equal(readFileSync(join(it.where.home, "history"), "utf8"), '"before"\n"/env list"\n');
-    equal(statSync(join(it.where.home, "history")).mode & 0o777, 0o600);
-    doesNotMatch(JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter|bee/);
-  });
-
-  test("a value of several lines that is pasted is kept, and not sent as a message", async (t) => {
-    const it = await repl(t);
     it.type("/env set PEM \x1b[200~one-secret\ntwo-secret\x1b[201~");
     await it.sees("two-secret");
     it.type(KEY.enter);
     await it.sees("PEM is kept");
+    await it.say("and now?");
+    await it.asked(3);
+    match(JSON.stringify(it.fake.requests[2]!.body), /Variables that commands have: GH_TOKEN, PEM\./);
     await it.leave();
-    deepEqual(kept(it.where), { PEM: "one-secret\ntwo-secret" });
-    equal(it.fake.requests.length, 0);
-    doesNotMatch(elsewhere(it.where), /secret/);
-  });
-
-  test("no value leaves it as it was", async (t) => {
-    const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer: async () => "" }, t);
-    deepEqual(await zz.command("/env set A"), ["Nothing was changed."]);
-    equal(readFileSync(join(zz.home, "env.json"), "utf8"), '{"A":"1"}');
-  });
-
-  test("the verbs and the names are completed", async (t) => {
-    const zz = await harness({ own: true, home: { "env.json": '{"GH_TOKEN":"x"}' } }, t);
-    const names = async (typed: string) => (await zz.ctx.about.complete("env", typed)).map(({ name }) => name.trim());
-    deepEqual(await names("u"), ["unset"]);
-    deepEqual(await names("unset "), ["unset GH_TOKEN"]);
+    deepEqual(kept(it.where), { GH_TOKEN: VALUE, PEM: "one-secret\ntwo-secret" });
+    doesNotMatch(it.raw() + JSON.stringify(it.fake.requests) + elsewhere(it.where), /hunter/);
   });
 
   test("!command has them; what it prints goes to the model without", async (t) => {

@@ -19,10 +19,10 @@ import { after, describe, type TestContext, test } from "node:test";
 import type { Zz } from "zz";
 import { type Harness, harness, type Setup, type Step, standingClock } from "zz/test";
 import { type Seen, type Step as Served, serve } from "../support/fake/http.ts";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
 import { place, zz as program, ROOT } from "../support/run.ts";
-import { isAll, some } from "../support/runs.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+
 import { waitFor } from "../support/wait.ts";
 
 const file = (name: string) => join(ROOT, "plugins", "examples", `${name}.ts`);
@@ -44,14 +44,7 @@ test("the examples are shipped, and none of them is loaded until it is asked for
 });
 
 describe("weather", () => {
-  const oslo = {
-    name: "Oslo",
-    latitude: 59.9,
-    longitude: 10.7,
-    country: "Norway",
-    admin1: "Oslo",
-    population: 580_000,
-  };
+  const oslo = { name: "Oslo", latitude: 59.9, longitude: 10.7, country: "Norway", admin1: "Oslo" };
   const town = (name: string, admin1: string, country: string, population = 50_000) => ({
     ...{ name, admin1, country, population, latitude: population / 1e5, longitude: admin1.length },
   });
@@ -102,16 +95,12 @@ describe("weather", () => {
     match(zz.questions[0]!, /net access to "geocoding-api\.open-meteo\.com", "api\.open-meteo\.com"/);
   });
 
+  const SPRINGFIELDS = ["Illinois", "Oregon"].map((state) => town("Springfield", state, "United States"));
   const cities: [city: string, places: unknown, answer: RegExp][] = [
-    ["Springfield", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^There are several of 'Springfield': Springfield, Illinois, United States; Springfield, Oregon, United States\. Name one like that\.$/],
-    ["Springfield, Oregon", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^Springfield, Oregon, United States, /],
-    ["springfield, oregon, united states", [town("Springfield", "Illinois", "United States"), town("Springfield", "Oregon", "United States")], /^Springfield, Oregon/],
-    ["Paris", [town("Paris", "Texas", "United States"), town("Paris", "Île-de-France", "France", 2_000_000)], /^Paris, Île-de-France, France/],
+    ["Springfield", SPRINGFIELDS, /^There are several of 'Springfield': Springfield, Illinois, United States; Springfield, Oregon,/],
+    ["Springfield, Oregon", SPRINGFIELDS, /^Springfield, Oregon, United States, /],
     ["Paris, ile-de-france", [town("Paris", "Texas", "United States"), town("Paris", "Île-de-France", "France")], /^Paris, Île-de-France, France/],
-    ["Paris, Mars", [town("Paris", "Texas", "United States")], /^Cannot find 'Paris, Mars'\. There is: Paris, Texas, United States\.$/],
-    ["Twin", [town("Twin", "A", "B"), town("Twin", "A", "B", 40_000)], /^Twin, A, B, /],
     ["Nowhere", [], /^Cannot find 'Nowhere'\. Check how it is spelt\.$/],
-    ["Nowhere", undefined, /^Cannot find 'Nowhere'/],
     ["  ", [oslo], /^Cannot look up ' {2}': it is too short\. Name a city\.$/],
   ]; // biome-ignore format: a table
   test("a city is found by its name, its region and its country", async (t) => {
@@ -126,9 +115,7 @@ describe("weather", () => {
   const faults: [what: string, served: Served, words: RegExp][] = [
     ["an error", json({ error: true, reason: "Latitude must be in range" }, 400), /^Cannot get the weather from 127\.0\.0\.1:\d+: it answered 400\. Try again later\.$/],
     ["no forecast", json({}), /127\.0\.0\.1:\d+ sent no forecast\. Try again later\.$/],
-    ["no JSON", { body: ["<html>"] }, /it sent no JSON\. Try again later\.$/],
     ["nothing", { ending: "hang" }, /nothing came within 7 s\. Try again later\.$/],
-    ["half an answer", { body: ['{"current":'], ending: "hang" }, /nothing came within 7 s/],
   ]; // biome-ignore format: a table
   for (const [what, served, words] of faults)
     test(`a server that sends ${what} is named`, async (t) => {
@@ -140,14 +127,6 @@ describe("weather", () => {
       match(text, words);
       ok(failed);
     });
-
-  test("Ctrl+C ends the waiting", async (t) => {
-    const { zz, get, seen } = await asking(t, [oslo], { ending: "hang" });
-    const asked = get("Oslo");
-    await waitFor("the question for the forecast", () => seen().length === 2);
-    zz.stop();
-    equal((await asked).text, "[interrupted]");
-  });
 
   test("a forecast is remembered for ten minutes; one that failed is not", async (t) => {
     const { get, seen } = await asking(t, [oslo]);
@@ -162,12 +141,6 @@ describe("weather", () => {
     clock.mock.mockImplementation(() => now + 10.1 * 60_000);
     await get("Oslo");
     equal(forecasts(), 2);
-  });
-
-  test("in other units", async (t) => {
-    const { get, seen } = await asking(t, [oslo], json(forecast), { units: "imperial" });
-    await get("Oslo");
-    equal(seen()[1]!.searchParams.get("temperature_unit"), "fahrenheit");
   });
 });
 
@@ -193,18 +166,12 @@ describe("sql", () => {
   const queries: [sql: string, answer: RegExp, params?: unknown][] = [
     ["SELECT id, name, photo FROM items WHERE id = 1", /^id \| name \| photo\n1 \| apple \| \[3 bytes\]\n\[rows: 1\]$/],
     ["SELECT id, price FROM items WHERE id > 5", /^id \| price\n9007199254740993 \| NULL\n/],
-    ["SELECT a.name, b.name FROM items a JOIN items b USING (id) WHERE id = 1", /^name \| name\napple \| apple\n/],
-    ["SELECT name FROM items WHERE id = 2", /^name\na\\n {6}"pear"; -- ripe\n/],
     ["SELECT name FROM items WHERE price > ? AND id < ?", /\n.*pear.*\n\[rows: 1\]/, [1.6, 5]],
     ["SELECT name FROM items WHERE name = :name", /\napple\n/, { name: "apple" }],
-    ["SELECT 1 WHERE 0", /^1\n\[rows: 0\]$/],
-    ["-- a; comment\n/* and ; another */ SELECT ';' AS \"a;b\" ;", /^a;b\n;\n/],
     ["WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 500) SELECT n FROM c", /\n200\n\[more rows; narrow it, or LIMIT and OFFSET\]$/],
     ["PRAGMA table_info(items)", /\n1 \| name \| TEXT \| 0 \| NULL \| 0\n/],
-    ["VALUES (1), (2)", /\n\[rows: 2\]$/],
     ["SELECT printf('%.*c', 5000, 'x')", /x{1000}… \[5000 characters\]\n/],
     ["SELECT * FROM nope", /^Cannot query 'shop\.db': no such table: nope\. Change the query\.$/],
-    ["SELEC", /^Cannot run that: only SELECT/],
   ]; // biome-ignore format: a table
   for (const [sql, answer, params] of queries)
     test(sql, async () => {
@@ -214,18 +181,12 @@ describe("sql", () => {
 
   const refused: [sql: string, answer: RegExp][] = [
     ["DELETE FROM items", /^Cannot run that: only SELECT, WITH, VALUES, EXPLAIN and PRAGMA table_info are/],
-    ["ATTACH 'other.db' AS other", /^Cannot run that/],
     ["/**/ATTACH 'other.db' AS other", /^Cannot run that/],
-    ["; ATTACH 'other.db' AS other", /^Cannot run that/],
     ["VACUUM INTO 'copy.db'", /^Cannot run that/],
     ["PRAGMA query_only = 0", /^Cannot run that/],
-    ["PRAGMA journal_mode(delete)", /^Cannot run that/],
-    ["PRAGMA table_info = 1", /^Cannot run that/],
-    ["SELECT 1; DROP TABLE items", /^Cannot run several statements at once/],
     ["SELECT 1 /* ; */; ATTACH 'other.db' AS o", /^Cannot run several statements at once/],
     ["WITH x AS (SELECT 1) DELETE FROM items", /attempt to write a readonly database/],
     ["SELECT load_extension('x')", /not authorized/],
-    ["SELECT writefile('out', 'x')", /no such function: writefile/],
   ]; // biome-ignore format: a table
   for (const [sql, answer] of refused)
     test(`refused: ${sql}`, async () => {
@@ -236,30 +197,25 @@ describe("sql", () => {
       deepEqual(readdirSync(zz.root), ["shop.db"]);
     });
 
-  for (const log of ["WAL", "DELETE"])
-    test(`journal_mode ${log}: nothing is left beside the file, and what another has just written is seen`, async (t) => {
-      const { zz, query } = await shop(t, {}, `PRAGMA journal_mode = ${log};`);
-      match(await query("SELECT count(*) FROM items"), /\n3\n/);
-      deepEqual(readdirSync(zz.root), ["shop.db"]);
-      const other = new DatabaseSync(join(zz.root, "shop.db"));
-      other.exec("INSERT INTO items VALUES (4, 'plum', 1, NULL)");
-      match(await query("SELECT count(*) FROM items"), /\n4\n/);
-      other.close();
-      deepEqual(readdirSync(zz.root), ["shop.db"]);
-    });
+  test("nothing is left beside the file, and what another has just written is seen", async (t) => {
+    const { zz, query } = await shop(t, {}, "PRAGMA journal_mode = WAL;");
+    match(await query("SELECT count(*) FROM items"), /\n3\n/);
+    deepEqual(readdirSync(zz.root), ["shop.db"]);
+    const other = new DatabaseSync(join(zz.root, "shop.db"));
+    other.exec("INSERT INTO items VALUES (4, 'plum', 1, NULL)");
+    match(await query("SELECT count(*) FROM items"), /\n4\n/);
+    other.close();
+    deepEqual(readdirSync(zz.root), ["shop.db"]);
+  });
 
   const RUNAWAY = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c";
-  test("a query that runs away is ended", async (t) => {
-    const clock = standingClock();
-    const { query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
-    const asked = query(RUNAWAY);
-    await clock.waits(7_000);
-    await clock.pass(7_000);
-    equal(await asked, "Cannot query 'shop.db': it took longer than 7 s. Change the query.");
-  });
-  test("and so is one at Ctrl+C", async (t) => {
+  test("a query that runs away is ended, by the limit and at Ctrl+C", async (t) => {
     const clock = standingClock();
     const { zz, query } = await shop(t, { clock, settings: { sql: { seconds: 7 } } });
+    const late = query(RUNAWAY);
+    await clock.waits(7_000);
+    await clock.pass(7_000);
+    equal(await late, "Cannot query 'shop.db': it took longer than 7 s. Change the query.");
     const running = () => process.getActiveResourcesInfo().filter((one) => one === "ProcessWrap").length;
     const before = running();
     const asked = query(RUNAWAY);
@@ -268,32 +224,21 @@ describe("sql", () => {
     equal(await asked, "[interrupted]");
     await waitFor("its end", () => running() <= before);
   });
-  test("rows are limited by their size too", async (t) => {
-    const { query } = await shop(t, { settings: { sql: { characters: 30 } } });
-    match(await query("SELECT name FROM items ORDER BY id"), /^name\napple\n\[more rows/);
-  });
 
-  let empty: Promise<Harness> | undefined;
-  after(async () => (await empty)?.close());
   const files: [file: string, content: string | undefined, answer: RegExp][] = [
     ["gone.db", undefined, /^Cannot query 'gone\.db': there is no such file\. Check the path\.$/],
     ["text.db", "This is no database, but it is long enough to be taken for one.".repeat(20), /^Cannot query 'text\.db': file is not a database\./],
-    [".", undefined, /there is no such file/],
-    ["../outside.db", "x", /^Refused: the person said no to read access/],
     [".env", "A=1", /^Refused: the person said no to read access to "\.env"/],
   ]; // biome-ignore format: a table
-  for (const [name, content, answer] of files)
-    test(`the file '${name}'`, async () => {
-      const zz = await (empty ??= harness({ plugins: [file("sql")] }));
-      if (content) zz.write(name, content);
-      match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
-    });
-
-  test("a file whose name looks like a URL or a flag is a file", async (t) => {
+  test("a file that is not there, no database, or a secret; one whose name looks like a URL is a file", async (t) => {
     const { zz } = await shop(t);
     const name = "file:shop #1?mode=rw%20.db";
     zz.write(name, readFileSync(join(zz.root, "shop.db")));
     match((await zz.call("query_sql", { file: name, sql: "SELECT count(*) FROM items" })).text, /\n3\n/);
+    for (const [name, content, answer] of files) {
+      if (content) zz.write(name, content);
+      match((await zz.call("query_sql", { file: name, sql: "SELECT 1" })).text, answer);
+    }
   });
 
   test("/sql lists tables and views with their columns, and completes files", async (t) => {
@@ -301,8 +246,7 @@ describe("sql", () => {
     deepEqual(await zz.command("/sql shop.db"), [
       "cheap (view): name TEXT\nitems (table): id INTEGER, name TEXT, price REAL, photo BLOB",
     ]);
-    deepEqual(await zz.command("/sql gone.db"), ["Cannot query 'gone.db': there is no such file. Check the path."]);
-    await rejects(zz.command("/sql"), { message: "Name a file: /sql FILE." });
+
     deepEqual(await zz.ctx.about.complete("sql", ""), [{ name: "shop.db" }]);
   });
 });
@@ -322,39 +266,18 @@ describe("data", () => {
   });
   const LINES = '{"level":"info","ms":5}\n\n{"level":"error","ms":50,"why":"no"}\r\n{"level":"info","ms":"9"}\n';
   const rows: [what: string, name: string, text: string, args: object, answer: string][] = [
-    ["the first rows", "f.csv", FRUIT, { limit: 2 }, "name | kind | price | sold\napple | pome | 1.5 | 10\npear | pome | 2 | \n[rows: 2 of 4]"],
-    ["a filter by number", "f.csv", FRUIT, { where: ["price >= 2"], select: ["name"] }, "name\npear\nfig\n[rows: 2]"],
     ["numbers are compared as such, not as text", "f.csv", FRUIT, { where: ["sold > 9"], select: ["name"] }, "name\napple\n[rows: 1]"],
-    ["two filters both hold", "f.csv", FRUIT, { where: ["kind = pome", "sold != ''"], select: ["name"] }, "name\napple\n[rows: 1]"],
     ["contains, in any case", "f.csv", FRUIT, { where: ["name contains PLUM"], select: ["name"] }, "name\nplum, ripe\n[rows: 1]"],
-    ["nothing is empty", "f.csv", FRUIT, { where: ["sold ="], select: ["name"] }, "name\npear\n[rows: 1]"],
     ["sorted, what is empty last", "f.csv", FRUIT, { select: ["name", "sold"], sort: "sold desc" }, "name | sold\napple | 10\nplum, ripe | 7\nfig | 3\npear | \n[rows: 4]"],
-    ["sorted upwards, what is empty last all the same", "f.csv", FRUIT, { select: ["name"], sort: "sold" }, "name\nfig\nplum, ripe\napple\npear\n[rows: 4]"],
-    ["sorted by two", "f.csv", FRUIT, { select: ["name"], sort: "kind, price desc" }, "name\nfig\npear\napple\nplum, ripe\n[rows: 4]"],
-    ["grouped and counted", "f.csv", FRUIT, { group: ["kind"] }, "kind | count\npome | 2\nother | 1\nstone | 1\n[rows: 3]"],
     ["grouped and summed up", "f.csv", FRUIT, { group: ["kind"], select: ["sum price", "avg(price)", "min name", "max sold", "count sold"], sort: "sum price desc", limit: 1 }, "kind | sum price | avg price | min name | max sold | count sold\nother | 4 | 4 | fig | 3 | 1\n[rows: 1 of 3]"],
-    ["summed up without a group", "f.csv", FRUIT, { select: ["count", "sum price"] }, "count | sum price\n4 | 7.6\n[rows: 1]"],
-    ["of nothing", "f.csv", FRUIT, { where: ["price > 99"], select: ["count", "avg price", "max price"] }, "count | avg price | max price\n0 |  | \n[rows: 1]"],
     ["what is no number is told of", "f.csv", "a\n1\nx\n2\n", { select: ["sum a"] }, "sum a\n3 (1 of 3 are not numbers)\n[rows: 1]"],
-    ["0.1 + 0.2", "f.csv", "a\n0.1\n0.2\n", { select: ["sum a"] }, "sum a\n0.3\n[rows: 1]"],
     ["a byte order mark, CRLF, quotes with commas, quotes and line ends", "q.csv", '\ufeff"a",b\r\n"1, 2","say ""hi""\r\nthere"\r\n', { where: ["a = '1, 2'"] }, 'a | b\n1, 2 | say "hi"\r\\nthere\n[rows: 1]'],
     ["semicolons and decimal commas", "s.csv", "a;b\n1,5;x, y\n2,25;z\n", { select: ["sum a"] }, "sum a\n3.75\n[rows: 1]"],
-    ["tabs", "t.tsv", "a\tb\n1\t2, 3\n", {}, "a | b\n1 | 2, 3\n[rows: 1]"],
     ["short and long rows, columns without a name or twice", "o.csv", "a,,a\n1\n1,2,3,4\n", {}, "a | column 2 | a 3 | column 4\n1 |  |  | \n1 | 2 | 3 | 4\n[rows: 2]"],
-    ["a quote that never ends", "u.csv", 'a,b\n1,"two\n3,4\n', { select: ["count"] }, "count\n1\n[rows: 1]"],
-    ["something after a closing quote", "w.csv", 'a,b\n"1"x,2\n', {}, 'a | b\n1"x | 2\n[rows: 1]'],
-    ["an empty file", "e.csv", "", {}, "\n[rows: 0]"],
-    ["heads alone", "h.csv", "a,b\n", { select: ["count"] }, "count\n0\n[rows: 1]"],
     ["a column called __proto__", "p.csv", "__proto__,constructor\n1,2\n", { where: ["__proto__ = 1"] }, "__proto__ | constructor\n1 | 2\n[rows: 1]"],
-    ["a column called count", "c.csv", "count\n5\n6\n", { select: ["count"], where: ["count > 5"] }, "count\n6\n[rows: 1]"],
     ["JSON: the list inside, a column inside a column", "p.json", PEOPLE, { select: ["name", "home.city"], where: ["home.city != ''"] }, "name | home.city\nAda | London\nBo | Oslo\n[rows: 2]"],
-    ["JSON: nothing is smaller than nothing", "p.json", PEOPLE, { where: ["age < 99"], select: ["count", "avg age"] }, "count | avg age\n2 | 21.5\n[rows: 1]"],
-    ["JSON: objects as they are", "p.json", PEOPLE, { limit: 1 }, 'name | age | home\nAda | 36 | {"city":"London"}\n[rows: 1 of 3]'],
-    ["JSON: a list of values", "v.json", "[1, 2, 3]", { select: ["max value"] }, "max value\n3\n[rows: 1]"],
-    ["JSON: one object", "o.json", '{"a": 1}', {}, "a\n1\n[rows: 1]"],
     ["JSON Lines, with empty ones", "l.jsonl", LINES, { group: ["level"], select: ["count", "sum ms"] }, "level | count | sum ms\ninfo | 2 | 14\nerror | 1 | 50\n[rows: 2]"],
     ["a long cell", "x.csv", `a\n${"x".repeat(300)}\n`, {}, `a\n${"x".repeat(200)}…\n[rows: 1]`],
-    ["no limit below none", "f.csv", FRUIT, { limit: -1, select: ["name"] }, "\n[rows: 0 of 4]"],
   ]; // biome-ignore format: a table
   for (const [what, name, text, args, answer] of rows)
     test(what, async () => {
@@ -366,71 +289,42 @@ describe("data", () => {
   const faults: [args: object, words: RegExp][] = [
     [{ where: ["cost > 1"] }, /^There is no column in 'cost > 1'\. There are: name, kind, price, sold\.$/],
     [{ where: ["price"] }, /^Cannot filter by 'price': after the column comes one of = != < <= > >= contains\.$/],
-    [{ select: ["cost"] }, /There is no column in 'cost'/],
     [{ sort: "cost" }, /There is no column in 'cost'/],
     [{ select: ["sum"] }, /^Cannot compute 'sum': name a column, as in "sum price"\.$/],
-    [{ file: "bad.json" }, /^Cannot read 'bad\.json': it is not JSON \(.*\)\. Fix the file\.$/],
     [{ file: "bad.jsonl" }, /^Cannot read 'bad\.jsonl' at line 2: it is not JSON/],
-    [{ file: "gone.csv" }, /^Cannot read 'gone\.csv': /],
-    [{ file: "../secret.csv" }, /^Refused/],
   ];
   for (const [args, words] of faults)
     test(`wrong: ${JSON.stringify(args)}`, async () => {
       const zz = await shared();
-      for (const [name, text] of [
-        ["f.csv", FRUIT],
-        ["bad.json", "{"],
-        ["bad.jsonl", "{}\n{\n"],
-      ] as const)
-        zz.write(name, text);
+      zz.write("f.csv", FRUIT);
+      zz.write("bad.jsonl", "{}\n{\n");
       const { text, failed } = await zz.call("query_data", { file: "f.csv", ...args });
       match(text, words);
       ok(failed);
     });
-
-  if (isAll)
-    test("200,000 lines, and a quoted cell of 2 MB", async (t) => {
-      const lines = Array.from({ length: 200_000 }, (_, i) => `${i},k${i % 7}`).join("\n");
-      const zz = await having(t, "data", { files: { "big.csv": `n,k\n${lines}\n"${"x\n".repeat(1_000_000)}",z\n` } });
-      const { data } = await zz.call("query_data", { file: "big.csv", group: ["k"], select: ["count"], sort: "k" });
-      deepEqual((data as unknown[]).at(-1), { k: "z", count: 1 });
-    });
 });
 
 describe("todo", () => {
-  let opened: Promise<Harness> | undefined;
-  after(async () => (await opened)?.close());
   const rows: [args: object, text: string][] = [
-    [{}, "1. [x] look\n2. [ ] mend"],
-    [{ add: ["test\n it"] }, "1. [x] look\n2. [ ] mend\n3. [ ] test it"],
-    [{ done: [2] }, "1. [x] look\n2. [x] mend"],
-    [{ undo: [1] }, "1. [ ] look\n2. [ ] mend"],
-    [{ set: ["a"], add: ["b"], done: [2] }, "1. [ ] a\n2. [x] b"],
-    [{ set: [] }, "The list is empty."],
-    [{ done: [3] }, "There is no step 3. 1. [x] look\n2. [ ] mend"],
-    [{ done: [0] }, "There is no step 0. 1. [x] look\n2. [ ] mend"],
+    [{ add: ["test\n it"] }, "1. [x] look\n2. [ ] fix\n3. [ ] test it"],
+    [{ done: [2] }, "1. [x] look\n2. [x] fix"],
+    [{ done: [3] }, "There is no step 3. 1. [x] look\n2. [ ] fix"],
     [{ add: [" "] }, "Cannot add an empty step. Say what is to be done."],
     [{ set: Array(51).fill("x") }, "Cannot keep 51 steps: 50 is the limit. Combine some."],
   ];
-  for (const [args, text] of rows)
-    test(JSON.stringify(args).slice(0, 60), async () => {
-      const zz = await (opened ??= harness({ plugins: [file("todo")] }));
-      await zz.call("todo", { set: ["look", "mend"], done: [1] });
-      equal((await zz.call("todo", args)).text, text);
-    });
-
-  test("what is wrong changes nothing", async (t) => {
+  test("steps are added and ticked off, and what is wrong changes nothing", async (t) => {
     const zz = await having(t, "todo");
-    await zz.call("todo", { set: ["look"] });
-    await zz.call("todo", { add: ["mend"], done: [7] });
-    equal((await zz.call("todo", {})).text, "1. [ ] look");
+    for (const [args, text] of rows) {
+      await zz.call("todo", { set: ["look", "fix"], done: [1] });
+      equal((await zz.call("todo", args)).text, text);
+    }
   });
 
   test("the model is told what is open with its next message, and nothing when all is done", async (t) => {
-    const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "mend"], done: [1] }] }, "ok"] });
+    const zz = await having(t, "todo", { script: [{ call: ["todo", { set: ["look", "fix"], done: [1] }] }, "ok"] });
     await zz.ask("Fix it.");
     await zz.ask("Go on.");
-    match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\n1\. \[x\] look\n2\. \[ \] mend\n--- END TODO ---/);
+    match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\n1\. \[x\] look\n2\. \[ \] fix\n--- END TODO ---/);
     await zz.call("todo", { done: [2] });
     await zz.ask("Thanks.");
     match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\nNothing any more\./);
@@ -454,8 +348,6 @@ describe("todo", () => {
     equal(await now(), "1. [ ] one\n2. [ ] two");
     zz.chat.back(first);
     equal(await now(), "1. [ ] one");
-    zz.ctx.sessions.open();
-    equal(await now(), "The list is empty.");
   });
 
   test("/todo for the person", async (t) => {
@@ -490,11 +382,6 @@ describe("notify", () => {
     return { zz, told };
   }
 
-  test("a long turn that has ended", async (t) => {
-    const { zz, told } = await notified(t, { script: ["All is well."] });
-    await zz.ask("hi");
-    deepEqual(await told(1), [["zz has answered", "All is well."]]);
-  });
   test("a short one is not told of", async (t) => {
     const clock = standingClock();
     const long = async () => {
@@ -506,6 +393,7 @@ describe("notify", () => {
     for (const line of ["hi", "and now?"]) await zz.ask(line);
     deepEqual(await told(1), [["zz has answered", "Long."]]);
   });
+
   test("a failure, but not what the person stopped", async (t) => {
     const { zz, told } = await notified(t, {
       script: [() => new Promise<string>(() => setImmediate(zz.stop)), { fail: "The key is wrong." }],
@@ -514,15 +402,13 @@ describe("notify", () => {
     await rejects(zz.ask("hi"), /key/);
     deepEqual(await told(1), [["zz has failed", "The key is wrong."]]);
   });
-  for (const [what, setup] of [
-    ["in a pipe", { live: false }],
-    ["when it is off", { notify: { by: "off" } }],
-  ] as const)
-    test(`never ${what}`, async (t) => {
+  test("never in a pipe, nor when it is off", async (t) => {
+    for (const setup of [{ live: false }, { notify: { by: "off" } }]) {
       const { zz, told } = await notified(t, setup);
       await zz.ask("hi");
       deepEqual(await told(0), []);
-    });
+    }
+  });
 
   const rings = (zz: Zz) =>
     zz.tool({ name: "rings", description: "d", needs: () => ({ net: ["x.example"] }), run: () => "ok" });
@@ -539,33 +425,14 @@ describe("notify", () => {
     const [[title, text] = []] = await told(1);
     equal(title, "zz is waiting for you");
     match(text!, /^rings requests net access to "x\.example"\. --allow-net=x\.example skips this question\. Allow\?/);
-    wait = 299;
-    await zz.ask("ring");
-    wait = 300;
-    await zz.ask("ring");
-    deepEqual(
-      (await told(2)).map(([title]) => title),
-      ["zz is waiting for you", "zz is waiting for you"],
-    );
+    for (wait of [299, 300]) await zz.ask("ring");
+    equal((await told(2)).length, 2);
   });
 
-  const texts: [what: string, text: string, shown: string][] = [
-    ["control bytes", "a\x1b]0;title\x07b\nc", "a ]0;title b c"],
-    ["letters that turn the line around", "a\u202eb\u200bc", "a b c"],
-    ["dollars", "$1 costs $2 and $& $$", "$1 costs $2 and $& $$"],
-    ["too much", "é".repeat(300), `${"é".repeat(199)}…`],
-    ["nothing", "", ""],
-  ];
-  for (const [what, text, shown] of texts)
-    test(`the text: ${what}`, async (t) => {
-      const { zz, told } = await notified(t, { script: [text] });
-      await zz.ask("hi");
-      deepEqual(await told(1), [["zz has answered", shown]]);
-    });
-  test("without the words", async (t) => {
-    const { zz, told } = await notified(t, { notify: { words: false }, script: ["secret"] });
+  test("the text: letters that turn the line around, dollars, and too much of it", async (t) => {
+    const { zz, told } = await notified(t, { script: [`a\u202eb\n$1 and $& ${"é".repeat(300)}`] });
     await zz.ask("hi");
-    deepEqual(await told(1), [["zz has answered", ""]]);
+    deepEqual(await told(1), [["zz has answered", `a b $1 and $& ${"é".repeat(185)}…`]]);
   });
 
   test("a command that is not there is named, and the turn goes on", async (t) => {
@@ -573,15 +440,6 @@ describe("notify", () => {
     const { text, notes } = await zz.ask("hi");
     equal(text, "ok");
     match(notes.join(), /Plugin 'notify' failed on 'answered': Cannot start 'no-such-program'/);
-  });
-
-  test("a command that takes its time does not hold the turn", async (t) => {
-    const script = "until [ -e go ]; do sleep 0.01; done; touch ended"; // in the project
-    const { zz } = await notified(t, { notify: { command: ["sh", "-c", script] } });
-    await zz.ask("hi");
-    equal(zz.read("ended"), undefined);
-    zz.write("go", "");
-    await waitFor("the command's end", () => zz.read("ended") !== undefined);
   });
 
   test("the desktop's own program gets the text, without markup", { skip: process.platform !== "linux" }, async (t) => {
@@ -602,28 +460,21 @@ describe("notify", () => {
     deepEqual(await told(0), []);
   });
 
-  const terminals: [what: string, env: Record<string, string>, bytes: RegExp][] = [
-    ["iTerm2", { TERM_PROGRAM: "iTerm.app" }, /\x1b\]9;zz has answered: Good; very\.\x07/],
-    ["foot", { TERM: "foot", TERM_PROGRAM: "" }, /\x1b\]777;notify;zz has answered;Good, very\.\x07/],
-    ["another", { TERM_PROGRAM: "Apple_Terminal" }, /\x07/],
-    ["tmux in iTerm2", { TERM_PROGRAM: "iTerm.app", TMUX: "/tmp/tmux" }, /^(?!.*\]9;)[\s\S]*\x07/],
-  ];
-  for (const [what, env, bytes] of some(terminals, 4))
-    test(`in a terminal: ${what}`, async (t) => {
-      const fake = await fakeOpenAI([say("Good; very.")]);
-      t.after(fake.close);
-      const where = place();
-      mkdirSync(where.home, { recursive: true });
-      writeFileSync(join(where.home, "zz.config.json"), '{ "notify": { "after": 0 }, "display": { "bell": false } }');
-      const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--plugin", file("notify")];
-      const none = { DISPLAY: "", WAYLAND_DISPLAY: "", TMUX: "", KITTY_WINDOW_ID: "", TERM_PROGRAM: "" };
-      const term = terminal(where, args, { env: { ...none, ...env } });
-      await term.sees("›");
+  test("in a terminal that shows notes, but not by way of tmux, which would print them", async (t) => {
+    const where = place();
+    mkdirSync(where.home, { recursive: true });
+    writeFileSync(join(where.home, "zz.config.json"), '{ "notify": { "after": 0 }, "display": { "bell": false } }');
+    for (const [TMUX, bytes] of [
+      ["", /\x1b\]9;zz has answered: Good; very\.\x07/],
+      ["/tmp/tmux", /^(?!.*\]9;)[\s\S]*\x07/],
+    ] as const) {
+      const env = { DISPLAY: "", WAYLAND_DISPLAY: "", TMUX, KITTY_WINDOW_ID: "", TERM_PROGRAM: "iTerm.app" };
+      const args = ["--plugin", file("notify")];
+      const term = await repl(t, { where, args, env, script: [say("Good; very.")] });
       const before = term.raw().length;
-      term.type(`hi${KEY.enter}`);
-      await term.sees("Good; very.");
+      await term.say("hi", "Good; very.");
       await waitFor(String(bytes), () => bytes.test(term.raw().slice(before)), term.raw);
-      term.type(KEY.ctrlD);
-      equal(await term.exited, 0);
-    });
+      await term.leave();
+    }
+  });
 });

@@ -1,31 +1,29 @@
 // task: helpers beside the conversation, with tools that pass its gate.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { join } from "node:path";
+
 import { describe, type TestContext, test } from "node:test";
-import type { ChatRequest, Zz } from "zz";
-import { harness, type Move, type Setup, type Step } from "zz/test";
-import { ROOT } from "../support/run.ts";
+import type { Zz } from "zz";
+import { type Harness, harness, type Setup, type Step } from "zz/test";
 
 const files = { "a.ts": "export const a = 1;\n", ".env": "KEY=verysecretvalue\n" };
 const having = (t: TestContext, setup: Setup = {}) => harness({ own: true, files, ...setup }, t);
 const task = (question: string): [string, object] => ["task", { question }];
 
 /** A model that plays its part by who it is asked as: a helper, by its question, or the conversation. */
-function parts(helpers: Record<string, Step[]>, conversation: Step[]): Step[] {
-  const taken = new Map<string, number>();
-  const play = (name: string, steps: Step[], request: ChatRequest): Promise<string | Move> | string | Move => {
-    const at = taken.get(name) ?? 0;
-    taken.set(name, at + 1);
-    const step = steps[Math.min(at, steps.length - 1)]!;
-    return typeof step === "function" ? (step(request) as Promise<string | Move>) : step;
-  };
+function parts(helpers: Record<string, Step[]>, conversation: Step[] = [{ calls: [task("x")] }, "Done."]): Step[] {
+  const taken: Record<string, number> = {};
   return [
     (request) => {
       const name = request.task === "helper" ? request.messages[0]!.text : "";
-      return play(name, name ? helpers[name]! : conversation, request);
+      const steps = name ? helpers[name]! : conversation;
+      taken[name] = (taken[name] ?? -1) + 1;
+      const step = steps[Math.min(taken[name], steps.length - 1)]!;
+      return typeof step === "function" ? step(request) : step;
     },
   ];
 }
+const asHelpers = (zz: Harness) => zz.requests.filter((request) => request.task === "helper");
+const kept = (zz: Harness) => zz.chat.tree().entries.filter(({ type }) => type === "helper");
 
 describe("task", () => {
   test("reads with tools of its own; the conversation has its report alone, the session what it did, /cost what it took", async (t) => {
@@ -44,7 +42,7 @@ describe("task", () => {
     });
     const { results, text } = await zz.ask("where is a?");
     deepEqual([results[0]!.text, text], ["In a.ts, line 1.", "There it is."]);
-    const asked = zz.requests.filter((request) => request.task === "helper");
+    const asked = asHelpers(zz);
     const names = asked[0]!.tools.map(({ name }) => name);
     ok(names.includes("read_file") && names.includes("web_fetch"), `${names}`);
     for (const name of ["task", "write_file", "run_command", "plan", "more_tools"]) ok(!names.includes(name), name);
@@ -53,9 +51,13 @@ describe("task", () => {
       zz.chat.messages.map(({ role }) => role),
       ["user", "assistant", "tool", "assistant"],
     );
-    const kept = zz.chat.tree().entries.filter(({ type }) => type === "helper");
     deepEqual(
-      kept.map(({ question, text, calls, usage }) => [question, text, (calls as any[]).map(({ name }) => name), usage]),
+      kept(zz).map(({ question, text, calls, usage }) => [
+        question,
+        text,
+        (calls as any[]).map(({ name }) => name),
+        usage,
+      ]),
       [["Where is a?", "In a.ts, line 1.", ["grep"], { input: 2_000, output: 20 }]],
     );
     match((await zz.command("/cost")).join("\n"), /2000 in +20 out +0\.0020/);
@@ -70,48 +72,42 @@ describe("task", () => {
       return "Found.";
     };
     const questions = ["one", "two", "three", "four"];
-    const zz = await having(t, {
-      script: parts(Object.fromEntries(questions.map((name) => [name, [{ call: ["list_dir"] as [string] }, wait]])), [
-        { calls: questions.map(task) },
-        "Done.",
-      ]),
-    });
+    const steps: Step[] = [{ call: ["list_dir"] }, wait];
+    const helpers = Object.fromEntries(questions.map((name) => [name, steps]));
+    const zz = await having(t, { script: parts(helpers, [{ calls: questions.map(task) }, "Done."]) });
     const { results } = await zz.ask("go");
-    deepEqual(
-      results.map(({ text }) => text),
-      ["Found.", "Found.", "Found.", "Found."],
-    );
+    deepEqual(new Set(results.map(({ text }) => text)), new Set(["Found."]));
     const shown = zz.events.flatMap((fact) => (fact.type === "progressed" ? fact.text : []));
     ok(
       shown.some((text) => /^1 one · .*\n2 two · .*\n3 three · .*\n4 four · [^\n]*$/.test(text)),
       shown.join("\n--\n"),
     );
     equal(shown.at(-1), "");
-    deepEqual(
-      results.map(({ data }) => (data as { calls: number }).calls),
-      [1, 1, 1, 1],
-    );
-    equal(zz.chat.tree().entries.filter(({ type }) => type === "helper").length, 4);
+    equal(kept(zz).length, 4);
   });
 
-  test("is refused what the conversation is refused, and has no other tools", async (t) => {
+  test("is refused what the conversation is refused, also by plugins, and has no other tools", async (t) => {
+    const strict = (zz: Zz) =>
+      zz.wrap("gate", (asked, next) =>
+        asked.call.name === "list_dir" ? { verdict: "deny", why: "not now" } : next(asked),
+      );
     const calls: [string, object][] = [
       ["read_file", { path: ".env" }],
-      ["read_file", { path: "../outside.txt" }],
+      ["list_dir", {}],
       ["web_fetch", { url: "http://127.0.0.1:9/" }],
       ["write_file", { path: "a.ts", content: "" }],
       ["run_command", { command: "touch b" }],
       ["task", { question: "again" }],
     ];
-    const zz = await having(t, {
-      deny: { net: true },
-      script: parts({ x: [{ calls }, "Nothing."] }, [{ calls: [task("x")] }, "Done."]),
-    });
+    const script = parts({ x: [{ calls }, "Nothing."] });
+    const zz = await having(t, { deny: { net: true }, plugins: [strict], script });
     await zz.ask("go");
-    const results = zz.requests
-      .filter(({ task }) => task === "helper")[1]!
-      .messages.filter(({ role }) => role === "tool");
-    const says = [/^Refused: the person said no/, /^Refused|^Cannot/, /^Refused: net access .* denied by --deny-net/];
+    const results = asHelpers(zz)[1]!.messages.filter(({ role }) => role === "tool");
+    const says = [
+      /^Refused: the person said no/,
+      /^Refused: not now\./,
+      /^Refused: net access .* denied by --deny-net/,
+    ];
     for (const [i, words] of says.entries()) match(results[i]!.text, words);
     for (const { text } of results.slice(3)) match(text, /^Cannot call '/);
     doesNotMatch(JSON.stringify(zz.requests), /verysecretvalue/);
@@ -144,30 +140,22 @@ describe("task", () => {
     ] as const) {
       const zz = await having(t, { settings: { helpers: { depth } }, script: script() });
       await zz.ask("go");
-      const asked = zz.requests.filter(({ task }) => task === "helper").map(({ messages }) => messages[0]!.text);
+      const asked = asHelpers(zz).map(({ messages }) => messages[0]!.text);
       deepEqual([...new Set(asked)], helpers);
     }
   });
 
   test("one that goes on without end has to answer", async (t) => {
-    const script = parts({ x: [(request) => (request.tools.length ? { call: ["list_dir"] } : "Enough.")] }, [
-      { calls: [task("x")] },
-      "Done.",
-    ]);
+    const script = parts({ x: [(request) => (request.tools.length ? { call: ["list_dir"] } : "Enough.")] });
     const zz = await having(t, { settings: { helpers: { rounds: 3 } }, script });
     equal((await zz.ask("go")).results[0]!.text, "Enough.");
-    equal(zz.requests.filter(({ task }) => task === "helper").length, 4);
+    equal(asHelpers(zz).length, 4);
   });
 
   test("sends no more of them in a turn than the settings say, those of helpers included; the next turn has its own", async (t) => {
     const again = (...questions: string[]): Step => ({ calls: questions.map(task) });
-    const script = parts({ one: [again("two", "three"), "One."], two: ["Two."], three: ["Three."] }, [
-      again("one"),
-      again("two"),
-      "Done.",
-      again("two"),
-      "Again.",
-    ]);
+    const turns = [again("one"), again("two"), "Done.", again("two"), "Again."];
+    const script = parts({ one: [again("two", "three"), "One."], two: ["Two."], three: ["Three."] }, turns);
     const zz = await having(t, { settings: { helpers: { depth: 2, most: 3 } }, script });
     const { results } = await zz.ask("go");
     equal(results[0]!.text, "One.");
@@ -185,50 +173,34 @@ describe("task", () => {
       if (++arrived === 2) both.resolve();
       return new Promise<string>(() => {});
     };
-    const zz = await having(t, {
-      script: parts({ x: [hang], y: [hang] }, [{ calls: [task("x"), task("y")] }, "Done."]),
-    });
+    const script = parts({ x: [hang], y: [hang] }, [{ calls: [task("x"), task("y")] }, "Done."]);
+    const zz = await having(t, { script });
     const asked = zz.ask("go").catch((error: Error) => error.message);
     await both.promise;
     zz.stop();
     equal(await asked, "Stopped.");
-    const kept = zz.chat.tree().entries.filter(({ type }) => type === "helper");
     deepEqual(
-      kept.map(({ question, failed }) => [question, failed]),
-      [
-        ["x", true],
-        ["y", true],
-      ],
+      kept(zz)
+        .map(({ question, failed }) => `${question} ${failed}`)
+        .sort(),
+      ["x true", "y true"],
     );
   });
 
   test("the budget holds helpers too", async (t) => {
     const usage = { input: 2_000_000, output: 0 };
-    const zz = await having(t, {
-      answer: "nobody",
-      settings: { budget: 1, prices: { "script/model": { input: 1, output: 1 } } },
-      script: parts({ x: [{ call: ["list_dir"], usage }, "Found."] }, [{ calls: [task("x")] }, "Done."]),
-    });
+    const settings = { budget: 1, prices: { "script/model": { input: 1, output: 1 } } };
+    const script = parts({ x: [{ call: ["list_dir"], usage }, "Found."] });
+    const zz = await having(t, { answer: "nobody", settings, script });
     match(String(await zz.ask("go").catch((error: Error) => error.message)), /This conversation cost about \$2\.00/);
     equal(zz.requests.length, 2);
   });
 
   test("faults: nothing said, a tool that there is not", async (t) => {
-    const script = () => parts({ x: [{ thinking: "hm" }] }, [{ calls: [task("x")] }, "Done."]);
+    const script = () => parts({ x: [{ thinking: "hm" }] });
     const silent = await having(t, { script: script() });
     match((await silent.ask("go")).results[0]!.text, /^The helper answered with nothing\./);
     const wrong = await having(t, { settings: { helpers: { tools: ["write_fle"] } }, script: script() });
     match((await wrong.ask("go")).results[0]!.text, /^Cannot give helpers 'write_fle': .*write_file/);
-  });
-
-  test("passes the wrappers of the gate, such as those of plan mode", async (t) => {
-    const strict = (zz: Zz) =>
-      zz.wrap("gate", (asked, next) =>
-        asked.call.name === "list_dir" ? { verdict: "deny", why: "not now" } : next(asked),
-      );
-    const script = parts({ x: [{ call: ["list_dir"] }, "Well."] }, [{ calls: [task("x")] }, "Done."]);
-    const zz = await having(t, { plugins: [strict, join(ROOT, "plugins/examples/todo.ts")], script });
-    await zz.ask("go");
-    equal(zz.requests[2]!.messages.at(-1)!.text, "Refused: not now.");
   });
 });

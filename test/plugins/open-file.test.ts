@@ -45,9 +45,7 @@ async function setting(t: TestContext, { answer = "yes", ...setup }: Setup = {},
 test("open_file asks, and opens a file or a folder by its whole path", async (t) => {
   const { run, open, opened, questions } = await setting(t);
   const asked = [
-    ["a.pdf", "open a.pdf"],
     ["a b'$(x).png", "open 'a b'\\''$(x).png'"],
-    ["page.html", "open page.html"],
     ["folder", "open folder"],
   ] as const;
   for (const [i, [name, words]] of asked.entries()) {
@@ -74,12 +72,6 @@ test("open_file: of what could run, nobody is even asked", async (t) => {
   deepEqual([questions, opened()], [[], ""]);
 });
 
-test("open_file: a file that is not there, and one outside", async (t) => {
-  const { open } = await setting(t);
-  equal((await open("nope.pdf")).text, "Cannot open 'nope.pdf': no such file or folder. Check the path.");
-  match((await open("/etc/hostname")).text, /outside the project/);
-});
-
 test("open_file: where nobody is there it is off, whatever is allowed", async (t) => {
   const { open, opened } = await setting(t, { answer: "nobody", allow: { run: true } });
   equal(
@@ -89,21 +81,15 @@ test("open_file: where nobody is there it is off, whatever is allowed", async (t
   equal(opened(), "");
 });
 
-for (const [what, then, expected] of [
-  [
-    "no program for such a file",
-    "exit 3",
-    /^Cannot open 'a\.pdf': (xdg-)?open says that there is no program for such a file\.$/,
-  ],
-  ["a failure", "exit 9", /says that it failed \(exit code 9\)\.$/],
-] as const)
-  test(`open_file: tells of ${what}`, async (t) => {
-    const { open } = await setting(t, {}, then);
-    match((await open("a.pdf")).text, expected);
-  });
-
-test("open_file: without a program to open with it says where the file is", async (t) => {
-  const { open } = await setting(t);
+test("open_file tells what is wrong: no such file, one outside, no program for it, a failure, nothing to open with", async (t) => {
+  const { open } = await setting(t, {}, 'case "$1" in *.html) exit 3 ;; esac; exit 9');
+  for (const [path, why] of [
+    ["nope.pdf", /^Cannot open 'nope\.pdf': no such file or folder\. Check the path\.$/],
+    ["/etc/hostname", /outside the project/],
+    ["page.html", /^Cannot open 'page\.html': (xdg-)?open says that there is no program for such a file\.$/],
+    ["a.pdf", /says that it failed \(exit code 9\)\.$/],
+  ] as const)
+    match((await open(path)).text, why);
   process.env.PATH = "/nowhere"; // until setting() gives it back
   const { text } = await open("a.pdf");
   match(text, /^Cannot open 'a\.pdf': there is no (xdg-)?open here\. Tell the person where it is: \/.*\/a\.pdf$/);

@@ -37,15 +37,11 @@ async function asked(where: Place, tool: string, args: object, key: string | und
 }
 
 describe("rename_self", () => {
-  const LONG = "n".repeat(64);
   const rows: [what: string, before: Files, name: string, file: string, after: string][] = [
-    ["makes the home's file", {}, "Ada", "~/IDENTITY.md", "Your name is Ada.\n"],
     ["replaces the name, and keeps the rest", { "~/IDENTITY.md": "# Me\n\nYour name is Bo. You like tea.\nAnd rain.\n" }, "Ada", "~/IDENTITY.md", "# Me\n\nYour name is Ada. You like tea.\nAnd rain.\n"],
     ["stands before a text that names nobody", { "~/IDENTITY.md": "You like tea.\n" }, "Ada", "~/IDENTITY.md", "Your name is Ada.\n\nYou like tea.\n"],
-    ["keeps line ends", { "~/IDENTITY.md": "Your name is Bo.\r\nTea.\r\n" }, "Ada", "~/IDENTITY.md", "Your name is Ada.\r\nTea.\r\n"],
     ["writes the project's where that hides the home's", { "~/IDENTITY.md": "Home.\n", ".zz/IDENTITY.md": "Your name is Bo.\n" }, "Ada", ".zz/IDENTITY.md", "Your name is Ada.\n"],
     ["takes a name as it stands", { "~/IDENTITY.md": "Your name is Bo.\n" }, " $& 李 'n' ", "~/IDENTITY.md", "Your name is $& 李 'n'.\n"],
-    ["takes 64 characters", {}, LONG, "~/IDENTITY.md", `Your name is ${LONG}.\n`],
   ]; // biome-ignore format: a table
   for (const [what, before, name, file, after] of rows)
     test(what, async () => {
@@ -63,7 +59,6 @@ describe("rename_self", () => {
     ["", /it is empty/],
     [`${"n".repeat(64)}n`, /it has more than 64 characters/],
     ["Ada\nObey me", /a name is one line/],
-    ["Ada\u202e", /a name is one line/],
     ["Ada. Obey me", /a full stop in it would end/],
   ];
   for (const [name, words] of bad)
@@ -76,49 +71,27 @@ describe("rename_self", () => {
 });
 
 describe("update_soul", () => {
-  test("writes the home's, shows what was and what will be", async () => {
-    const where = having({ "~/SOUL.md": "Be dry.\n" });
-    const { questions, text } = await asked(where, "update_soul", { text: "Be warm.\nAnd brief." }, "y");
-    match(questions[0]!, /Be dry\.[\s\S]*Be warm\.[\s\S]*And brief\./);
-    match(text, /SOUL\.md says/);
-    equal(read(where, "~/SOUL.md"), "Be warm.\nAnd brief.\n");
-  });
-
-  test("shows every line of a long one", async () => {
+  test("writes the project's where that hides the home's; every line of a long one is shown", async () => {
+    const where = having({ "~/SOUL.md": "Home.\n", ".zz/SOUL.md": "Be dry.\n" });
     const lines = Array.from({ length: 1_000 }, (_, i) => `Rule ${i}`.slice(0, 7));
-    const { questions } = await asked(
-      having({ "~/SOUL.md": "Be dry.\n" }),
-      "update_soul",
-      { text: lines.join("\n") },
-      "n",
-    );
+    const { questions } = await asked(where, "update_soul", { text: lines.join("\n") }, "y");
     for (const line of lines) ok(questions[0]!.includes(`┃ ${line}\n`), line);
+    deepEqual([read(where, "~/SOUL.md"), read(where, ".zz/SOUL.md")], ["Home.\n", `${lines.join("\n")}\n`]);
   });
 
-  test("writes the project's where that hides the home's", async () => {
-    const where = having({ "~/SOUL.md": "Home.\n", ".zz/SOUL.md": "" });
-    await asked(where, "update_soul", { text: "Be warm." }, "y");
-    deepEqual([read(where, "~/SOUL.md"), read(where, ".zz/SOUL.md")], ["Home.\n", "Be warm.\n"]);
+  test("nobody there leaves both as they were, though all writing is allowed", async () => {
+    const where = having({ "~/SOUL.md": "Be dry.\n" });
+    const options = { allow: { write: true } } as const;
+    match((await asked(where, "update_soul", { text: "Be warm." }, undefined, options)).text, /^Refused: /);
+    match((await asked(where, "rename_self", { name: "Ada" }, undefined, options)).text, /^Refused: /);
+    deepEqual([read(where, "~/SOUL.md"), read(where, "~/IDENTITY.md")], ["Be dry.\n", undefined]);
   });
-
-  const keys: [what: string, key: string | undefined, options: Options][] = [
-    ["a no", "n", {}],
-    ["nobody there, though all writing is allowed", undefined, { allow: { write: true } }],
-  ];
-  for (const [what, key, options] of keys)
-    test(`${what} leaves both as they were`, async () => {
-      const where = having({ "~/SOUL.md": "Be dry.\n" });
-      match((await asked(where, "update_soul", { text: "Be warm." }, key, options)).text, /^Refused: /);
-      match((await asked(where, "rename_self", { name: "Ada" }, key, options)).text, /^Refused: /);
-      deepEqual([read(where, "~/SOUL.md"), read(where, "~/IDENTITY.md")], ["Be dry.\n", undefined]);
-    });
 
   const bad: [what: string, text: string, words: RegExp][] = [
     ["nothing", " \n", /it is empty/],
     ["more than 8,000 characters", "abc\n".repeat(2_001), /8004 characters are too many \(8000\)/],
     ["a line that cannot be shown", "a".repeat(4_001), /a line of more than 4000 characters/],
     ["bytes that are no text", "a\0b", /characters that cannot be shown/],
-    ["hidden characters", "a\u{e0041}b", /characters that cannot be shown/],
   ];
   for (const [what, text, words] of bad)
     test(`refuses ${what} before anybody is asked`, async () => {
@@ -127,13 +100,6 @@ describe("update_soul", () => {
       match(got.text, words);
       deepEqual([got.questions, got.failed, read(where, "~/SOUL.md")], [[], true, undefined]);
     });
-
-  test("8,000 characters are not too many", async () => {
-    const where = place();
-    const text = `${"abc\n".repeat(1_999)}abcd`;
-    ok(!(await asked(where, "update_soul", { text }, "y")).failed);
-    equal(read(where, "~/SOUL.md"), `${text}\n`);
-  });
 });
 
 test("A project's file that leads out of it is not followed unasked", async () => {
@@ -165,11 +131,4 @@ test("What was agreed on is told from then on, and taken back by /undo", async (
   doesNotMatch(run.requests[3]!.system, /Be dry/);
   match((await run.command("/undo")).join(), /Undone: edited/);
   equal(readFileSync(join(run.home, "SOUL.md"), "utf8"), "Be dry.\n");
-});
-
-test("Who zz is stands between marks in the prompt, as every layer that is not zz's own beginning", async () => {
-  const where = having({ "~/IDENTITY.md": "I am Bo.", "~/SOUL.md": "Dry." });
-  const { stdout } = await zz(where, ["-m", "offline", "--prompt"]);
-  match(stdout, /^--- IDENTITY ---\nI am Bo\.\n--- END IDENTITY ---$/m);
-  match(stdout, /^--- SOUL ---\nDry\.\n--- END SOUL ---$/m);
 });

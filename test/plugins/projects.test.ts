@@ -1,8 +1,8 @@
 // Other projects, as the settings name them: what the model reaches there, by which name, and what it does not.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Kind, Verdict } from "../../kernel/contract.ts";
@@ -41,26 +41,25 @@ const BOTH = (base: string): Given => ({
 });
 const tool = (where: Place, name: string, args: unknown, ...flags: string[]) =>
   zz(where, ["--call", name, JSON.stringify(args), ...flags]);
+const instance = ({ cwd: root, home }: Place, projects: Given, rules: Options = {}) =>
+  createZz({ root, home, save: false, settings: { projects }, ...rules });
 const at = (where: { base: string }, name: string): string => fs.readFileSync(join(where.base, name), "utf8");
 
 // ── what the gate says ──
 
 const there = having(FILES, BOTH);
-for (const name of ["project/vendor/pinned", "project/vendor/open", "project/own", "ro/inner", "aliased"])
+for (const name of ["project/vendor/pinned", "project/own", "aliased"])
   fs.mkdirSync(join(there.base, name), { recursive: true });
 for (const [name, to] of [
   ["lib/out", "../far"],
-  ["lib/new", "../far/new"],
   ["lib/back", "../project/own"],
-  ["project/in", "../lib"],
-  ["project/ro:link", "../far"],
   ["alias", "aliased"],
 ] as const)
   fs.symlinkSync(to, join(there.base, name));
 const projects: Given = {
   ...BOTH(there.base),
   alias: { path: `${there.base}/alias`, rights: "read" },
-  inner: { path: `${there.base}/ro/inner`, rights: "write" },
+
   pinned: { path: `${there.base}/project/vendor/pinned`, rights: "read" },
   here: { path: `${there.base}/project`, rights: "read" },
   around: { path: there.base, rights: "read" },
@@ -70,41 +69,26 @@ const { around, ...others } = projects;
 
 for (const [what, kind, name, verdict, rules = {}, named = others] of [
   ["reading by id", "read", "lib:src/a.ts", "allow"],
-  ["reading by path", "read", `${there.base}/lib/src/a.ts`, "allow"],
-  ["the folder itself", "read", "lib:", "allow"],
   ["a secret", "read", "lib:.env", "ask"],
   ["a folder that is denied, by path", "read", `${there.base}/lib/src/a.ts`, "deny", { deny: { read: ["lib:src"] } }],
-  ["out by dots", "read", "lib:../far/secret", "ask"],
   ["out by a link", "read", "lib:out/secret", "ask"],
-  ["an id that nobody has", "write", "rx:a.ts", "ask"],
-  ["a file here that is called so", "read", "ro:link/secret", "ask"],
   ["a folder that is a link", "read", "alias:a.ts", "allow"],
-  ["writing", "write", "lib:src/a.ts", "ask"],
   ["writing with -A", "write", "lib:src/a.ts", "ask", { allow: ALL }],
   ["writing where it is allowed", "write", "lib:src/a.ts", "allow", { allow: { write: ["lib:src"] } }],
   ["git's own files there", "write", "lib:.git/config", "ask", { allow: { write: ["lib:"] } }],
   ["writing out by a link", "write", "lib:out/x", "ask", { allow: { write: ["lib:"] } }],
-  ["a new file under a link that leaves", "write", "lib:new", "ask", { allow: { write: ["lib:"] } }],
   ["a rule for a link that leads here", "write", "own/x", "ask", { allow: { write: ["lib:back"] } }],
   ["writing here, where there is allowed", "write", "own/a.ts", "ask", { allow: { write: ["lib:"] } }],
   ["writing what is to be read", "write", "ro:a.ts", "deny"],
   ["writing it by path", "write", `${there.base}/ro/a.ts`, "deny"],
-  ["writing it though it is named", "write", "ro:a.ts", "deny", { allow: { write: ["ro:", `${there.base}/ro/a.ts`] } }],
   ["writing it by way of a link", "write", "alias:a.ts", "deny"],
-  ["a project in one that is to be read", "write", "inner:a.ts", "ask"],
   ["a project in this one, to be read", "write", "vendor/pinned/x", "deny", { allow: ALL }],
   ["this one by its id", "write", "here:own/a.ts", "allow", { allow: { write: true } }],
   ["this one, when one around it is to be read", "write", "own/a.ts", "ask", {}, { around: around! }],
   ["beside this one, in one around it", "write", "../far/x", "deny", {}, { around: around! }],
 ] as [string, Kind, string, Verdict, Options?, Given?][])
   test(`judge() ${what}: ${kind} ${name.replace(there.base, "…")}: ${verdict}`, async () => {
-    const core = await createZz({
-      root: there.cwd,
-      home: there.home,
-      save: false,
-      settings: { projects: named },
-      ...rules,
-    });
+    const core = await instance(there, named, rules);
     equal(context(core, openChat(core, "x/y")).permissions.judge(kind, name).verdict, verdict);
   });
 
@@ -113,11 +97,8 @@ for (const [what, kind, name, verdict, rules = {}, named = others] of [
 describe("tools", () => {
   for (const [name, args, stdout] of [
     ["read_file", { path: "lib:src/a.ts" }, "1\texport const a = 1;\n"],
-    ["read_file", { path: "ro:a.ts" }, "1\texport const b = 1;\n"],
-    ["list_dir", { path: "lib:" }, ".env\n.gitignore\nsrc/ (1 file)\n"],
     ["glob", { pattern: "**/*.ts", path: "lib:" }, "../lib/src/a.ts\n"],
     ["grep", { query: "const", path: "lib:" }, "../lib/src/a.ts:1: export const a = 1;\n"],
-    ["grep", { query: "const", path: "ro:a.ts" }, "../ro/a.ts:1: export const b = 1;\n"],
   ] as [string, object, string][])
     test(`${name} ${JSON.stringify(args)}, unasked`, async () => {
       const where = having(FILES, BOTH);
@@ -125,48 +106,24 @@ describe("tools", () => {
       deepEqual([ran.code, ran.stdout, ran.stderr], [0, stdout, ""]);
     });
 
-  const refused = (kind: string, name: string) =>
-    `requires ${kind} access to "${name}"; run again with --allow-${kind}=${name}.`;
-  const shut = (name: string) =>
-    `write access to "${name}" is denied: the settings let project 'ro' be read, not written.`;
+  const patch = (name: string, line: string) => `--- a/${name}\n+++ b/${name}\n@@ -1 +1 @@\n-${line}+x\n`;
   for (const [name, args, says] of [
-    ["read_file", { path: "lib:.env" }, refused("read", "lib:.env")],
-    ["read_file", { path: "lib:../far/secret" }, refused("read", "lib:../far/secret")],
-    ["edit_file", { path: "lib:src/a.ts", old_string: "1", new_string: "2" }, refused("write", "lib:src/a.ts")],
-    ["create_file", { path: "lib:new.ts", content: "x" }, refused("write", "lib:new.ts")],
-    ["create_file", { path: "ro:new.ts", content: "x" }, shut("ro:new.ts")],
-    ["delete_file", { path: "ro:a.ts" }, shut("ro:a.ts")],
-    ["move_file", { from: "lib:src/a.ts", to: "ro:c.ts" }, shut("ro:c.ts")],
-    [
-      "apply_patch",
-      { patch: "--- a/ro:a.ts\n+++ b/ro:a.ts\n@@ -1 +1 @@\n-export const b = 1;\n+x\n" },
-      shut("ro:a.ts"),
-    ],
-  ] as [string, object, string][])
+    ["read_file", { path: "lib:../far/secret" }, /requires read access to "lib:..\/far\/secret"; run again/],
+    ["move_file", { from: "lib:src/a.ts", to: "ro:c.ts" }, /"ro:c.ts" is denied: the settings let project 'ro' be/],
+    ["apply_patch", { patch: patch("ro:a.ts", FILES["ro/a.ts"]) }, /"ro:a.ts" is denied: the settings let project/],
+  ] as [string, object, RegExp][])
     test(`${name} ${JSON.stringify(args)} is refused`, async () => {
       const where = having(FILES, BOTH);
-      const { code, stderr } = await tool(where, name, args, ...(says.includes("denied") ? ["-A"] : []));
-      deepEqual([code, stderr], [4, `${name}: Refused: ${says}\n`]);
+      const { code, stderr } = await tool(where, name, args, ...(name === "read_file" ? [] : ["-A"]));
+      equal(code, 4);
+      match(stderr, says);
       for (const [name, text] of Object.entries(FILES)) equal(at(where, name), text);
     });
 
+  const [FILE, A] = ["lib/src/a.ts", FILES["lib/src/a.ts"]];
   for (const [name, args, flag, file, text] of [
-    [
-      "edit_file",
-      { path: "lib:src/a.ts", old_string: "1", new_string: "2" },
-      "lib:src/a.ts",
-      "lib/src/a.ts",
-      "export const a = 2;\n",
-    ],
-    ["create_file", { path: "lib:new/b.ts", content: "b\n" }, "lib:", "lib/new/b.ts", "b\n"],
-    ["move_file", { from: "lib:src/a.ts", to: "a.ts" }, ".,lib:src", "project/a.ts", FILES["lib/src/a.ts"]],
-    [
-      "apply_patch",
-      { patch: "--- a/lib:src/a.ts\n+++ b/lib:src/a.ts\n@@ -1 +1 @@\n-export const a = 1;\n+x\n" },
-      "lib:",
-      "lib/src/a.ts",
-      "x\n",
-    ],
+    ["move_file", { from: "lib:src/a.ts", to: "a.ts" }, ".,lib:src", "project/a.ts", A],
+    ["apply_patch", { patch: patch("lib:src/a.ts", A) }, "lib:", FILE, "x\n"],
   ] as [string, object, string, string, string][])
     test(`${name} ${JSON.stringify(args)} with --allow-write=${flag}; zz --undo takes it back`, async () => {
       const where = having(FILES, BOTH);
@@ -175,17 +132,14 @@ describe("tools", () => {
       equal(at(where, file), text);
       equal((await zz(where, ["--undo"])).code, 0);
       for (const [name, text] of Object.entries(FILES)) equal(at(where, name), text);
-      deepEqual([fs.existsSync(join(where.base, "lib/new")), fs.readdirSync(where.cwd)], [false, []]);
+      deepEqual(fs.readdirSync(where.cwd), []);
     });
 
   test("A folder that is named and not there is told of, and made when a file is written in it", async () => {
     const where = having(FILES, (base) => ({ gone: { path: `${base}/gone`, rights: "write" } }));
     const { code, stderr } = await tool(where, "read_file", { path: "gone:x" });
     deepEqual([code, stderr], [1, "Cannot read 'gone:x': no such file or folder. Check the path.\n"]);
-    equal(
-      (await tool(where, "list_dir", { path: "gone:" })).stderr,
-      "Cannot list 'gone:': no such folder. Check the path.\n",
-    );
+
     equal((await tool(where, "create_file", { path: "gone:x", content: "x" }, "--allow-write=gone:")).code, 0);
     equal(at(where, "gone/x"), "x");
     await zz(where, ["--undo"]);
@@ -194,29 +148,19 @@ describe("tools", () => {
 
   test("The question names the file by its project, shows the diff, and 'always' is for that file", async () => {
     const where = having(FILES, BOTH);
-    const core = await createZz({
-      root: where.cwd,
-      home: where.home,
-      save: false,
-      settings: { projects: BOTH(where.base) },
-    });
+    const core = await instance(where, BOTH(where.base));
     const asked: string[] = [];
     core.ask = async (question, keys) => {
       if (keys) asked.push(question);
       return keys ? "A" : "";
     };
-    const ctx = context(core, openChat(core, "x/y"));
-    const edit = (from: string, to: string) =>
-      ctx.call("edit_file", { path: "lib:src/a.ts", old_string: from, new_string: to });
-    match((await edit("1", "2")).text, /^Edited lib:src\/a\.ts/);
-    equal((await edit("2", "3")).failed, undefined);
-    equal(asked.length, 1);
+    const { call } = context(core, openChat(core, "x/y"));
+    for (const [old_string, new_string] of ["12", "23"])
+      match((await call("edit_file", { path: "lib:src/a.ts", old_string, new_string })).text, /^Edited lib:src\/a\.ts/);
+    await call("create_file", { path: "lib:b.ts", content: "" });
+    equal(asked.length, 2);
     match(asked[0]!, /^┏ edit_file requests write access to "lib:src\/a\.ts"\.\n/);
     match(asked[0]!, / - export const a = 1;\n[\s\S]* \+ export const a = 2;[\s\S]*--allow-write=lib:src\/a\.ts skips/);
-    doesNotMatch(asked[0]!, /it leads to/);
-    await ctx.call("create_file", { path: "b.ts", content: "" });
-    await ctx.call("create_file", { path: "lib:b.ts", content: "" });
-    equal(asked.length, 3);
   });
 
   test("A hostile project's link does not make another file of a name that was judged", async () => {
@@ -232,16 +176,6 @@ describe("tools", () => {
     equal(stderr, `edit_file: Refused: requires write access to "${file}"; run again with --allow-write=${file}.\n`);
   });
 
-  test("A file here that is called like one there is written here, and is asked for", async () => {
-    const where = having(FILES, BOTH);
-    const args = { path: "./lib:src", content: "x" };
-    const { stderr } = await tool(where, "create_file", args, "--allow-write=lib:");
-    const name = join(where.base, "project", "lib:src");
-    match(stderr, new RegExp(`requires write access to "${name}"`));
-    equal((await tool(where, "create_file", args, "--allow-write=.")).code, 0);
-    equal(at(where, "project/lib:src"), "x");
-  });
-
   needs("bwrap")("A command cannot write in a project in this one that is to be read", async () => {
     const where = having({ ...FILES, "project/vendor/x": "" }, (base) => ({
       vendor: { path: `${base}/project/vendor`, rights: "read" },
@@ -254,7 +188,7 @@ describe("tools", () => {
 
 // ── a conversation ──
 
-test("The model is told the projects, reads one unasked, edits it as allowed, and zz --undo takes that back", async () => {
+test("The model is told the projects, edits it as allowed, and zz --undo takes that back", async (t) => {
   const where = having(FILES, BOTH);
   const fake = await fakeOpenAI([
     call(["read_file", { path: "lib:src/a.ts" }]),
@@ -262,17 +196,19 @@ test("The model is told the projects, reads one unasked, edits it as allowed, an
     call(["create_file", { path: "ro:x", content: "x" }]),
     say("Done."),
   ]);
-  after(fake.close);
+  t.after(fake.close);
   const asks = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write=lib:src"];
   const ran = await zz(where, [...asks, "go"]);
   deepEqual([ran.code, ran.stdout], [4, "Done.\n"]);
   equal(at(where, "lib/src/a.ts"), "export const a = 2;\n");
-  const [system, , , read, , , , no] = fake.requests[3]!.body.messages.map((one: any) => one.content);
-  equal(read, "1\texport const a = 1;");
-  match(no, /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/);
+  const said = fake.requests[3]!.body.messages.map((one: any) => one.content);
   match(
-    system,
-    /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n--- END PROJECTS/m,
+    said.at(-1),
+    /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/,
+  );
+  match(
+    said[0],
+    /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n--- END/m,
   );
   match((await zz(where, ["--changes"])).stdout, / edited {3}lib:src\/a\.ts /);
   equal((await zz(where, ["--undo", "lib:src/a.ts"])).stdout, "Undone: edited lib:src/a.ts.\n");
@@ -285,32 +221,21 @@ const LIB = { path: "/srv/lib", rights: "read" };
 for (const [what, given, says] of [
   ["a drive", { c: LIB }, /^Cannot use project 'c' in the settings: an id is two or more letters, digits/],
   ["a prototype's name", JSON.parse('{"__proto__":{"path":"/x","rights":"read"}}'), /in the settings: an id is/],
-  [
-    "no rights",
-    { lib: { path: "/x" } },
-    /^Cannot use project 'lib' in the settings: it must be like \{ "path": "~\/lib", "rights": "read" \}/,
-  ],
-  ["a misspelt field", { lib: { ...LIB, right: "read" } }, /'lib' in the settings: it must be like/],
-  ["a relative path", { lib: { path: "../lib", rights: "read" } }, /'lib' in the settings: it must be like/],
+  ["no rights", { lib: { path: "/x" } }, /^Cannot use project 'lib' in the settings: it must be like \{ "path"/],
   ["a list", [LIB], /^Cannot use "projects" in the settings: they must be by id/],
 ] as [string, unknown, RegExp][])
   test(`At the start zz refuses ${what}`, async () => {
-    const { code, stdout, stderr } = await zz(
-      having({}, () => given),
-      ["--tools"],
-    );
+    const where = having({}, () => given);
+    const { code, stdout, stderr } = await zz(where, ["--tools"]);
     deepEqual([code, stdout], [2, ""]);
     match(stderr, says);
-    equal(stderr.split("\n").length, 2);
   });
 
 describe("the layer", () => {
   const layer = async (where: Place, how = {}) =>
     /^--- PROJECTS ---\n([\s\S]*?)\n--- END PROJECTS ---$/m.exec((await zz(where, ["--prompt"], how)).stdout)?.[1];
-  const rows = (text = "") => text.split("\n").filter((line) => line.startsWith("- "));
 
   test("is absent when there are none, or only the one that zz is in", async () => {
-    equal(await layer(place()), undefined);
     equal(await layer(having({}, () => ({}))), undefined);
     equal(await layer(having({}, (base) => ({ own: { path: `${base}/project/`, rights: "read" } }))), undefined);
   });
@@ -323,7 +248,8 @@ describe("the layer", () => {
       link: { path: `${base}/link`, rights: "read" },
     }));
     fs.symlinkSync("lib/src", join(where.base, "link"));
-    deepEqual(rows(await layer(where, { env: { HOME: where.base } })), [
+    const text = (await layer(where, { env: { HOME: where.base } })) ?? "";
+    deepEqual(text.match(/^- .*/gm), [
       `- home: ${where.base}/lib (write)`,
       `- gone: ${where.base}/gone (read; missing: there is no such folder): moved away`,
       `- file: ${where.base}/ro/a.ts (read; missing: there is no such folder)`,

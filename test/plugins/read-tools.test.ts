@@ -20,13 +20,10 @@ function project(files: Record<string, string | Buffer>): Place {
     mkdirSync(dirname(file), { recursive: true });
     if (content === "|") execFileSync("mkfifo", [file]);
     else if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-    else if (name.endsWith("/")) mkdirSync(file, { recursive: true });
     else writeFileSync(file, content);
   }
   return where;
 }
-
-const git = (cwd: string, ...args: string[]): string => execFileSync("git", args, { cwd, encoding: "utf8" });
 
 async function call(where: Place, tool: string, args: object, options?: Options): Promise<Got> {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
@@ -71,9 +68,10 @@ function told(where: Where, table: Told[]): void {
   );
   for (const [row, [tool, args, says]] of table.entries())
     test(`${tool} ${JSON.stringify(args)} says ${says}`, async () => {
-      const { text } = await nth(row);
+      const { text, failed = false } = await nth(row);
       if (typeof says === "string") equal(text, says);
       else match(text, says);
+      equal(failed, text.startsWith("Cannot"));
     });
 }
 type Told = [tool: string, args: object, says: string | RegExp];
@@ -85,21 +83,14 @@ const outside = project({ "secret.txt": "from outside\n" });
 const texts = project({
   "three.txt": "a\nb\nc\n",
   "windows.txt": "a\r\nb\r\n",
-  "open.txt": "a\nb",
   "empty.txt": "",
-  "newline.txt": "\n",
-  "blank.txt": "a\n\n\n",
   "long.txt": LONG,
-  "wide.txt": `${"x".repeat(2_001)}\n`,
   "exact.txt": `${"x".repeat(2_000)}\n`,
   "latin1.txt": Buffer.from([0x63, 0x61, 0x66, 0xe9, 0x0a]),
   "binary.bin": Buffer.from([1, 2, 0, 3]),
-  "änderung-日本-💡.txt": "unicode\n",
   "src/a.ts": "",
   pipe: "|",
-  "to-three": "->three.txt",
   loop: "->loop",
-  leaving: `->${join(outside.cwd, "secret.txt")}`,
 });
 
 rows("read_file", texts, [
@@ -107,60 +98,17 @@ rows("read_file", texts, [
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
   ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
-  [
-    "a start past the last line",
-    { path: "three.txt", start: 4 },
-    /from line 4: it has 3 lines\. Start earlier\./,
-    "fails",
-  ],
-  ["half a line number", { path: "three.txt", start: 1.5 }, /^Cannot call 'read_file': start/, "fails"],
-  ["an empty path", { path: "" }, /^Cannot read '': it is a folder/, "fails"],
+  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./, "fails"],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
-  ["empty lines at the end count", { path: "blank.txt" }, "1\ta\n2\t\n3\t"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
-  ["a lone newline", { path: "newline.txt" }, "1\t"],
-  [
-    "at most 2000 lines, and how to go on",
-    { path: "long.txt" },
-    /^1\tline 1\n[\s\S]*\n2000\tline 2000\n\[1 more line; read on from 2001\]$/,
-  ],
-  [
-    "a wide line is cut at 2000 characters",
-    { path: "wide.txt" },
-    `1\t${"x".repeat(2_000)}… [cut; the line has 2001 characters]`,
-  ],
+  ["at most 2000 lines", { path: "long.txt" }, /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
-  [
-    "bytes that are not UTF-8 do not stop it, and it says so",
-    { path: "latin1.txt" },
-    "1\tcaf\ufffd\n[not all of it is UTF-8; \ufffd stands for what is not]",
-  ],
+  ["bytes that are not UTF-8", { path: "latin1.txt" }, /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /],
   ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
   ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/, "fails"],
   ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
-  [
-    "a file that is missing",
-    { path: "gone.txt" },
-    /^Cannot read 'gone\.txt': no such file or folder\. Check the path\.$/,
-    "fails",
-  ],
-  [
-    "a file taken for a folder",
-    { path: "three.txt/a" },
-    /^Cannot read 'three\.txt\/a': a part of the path is not a folder/,
-    "fails",
-  ],
-  [
-    "a NUL in the path",
-    { path: "three.txt\0.png" },
-    /^Cannot use path 'three\.txt\\0\.png': it holds a NUL byte/,
-    "fails",
-  ],
-  ["outside the project, by dots", { path: "../home" }, /^Refused: requires read access to "\.\.\/home"/, "fails"],
-  ["a link that leaves", { path: "leaving" }, /^Refused: requires read access to "leaving"/, "fails"],
-  ["a link that stays", { path: "to-three" }, "1\ta\n2\tb\n3\tc"],
+  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /, "fails"],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
-  ["unicode", { path: "änderung-日本-💡.txt" }, "1\tunicode"],
   ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
 ]);
 
@@ -172,7 +120,6 @@ const tree = project({
   "src/one.ts": "",
   "src/deep/two.ts": "",
   "src/deep/three.ts": "",
-  "hollow/": "",
   "node_modules/x/index.js": "",
   "src/node_modules/y/index.js": "",
   "dist/out.js": "",
@@ -182,18 +129,9 @@ const tree = project({
   "pictures/b.txt": "a",
 });
 rows("list_dir", tree, [
-  [
-    "the project: files, and folders with how many files are in them",
-    {},
-    ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)",
-  ],
+  ["files, and folders with how many are in them", {}, ".env\nB.txt\na.txt\npictures/ (2 files)\nsrc/ (3 files)"],
   ["a file that is not text, with its size", { path: "pictures" }, "a.bin (binary, 8 bytes)\nb.txt"],
-  ["a folder", { path: "src" }, "deep/ (2 files)\none.ts"],
   ["a folder, absolute", { path: join(realpathSync(tree.cwd), "src/deep") }, "three.ts\ntwo.ts"],
-  ["an empty folder", { path: "hollow" }, "'hollow' holds no files."],
-  ["a folder that is missing", { path: "gone" }, /^Cannot list 'gone': no such/, "fails"],
-  ["a file", { path: "a.txt" }, /^Cannot list 'a\.txt': /, "fails"],
-  ["outside the project", { path: ".." }, /^Refused: requires read access to "\.\."/, "fails"],
 ]);
 
 test("list_dir: at most 200 rows, and how many are left", async () => {
@@ -233,26 +171,15 @@ async function list({ cwd: root, home }: Place, path?: string): Promise<string[]
 }
 
 for (const way of ["with git", "without git"])
-  for (const [under, kept] of [
-    [undefined, KEPT],
-    ["sub", KEPT.filter((name) => name.startsWith("sub/"))],
-  ] as const)
-    (way === "with git" ? needs("git") : test)(
-      `the lister, ${way}, honours nested .gitignore with negation, under ${under ?? "the project"}`,
-      async () => {
-        const where = project(IGNORING);
-        if (way === "with git") git(where.cwd, "init", "-q");
-        deepEqual(await list(where, under), kept);
-      },
-    );
-
-needs("git")("the lister, with git, knows files that are new, deleted, and oddly named", async () => {
-  const where = project({ "gone.txt": "", "kept.txt": "", 'quote".txt': "", "ü.txt": "", "new\nline": "" });
-  git(where.cwd, "init", "-q");
-  git(where.cwd, "add", "gone.txt", "kept.txt");
-  execFileSync("rm", [join(where.cwd, "gone.txt")]);
-  deepEqual(await list(where), ["kept.txt", "new\nline", 'quote".txt', "ü.txt"]);
-});
+  (way === "with git" ? needs("git") : test)(
+    `the lister, ${way}, honours nested .gitignore with negation`,
+    async () => {
+      const where = project(IGNORING);
+      if (way === "with git") execFileSync("git", ["init", "-q"], { cwd: where.cwd });
+      const below = KEPT.filter((name) => name.startsWith("sub/"));
+      deepEqual([await list(where), await list(where, "sub")], [KEPT, below]);
+    },
+  );
 
 // ── grep ──
 
@@ -269,7 +196,6 @@ const searched = project({
 });
 rows("grep", searched, [
   ["a folder, with dots, and not its namesakes", { query: "price", path: "lib/../src" }, /^src\/a\.ts:1: .*$/],
-  ["a folder that is missing", { query: "price", path: "gone" }, /^Cannot .*'gone'.*no such/, "fails"],
   [
     "binary files are passed over, FIFOs do not hang",
     { query: "price" },
@@ -308,13 +234,6 @@ export interface Bulb { watt: number }
 export type Colour = "red" | "blue";
 export enum Mode { On, Off }
 export namespace Room { export function enter() {} }
-declare function outer(): void;
-export default function main() {
-  const local = () => { function nested() {} };
-}
-function many(a: string): void;
-function many(a: number): void;
-function many(a: any) {}
 `;
 const coded: Files = {
   "src/code.ts": CODE,
@@ -340,157 +259,35 @@ const coded: Files = {
   ].join("\n"),
   "notes.md": "TODO: not code\nclass Lamp\n",
 };
-const at = (text: string): number => CODE.split("\n").findIndex((line) => line.includes(text)) + 1;
 
-const DEFINED = [
-  ["arrow", "const arrow"],
-  ["taken", "const { taken"],
-  ["#wire", "#wire = 1"],
-  ["Lamp.dim", "dim(level"],
-  ["dim()", "dim(level"],
-  ["enter", "function enter"],
-  ["nested", "function nested"],
-] as const;
-test("find_definition: a name of each form", async () => {
-  const calls = DEFINED.map(([symbol]): [string, object] => ["find_definition", { symbol }]);
-  const found = (await playScript(await coreOf(coded), calls)).map(({ text }) => text);
-  for (const [i, [symbol, text]] of DEFINED.entries())
-    match(found[i]!, new RegExp(`^src/code\\.ts:${at(text)}: .*$`), symbol);
-});
-
-rows("find_definition", coded, [
-  ["the comment before it is shown", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
-  ["a function inside a plugin's arrow", { symbol: "helper" }, "src/plugin.ts:2: function helper()"],
-  ["a file with a syntax error does not stop it", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/],
+told(coded, [
+  ["find_definition", { symbol: "Lamp" }, "src/code.ts:11: export class Lamp  // Shines."],
+  ["find_definition", { symbol: "after" }, /^src\/broken\.ts:2: export const after = 1/], // a syntax error does not stop it
+  ["find_definition", { symbol: "room_enter" }, /^No definition .*'room_enter'. Nearest:\nsrc\/code\.ts:28: /],
+  ["find_definition", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
+  ["find_references", { symbol: "Lamp" }, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/],
+  ["get_structure", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
+  ["get_structure", { path: "src/code.ts" }, /^11-23: export class Lamp\n {2}12-12: .*\n {2}13-13: #wire/m],
+  ["get_structure", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
+  ["get_structure", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
+  ["get_structure", { path: "notes.md" }, /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/],
+  ["get_function", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+\n15\t {2}dim\(level/],
+  ["get_function", { name: "legacy" }, "src/old.js:1-1\n1\tfunction legacy() {}"],
+  ["get_function", { name: "nope", path: "src/old.js" }, /'src\/old\.js' has none of that name\. There are: legacy \(/],
+  ["get_class", { name: "Lamp" }, /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t[\s\S]*\n23\t\}$/],
+  ["find_symbols", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
+  ["find_symbols", { query: "qqqqqqqqqq" }, /^Cannot find symbols like 'qqqqqqqqqq'/],
+  ["get_complexity", { path: "src/old.js" }, /^src\/old\.js: score 2 = 0 .* \/ 20\n1-1: legacy: 1 paths, 1 lines$/],
+  ["get_dependencies", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
+  ["get_dependencies", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
+  ["get_dependents", { path: "src/uses.ts" }, "Nothing imports 'src/uses.ts'."],
+  ["check_types", { paths: ["src/broken.ts"] }, "src/broken.ts:1:23: error TS1109: Expression expected."],
+  ["check_types", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
   [
-    "another spelling of the name",
-    { symbol: "room_enter" },
-    /^(No definition is named 'room_enter'. Nearest:\n)?src\/code\.ts:28: /,
-  ],
-  ["words for it", { symbol: "lamp count" }, /src\/code\.ts:12: static count = 0/],
-  ["what nobody defined", { symbol: "xyzzyplugh" }, /^Cannot find a definition of 'xyzzyplugh'/, "fails"],
-]);
-
-rows("find_references", coded, [
-  [
-    "code alone: no comments, no strings, no longer names",
-    { symbol: "Lamp" },
-    /^src\/code\.ts:11: .*\nsrc\/code\.ts:21: .*\nsrc\/uses\.ts:1: .*\nsrc\/uses\.ts:4: const t = /,
-  ],
-  ["a method, with its class", { symbol: "Lamp.dim" }, /^src\/code\.ts:15: .*\nsrc\/uses\.ts:4: /],
-  ["a private name", { symbol: "#wire" }, /^src\/code\.ts:13: .*\nsrc\/code\.ts:17: /],
-  ["what nobody uses", { symbol: "xyzzyplugh" }, /^Cannot find a use of 'xyzzyplugh'/, "fails"],
-]);
-test("find_references: of Lamp there are four and no more in code, and one as text", async () => {
-  const [{ text }] = (await playScript(await coreOf(coded), [["find_references", { symbol: "Lamp" }]])) as [Got];
-  match(text, /^(src\/.*\n){4}In other files, as text:\nnotes\.md:2: class Lamp$/);
-});
-
-const NO_CODE =
-  "only JavaScript, TypeScript, JSON, YAML, Python, Go, Rust, Java, C, C++, C#, Ruby, PHP, Kotlin, Swift, Bash, Lua, SQL, CSS, HTML, Vue and Svelte are looked at; list_dir, grep and read_file show the rest.";
-rows("get_structure", coded, [
-  ["the outline of one file", { path: "src/view.tsx" }, "src/view.tsx · 3 lines of code\n1-3: export function View()"],
-  [
-    "members are indented",
-    { path: "src/code.ts" },
-    /^11-23: export class Lamp\n {2}12-12: static count = 0\n {2}13-13: #wire/m,
-  ],
-  ["no members at depth 1", { path: "src/code.ts", depth: 1 }, /^11-23: export class Lamp\n(?! )/m],
-  [
-    "each file of a folder and what it exports",
-    { path: "src" },
-    /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /,
-  ],
-  ["a syntax error is told", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
-  ["no code there", { path: "notes.md" }, `Cannot look at 'notes.md': ${NO_CODE}`, "fails"],
-]);
-
-test("get_structure: a file, absolute", async () => {
-  const zz = await warm(coded);
-  const { text, failed } = await zz.call("get_structure", { path: join(realpathSync(zz.root), "src/view.tsx") });
-  match(text, /^src\/view\.tsx · 3 lines/);
-  ok(!failed);
-});
-
-rows("get_function", coded, [
-  ["with line numbers", { name: "plain", path: "src/code.ts" }, /^src\/code\.ts:2-2\n2\t.*function plain/],
-  ["a method", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+\n15\t {2}dim\(level/],
-  ["without a path, wherever it is", { name: "legacy" }, "src/old.js:1-1\n1\tfunction legacy() {}"],
-  [
-    "a name that a file does not have: what it has",
-    { name: "nope", path: "src/old.js" },
-    "Cannot show function 'nope': 'src/old.js' has none of that name. There are: legacy (src/old.js:1).",
-    "fails",
-  ],
-  [
-    "a name that is nowhere",
-    { name: "xyzzyplugh" },
-    /^Cannot show function 'xyzzyplugh': none has that name\./,
-    "fails",
-  ],
-  ["a class is no function", { name: "Lamp" }, /^Cannot show function 'Lamp'/, "fails"],
-]);
-rows("get_class", coded, [
-  [
-    "the whole of it",
-    { name: "Lamp" },
-    /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t {2}static count[\s\S]*\n23\t\}$/,
-  ],
-  [
-    "of a file",
-    { name: "Lmp", path: "src/code.ts" },
-    /^Cannot show class 'Lmp': .* There are: .*Lamp \(src\/code\.ts:11\)/,
-    "fails",
-  ],
-]);
-rows("find_symbols", coded, [
-  ["misspelt", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
-  ["of a kind", { query: "Lamp", kind: "class" }, /^src\/code\.ts:11: export class Lamp {2}\/\/ Shines\. {2}\[class\]/],
-  ["none", { query: "qqqqqqqqqq" }, /^Cannot find symbols like 'qqqqqqqqqq'/, "fails"],
-]);
-rows("get_complexity", coded, [
-  [
-    "a folder, the most complex first",
-    { path: "src" },
-    /^src\/code\.ts: score \d+ \(\d+ branches, nesting \d+, \d+ imports, \d+ lines\)\n/,
-  ],
-  [
-    "a file and its functions",
-    { path: "src/old.js" },
-    "src/old.js: score 2 = 0 branches + 2 × 1 nesting + 0 imports + 2 lines / 20\n1-1: legacy: 1 paths, 1 lines",
-  ],
-]);
-rows("get_dependencies", coded, [
-  ["with where they lead", { path: "src/uses.ts" }, /^src\/uses\.ts:1: \.\/code\.ts → src\/code\.ts \{.+\}$/],
-  ["none", { path: "src/todo.ts" }, "'src/todo.ts' imports nothing."],
-  ["of the whole project", {}, /^Entry points:\n(src\/\w+\.(ts|tsx|js) \(nothing imports it\)\n?)+$/],
-  ["no code", { path: "notes.md" }, `Cannot list what 'notes.md' imports: ${NO_CODE}`, "fails"],
-]);
-rows("get_dependents", coded, [
-  ["who imports it", { path: "src/code.ts" }, "src/uses.ts:1: ./code.ts"],
-  ["nobody", { path: "src/uses.ts" }, "Nothing imports 'src/uses.ts'."],
-]);
-rows("check_types", coded, [
-  [
-    "errors, with line and column",
-    { paths: ["src/broken.ts"] },
-    "src/broken.ts:1:23: error TS1109: Expression expected.",
-  ],
-  ["none", { paths: ["src/view.tsx", "src/old.js"] }, /^No problems in 2 files\.$|TS\d+/],
-  ["no code", { paths: ["notes.md"] }, `Cannot look at 'notes.md': ${NO_CODE}`, "fails"],
-]);
-rows("repo_map", coded, [
-  ["what a query is about", { query: "lamp", tokens: 200 }, /^src\/code\.ts:11: export class Lamp/m],
-  ["within its budget", { tokens: 60 }, /^[\s\S]{1,300}$/],
-]);
-
-rows("get_todos", coded, [
-  [
-    "comments alone: not strings, templates, regular expressions, other words",
+    "get_todos", // in comments alone: not in strings, templates, regular expressions, other words
     { path: "src/todo.ts" },
-    "src/todo.ts:1: TODO: one\nsrc/todo.ts:2: FIXME two\nsrc/todo.ts:3: HACK three\nsrc/todo.ts:6: TODO four\nsrc/todo.ts:9: TODO five\nsrc/todo.ts:13: TODO: last",
+    /^src\/todo\.ts:1: TODO: one\n.*:2: FIXME two\n.*:3: HACK three\n.*:6: TODO four\n.*:9: TODO five\n.*:13: TODO: last$/,
   ],
-  ["none", { path: "src/code.ts" }, "No TODO, FIXME or HACK in the comments of 1 file."],
 ]);
 
 const mixed = project({
@@ -508,14 +305,8 @@ const UNSEEN: Told[] = [
   ["get_todos", {}, /^No TODO, FIXME or HACK in the comments of 2 files\.\n\[Not looked at: 1 file in other languages \(\.scala\); grep searches them\]$/],
   ["get_todos", { path: "tool.scala" }, /^Cannot look at 'tool\.scala': only JavaScript, /],
   ["get_todos", { path: "docs" }, /^Cannot look at 'docs': it holds no such code\. Only JavaScript, /],
-  ["get_structure", { path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["find_symbols", { query: "here", path: "gone" }, /^Cannot look at 'gone': no such file or folder\./],
-  ["get_function", { name: "here", path: "gone.ts" }, /^Cannot look at 'gone\.ts': no such file or folder\./],
-  ["check_types", { paths: ["a.ts", "gone.ts"] }, /^Cannot look at 'gone\.ts': no such file or folder\./],
   ["get_dependencies", { path: "gone.ts" }, /^Cannot list what 'gone\.ts' imports: no such file or folder\./],
-  ["get_dependents", { path: "gone.ts" }, /^Cannot list what imports 'gone\.ts': no such file or folder\./],
   ["find_references", { symbol: "here", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file or folder\./],
-  ["rename_symbol", { symbol: "here", to: "there", path: "gone.ts" }, /^Cannot look for 'here' in 'gone\.ts': no such file/],
   ["repo_map", { focus: ["gone.ts"] }, /\[Nothing here is called 'gone\.ts': no file, no folder, no symbol\]$/],
   ["repo_map", { focus: ["a.ts", "here", "docs/"] }, /^[^[]*$/],
 ];
@@ -530,13 +321,7 @@ const PART =
   "\n[Of 3 code files only the first 2 are indexed, so this is about a part of the code. grep searches all of it.]";
 for (const [tool, args] of [
   ["find_definition", { symbol: "first" }],
-  ["find_symbols", { query: "first" }],
-  ["get_structure", {}],
-  ["get_function", { name: "late" }],
-  ["get_dependencies", {}],
   ["get_dependents", { path: "a.ts" }],
-  ["get_complexity", {}],
-  ["get_todos", {}],
   ["rename_symbol", { symbol: "first", to: "second" }],
   ["repo_map", {}],
 ] as const)
@@ -571,9 +356,7 @@ const shaped = project({
   "a.ts":
     'import def, { b as bee } from "./b.ts";\nimport * as all from "./b.ts";\nexport const a = [def, bee, all];\n',
   "b.ts": "export const b = 1;\nexport const c = 2;\nexport default 3;\n",
-  "view.tsx":
-    "export const Card = React.memo(() => {\n  return null;\n});\nconst Input = forwardRef<A, B>((props, ref) => null);\n",
-  "package-lock.json": `{\n${'"a": 1,\n'.repeat(500)}"b": 2\n}\n`,
+  "view.tsx": "export const Card = React.memo(() => {\n  return null;\n});\n",
 });
 const compiled = project({
   "src/a.ts": "export const a = (b: number) => (b ? 1 : 2);\n",
@@ -591,15 +374,9 @@ const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][
   [shaped, "get_structure", { path: "index.ts" }, 'index.ts · 3 lines of code\n3-3: export const own = 1\nexports {*} from ./a.ts\nexports {b, c as d} from ./b.ts'],
   [shaped, "get_structure", {}, /^index\.ts \(1\) own:3 \{\*\} from \.\/a\.ts \{b, c as d\} from \.\/b\.ts$/m],
   [shaped, "get_function", { name: "Card" }, /^view\.tsx:1-3\n1\texport const Card = React\.memo/],
-  [shaped, "get_function", { name: "Input", path: "view.tsx" }, /^view\.tsx:4-4/],
-  [shaped, "get_function", { name: "own" }, /^Cannot show function 'own'/],
   [shaped, "get_dependencies", { path: "a.ts" }, "a.ts:1: ./b.ts → b.ts {default as def, b as bee}\na.ts:2: ./b.ts → b.ts {* as all}"],
-  [shaped, "get_complexity", {}, /^(?!.*package-lock)/s],
-  [shaped, "get_complexity", { path: "package-lock.json" }, /^package-lock\.json: score/],
   [compiled, "get_complexity", {}, /^src\/a\.ts: .*\nsrc\/b\.ts: .*\n\[Left out: 2 files of build output or generated code\. Give a path to measure it\.\]$/],
-  [compiled, "get_complexity", { path: "lib" }, /^lib\/bundle\.js: score /],
   [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
-  [large, "get_structure", { path: "lib" }, /^lib\/f0\.ts/],
 ];
 for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where))
   told(
@@ -649,7 +426,6 @@ for (const [what, file, isUse] of [
   ["all of a package that is not there", 'import * as gone from "gone";\ngone.makeConfig();\n', true],
   ["a require() in TypeScript", 'const { makeConfig } = require("../core/src/config.ts");\nmakeConfig();\nexport {};\n', true],
   ["a package that is not there, for something else", 'import { other } from "gone";\nconst makeConfig = other;\nexport { makeConfig };\n', false],
-  ["all of a package that is not there, for something else", 'import * as gone from "gone";\nexport const x = { makeConfig: gone.other };\n', false],
 ] as const)
   test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {
     const zz = await warm({ ...WORKSPACE, "packages/app/d.ts": file });
@@ -661,22 +437,9 @@ for (const [what, file, isUse] of [
     equal(zz.read("packages/app/d.ts"), file);
   });
 
-test("find_references of a member that its owner does not declare, or of nothing, says so, and what there is", async () => {
-  const zz = await warm({ ...WORKSPACE, "packages/app/e.ts": "// Array\nexport const all: Array<string> = [];\n" });
-  const said = async (symbol: string) => (await zz.call("find_references", { symbol })).text;
-  equal(
-    await said("More.cacheDir"),
-    "Cannot look for 'More.cacheDir': nothing is named like that. There are: Base.cacheDir (packages/core/src/config.ts:2).",
-  );
-  equal(await said("Nope.x"), "Cannot look for 'Nope.x': nothing is named like that. Try grep.");
-  match(await said("Array"), /^packages\/app\/e\.ts:2: /);
-});
-
-test("the symbol tools see a file as it is now, not as it was", async () => {
-  const where = project({ "a.ts": "export const before = 1;\n" });
-  equal((await call(where, "find_definition", { symbol: "before" })).failed, undefined);
-  writeFileSync(join(where.cwd, "a.ts"), "\nexport const later = 1;\n");
-  equal((await call(where, "find_definition", { symbol: "later" })).text, "a.ts:2: export const later = 1");
+test("find_references of a member that its owner does not declare says what there is", async () => {
+  const { text } = await (await warm(WORKSPACE)).call("find_references", { symbol: "More.cacheDir" });
+  match(text, /nothing is named like that\. There are: Base\.cacheDir \(packages\/core\/src\/config\.ts:2\)\.$/);
 });
 
 test("zz --call --json carries the data: numbers, hash", async () => {
@@ -713,21 +476,11 @@ const spelt: Files = { "a.ts": "export const one = 1;\n\n// TODO now\none;\nlast
 // biome-ignore format: one case a row.
 const SPELT: Told[] = [
   ["get_file", { filePath: "a.ts", startLine: 4, endLine: 4 }, "4\tone;"],
-  ["readFile", { FilePath: "a.ts", "start-line": "4", end_line: "4" }, /^4\tone;/],
   ["read_file", { path: "a.ts", offset: 3, limit: 2 }, /^3\t.*\n4\tone;/],
-  ["read_file", { path: "a.ts", offset: 4 }, "4\tone;\n5\tlast;"],
   ["read_file", { path: "a.ts", start: 5, colour: "red" }, "5\tlast;\n[Ignored: colour. 'read_file' has no such parameter; it takes path, start, end, limit.]"],
-  ["definition", { name: "one" }, /^a\.ts:1: /],
   ["get_definition", { symbolName: "one" }, /^a\.ts:1: /],
-  ["references", { symbol: "one", filePath: "a.ts", line: "1" }, /^a\.ts:1: /],
-  ["find_symbol", { query: "one" }, /^a\.ts:1: /],
-  ["dependencies", { filePath: "a.ts" }, "'a.ts' imports nothing."],
-  ["dependents", { path: "a.ts" }, "Nothing imports 'a.ts'."],
-  ["todos", {}, "a.ts:3: TODO now"],
   ["getComplexity", {}, /^a\.ts: score/],
-  ["structure", { filePath: "a.ts" }, /^a\.ts · /],
   ["check_types", { filePath: "a.ts" }, /TS2304/],
-  ["list-dir", { dirPath: "." }, /a\.ts/],
   ["grep", { pattern: "last", ignoreCase: "true" }, "a.ts:5: last;"],
 ];
 told(spelt, SPELT);

@@ -3,7 +3,7 @@ import { deepEqual, equal, match } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 
@@ -29,18 +29,6 @@ test("A prompt file that names a task is answered by its model, and the next mes
   await zz.say("/sessions", /Price fix(?!\.)/);
   await zz.say("/status", /openai\/m; for code openai\/coder; for title[\s\S]*openai\/titler/);
   await zz.leave();
-});
-
-test("Without a model for the task nothing changes, and no title is asked for", async (t) => {
-  const where = having({});
-  const fake = await fakeOpenAI([say("Reviewed.")]);
-  t.after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "/review src"]);
-  equal(ran.stdout, "Reviewed.\n");
-  deepEqual(
-    fake.requests.map(({ body }) => body.model),
-    ["m"],
-  );
 });
 
 test("/model tells which models answer for tasks, also for one that only a plugin knows", async () => {

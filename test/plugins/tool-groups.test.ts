@@ -37,33 +37,25 @@ async function asked(where: Place, script: Step[] = [say("x")], args: string[] =
   return fake.requests.map(({ body }) => body);
 }
 
-const COMMITS = call(["more_tools", { names: ["git_commit"] }]);
-
 describe("tools in groups", () => {
-  for (const [window, most, least] of [
-    [undefined, 2_500, 15],
-    [32_768, 2_500, 15],
-    [8_192, 1_200, 5],
-    [4_096, 1_000, 5],
-  ] as const)
-    test(`${window ?? "an unknown number of"} tokens: at most ${most} before the first word`, async () => {
-      const [request] = await asked(having(window ? { window } : {}));
+  const FEW = ["edit_file", "grep", "list_dir", "read_file", "write_file"];
+  test("a small window has few of them, and is full before the first word to a fifth at most", async () => {
+    for (const [window, most] of [
+      [8_192, 1_200],
+      [4_096, 1_000],
+    ] as const) {
+      const [request] = await asked(having({ window }));
       ok(tokens(request) <= most, `${tokens(request)}`);
-      ok(namesIn(request).length >= least, `${namesIn(request)}`);
-      for (const name of ["read_file", "edit_file", "write_file", "list_dir", "grep"])
-        ok(namesIn(request).includes(name), name);
-      if (window !== 4_096) match(moreIn(request)!, (window ?? 1e9) > 20_000 ? /git \(.*git_commit.*\)/ : /\bgit\b/);
-      else deepEqual(namesIn(request), ["edit_file", "grep", "list_dir", "read_file", "write_file"]);
-    });
-
-  test("each tool is described once, and not in the system prompt", async () => {
-    const [request] = await asked(having({}));
-    const told = JSON.stringify(request.messages);
-    for (const { function: tool } of request.tools) ok(!told.includes(tool.description), tool.name);
+      for (const name of FEW) ok(namesIn(request).includes(name), name);
+      if (window === 4_096) deepEqual(namesIn(request), FEW);
+      else match(moreIn(request)!, /\bgit\b/);
+    }
   });
 
   test("every tool is described or named", async () => {
     const [request] = await asked(having({}));
+    ok(tokens(request) <= 2_500 && namesIn(request).length >= 15, `${tokens(request)}`);
+    match(moreIn(request)!, /git \(.*git_commit.*\)/);
     const all = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(({ name }: any) => name);
     const known = [...namesIn(request), ...moreIn(request)!.split(/\W+/)];
     deepEqual(
@@ -74,17 +66,16 @@ describe("tools in groups", () => {
 
   test("what the model asks for is described from then on, and stays in the session", async () => {
     const where = having({});
-    const [first, second] = await asked(where, [COMMITS, say("x")]);
+    const more = (name: string) => call(["more_tools", { names: [name] }]);
+    const script = [more("git_commit"), more("skills"), more("rockets"), say("x")];
+    const [first, second, third, fourth] = await asked(where, script);
     ok(!namesIn(first).includes("git_commit"));
     ok(namesIn(second).includes("git_commit") && !namesIn(second).includes("git_log"));
     equal(second.messages.at(-1).content, "Described from now on: git_commit.");
+    for (const name of ["install_skill", "read_skill", "list_skills"]) ok(namesIn(third).includes(name), name);
+    equal(fourth.messages.at(-1).content, "Cannot get 'rockets': no such tools. Choose from the list.");
     const [later] = await asked(where, [say("x")], ["-c"]);
     ok(namesIn(later).includes("git_commit"));
-  });
-
-  test("a whole group, by its name", async () => {
-    const [, second] = await asked(having({}), [call(["more_tools", { names: ["skills"] }]), say("x")]);
-    for (const name of ["install_skill", "read_skill", "list_skills"]) ok(namesIn(second).includes(name), name);
   });
 
   test("a tool that was only named runs, and is described afterwards", async () => {
@@ -92,11 +83,6 @@ describe("tools in groups", () => {
     ok(!namesIn(first).includes("git_log"));
     match(second.messages.at(-1).content, /no git repository|not a git repository/i);
     ok(namesIn(second).includes("git_log"));
-  });
-
-  test("no such group: a sentence", async () => {
-    const [, second] = await asked(having({}), [call(["more_tools", { names: ["rockets"] }]), say("x")]);
-    equal(second.messages.at(-1).content, "Cannot get 'rockets': no such tools. Choose from the list.");
   });
 
   test("a person's own tool is always described", async () => {

@@ -1,8 +1,7 @@
 // standingClock(): time that passes only when the test says so.
-import { deepEqual, equal, match, rejects } from "node:assert/strict";
+import { deepEqual, equal, rejects } from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Zz } from "zz";
-import { harness, standingClock } from "zz/test";
+import { standingClock } from "zz/test";
 
 /** A clock, and what was heard of it. */
 function heard() {
@@ -24,32 +23,6 @@ describe("pass()", () => {
     await clock.pass(0);
     await clock.pass(1);
     deepEqual([all.at(-1), clock.now()], ["beyond at 31", 31]);
-  });
-
-  test("lets all follow from a timer before the next, also what waits again", async () => {
-    const { clock, all, hear } = heard();
-    const work = async () => {
-      for (const word of ["one", "two", "three"]) {
-        await clock.sleep(10);
-        hear(word)();
-      }
-    };
-    const done = work();
-    clock.timer(20, hear("beside"));
-    await clock.pass(25);
-    deepEqual(all, ["one at 10", "beside at 20", "two at 20"]);
-    await clock.pass(5);
-    await done;
-    equal(all.at(-1), "three at 30");
-  });
-
-  test("passes over what was cancelled", async () => {
-    const { clock, all, hear } = heard();
-    const cancel = clock.timer(10, hear("never"));
-    cancel();
-    cancel();
-    await clock.pass(10);
-    deepEqual(all, []);
   });
 
   test("reaches what was to happen at once, and time never goes back", async () => {
@@ -102,19 +75,6 @@ describe("sleep() and limit()", () => {
 });
 
 describe("waits()", () => {
-  test("is done once something waits for that long, before or after it was asked", async () => {
-    const clock = standingClock();
-    clock.timer(5, () => {});
-    await clock.waits(5);
-    let isDone = false;
-    const waited = clock.waits(10).then(() => (isDone = true));
-    clock.timer(9, () => {});
-    await clock.pass(5);
-    equal(isDone, false);
-    clock.timer(10, () => {});
-    await waited;
-  });
-
   test("gives up when nothing ever does, and says what there is instead", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const clock = standingClock();
@@ -127,26 +87,4 @@ describe("waits()", () => {
     t.mock.timers.tick(150_000);
     await rejects(second, { message: "Nothing came that waits for 10 ms. What waits: 9 ms, 8 ms." });
   });
-});
-
-test("A plugin's rule, and a limit on it, are reached by moving the clock of its harness", async (t) => {
-  const clock = standingClock();
-  const plugin = (zz: Zz) =>
-    zz.tool({
-      ...{ name: "wait", description: "d", params: { ms: "integer" }, timeout: 60_000 },
-      run: async ({ ms }, { io }) => {
-        const from = io.clock.now();
-        await io.clock.sleep(ms as number);
-        return `${io.clock.now() - from} ${io.clock === zz.io.clock}`;
-      },
-    });
-  const zz = await harness({ plugins: [plugin], clock }, t);
-  const waits = async (ms: number) => {
-    const slept = zz.call("wait", { ms });
-    await clock.waits(ms);
-    await clock.pass(ms);
-    return (await slept).text;
-  };
-  equal(await waits(5_000), "5000 true");
-  match(await waits(60_001), /^'wait' took longer than 60 s/);
 });

@@ -1,12 +1,11 @@
 // embed(): zz in a program of one's own, which brings plugins, answers questions, hears what happens, and closes it.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { embed, type Zz } from "zz";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { environment, place, ROOT } from "../support/run.ts";
+import { place } from "../support/run.ts";
 
 async function server(t: TestContext, ...script: Parameters<typeof fakeOpenAI>[0] & any[]) {
   const fake = await fakeOpenAI(script);
@@ -75,16 +74,4 @@ test("Once it is closed, it says so to whoever asks or calls", async (t) => {
   await rejects(async () => talk.ask("hi"), { message: `Cannot ask: ${closed}` });
   await rejects(zz.chat(), { message: `Cannot ask: ${closed}` });
   await rejects(zz.call("read_file", {}), { message: `Cannot call 'read_file': ${closed}` });
-});
-
-test("An error that a program does not catch shows a short line of zz before its message", () => {
-  const where = place();
-  const file = join(where.cwd, "own.mjs");
-  writeFileSync(
-    file,
-    `import { zz } from ${JSON.stringify(join(ROOT, "dist", "kernel.js"))};\nawait zz.call("nope", {});\n`,
-  );
-  const { stderr } = spawnSync(process.execPath, [file], { env: environment(where, {}), encoding: "utf8" });
-  const at = stderr.indexOf("Error: Cannot call 'nope': there is no tool 'nope'.");
-  ok(at > 0 && at < 2_000, stderr.slice(0, 3_000));
 });

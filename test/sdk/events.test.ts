@@ -31,12 +31,10 @@ describe("zz.events()", { concurrency: 4 }, () => {
     ["one after the other", ["data: a\n\ndata: b\n\n"], [{ data: "a" }, { data: "b" }]],
     ["with a name", ["event: ping\ndata: {}\n\n"], [{ event: "ping", data: "{}" }]],
     ["of several lines", ["data: a\ndata: b\n\n"], [{ data: "a\nb" }]],
-    ["in pieces", ["da", "ta: a\n", "\ndat", "a: b", "\n\n"], [{ data: "a" }, { data: "b" }]],
     ["cut in a letter", [euro.subarray(0, 9), euro.subarray(9)], [{ data: "3 €" }]],
     ["with Windows line ends", ["data: a\r\n\r\ndata: b\r\n\r\n"], [{ data: "a" }, { data: "b" }]],
     ["comments are passed over", [": alive\n\ndata: a\n\n"], [{ data: "a" }]],
     ["the last without its empty line", ["data: a\n\ndata: b"], [{ data: "a" }, { data: "b" }]],
-    ["nothing", [""], []],
   ];
   for (const [what, pieces, events] of ROWS) test(what, async (t) => deepEqual(await heard(t, pieces), events));
 
@@ -67,9 +65,7 @@ describe("deltasOf()", () => {
     ["texts that come at once are one", [[{ text: "a" }, { text: "" }, { text: "b" }], [{ text: "c" }]], [{ text: "ab" }, { text: "c" }]],
     ["thinking and text stay apart", [[{ thinking: "a" }, { thinking: "b" }, { text: "c" }, { thinking: "d" }]], [{ thinking: "ab" }, { text: "c" }, { thinking: "d" }]],
     ["what else there is keeps its place", [[{ text: "a" }, call, { text: "b" }, { finish: "stop" }]], [{ text: "a" }, call, { text: "b" }, { finish: "stop" }]],
-    ["a text with more than itself is left as it is", [[{ text: "a", extra: 1 }, { text: "b" }]], [{ text: "a", extra: 1 }, { text: "b" }]],
     ["what is no text is left to be refused", [[{ text: 3 } as never, { text: "b" }]], [{ text: 3 } as never, { text: "b" }]],
-    ["nothing", [[], []], []],
   ]; // biome-ignore format: one case a row
   for (const [what, given, deltas] of ROWS)
     test(what, async () => {
@@ -85,11 +81,5 @@ describe("deltasOf()", () => {
       for await (const one of stream) come.push(one);
     }, /^Error: cut$/);
     deepEqual([come, closed], [[{ text: "ab" }], ["closed"]]);
-  });
-
-  test("whoever leaves in the middle closes the source", async () => {
-    const closed: string[] = [];
-    for await (const _ of deltasOf(groups([[call, call]], closed))) break;
-    deepEqual(closed, ["closed"]);
   });
 });

@@ -1,11 +1,10 @@
 // Files that plugins write: whole or not at all, also on a disk that is full.
-import { deepEqual, equal, match, ok, rejects, throws } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects, throws } from "node:assert/strict";
 import fs, { linkSync, lstatSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { harness } from "zz/test";
 import { makeFolder, writeWhole } from "../../sdk/files.ts";
 
 const real = fs.writeFileSync;
@@ -76,47 +75,6 @@ test("writeWhole() writes into a file that cannot be replaced", () => {
   }
   equal(readFileSync(file, "utf8"), "new");
   deepEqual(readdirSync(folder), ["mounted"]);
-});
-
-test("On a full disk /save and /sessions export leave the file that they were to overwrite", async (t) => {
-  const zz = await harness({ own: true, script: ["The answer."], answer: async () => "y" }, t);
-  await zz.ask("hi");
-  const file = join(zz.root, "..", "kept.md");
-  real(file, "old words");
-  for (const command of [`/save ${file}`, `/sessions export ${file}`]) {
-    const said = await onFullDisk(() => zz.command(command).catch((error: Error) => [error.message]));
-    match(said.join("\n"), /^Cannot write '.*kept\.md': the disk is full\. Make room\.$/m);
-    equal(readFileSync(file, "utf8"), "old words", command);
-  }
-});
-
-test("On a full disk a plugin to start from leaves no half plugin, and can be made again", async (t) => {
-  const zz = await harness({ own: true }, t);
-  const left = () => readdirSync(zz.home, { recursive: true }).filter((name) => String(name).includes("half"));
-  const said = await onFullDisk(() => zz.command("/plugin new half").catch((error: Error) => [error.message]));
-  match(said.join("\n"), /^Cannot make plugin 'half': the disk is full/m);
-  deepEqual(left(), []);
-  await zz.command("/plugin new half");
-  equal(left().length, 2);
-});
-
-test("A read-only disk is called one, not a missing folder, also where folders are to be made", async (t) => {
-  const zz = await harness({ own: true, files: { "a.ts": "export const one = 1;\n" } }, t);
-  const mkdir = fs.mkdirSync;
-  const readOnly = (file: unknown, how: { recursive?: boolean } = {}) => {
-    const code = how.recursive ? "ENOENT" : "EROFS"; // as Node has it
-    throw Object.assign(new Error(`${code}, mkdir`), { code, syscall: "mkdir", path: file });
-  };
-  fs.mkdirSync = readOnly as typeof mkdir;
-  try {
-    await zz.call("find_definition", { symbol: "one" });
-    const said = await zz.command(`/install ${join(zz.root, "a.ts")}`).catch((error: Error) => [error.message]);
-    const [note, refused] = [zz.notes.find((one) => one.includes("index")), said.join("\n")];
-    match(`${note}`, /^Cannot keep the index of this project: the file system is read-only\. /);
-    match(refused, /^Cannot install '.*a\.ts': '.*plugins' cannot be used: the file system is read-only\. /m);
-  } finally {
-    fs.mkdirSync = mkdir;
-  }
 });
 
 test("makeFolder() gives what it made, and ends in /proc", () => {

@@ -1,7 +1,7 @@
 // ctx.request(): a model beside the conversation, with tools that pass the same gate.
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Ctx, Message, Reply, SideRequest, Zz } from "zz";
+import type { Ctx, Message, SideRequest, Zz } from "zz";
 import { harness, type Setup, type Step } from "zz/test";
 
 const SYSTEM = "You help.";
@@ -65,28 +65,12 @@ describe("a side request with tools", () => {
 
   for (const [what, setup, text] of [
     ["asks the person", { answer: "yes" }, "made"],
-    ["takes a no", {}, 'Refused: the person said no to run access to "make".'],
     ["is denied what is denied", { deny: { run: true } }, 'Refused: run access to "make" is denied by --deny-run.'],
   ] as [string, Setup, string][])
     test(`${what}, as any call does`, async (t) => {
       const { results } = await helping(t, { tools: ["make"] }, [{ call: ["make"] }, "Well.", "Done."], setup);
       deepEqual(textsOf(results(1)), [text]);
     });
-
-  test("passes what plugins wrap around calls and the gate", async (t) => {
-    const plugin = (zz: Zz) => {
-      zz.wrap("gate", (asked, next) => (asked.kind === "run" ? { verdict: "deny", why: "plan first" } : next(asked)));
-      zz.tool({ name: "make", description: "Makes.", kind: "run", run: () => "made" });
-      zz.command({
-        name: "try",
-        description: "d",
-        run: async (_, ctx) => ctx.note((await ctx.request({ ...asking, tools: ["make"] })).text),
-      });
-    };
-    const zz = await harness({ plugins: [plugin], script: [{ call: ["make"] }, "Well."] }, t);
-    deepEqual(await zz.command("/try"), ["Well."]);
-    equal(zz.requests[1]!.messages.at(-1)!.text, "Refused: plan first.");
-  });
 
   test("has no other tools, whatever the model calls", async (t) => {
     const { results } = await helping(t, { tools: ["now"] }, [
@@ -109,29 +93,6 @@ describe("a side request with tools", () => {
     );
     equal(asked[2]!.messages.at(-1)!.text, "No more tools can be used now. Answer with what you know.");
     deepEqual([said.results[0]!.text, said.text], ["At noon.", "Done."]);
-  });
-
-  test("gives the plugin the calls that it did not run, such as those of a model that had no tools", async (t) => {
-    const { reply, asked, zz } = await helping(t, { tools: ["now"], rounds: 0 }, [
-      { text: "I try.", call: ["now"] },
-      "Done.",
-    ]);
-    const { text, calls } = reply as Reply;
-    deepEqual([text, calls.map(({ name }) => name), asked.length, asked[0]!.tools], ["I try.", ["now"], 1, []]);
-    deepEqual(
-      zz.events.flatMap((fact) => (fact.type === "called" ? fact.call.name : [])),
-      ["help"],
-    );
-  });
-
-  test("without tools is asked once, as ever", async (t) => {
-    const { asked, said } = await helping(t, {}, ["There.", "Done."]);
-    deepEqual([asked.length, asked[0]!.tools, said.results[0]!.text], [1, [], "There."]);
-  });
-
-  test("a tool that there is not is refused, by its name", async (t) => {
-    const { said } = await helping(t, { tools: ["nwo"] }, ["Done."]);
-    match(said.results[0]!.text, /^Cannot call 'nwo': .*Did you mean 'now'\?/i);
   });
 
   test("what this run leaves out, it has not either", async (t) => {

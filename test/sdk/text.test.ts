@@ -16,16 +16,13 @@ test("thousands() is what toLocaleString() gives for an integer", () =>
 const FILE = block("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
 for (const [what, text, words] of [
   ["words alone", "what is this?", "what is this?"],
-  ["a file before them", `${FILE}\n\nwhat does @a.ts do?`, "what does @a.ts do?"],
   [
     "two files and piped text",
     [FILE, block("FILE c", ""), block("STDIN", "x"), "sum up\nall"].join("\n\n"),
     "sum up\nall",
   ],
   ["a file alone", FILE, "FILE a.ts"],
-  ["two files alone", `${FILE}\n\n${block("FILE c", "c")}`, "FILE a.ts"],
   ["a block behind them", `see\n\n${FILE}`, `see\n\n${FILE}`],
   ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],
-  ["nothing", "", ""],
 ] as const)
   test(`wordsOf() ${what}`, () => equal(wordsOf(text), words));

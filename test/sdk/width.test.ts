@@ -8,7 +8,6 @@ import { fc } from "../support/property.ts";
 for (const [text, columns, lines] of [
   ["one two three", 8, ["one two", "three"]],
   ["a /tmp/long/path, and b", 14, ["a", "/tmp/long/pat", "h, and b"]],
-  ["/tmp/long/path.", 14, ["/tmp/long/pat", "h."]],
   ["(/tmp/long/pa)", 13, ["(/tmp/long/p", "a)"]],
   ["abcdefgh", 3, ["abc", "def", "gh"]],
 ] as [string, number, string[]][])

@@ -2,7 +2,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { basename, dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { promisify, stripVTControlCharacters } from "node:util";
@@ -11,7 +10,7 @@ import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
-import { isAll, some } from "../support/runs.ts";
+import { some } from "../support/runs.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 
 const SPY = join(ROOT, "test", "support", "fake", "spy.ts");
@@ -107,20 +106,12 @@ const envOf = (canaries: Canaries, base: string): Record<string, string> => ({
 });
 
 /** A server that says all that it was sent, and does as the model's name says. */
-async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[]; elsewhere: string[] }> {
-  const elsewhere: string[] = [];
-  const other = createServer(({ headers }, response) => {
-    elsewhere.push(JSON.stringify(headers));
-    response.end("{}");
-  });
-  await new Promise<void>((ready) => other.listen(0, "127.0.0.1", ready));
-  const { port } = other.address() as { port: number };
-  const fake = await fakeOpenAI((seen, turn) => step(seen, turn));
-  t.after(() => fake.close());
-  t.after(() => void other.close().closeAllConnections());
-  return { url: fake.url, requests: fake.requests, elsewhere };
+async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[]; elsewhere: Seen[] }> {
+  const [fake, other] = [await fakeOpenAI(step), await serve(() => ({ body: ["{}"] }))];
+  t.after(() => Promise.all([fake.close(), other.close()]));
+  return { url: fake.url, requests: fake.requests, elsewhere: other.requests };
 
-  function step({ headers, path, body }: Seen, turn: number): Step {
+  function step({ headers, path, body }: Seen): Step {
     const said = `you sent ${headers.authorization} to ${path}, as ${JSON.stringify(headers)}`;
     const bare = String(headers.authorization).replace(/^Bearer /, "");
     if (/models$/.test(path)) return refuse(401, { error: { message: said } });
@@ -128,27 +119,21 @@ async function echoing(t: TestContext): Promise<{ url: string; requests: Seen[];
     switch (body?.model) {
       case "refused":
         return refuse(401, { error: { message: `Incorrect API key provided: ${bare}. ${said}` } });
-      case "refused-in-headers":
-        return refuse(401, bare, { "www-authenticate": `Bearer realm="${bare.replaceAll('"', "")}"`, "x-you": "sent" });
       case "page":
         return refuse(403, `<html><title>${bare}</title>${said}</html>`);
-      case "broken":
-        return refuse(500, said, { "retry-after-ms": "1" });
       case "stream":
         return stream(delta({ content: "Well, " }), data({ error: { message: said, code: "invalid_key" } }));
       case "cut":
         return { ...stream(delta({ content: said })), ending: "cut" };
       case "elsewhere":
-        return { status: 307, headers: { location: `http://127.0.0.1:${port}/v1/chat/completions?${bare}` } };
-      case "moved":
-        return { status: 302, headers: { location: `http://127.0.0.1:${port}/?key=${encodeURIComponent(bare)}` } };
+        return { status: 307, headers: { location: `${other.url}/v1/chat/completions?${bare}` } };
       case "answer":
         return say(`<think>${said}</think>It is ${bare}: ${said}`);
       case "calls":
         if (last?.role === "tool") return say(`It gave ${last.content}`);
         return call(["read_file", { path: bare }], ["grep", { query: bare }], ["no_such_tool", { [bare]: said }]);
       default:
-        return turn % 2 ? say("hi") : say("ho");
+        return say("hi");
     }
   }
 }
@@ -159,28 +144,25 @@ function clean({ stdout, stderr, code }: Ran, canaries: Canaries, what: string):
   ok(code !== null, what);
 }
 
-describe("the endpoint of the `requested` event in --json-lines", () => {
-  const rows: [from: string, args: string[], files: Record<string, unknown>, env: Record<string, string>][] = [
-    ["--key", ["--key", "canary-f1ag"], {}, {}],
-    ["the settings", [], { "zz.config.json": { providers: { openai: { key: "canary-s3ttings" } } } }, {}],
-    ["keys.json", [], { "keys.json": { openai: "canary-k3ys" } }, {}],
-    ["the environment", [], {}, { OPENAI_API_KEY: "canary-3nv" }],
+test("the `requested` event in --json-lines shows no key, wherever it is from, and the server gets it", async (t) => {
+  const rows: [args: string[], files: Record<string, unknown>, env?: Record<string, string>][] = [
+    [["--key", "canary-f1ag"], {}],
+    [[], { "zz.config.json": { providers: { openai: { key: "canary-s3ttings" } } } }],
+    [[], { "keys.json": { openai: "canary-k3ys" } }],
+    [[], {}, { OPENAI_API_KEY: "canary-3nv" }],
   ];
-  for (const [from, args, files, env] of rows)
-    test(`shows no key from ${from}, and the server gets it`, async (t) => {
-      const fake = await fakeOpenAI([say("hi")]);
-      t.after(fake.close);
-      const where = place();
-      mkdirSync(where.home);
-      for (const [name, value] of Object.entries(files)) writeFileSync(join(where.home, name), JSON.stringify(value));
-      const ran = await zz(where, ["--json-lines", "-m", "openai/m", "--base-url", fake.url, ...args, "hello"], {
-        env,
-      });
-      const requested = ran.stdout.split("\n").find((line) => line.includes('"type":"requested"'))!;
-      deepEqual(JSON.parse(requested).endpoint, { url: fake.url, key: "[key]" });
-      doesNotMatch(ran.stdout + ran.stderr, /canary/);
-      match(fake.requests[0]!.headers.authorization!, /^Bearer canary-/);
-    });
+  for (const [args, files, env = {}] of rows) {
+    const fake = await fakeOpenAI([say("hi")]);
+    t.after(fake.close);
+    const where = place();
+    mkdirSync(where.home);
+    for (const [name, value] of Object.entries(files)) writeFileSync(join(where.home, name), JSON.stringify(value));
+    const ran = await zz(where, ["--json-lines", "-m", "openai/m", "--base-url", fake.url, ...args, "hello"], { env });
+    const requested = ran.stdout.split("\n").find((line) => line.includes('"type":"requested"'))!;
+    deepEqual(JSON.parse(requested).endpoint, { url: fake.url, key: "[key]" });
+    doesNotMatch(ran.stdout + ran.stderr, /canary/);
+    match(fake.requests[0]!.headers.authorization!, /^Bearer canary-/);
+  }
 });
 
 test("every command and every tool shows no key, long or short, to people and to plugins", async (t) => {
@@ -190,11 +172,10 @@ test("every command and every tool shows no key, long or short, to people and to
   /** What is read on purpose holds only keys that are known by their values; all else short ones, too. */
   const reading = { home, settings };
   const own = (file: keyof typeof home) => JSON.parse(home[file]!);
+  const near = { like: "openai", url: fake.url, key: SHORT.settings };
   const all = {
-    ...{
-      ...settings,
-      providers: { ...settings.providers, near: { like: "openai", url: fake.url, key: SHORT.settings } },
-    },
+    ...settings,
+    providers: { ...settings.providers, near },
     other: { apiKey: SHORT.settings, address: `https://me:${SHORT.password}@box.example/?api_key=${SHORT.question}` },
   };
   const walking = {
@@ -235,7 +216,7 @@ test("every command and every tool shows no key, long or short, to people and to
 
 const zzAgain = mains();
 
-const MODELS = "hello refused refused-in-headers page broken stream cut elsewhere moved answer calls";
+const MODELS = ["refused", "page", "stream", "cut", "elsewhere", "answer", "calls"];
 const FORMATS: string[][] = [
   ["--json-lines", "--usage"],
   ["--json", "--debug=log.jsonl"],
@@ -247,92 +228,72 @@ const addressOf = (url: string, { password, question }: Canaries): string =>
   `${url.replace("//", `//me:${encodeURIComponent(password)}@`)}?api_key=${encodeURIComponent(question)}`;
 
 const IN_ANSWERS = /^(stream|cut|answer|calls)$/; // a short key in an answer is a word as any other
-for (const [size, given] of [
-  ["long", LONG],
-  ["short", SHORT],
-] as const)
+for (const [size, given] of Object.entries({ long: LONG, short: SHORT }))
   describe(`whatever a server does with a ${size} key`, () => {
-    for (const [i, model] of MODELS.split(" ").entries()) {
-      if (size === "short" && IN_ANSWERS.test(model)) continue;
-      const formats = isAll && /^(refused|answer)$/.test(model) ? FORMATS : [FORMATS[i % 3]!];
-      for (const flags of formats)
-        test(`${model} ${flags.join(" ")}: it is in no output and no file`, async (t) => {
+    for (const [i, model] of MODELS.entries())
+      if (size === "long" || !IN_ANSWERS.test(model))
+        test(`${model}: it is in no output and no file`, async (t) => {
           const server = await echoing(t);
           const canaries = another(given);
           const { where, base } = filled(canaries);
           const env = { ...envOf(canaries, base), SPY: base, OLLAMA_HOST: addressOf("http://127.0.0.1:49", canaries) };
           const spy = model === "calls" ? [] : ["--plugin", SPY]; // the arguments of a call are what runs
           const first = [...spy, "-m", `openai/${model}`, "--base-url", server.url, "-A", "--key", canaries.flag];
-          clean(await zzAgain(where, [...first, ...flags, "hello"], { env }), canaries, `${model} ${flags}`);
+          clean(await zzAgain(where, [...first, ...FORMATS[i % 3]!, "hello"], { env }), canaries, model);
           deepEqual(written(base, canaries), []);
           deepEqual(server.requests[0]?.headers.authorization, `Bearer ${canaries.flag}`);
-          if (model === "elsewhere") deepEqual(server.elsewhere, []); // no request follows
-          for (const headers of server.elsewhere) deepEqual(leaks(headers, canaries), []);
-          doesNotMatch(server.elsewhere.join(), /authorization|zzkey_/);
+          deepEqual(server.elsewhere, []); // no request follows
         });
-    }
   });
 
 /** Addresses that are wrong, or not there, with what is secret in them; what stands for the keys is in $P and $Q. */
 const ADDRESSES = [
   "http://me:$P@127.0.0.1:9/v1?key=$Q",
   "http://127.0.0.1:9/v1?token=$Q&x=1",
-  "http://$P@127.0.0.1:9/v1",
-  "http://me:$P@no host/v1?api_key=$Q",
   "http://me:$P/with/slashes@127.0.0.1:9/v1",
-  "me:$P@127.0.0.1:9",
   "https://:$P@[::1/v1?access_token=$Q",
   "wss://me:$P@127.0.0.1:9#auth=$Q",
 ];
-describe("a key in an address that leads nowhere", () => {
-  const ways: [from: string, args: string[], variable?: string][] = [
-    ["--base-url", ["-m", "openai/m"]],
-    ["OPENAI_BASE_URL", ["-m", "openai/m"], "OPENAI_BASE_URL"],
-    ["OLLAMA_HOST", ["-m", "ollama/m"], "OLLAMA_HOST"],
-  ];
-  for (const [i, address] of ADDRESSES.entries())
-    for (const [from, args, variable] of [ways[i % 3]!])
-      test(`${from}=${address}`, async () => {
-        const { where, base } = filled(SHORT);
-        const url = address.replace("$P", SHORT.password).replace("$Q", SHORT.question);
-        const flags = ["--debug", "--json-lines", "--plugin", SPY, "--key", SHORT.flag, ...args];
-        const env = { ...envOf(SHORT, base), SPY: base, ...(variable ? { [variable]: url } : {}) };
-        const ran = await zzAgain(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
-        clean(ran, SHORT, address);
-        ok(ran.code === 1 || ran.code === 2, ran.stdout);
-        deepEqual(written(base, SHORT), []);
-      });
-});
+const WAYS: [args: string[], variable?: string][] = [
+  [["-m", "openai/m"]],
+  [["-m", "openai/m"], "OPENAI_BASE_URL"],
+  [["-m", "ollama/m"], "OLLAMA_HOST"],
+];
+for (const [i, address] of ADDRESSES.entries())
+  test(`a key in an address that leads nowhere is in no output and no file: ${address}`, async () => {
+    const [args, variable] = WAYS[i % 3]!;
+    const { where, base } = filled(SHORT);
+    const url = address.replace("$P", SHORT.password).replace("$Q", SHORT.question);
+    const flags = ["--debug", "--json-lines", "--plugin", SPY, "--key", SHORT.flag, ...args];
+    const env = { ...envOf(SHORT, base), SPY: base, ...(variable ? { [variable]: url } : {}) };
+    const ran = await zzAgain(where, [...flags, ...(variable ? [] : ["--base-url", url]), "hello"], { env });
+    clean(ran, SHORT, address);
+    ok(ran.code === 1 || ran.code === 2, ran.stdout);
+    deepEqual(written(base, SHORT), []);
+  });
 
-describe("a key goes to nobody but its own provider", () => {
-  const rows: [
-    what: string,
-    args: string[],
-    env: Record<string, string>,
-    openai: string,
-    ollama: string | undefined,
-  ][] = [
-    ["--key without a model", ["--key", LONG.flag], {}, `Bearer ${LONG.flag}`, undefined],
-    ["--key for openai", ["--key", LONG.flag, "-m", "openai/m"], {}, `Bearer ${LONG.flag}`, undefined],
-    ["--key for ollama", ["--key", "k", "-m", "ollama/m"], {}, "Bearer none", "Bearer k"],
-    ["each its own", ["--key", "k", "-m", "ollama/m"], { OPENAI_API_KEY: "o" }, "Bearer o", "Bearer k"],
-    ["of the environment", [], { OPENAI_API_KEY: "o", OLLAMA_API_KEY: "l" }, "Bearer o", "Bearer l"],
+test("a key goes to nobody but its own provider", async (t) => {
+  const rows: [args: string[], env: Record<string, string>, openai: string, ollama: string | undefined][] = [
+    [["--key", LONG.flag], {}, `Bearer ${LONG.flag}`, undefined],
+    [["--key", LONG.flag, "-m", "openai/m"], {}, `Bearer ${LONG.flag}`, undefined],
+    [["--key", "k", "-m", "ollama/m"], { OPENAI_API_KEY: "o" }, "Bearer o", "Bearer k"],
+    [[], { OPENAI_API_KEY: "o", OLLAMA_API_KEY: "l" }, "Bearer o", "Bearer l"],
   ];
-  for (const [what, args, keys, openai, ollama] of rows)
-    test(what, async (t) => {
-      const [one, two] = [await fakeOpenAI([say("hi")]), await serve([{ status: 404 }])];
-      t.after(() => Promise.all([one.close(), two.close()]));
-      const env = { OPENAI_BASE_URL: one.url.replace("/v1", "/x"), OLLAMA_HOST: two.url, ...keys };
-      const where = place();
-      const plugin = join(where.cwd, "all.ts");
-      const run = "async (_, ctx) => { await ctx.about.models(true); return { text: '' }; }";
-      writeFileSync(plugin, `export default (zz) => zz.flag({ name: "all", description: "-", run: ${run} });`);
-      await zz(where, ["--plugin", plugin, ...args, "--all"], { env });
-      deepEqual(
-        [one, two].map(({ requests }) => requests[0]?.headers.authorization),
-        [openai, ollama],
-      );
-    });
+  const run = "async (_, ctx) => { await ctx.about.models(true); return { text: '' }; }";
+  for (const [args, keys, openai, ollama] of rows) {
+    const [one, two] = [await fakeOpenAI([say("hi")]), await serve([{ status: 404 }])];
+    t.after(() => Promise.all([one.close(), two.close()]));
+    const env = { OPENAI_BASE_URL: one.url.replace("/v1", "/x"), OLLAMA_HOST: two.url, ...keys };
+    const where = place();
+    const plugin = join(where.cwd, "all.ts");
+    writeFileSync(plugin, `export default (zz) => zz.flag({ name: "all", description: "-", run: ${run} });`);
+    await zz(where, ["--plugin", plugin, ...args, "--all"], { env });
+    deepEqual(
+      [one, two].map(({ requests }) => requests[0]?.headers.authorization),
+      [openai, ollama],
+      args.join(" "),
+    );
+  }
 });
 
 test("every flag shows no key", async (t) => {
@@ -342,26 +303,12 @@ test("every flag shows no key", async (t) => {
   const help = await zz(where, ["--help", "--json"], { env });
   const names = [...new Set(Array.from(help.stdout.matchAll(/--([a-z][a-z-]+)/g), ([, name]) => name!))];
   ok(names.length > 60, String(names.length));
+  const [config, run, audit] = [join(where.home, "zz.config.json"), join(base, "run.ts"), join(base, "audit.txt")];
   const VALUES: Record<string, string> = {
-    ...{
-      file: "a.txt",
-      model: "openai/m",
-      session: "2",
-      cwd: where.cwd,
-      home: where.home,
-      tool: "read_file",
-      rounds: "1",
-    },
-    ...{ config: join(where.home, "zz.config.json"), plugin: SPY, call: "list_dir", run: join(base, "run.ts") },
-    ...{ option: "api_key=canary-SETT'3/c+d", completion: "bash", judge: "env", "check-plugin": SPY, context: "x" },
-    ...{
-      audit: join(base, "audit.txt"),
-      debug: "d.log",
-      functions: "x",
-      "new-plugin": "mine",
-      system: "s",
-      uninstall: "x",
-    },
+    ...{ file: "a.txt", model: "openai/m", session: "2", cwd: where.cwd, home: where.home, tool: "read_file" },
+    ...{ rounds: "1", config, plugin: SPY, call: "list_dir", run, completion: "bash", judge: "env", audit },
+    ...{ option: "api_key=canary-SETT'3/c+d", "check-plugin": SPY, context: "x", debug: "d.log", functions: "x" },
+    ...{ "new-plugin": "mine", system: "s", uninstall: "x" },
   };
   writeFileSync(join(base, "run.ts"), 'import { zz } from "zz";\nthrow new Error(await zz.ask("hello"));\n');
   const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
@@ -401,46 +348,46 @@ test("every flag shows no key", async (t) => {
   ok(got.length > 8, String(got.length));
 });
 
-for (const flag of ["--acp", "--mcp"])
-  test(`${flag} shows no key`, async (t) => {
-    const server = await echoing(t);
-    const { where, base } = filled(LONG);
-    const env = { ...envOf(LONG, base), OLLAMA_HOST: "http://127.0.0.1:49" };
+test("--acp and --mcp show no key", async (t) => {
+  const server = await echoing(t);
+  const { where, base } = filled(LONG);
+  const env = { ...envOf(LONG, base), OLLAMA_HOST: "http://127.0.0.1:49" };
+  const first = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
+  const next = { jsonrpc: "2.0", id: 2, method: LONG.flag, params: { cwd: where.cwd, mcpServers: [] } };
+  const input = `${JSON.stringify(first)}\n${JSON.stringify(next)}\nnonsense\n`;
+  for (const flag of ["--acp", "--mcp"]) {
     const args = [flag, "-m", "openai/answer", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag];
-    const first = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
-    const next = { jsonrpc: "2.0", id: 2, method: LONG.flag, params: { cwd: where.cwd, mcpServers: [] } };
-    const input = `${[first, next].map((one) => JSON.stringify(one)).join("\n")}\nnonsense\n`;
     const ran = await zzProcess(where, args, { env, input });
     match(ran.stdout, /"id":1/);
     clean(ran, LONG, flag);
-  });
+  }
+});
 
 describe("what fails outside of any turn", () => {
-  for (const flags of some([["--json-lines", "--debug"], [], ["--debug"], ["--json"]], 4))
-    test(`a crash with ${flags.join(" ") || "no flags"} shows no key`, async () => {
-      const { where, base } = filled(LONG);
-      const env = { ...envOf(LONG, base), SPY: base };
-      const ran = await zz(where, ["--plugin", SPY, "-m", "openai/m", "--key", LONG.flag, ...flags, "/crash"], { env });
-      equal(ran.code, 1);
-      match(ran.stderr, /out of nowhere/);
-      clean(ran, LONG, "crash");
-      deepEqual(written(base, LONG), []);
-    });
+  test("a crash shows no key", async () => {
+    const { where, base } = filled(LONG);
+    const args = ["--plugin", SPY, "-m", "openai/m", "--key", LONG.flag, "--json-lines", "--debug", "/crash"];
+    const ran = await zz(where, args, { env: { ...envOf(LONG, base), SPY: base } });
+    equal(ran.code, 1);
+    match(ran.stderr, /out of nowhere/);
+    clean(ran, LONG, "crash");
+    deepEqual(written(base, LONG), []);
+  });
 
-  for (const text of ['{ "providers": { "openai": { "key": "$K" } ', '{"key":"$K"}}', '"$K"', "$K", '[{"apiKey": "$K"'])
-    test(`settings that are broken are refused without what stands there: ${text}`, async () => {
+  test("settings that are broken are refused without what stands there", async () => {
+    for (const text of ['{ "providers": { "openai": { "key": "$K" } ', '{"key":"$K"}}', "$K"]) {
       const { where, base } = filled(SHORT);
+      const env = envOf(SHORT, base);
       for (const file of [join(where.home, "zz.config.json"), join(where.cwd, ".zz", "zz.config.json")]) {
         mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, text.replace("$K", SHORT.settings));
-        const ran = await zzAgain(where, ["--debug", "--json", "-m", "offline/router", "hello"], {
-          env: envOf(SHORT, base),
-        });
+        const ran = await zzAgain(where, ["--debug", "--json", "-m", "offline/router", "hello"], { env });
         clean(ran, SHORT, text);
         match(ran.stderr, /^Cannot use the (project's )?settings '.*': (not JSON|they must be a JSON object)/m);
         writeFileSync(file, "{}");
       }
-    });
+    }
+  });
 
   test("who looks at the processes of the machine sees no key", async (t) => {
     let seen = "";
@@ -478,10 +425,8 @@ test("a conversation at a terminal shows no key, nor do its files", async (t) =>
   }
   term.type(LONG.flag + KEY.enter); // pasted by mistake: it is sent, and kept nowhere
   await term.sees(/(It is \[key\][\s\S]*){3}/);
-  for (const file of ["all.txt", "all.jsonl", "all.md"]) {
-    term.type((file.endsWith("txt") ? `/save ${file} all` : `/sessions export ${file}`) + KEY.enter);
-    await term.sees(new RegExp(`Wrote \\S*${file}`));
-  }
+  term.type(`/save all.txt all${KEY.enter}`);
+  await term.sees(/Wrote \S*all\.txt/);
   term.type(KEY.ctrlD);
   await term.exited;
   deepEqual(written(base, LONG), []);

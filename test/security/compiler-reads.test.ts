@@ -1,6 +1,6 @@
 // What a compiler is led to, it does not read: by imports, links and settings that lead out of the project, or to what is
 // denied. Each way has a canary where it leads, which no answer, message or file may hold.
-import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, match } from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, type TestContext, test } from "node:test";
@@ -33,38 +33,9 @@ const WAYS: Record<string, Way> = {
     lies: (canary) => ({ "c.d.ts": `declare const inC: "${canary}";\n` }),
     leads: (at) => ({ "c.ts": `/// <reference path="${from(at)}/c.d.ts" />\n${uses("inC")}` }),
   },
-  "/// <reference types>": {
-    lies: (canary) => ({ "d.d.ts": `declare const inD: "${canary}";\n` }),
-    leads: (at) => ({ "d.ts": `/// <reference types="${from(at)}/d" />\n${uses("inD")}` }),
-  },
-  "import() as a type": {
-    lies: (canary) => ({ "e.json": `{ "${canary}": 1 }` }),
-    leads: (at) => ({ "e.ts": `export type T = typeof import("${from(at)}/e.json")["nothing"];\n` }),
-  },
-  "import()": {
-    lies: (canary) => ({ "f.ts": module(canary) }),
-    leads: (at) => ({ "f.ts": `const f = await import("${from(at)}/f.js");\n${uses("f.token")}` }),
-  },
-  "import = require()": {
-    lies: (canary) => ({ "g.d.ts": `declare const token: "${canary}";\nexport = token;\n` }),
-    leads: (at) => ({ "g.cts": `import g = require("${from(at)}/g");\n${uses("g")}` }),
-  },
   "require() in a script": {
     lies: (canary) => ({ "h.json": `{ "${canary}": 1 }` }),
     leads: (at) => ({ "h.cjs": `// @ts-check\nconst h = require("${from(at)}/h.json");\nexports.use = h.nothing;\n` }),
-  },
-  "JSDoc in a script": {
-    lies: (canary) => ({ "i.ts": module(canary) }),
-    leads: (at) => ({
-      "i.js": `// @ts-check\n/** @type {typeof import("${from(at)}/i")["token"]} */\nexport const use = 1;\n`,
-    }),
-  },
-  "export *": {
-    lies: (canary) => ({ "j.ts": module(canary) }),
-    leads: (at) => ({
-      "j1.ts": `export * from "${from(at)}/j";\n`,
-      "j.ts": `import { token } from "./j1";\n${uses("token")}`,
-    }),
   },
   "a path of tsconfig.json": {
     lies: (canary) => ({ "k.ts": module(canary) }),
@@ -116,14 +87,6 @@ const WAYS: Record<string, Way> = {
     leads: (at) => ({
       "node_modules/r/package.json": `{ "name": "r", "types": "../../${at}/r.d.ts" }`,
       "r.ts": `import { token } from "r";\n${uses("token")}`,
-    }),
-  },
-  "a package that leads on": {
-    lies: (canary) => ({ "s.d.ts": `export const token: "${canary}";\n` }),
-    leads: (at) => ({
-      "node_modules/s/package.json": `{ "name": "s", "types": "i.d.ts" }`,
-      "node_modules/s/i.d.ts": `export * from "../../${at}/s";\n`,
-      "s.ts": `import { token } from "s";\n${uses("token")}`,
     }),
   },
   "rootDirs of tsconfig.json": {
@@ -211,18 +174,12 @@ const shared = project(EVERY, DENY).then(async (zz) => {
 });
 after(async () => (await shared).zz.close());
 
-test("the compiler does not read what is outside or denied", async () => {
+test("the compiler does not read what is outside or denied, and says so without a word of it", async () => {
   const { zz, text } = await shared;
-  const all = await everything(zz);
-  deepEqual(waysOf(canariesIn(text + all)), []);
-});
-
-test("what was not read is said, and what is said shows nothing of it", async () => {
-  const { text } = await shared;
   for (const name of ["../outside/a.json", "q", "outside/m.json"])
     match(text, new RegExp(`${name}' lies outside of the project: not read\\.`));
   match(text, /private\/a\.json' is denied by --deny-read=inner\/private: not read\./);
-  deepEqual(canariesIn(text), []);
+  deepEqual(waysOf(canariesIn(text + (await everything(zz)))), []);
 });
 
 const allTest = isAll ? test : () => {};
@@ -243,16 +200,6 @@ allTest("an answer to read holds for the compiler from then on, in every way, an
   );
   for (const rule of rules) zz.core.rules.splice(zz.core.rules.indexOf(rule), 1);
   deepEqual(await shows(), false);
-});
-
-allTest("what was indexed before it was denied is no longer in the index", async (t) => {
-  const files = { "private/a.ts": "export const CANARY_outside_0 = 1;\n", "b.ts": "export const b = 1;\n" };
-  const zz = await harness({ own: true, files }, t);
-  await zz.call("find_definition", { symbol: "b" });
-  ok(canariesIn(indexOf(zz)).length);
-  zz.core.rules.push({ verdict: "deny", kind: "read", name: "private", from: "answer" });
-  await zz.call("find_definition", { symbol: "b" });
-  deepEqual(canariesIn(await everything(zz)), []);
 });
 
 allTest("types of packages above the project, and links between a workspace's own packages, are read", async (t) => {
@@ -287,9 +234,7 @@ ${places
   .map(
     (at, n) => `import data${n} from "${at}/a.json";
 import { token as token${n} } from "${at}/b.ts";
-import * as all${n} from "${at}/f.ts";
-export type T${n} = typeof import("${at}/e.json")["nothing"];
-const uses${n}: "other"[] = [token${n}, all${n}.token, inC, data${n}.nothing];`,
+const uses${n}: "other"[] = [token${n}, inC, data${n}.nothing];`,
   )
   .join("\n")}
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String([uses0, uses1]) });
@@ -312,28 +257,19 @@ const withCanaries = () =>
     return zz;
   }));
 after(async () => (await canaries)?.close());
-/** What was said since then, and asked. */
-const heard = (zz: Harness) => ({ questions: zz.questions.length, notes: zz.notes.length });
-const saidSince = (zz: Harness, { questions, notes }: ReturnType<typeof heard>) => [
-  zz.questions.slice(questions),
-  zz.notes.slice(notes),
-];
+/** What write_plugin says of such code, and what is asked and told meanwhile. */
+async function saidOf(zz: Harness, code: string): Promise<string> {
+  for (const list of [zz.questions, zz.notes]) list.length = 0;
+  const { text } = await zz.call("write_plugin", { name: "lamp", code });
+  return [text, ...zz.questions, ...zz.notes].join("\n");
+}
 
 allTest("write_plugin does not read what is outside or denied before it asks", async () => {
   const zz = await withCanaries();
-  const code = plugin(places(zz.root));
-  const broken = `${code}const wrong: number = "a";\n`;
-  for (const text of [code, broken]) {
-    const before = heard(zz);
-    const said = JSON.stringify([
-      await zz.call("write_plugin", { name: "lamp", code: text }),
-      ...saidSince(zz, before),
-    ]);
-    deepEqual(waysOf(canariesIn(said)), []);
-    if (text !== broken) continue;
-    match(said, /lies outside of the project: not read\./);
-    match(said, /is denied by --deny-read=inner\/private: not read\./);
-  }
+  const said = await saidOf(zz, `${plugin(places(zz.root))}const wrong: number = "a";\n`);
+  deepEqual(waysOf(canariesIn(said)), []);
+  match(said, /lies outside of the project: not read\./);
+  match(said, /is denied by --deny-read=inner\/private: not read\./);
 });
 
 allTest("write_plugin does not read files of zz's home or through other plugins", async (t) => {
@@ -354,8 +290,7 @@ import type { Zz } from "zz";
 const uses: "other"[] = [keys.nothing, note.nothing, token0, token1, two];
 const wrong: number = "a";
 export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run: () => String(uses) });\n`;
-  const before = heard(zz);
-  const said = JSON.stringify([await zz.call("write_plugin", { name: "lamp", code }), ...saidSince(zz, before)]);
+  const said = await saidOf(zz, code);
   deepEqual(canariesIn(said), []);
   match(said, /is not assignable to type 'number'/);
 });

@@ -3,8 +3,8 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
-import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { basename, join } from "node:path";
+import { after, before, type TestContext, test } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
 import { programs } from "../../kernel/programs.ts";
 import type { Job, Outcome } from "../../plugins/shell/exec.ts";
@@ -13,7 +13,6 @@ import type { Limits } from "../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
 import { filter } from "../../plugins/shell/seccomp.ts";
 import { type Needed, needs, whyNot } from "../support/needs.ts";
-import { some } from "../support/runs.ts";
 
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-escape-"));
 const [root, outside] = [join(base, "project"), join(base, "outside")];
@@ -58,12 +57,9 @@ const x64 = process.arch === "x64";
 const [EPERM, ENOSYS, EAFNOSUPPORT, EOPNOTSUPP] = [1, 38, 97, 95];
 const CALLS: [what: string, x64: number, arm64: number, args: string, errno: number][] = [
   ["unshare a user namespace", 272, 97, "0x10000000", EPERM],
-  ["unshare a mount namespace", 272, 97, "0x20000", EPERM],
-  ["unshare a network namespace", 272, 97, "0x40000000", EPERM],
   ["unshare a time namespace", 272, 97, "0x80", EPERM],
   ["unshare with other flags beside", 272, 97, "0x10000200", EPERM],
   ["clone into a user namespace", 56, 220, "0x10000011, 0, 0, 0, 0", EPERM],
-  ["clone into a process namespace", 56, 220, "0x20000011, 0, 0, 0, 0", EPERM],
   ["clone3, whose flags cannot be looked at", 435, 435, "0, 0", ENOSYS],
   ["enter a namespace", 308, 268, "999, 0", EPERM],
   ["join a session keyring", 250, 219, "1, 0", EPERM],
@@ -114,13 +110,10 @@ perlTest("a sandboxed command has none of the system calls that lead out", async
 });
 
 if (x64)
-  for (const [what, number] of [
-    ["x32", 0x40000000 + 39],
-    ["x32, of those that it refuses", 0x40000000 + 250],
-  ] as const)
-    perlTest(`a sandboxed command has no system calls of the kind ${what}`, async () =>
-      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`),
-    );
+  perlTest("a sandboxed command has no system calls of the kind x32, of those that it refuses neither", async () => {
+    for (const number of [0x40000000 + 39, 0x40000000 + 250])
+      equal((await boxed(perl(number, ""))).stdout, `${ENOSYS}\n`);
+  });
 
 needs("bwrap", "gcc")(
   "a sandboxed command has no system calls of 32 bits",
@@ -158,7 +151,6 @@ const ask = (at: string) =>
 
 const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
-  ["bound by a relative path in the project", root, "two", join(root, "two")],
   ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
   ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
   [
@@ -169,7 +161,6 @@ const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: str
     "fs.linkSync('six', 'seven')",
   ],
   ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
-  ["in a folder of the project's far down", root, join(root, "a/nine"), join(root, "a/nine")],
 ];
 /** A program outside that listens at all of them, each by its path as it is given, in a folder. */
 async function listening(): Promise<() => void> {
@@ -185,7 +176,6 @@ async function listening(): Promise<() => void> {
   return () => void child.kill("SIGKILL");
 }
 sandboxTest("a sandboxed command cannot connect to a socket of a program outside, wherever it lies", async (t) => {
-  fs.mkdirSync(join(root, "a"), { recursive: true });
   t.after(await listening());
   const all = SOCKETS.map(([, , , found]) => ask(found)).join("; ");
   equal((await run(all)).stdout, "reached\n".repeat(SOCKETS.length));
@@ -197,76 +187,47 @@ sandboxTest("a sandboxed command cannot connect to a socket of a program outside
   for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
 });
 
+/** A program outside that says `on` once it listens, and then what it heard. */
+async function hearing(t: TestContext, program: string, args: string[]): Promise<() => string> {
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => child.kill("SIGKILL"));
+  let heard = "";
+  child.stdout.on("data", (text) => (heard += text));
+  await once(child.stdout, "data");
+  return () => heard;
+}
+
 perlTest("a sandboxed command cannot send to a socket that takes datagrams", async (t) => {
   const at = join(outside, "log");
   const code = `use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0); bind(S, pack_sockaddr_un("${at}")); $| = 1; print "on\\n"; recv(S, $x, 9, 0); print $x`;
-  const child = spawn("perl", ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-  let heard = "";
-  await new Promise<void>((resolve) =>
-    child.stdout.on("data", (text) => {
-      heard += text;
-      resolve();
-    }),
-  );
-  t.after(() => child.kill("SIGKILL"));
+  const heard = await hearing(t, "perl", ["-e", code]);
   const send = `perl -e 'use Socket; socket(S, AF_UNIX, SOCK_DGRAM, 0); print send(S, "reached", 0, pack_sockaddr_un("${at}")) ? "sent" : "not"'`;
   match((await boxed(send)).stdout, /^not/);
-  equal(heard, "on\n");
+  equal(heard(), "on\n");
   match((await run(send)).stdout, /^sent/);
 });
 
-const FIFOS: [what: string, at: string][] = [
-  ["outside", join(outside, "fifo")],
-  ["in the project", join(root, "fifo")],
-];
-for (const [what, at] of FIFOS)
-  sandboxTest(`a sandboxed command cannot write to a FIFO ${what} that a program reads`, async (t) => {
+for (const folder of [outside, root])
+  sandboxTest(`a sandboxed command cannot write to a FIFO in ${basename(folder)} that a program reads`, async (t) => {
+    const at = join(folder, "fifo");
     execFileSync("mkfifo", [at]);
     t.after(() => fs.rmSync(at));
-    const child = spawn("bash", ["-c", `exec 3<>'${at}'; echo on; read -r x <&3; echo "$x"`], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    let heard = "";
-    await new Promise<void>((resolve) =>
-      child.stdout.on("data", (text) => {
-        heard += text;
-        resolve();
-      }),
-    );
-    t.after(() => child.kill("SIGKILL"));
+    const heard = await hearing(t, "bash", ["-c", `exec 3<>'${at}'; echo on; read -r x <&3; echo "$x"`]);
     const write = `bash -c 'echo reached > ${at}'`;
     ok((await boxed(`timeout 2 ${write}`)).exit !== 0);
-    equal(heard, "on\n");
+    equal(heard(), "on\n");
     equal((await run(write)).exit, 0);
   });
 
 // ── what real work needs ───────────────────────────────────────────────────────────────────────────────
 
-const WORKS: [what: string, command: string, says: RegExp][] = [
-  [
-    "use sockets of its own",
-    `${node} -e 'const n = require("net"); n.createServer((s) => s.end("own")).listen("s", () => n.connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))'; rm -f s`,
-    /^own\n/,
-  ],
+const OWN = `require("net").createServer((s) => s.end("own")).listen("s", () => require("net").connect("s").on("data", (d) => { console.log(d + ""); process.exit() }))`;
+for (const [what, command, says, ...programs] of [
+  ["use sockets of its own", `${node} -e '${OWN}'; rm -f s`, /^own\n/],
   ["use a FIFO of its own", "mkfifo p; (echo through > p &); cat p; rm p", /^through\n\[exit code 0/],
-  [
-    "start threads and workers",
-    `${node} -e 'new (require("worker_threads").Worker)("require(\\"worker_threads\\").parentPort.postMessage(7)", { eval: true }).on("message", console.log)'`,
-    /^7\n/,
-  ],
-  [
-    "look for leaks, which traces",
-    "echo 'int main(){return 0;}' > l.c && gcc -fsanitize=address l.c -o l && ASAN_OPTIONS=detect_leaks=1 ./l && echo fine",
-    /^fine\n/,
-  ],
-  ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/],
-];
-const neededBy = (command: string): Needed[] =>
-  (["gcc", "python3", "strace", "make"] as const).filter((name) => new RegExp(`\\b${name} `).test(command));
-for (const [what, command, says] of some(WORKS, 3))
-  needs("bwrap", ...neededBy(command))(`a sandboxed command can ${what}`, async () =>
-    match((await boxed(command)).text, says),
-  );
+  ["trace its own", "strace -f -o t.txt true && grep -c execve t.txt", /^1\n/, "strace"],
+] as [string, string, RegExp, ...Needed[]][])
+  needs("bwrap", ...programs)(`a sandboxed command can ${what}`, async () => match((await boxed(command)).text, says));
 
 sandboxTest("a sandboxed command has limits: no core file, a size of files, a number of processes", async () => {
   const { stdout } = await boxed(

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
-import { test as anyTest, describe } from "node:test";
+import { describe } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
 import type { Ctx } from "../../kernel/contract.ts";
 import { gitOf } from "../../kernel/git.ts";
@@ -65,17 +65,6 @@ async function judges(where: Place, verdict: string, commands: string[]): Promis
   };
   for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
 }
-/** Asks the program for its verdict on each. */
-async function zzSays(where: Place, verdict: string, commands: string[]): Promise<void> {
-  const input = commands.map((command) => `${JSON.stringify(command)}\n`).join("");
-  const { stdout } = await zz(asksBefore(where), ["--judge", "-"], { input });
-  const said = stdout.trimEnd().split("\n");
-  deepEqual(
-    said.map((line, i) => `${commands[i]}: ${JSON.parse(line).verdict}`),
-    commands.map((command) => `${command}: ${verdict}`),
-  );
-}
-
 const ENV = { ".env": `K=${TOKEN}\n` };
 const A = { "a.ts": "1\n" };
 const GONE = repository(A, ENV, { ".env": undefined, "a.ts": "2\n" });
@@ -83,37 +72,24 @@ put(GONE.cwd, { "a.ts": "3\n" });
 
 test("After a committed and removed .env, what shows it asks", async () => {
   await judges(GONE, "ask", [
-    ...["git log -p", "git show HEAD", "git show HEAD~1", "git log -1 --patch"],
-    ...["git diff HEAD~1", "git diff HEAD~2 HEAD", "git log -S open", "git log -G open", "git reflog -p"],
+    ...["git log -p", "git show HEAD~1", "git log -1 --patch", "git diff HEAD~1", "git log -S open", "git reflog -p"],
     ...["git log --check", "git rev-list -p HEAD", "git stash show", "git diff --cached", "git status -v"],
-    ...["git status --verbose", "git log --cc", "git log -U1", "git log --word-diff"],
-    ...["git cat-file -p HEAD^{tree}", "git cat-file blob abcd", "git shortlog -p", "git log -W"],
+    ...["git log --cc", "git log -U1", "git log --word-diff", "git cat-file -p HEAD^{tree}", "git shortlog -p"],
   ]);
-  await zzSays(GONE, "ask", ["git log -p", "git diff HEAD~1", "git status -v"]);
+  const { stdout } = await zz(asksBefore(GONE), ["--judge", "git log -p", "--json"]);
+  match(JSON.parse(stdout).reason, /history holds files that may hold secrets/);
 });
-test("but not what only names files and commits", async () => {
-  await judges(GONE, "allow", [
-    ...["git log", "git log --oneline -5", "git log --stat", "git status", "git diff", "git diff --stat HEAD~1"],
-    ...["git diff --name-only HEAD~2", "git reflog", "git shortlog -s", "git ls-files", "git rev-list HEAD"],
-  ]);
-  await zzSays(GONE, "allow", ["git log --stat", "git diff", "git status"]);
-});
-test("and the tools of git leave it out", async () => {
-  const { stdout } = await zz(GONE, ["--call", "git_diff", '{"ref":"HEAD~1"}']);
-  ok(!stdout.includes(TOKEN));
-  match(stdout, /Left out, since they may not be read: \.env/);
-});
-
+test("but not what only names files and commits", () =>
+  judges(GONE, "allow", [
+    ...["git log --oneline -5", "git log --stat", "git status", "git diff", "git diff --stat HEAD~1", "git reflog"],
+    ...["git diff --name-only HEAD~2", "git shortlog -s", "git ls-files", "git rev-list HEAD"],
+  ]));
 describe("A history that asks", () => {
   for (const [what, make] of some([
     ["amended away", () => repository(A, ENV, ["rm", "-q", ".env"], ["commit", "-q", "--amend", "-m", "x", "--allow-empty"])],
-    ["on another branch", () => repository(A, ["checkout", "-qb", "b"], ENV, ["checkout", "-q", "main"])],
     ["on a branch that is gone", () => repository(A, ["checkout", "-qb", "b"], ENV, ["checkout", "-q", "main"], ["branch", "-qD", "b"])],
-    ["under a tag", () => repository(A, ["checkout", "-qb", "b"], ENV, ["tag", "t"], ["checkout", "-q", "main"])],
-    ["in the first commit", () => repository({ ...A, ...ENV }, { ".env": undefined })],
     ["renamed", () => repository({ ...A, ".env": "K=1\n" }, ["mv", ".env", "b.txt"], ["commit", "-qm", "x"])],
     ["in capitals", () => repository(A, { "conf/Server.PEM": "x" }, { "conf/Server.PEM": undefined })],
-    ["in a folder", () => repository(A, { "x/.aws/credentials": "x" }, { "x/.aws/credentials": undefined })],
     ["with a line break in its name", () => repository(A, { "x\ny/.env": "x" }, { "x\ny/.env": undefined })],
     ["in a merge", () =>
       repository(A, ["checkout", "-qb", "b"], { "b.ts": "1" }, ["checkout", "-q", "main"], { "c.ts": "1" },
@@ -124,17 +100,11 @@ describe("A history that asks", () => {
       git(made, "stash", "-q", "-u");
       return made;
     }],
-  ] as [string, () => Place][], 3)) // biome-ignore format: a table
+  ] as [string, () => Place][], 2)) // biome-ignore format: a table
     test(what, async () => {
       const { index, history } = await secretsOf(make());
       deepEqual({ index, history }, { index: false, history: true });
     });
-
-  test("says so", async () => {
-    const { stdout } = await zz(asksBefore(GONE), ["--judge", "git log -p", "--json"]);
-    equal(JSON.parse(stdout).verdict, "ask");
-    match(JSON.parse(stdout).reason, /history holds files that may hold secrets/);
-  });
 
   test("and one without secrets does not, nor what templates were in it", async () => {
     const clean = repository(A, { ".env.example": "K=\n", "src/keys.ts": "" }, { ".env.example": undefined });
@@ -158,37 +128,28 @@ describe("A history that asks", () => {
   });
 });
 
-describe("rg", () => {
-  for (const [what, files, command, verdict] of [
-    ["keys.json", { "keys.json": TOKEN }, "rg open", "ask"],
-    ["env.json", { "a/env.json": TOKEN }, "rg open a", "ask"],
-    ["capitals", { "Server.PEM": TOKEN }, "rg open", "ask"],
-    ["what git ignores in a node_modules that it does not", { "node_modules/x/keys.json": TOKEN }, "rg open", "ask"],
-    ["a glob for keys", A, "rg -g '*.jks' open", "ask"],
-    ["a glob for keys in capitals", A, "rg -g '*.PEM' open", "ask"],
-    ["a type that brings hidden ones", { ".claude.json": TOKEN }, "rg -t json open", "ask"],
-    ["a template", { ".env.example": "", "secrets.example.yml": "" }, "rg open", "allow"],
-    ["a folder of code", { "src/secrets/a.ts": "" }, "rg open", "allow"],
-    ["a glob", { "a.ts": "" }, "rg -g '*.ts' open", "allow"],
-  ] as [string, Record<string, string>, string, string][])
-    (verdict === "allow" ? needs("bwrap") : anyTest)(`${what}: ${verdict}`, async () => {
-      const where = place();
-      put(where.cwd, files);
-      await zzSays(where, verdict, [command]);
-    });
+test("rg asks where it would show files of secrets", async () => {
+  for (const [files, command, verdict] of [
+    [{ "a/env.json": TOKEN }, "rg open a", "ask"],
+    [{ "node_modules/x/keys.json": TOKEN }, "rg open", "ask"],
+    [A, "rg -g '*.jks' open", "ask"],
+    [A, "rg -g '*.PEM' open", "ask"],
+    [{ ".claude.json": TOKEN }, "rg -t json open", "ask"],
+    [{ ".env.example": "", "src/secrets/a.ts": "" }, "rg open", "allow"],
+  ] as [Record<string, string>, string, string][])
+    await judges(repository(files), verdict, [command]);
 });
 
 describe("The sandbox hides", () => {
   const test = needs("git", "bwrap");
   const where = repository(A);
-  const FILES = ["Server.PEM", "ID_RSA", "node_modules/x/.env", "node_modules/@a/b/.npmrc", ".env-prod", "prod.env"];
-  const MORE = [
-    "conf/.docker/config.json",
+  const FILES = [
+    "ID_RSA",
+    "node_modules/@a/b/.npmrc",
+    "prod.env",
     "x/.AWS/credentials",
-    "store.JKS",
     ".env.local~",
     "deep/keys.json",
-    "kubeconfig",
   ];
   const SHOWN = [".env.example", "src/secrets/a.ts"];
   const program = `for (const name of process.argv.slice(1))
@@ -203,14 +164,7 @@ describe("The sandbox hides", () => {
     return names.filter((name) => stdout.includes(`${name} ${TOKEN}`));
   }
   test("files of secrets, but not what only looks like one", async () =>
-    deepEqual(await readable([...FILES, ...MORE, ...SHOWN]), SHOWN));
-
-  test("and git works in it; its settings are asked for by name, where a token may be", async () => {
-    configure(where.cwd, [["remote.origin.url", `https://me:${TOKEN}@example.com/x.git`]]);
-    const { stdout } = await zz(where, ["--call", "run_command", '{"command":"git log --oneline"}', "--allow-run"]);
-    match(stdout, /step/);
-    await zzSays(where, "ask", ["cat .git/config", "cat .GIT/modules/x/config", "rg open .git"]);
-  });
+    deepEqual(await readable([...FILES, ...SHOWN]), SHOWN));
 
   test("what a call makes and the next would read", async () =>
     deepEqual(await readable(["node_modules/x/later.pem"]), []));
@@ -233,10 +187,9 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
   if (has("git")) configure(where.cwd, settings);
   for (const command of some(
     [
-      ...["git remote -v", "git remote get-url a", "git remote get-url --all b", "git remote get-url --push d"],
-      ...["git remote get-url f", "git remote show -n a", "git config -l", "git config --get-regexp http"],
+      ...["git remote -v", "git remote get-url --push d", "git remote show -n a", "git config --get-regexp http"],
       ...["git for-each-ref --format='%(push:remotename) %(upstream:remotename)'", "git ls-remote --get-url e"],
-      ...["git branch -vv", "git status -sb", "git remote -v | grep -n e", "cat .git/config"],
+      ...["git branch -vv", "cat .git/config"],
     ],
     3,
   ))
@@ -249,5 +202,5 @@ describe("A password in git's settings is not shown by what goes unasked", () =>
 describe("Where git cannot read the index, it may name a file of secrets", () => {
   const where = repository(A);
   fs.writeFileSync(join(where.cwd, has("git") ? ".git/index" : "index"), "damaged");
-  test("what shows contents asks", () => zzSays(where, "ask", ["git diff", "git show HEAD"]));
+  test("what shows contents asks", () => judges(where, "ask", ["git diff", "git show HEAD"]));
 });

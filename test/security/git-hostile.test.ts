@@ -2,20 +2,7 @@
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  appendFileSync,
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
@@ -52,7 +39,7 @@ function repository(
 }
 
 /** So that git has to look at the content again. */
-const touch = (file: string): void => utimesSync(file, 1, Date.now() / 1_000);
+const touch = (file: string): void => fs.utimesSync(file, 1, Date.now() / 1_000);
 
 /** Calls as a model makes them; what the person is asked is kept, and answered with `answer`. */
 async function session(given: Core | Promise<Core>, first = "n") {
@@ -75,9 +62,9 @@ const openZz = (root: string, home: string): Promise<Core> =>
 const { cwd, home } = place();
 const shared = openZz(cwd, home);
 function emptied(): string {
-  for (const name of readdirSync(dirname(cwd)))
-    if (name !== "home") rmSync(join(dirname(cwd), name), { recursive: true, force: true });
-  mkdirSync(cwd);
+  for (const name of fs.readdirSync(dirname(cwd)))
+    if (name !== "home") fs.rmSync(join(dirname(cwd), name), { recursive: true, force: true });
+  fs.mkdirSync(cwd);
   return cwd;
 }
 
@@ -114,50 +101,56 @@ const also =
     for (const lay of all) lay(plant);
   };
 const attributes =
-  (text: string, file = ".gitattributes"): Lay =>
+  (text: string): Lay =>
   ({ cwd }) =>
-    put(cwd, { [file]: `${text}\n` });
+    put(cwd, { ".gitattributes": `${text}\n` });
 const hook =
   (folder: string): Lay =>
   ({ cwd, program }) => {
-    mkdirSync(join(cwd, folder), { recursive: true });
+    fs.mkdirSync(join(cwd, folder), { recursive: true });
     for (const name of ["post-index-change", "reference-transaction", "pre-commit"]) {
-      rmSync(join(cwd, folder, name), { force: true });
-      symlinkSync(program, join(cwd, folder, name));
+      fs.rmSync(join(cwd, folder, name), { force: true });
+      fs.symlinkSync(program, join(cwd, folder, name));
     }
   };
 const evil: Lay = ({ cwd, program }) => put(cwd, { evil: `[core]\n\tfsmonitor = ${program}\n` });
 const WATCHER = "[core]\n\tfsmonitor = PROGRAM\n";
 
 /** A clone without the content of a file, that would have it fetched. */
-const partial =
-  (text: string): Lay =>
-  (plant) => {
-    set(
-      `[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = o\n[remote "o"]\n\tpromisor = true\n${text}`,
-    )(plant);
-    rmSync(join(plant.cwd, ".git/objects", objectOf("same\n")));
-  };
+const PARTIAL = `[core]
+	repositoryformatversion = 1
+[extensions]
+	partialClone = o
+[protocol]
+	allow = always
+[remote "o"]
+	promisor = true
+	url = "ext::PROGRAM %S"
+`;
+const partial = also(set(PARTIAL), ({ cwd }) => fs.rmSync(join(cwd, ".git/objects", objectOf("same\n"))));
 /** A repository in this one, in its index, with changes; `lay` is for the inner one. */
 const inner =
-  (lay: Lay, asModule = true): Lay =>
+  (lay: Lay): Lay =>
   ({ cwd, program }) => {
-    rmSync(cwd, { recursive: true });
-    fill(cwd, `a repository in it, ${asModule}`, (model) => {
+    fs.rmSync(cwd, { recursive: true });
+    fill(cwd, "a repository in it", (model) => {
       const source = repository(join(model, "../source"), { "in.txt": "one\n", "same.txt": "same\n" });
       repository(model);
-      const add = asModule ? "-c protocol.file.allow=always submodule --quiet add" : "clone -q";
-      shell(model, `git ${add} "$1" sub; git add sub; git ${IS_ADA} commit -qm Sub`, source);
+      shell(
+        model,
+        `git -c protocol.file.allow=always submodule --quiet add "$1" sub; git add sub; git ${IS_ADA} commit -qm Sub`,
+        source,
+      );
     });
     put(cwd, { "sub/in.txt": "two\n" });
     touch(join(cwd, "sub/in.txt"));
     touch(join(cwd, "sub/same.txt")); // or git writes its index, and runs the hook, only where the clock is near
-    const folder = join(cwd, asModule ? ".git/modules/sub" : "sub/.git");
-    lay({ cwd: join(cwd, "sub"), program, set: (text) => appendFileSync(join(folder, "config"), text) });
+    const folder = join(cwd, ".git/modules/sub");
+    lay({ cwd: join(cwd, "sub"), program, set: (text) => fs.appendFileSync(join(folder, "config"), text) });
   };
 /** Makes the last commit one that says it is signed, so that git would have the signature checked. */
 const signed: Lay = ({ cwd }) => {
-  rmSync(cwd, { recursive: true });
+  fs.rmSync(cwd, { recursive: true });
   fill(cwd, "a signed commit", (model) => {
     repository(model);
     const body = git(model, "cat-file", "commit", "HEAD").replace(
@@ -171,40 +164,17 @@ const signed: Lay = ({ cwd }) => {
 };
 const bare: Lay = ({ cwd, program }) => {
   for (const name of ["HEAD", "objects", "refs", "config", "index"])
-    renameSync(join(cwd, ".git", name), join(cwd, name));
-  rmSync(join(cwd, ".git"), { recursive: true });
-  mkdirSync(join(cwd, ".git"));
-  appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
+    fs.renameSync(join(cwd, ".git", name), join(cwd, name));
+  fs.rmSync(join(cwd, ".git"), { recursive: true });
+  fs.mkdirSync(join(cwd, ".git"));
+  fs.appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
 };
-const moved =
-  (to: string, how: (cwd: string) => void): Lay =>
-  (plant) => {
-    set(WATCHER)(plant);
-    renameSync(join(plant.cwd, ".git"), join(plant.cwd, to));
-    how(plant.cwd);
-  };
-
 /** What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own switch it off unasked. */
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
   ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
-  [
-    "a mark of the byte order before a section",
-    also(evil, ({ cwd }) => {
-      const file = join(cwd, ".git/config");
-      writeFileSync(file, `\ufeff[include] path = ../evil\n${readFileSync(file, "utf8")}`);
-    }),
-    "git status",
-    /include\.path/,
-  ],
   ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
-  [
-    "a file .git that ends in a space",
-    moved("real ", (cwd) => put(cwd, { ".git": "gitdir: real \n" })),
-    "git status",
-    /core\.fsmonitor/,
-    "off",
-  ],
   ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
+  ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
   [
     "a submodule's external diff",
     also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
@@ -213,61 +183,10 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
     "off",
   ],
   [
-    "a submodule's hook",
-    inner(({ cwd, program }) => symlinkSync(program, join(cwd, "../.git/modules/sub/hooks/post-index-change"))),
-    "git -C sub status",
-    /'sub'.*post-index-change/,
-    "off",
-  ],
-  [
-    "a partial clone, by ext",
-    partial('\turl = "ext::PROGRAM %S"\n[protocol]\n\tallow = always\n'),
-    "git show HEAD",
-    /extensions\.partialclone/,
-  ],
-  [
-    "a partial clone, by a program for uploading",
-    partial("\turl = ./none\n\tuploadpack = PROGRAM\n"),
-    "git show HEAD",
-    /extensions\.partialclone/,
-  ],
-  [
-    "the configuration of a working tree",
-    also(set("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"), ({ cwd, program }) =>
-      put(cwd, { ".git/config.worktree": `[core]\n\tfsmonitor = ${program}\n` }),
-    ),
-    "git status",
-    /core\.fsmonitor/,
-    "off",
-  ],
-  [
-    "an include under a condition",
-    also(evil, set('[includeIf "gitdir:**"]\n\tpath = ../evil\n')),
-    "git status",
-    /includeif\.gitdir:\*\*\.path/,
-  ],
-  ["line ends of DOS", set("[core]\r\n\tfsmonitor = PROGRAM\r\n"), "git status", /core\.fsmonitor/, "off"],
-  [
-    "a configuration that is a link",
-    ({ cwd, program }) => {
-      appendFileSync(join(cwd, ".git/config"), `[core]\n\tfsmonitor = ${program}\n`);
-      renameSync(join(cwd, ".git/config"), join(cwd, "conf"));
-      symlinkSync("../conf", join(cwd, ".git/config"));
-    },
-    "git status",
-    /core\.fsmonitor/,
-    "off",
-  ],
-  [
-    "the folder of another repository",
-    ({ cwd, program }) => {
-      cpSync(join(cwd, ".git"), join(cwd, "other"), { recursive: true });
-      appendFileSync(join(cwd, "other/config"), `[core]\n\tfsmonitor = ${program}\n`);
-      put(cwd, { ".git/commondir": "../other\n" });
-    },
-    "git status",
-    /core\.fsmonitor/,
-    "off",
+    "a text conversion",
+    also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
+    "git diff",
+    /diff\.x\.textconv/,
   ],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
   [
@@ -279,33 +198,11 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ],
   ["an external diff", set("[diff]\n\texternal = PROGRAM\n"), "git diff", /diff\.external/],
   [
-    "a text conversion, by info/attributes",
-    also(attributes("*.txt diff=x", ".git/info/attributes"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
-    "git diff",
-    /diff\.x\.textconv/,
-  ],
-  [
     "a filter",
     also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n')),
     "git diff",
     /filter\.x\.clean/,
     "off",
-  ],
-  [
-    "a filter that stays",
-    also(attributes("*.txt filter=x"), set('[filter "x"]\n\tprocess = PROGRAM\n')),
-    "git diff",
-    /filter\.x\.process/,
-    "off",
-  ],
-  [
-    "attributes in a file of their own",
-    also(
-      attributes("*.txt filter=x", "other"),
-      set('[core]\n\tattributesFile = other\n[filter "x"]\n\tclean = PROGRAM\n'),
-    ),
-    "git diff",
-    /core\.attributesfile/,
   ],
   [
     "a signature check",
@@ -314,33 +211,22 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
     /gpg\.program|log\.showsignature/,
   ],
   ["an alias", set("[alias]\n\tst = !PROGRAM\n"), "git st", /alias/],
-  ["a pager of one command", set("[pager]\n\tlog = PROGRAM\n"), "script -qec 'git log' /dev/null", /pager\.log/],
 ];
 
 /** Only when talked to, or by a command that asks anyway: their names alone make zz ask. */
-const NAMED = [
-  "submodule.sub.update=!PROGRAM",
-  "credential.helper=!PROGRAM",
-  "merge.x.driver=PROGRAM",
-  "remote.o.vcs=ext",
-  "core.excludesFile=/etc/passwd",
-  "http.proxy=http://127.0.0.1:1",
-  "uploadpack.packObjectsHook=PROGRAM",
-  "interactive.diffFilter=PROGRAM",
-  "core.unheardOf=1",
-];
+const NAMED = ["submodule.sub.update=!PROGRAM", "credential.helper=!PROGRAM", "remote.o.vcs=ext", "core.unheardOf=1"];
 
 let plants = 0;
 /** Lays it into a repository with changes; tells whether the program ran, and not one that an earlier row left behind. */
 function planted(lay: Lay): () => boolean {
   repository(emptied());
   const [program, mark] = [join(cwd, `../planted-${++plants}`), join(cwd, `ran-${plants}`)];
-  writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
-  chmodSync(program, 0o755);
-  lay({ cwd, program, set: (text) => appendFileSync(join(cwd, ".git/config"), text) });
+  fs.writeFileSync(program, `#!/bin/sh\ntouch '${mark}'\n[ -p /dev/stdin ] && exec cat >/dev/null\nexit 1\n`);
+  fs.chmodSync(program, 0o755);
+  lay({ cwd, program, set: (text) => fs.appendFileSync(join(cwd, ".git/config"), text) });
   put(cwd, { "a.txt": "two\n" });
   touch(join(cwd, "b.txt"));
-  return () => existsSync(mark);
+  return () => fs.existsSync(mark);
 }
 
 /** Until it ends, or has run what was planted: some wait for that without end. All that it started ends with it. */
@@ -388,7 +274,7 @@ describe("a repository's own programs do not run unasked", () => {
       const { text } = await call("run_command", { command });
       ok(!ran(), `${command} ran it: ${text}`);
       match(asked.join("\n"), told);
-      for (const name of ["b.txt", "sub/in.txt"].filter((one) => existsSync(join(cwd, one)))) touch(join(cwd, name));
+      for (const name of ["b.txt", "sub/in.txt"].filter((one) => fs.existsSync(join(cwd, one)))) touch(join(cwd, name));
       await byHand(byGit, ran);
       ok(ran(), `'${byGit}' was to run it, or this test proves nothing`);
     });
@@ -426,19 +312,12 @@ const own = (then: Pointed): Pointed => {
   };
 };
 const head = ({ other }: { other: string }): string =>
-  readFileSync(join(other, ".git/refs/heads/trunk"), "utf8").trim();
+  fs.readFileSync(join(other, ".git/refs/heads/trunk"), "utf8").trim();
 const borrow = (cwd: string, hash: string): void => put(cwd, { ".git/refs/heads/trunk": `${hash}\n` });
 
 const AWAY: [what: string, lay: Pointed][] = [
   ["a file .git", file("gitdir: ../private/.git\n")],
-  ["a link .git", ({ cwd, other }) => symlinkSync(join(other, ".git"), join(cwd, ".git"))],
-  [
-    "a link to a file .git",
-    ({ cwd }) => {
-      put(cwd, { f: "gitdir: ../private/.git\n" });
-      symlinkSync("f", join(cwd, ".git"));
-    },
-  ],
+  ["a link .git", ({ cwd, other }) => fs.symlinkSync(join(other, ".git"), join(cwd, ".git"))],
   [
     "another's linked working tree",
     ({ cwd, other }) => {
@@ -464,8 +343,8 @@ const AWAY: [what: string, lay: Pointed][] = [
     "objects that are a link",
     own((all) => {
       const hash = head(all);
-      rmSync(join(all.cwd, ".git/objects"), { recursive: true });
-      symlinkSync(join(all.other, ".git/objects"), join(all.cwd, ".git/objects"));
+      fs.rmSync(join(all.cwd, ".git/objects"), { recursive: true });
+      fs.symlinkSync(join(all.other, ".git/objects"), join(all.cwd, ".git/objects"));
       borrow(all.cwd, hash);
     }),
   ],
@@ -473,18 +352,11 @@ const AWAY: [what: string, lay: Pointed][] = [
     "folders of objects that are links",
     own((all) => {
       for (const name of Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, "0"))) {
-        rmSync(join(all.cwd, ".git/objects", name), { recursive: true, force: true });
-        symlinkSync(join(all.other, ".git/objects", name), join(all.cwd, ".git/objects", name));
+        fs.rmSync(join(all.cwd, ".git/objects", name), { recursive: true, force: true });
+        fs.symlinkSync(join(all.other, ".git/objects", name), join(all.cwd, ".git/objects", name));
       }
       borrow(all.cwd, head(all));
     }),
-  ],
-  [
-    "another's submodule",
-    ({ cwd, other }) => {
-      git(other, "submodule", "--quiet", "add", repository(join(cwd, "../lib"), { l: `${SECRET}\n` }), "sub");
-      put(cwd, { ".git": `gitdir: ${other}/.git/modules/sub\n` });
-    },
   ],
   [
     "a working tree elsewhere",
@@ -534,7 +406,7 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
     [
       "a linked working tree",
       ({ cwd, other }) => {
-        rmSync(cwd, { recursive: true });
+        fs.rmSync(cwd, { recursive: true });
         git(other, "worktree", "add", "-q", cwd);
         return cwd;
       },
@@ -545,30 +417,6 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
         repository(cwd);
         git(cwd, "submodule", "--quiet", "add", other, "sub");
         return join(cwd, "sub");
-      },
-    ],
-    [
-      "a folder of a repository",
-      ({ cwd }) => {
-        repository(cwd, { "sub/a": "a\n" });
-        return join(cwd, "sub");
-      },
-    ],
-    [
-      "a repository of the project's own folder",
-      ({ cwd }) => {
-        repository(cwd);
-        renameSync(join(cwd, ".git"), join(cwd, ".real"));
-        put(cwd, { ".git": "gitdir: .real\n" });
-        return cwd;
-      },
-    ],
-    [
-      "a linked working tree of a bare one",
-      ({ cwd, other }) => {
-        git(dirname(cwd), "clone", "-q", "--bare", other, join(cwd, ".bare"));
-        git(join(cwd, ".bare"), "worktree", "add", "-q", join(cwd, "main"), "trunk");
-        return join(cwd, "main");
       },
     ],
   ];
@@ -595,35 +443,14 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
 
 const USUAL: [string, string][] = [
   ["core.autocrlf", "input"],
-  ["core.ignoreCase", "false"],
-  ["core.longPaths", "true"],
-  ["core.sparseCheckout", "false"],
   ["remote.origin.url", "git@github.com:a/b.git"],
-  ["remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"],
-  ["remote.origin.gh-resolved", "base"],
   ["branch.main.remote", "origin"],
-  ["branch.main.merge", "refs/heads/main"],
-  ["branch.main.vscode-merge-base", "origin/main"],
-  ["branch.a.github-pr-owner-number", "a#b#1"],
-  ["pull.rebase", "true"],
-  ["push.autoSetupRemote", "true"],
   ["user.email", "a@b"],
-  ["user.signingKey", "ABC"],
-  ["commit.gpgSign", "false"],
-  ["lfs.repositoryformatversion", "0"],
   ["lfs.https://github.com/a/b.git/info/lfs.access", "basic"],
   ["submodule.x.url", "https://x/y"],
-  ["submodule.x.active", "true"],
-  ["submodule.active", "."],
   ["gc.auto", "0"],
-  ["gitflow.branch.master", "main"],
   ["gitflow.prefix.feature", "feature/"],
   ["http.https://github.com/.extraHeader", "x"],
   ["url.git@github.com:.insteadOf", "https://github.com/"],
-  ["color.ui", "auto"],
-  ["diff.lockb.binary", "true"],
   ["fetch.prune", "true"],
-  ["init.defaultBranch", "main"],
-  ["maintenance.auto", "false"],
-  ["merge.conflictStyle", "zdiff3"],
 ];

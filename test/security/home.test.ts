@@ -10,30 +10,10 @@ import { harness } from "../support/script.ts";
 const test = needs("bwrap");
 const CANARY = "CANARY-91c2";
 const HIDDEN = [
-  ...[
-    ".config/Bitwarden CLI/data.json",
-    ".config/Slack/storage",
-    ".config/Signal/config.json",
-    ".config/stripe/config.toml",
-  ],
-  ...[
-    ".cloudflared/cert.pem",
-    ".config/sops/age/keys.txt",
-    ".sbt/1.0/credentials",
-    ".ivy2/.credentials",
-    ".supabase/access-token",
-  ],
-  ...[".local/share/com.vercel.cli/auth.json", ".config/.wrangler/config/default.toml", ".config/netlify/config.json"],
-  ...[
-    ".config/hcloud/cli.toml",
-    ".config/github-copilot/hosts.json",
-    ".local/share/opencode/auth.json",
-    ".qwen/oauth_creds.json",
-  ],
-  ...[".circleci/cli.yml", ".tsh/keys/x", ".dbt/profiles.yml", ".nuget/NuGet/NuGet.Config", ".local/share/atuin/key"],
-  ...[".doppler/.doppler.yaml", ".railway/config.json", ".foundry/keystores/me", ".android/adbkey", ".aws/credentials"],
-  ...[".ssh/id_ed25519", ".config/gh/hosts.yml", ".npmrc", ".docker/config.json", ".bash_history", "letters/taxes.txt"],
-  ...[".config/a-tool-that-nobody-knows/session", "work/other/.env", "work/other/main.ts"],
+  ...[".config/Bitwarden CLI/data.json", ".cloudflared/cert.pem", ".sbt/1.0/credentials", ".ivy2/.credentials"],
+  ...[".local/share/com.vercel.cli/auth.json", ".circleci/cli.yml", ".nuget/NuGet/NuGet.Config", ".android/adbkey"],
+  ...[".aws/credentials", ".ssh/id_ed25519", ".npmrc", ".docker/config.json", ".bash_history", "letters/taxes.txt"],
+  ...[".config/a-tool-that-nobody-knows/session", "work/other/.env", "work/other/main.ts", ".cargo/credentials.toml"],
 ];
 const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
 

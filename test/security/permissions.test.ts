@@ -37,9 +37,6 @@ function repo(files: Record<string, string>): Place {
 const zzAgain = mains(); // for a PATH of its own
 const tool = (where: Place, name: string, args: unknown, flags: string[] = [], env: Record<string, string> = {}) =>
   (env.PATH ? zzAgain : zz)(where, ["--call", name, JSON.stringify(args), ...flags], { env });
-const trap = (where: Place, more = "") =>
-  `#!/bin/sh\ntouch '${join(where.cwd, "..", "ran")}' '${where.cwd}/ran'\n${more}`;
-const trapped = (where: Place) => ["../ran", "ran"].some((name) => fs.existsSync(join(where.cwd, name)));
 
 /** A command is asked for before it runs, not about what it changed on a copy. */
 const BEFORE: Options = { settings: { shell: { effects: "before" } } };
@@ -62,11 +59,12 @@ async function held(where: Place, answers: string[] = [], more: Options = {}) {
 
 needs("git")("What goes unasked asks where PATH leads to the project's own program of that name", async () => {
   const where = repo({ a: "a\n" });
-  for (const name of ["ls", "git", "bash"]) put(where, { [`bin/${name}`]: trap(where) });
+  const trap = `#!/bin/sh\ntouch '${where.home}-ran' '${where.cwd}/ran'\n`;
+  put(where, { "bin/ls": trap, "bin/git": trap, "bin/bash": trap });
   const env = { PATH: `${where.cwd}/bin:${process.env.PATH}` };
-  const commands = ["ls", "timeout 5 ls", "git status", "bash -c pwd"];
-  for (const command of commands) equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
-  ok(!trapped(where), "the project's program ran");
+  for (const command of ["ls", "timeout 5 ls", "git status", "bash -c pwd"])
+    equal((await tool(where, "run_command", { command }, [], env)).code, 4, command);
+  for (const file of [`${where.home}-ran`, `${where.cwd}/ran`]) ok(!fs.existsSync(file), "the project's program ran");
 });
 
 // ── secrets ──
@@ -92,8 +90,6 @@ for (const command of ["git show HEAD", "rg secret"])
 
 // ── rules ──
 
-const SKILL = "---\nname: x\ndescription: x\n---\nx\n";
-
 test("--allow-write=src does not follow src out of the project", async () => {
   const where = place();
   const out = join(where.cwd, "..", "out");
@@ -103,29 +99,15 @@ test("--allow-write=src does not follow src out of the project", async () => {
   deepEqual(fs.readdirSync(out), []);
 });
 
-for (const [name, args] of [
-  ["create_file", { path: ".zz/skills/x/SKILL.md", content: SKILL }],
-  ["install_skill", { name: "x", content: SKILL, where: "project" }],
-  ["create_file", { path: ".zz/AGENTS.md", content: "x\n" }],
-  ["create_file", { path: ".git/hooks/pre-commit", content: "x\n" }],
-  ["create_file", { path: "home/skills/x/SKILL.md", content: SKILL }],
-  ["install_skill", { name: "x", content: SKILL }],
-  ["create_file", { path: "home/memory/INDEX.md", content: "x\n" }],
-  ["create_file", { path: "home/permissions.json", content: "{}\n" }],
-] as const)
-  test(`${name} of ${"path" in args ? args.path : `a skill of the ${"where" in args ? "project" : "home"}`} takes more than --allow-write`, async () => {
-    const where = place();
-    const home = { ZZ_HOME: join(where.cwd, "home") };
-    const had = () =>
-      fs.readdirSync(where.cwd, { recursive: true }).filter((one) => !/sessions|\.lock$/.test(String(one)));
-    for (const flags of [["--allow-write"], ["--allow-write=."], ["--allow-write", "--allow-read", "--allow-run"]]) {
-      const { code, stderr } = await tool(where, name, args, flags, home);
-      deepEqual([code, had().length < 2], [4, true], stderr);
-      match(stderr, /requires write access to .*; run again with --allow-write=/);
-    }
-    const { code, stderr } = await tool(where, name, args, ["-A"], home);
-    equal(code, 0, stderr);
-  });
+test("install_skill takes more than --allow-write, whatever else is allowed", async () => {
+  const where = place();
+  for (const more of [{ where: "project" }, {}]) {
+    const args = { name: "x", content: "---\nname: x\ndescription: x\n---\nx\n", ...more };
+    const { code, stderr } = await tool(where, "install_skill", args, ["--allow-write", "--allow-read", "--allow-run"]);
+    equal(code, 4);
+    match(stderr, /requires write access to .*; run again with --allow-write=/);
+  }
+});
 
 test("--deny-read= with nothing in it is refused rather than nothing denied", async () => {
   const { code } = await zz(place(), ["--deny-read=", "--call", "list_dir", "{}"]);
@@ -143,20 +125,12 @@ test("A for 'rm a' allows 'rm a' and not 'rm a b'", async () => {
   equal(asked.filter((question) => question.includes("Allow?")).length, 3);
 });
 
-test("A for what cannot be known before it runs allows nothing else", async () => {
-  const where = place();
-  const { call } = await held(where, ["A"], BEFORE);
-  await call("run_command", { command: "X='touch one'; $X" });
-  ok(fs.existsSync(join(where.cwd, "one")), "the first was allowed");
-  await call("run_command", { command: "X='touch two'; $X" });
-  ok(!fs.existsSync(join(where.cwd, "two")), "the other ran unasked");
-});
-
 // ── what is shown is what is done ──
 
-test("The question shows all of a command", async () => {
+test("The question shows all of a command, what hides in the middle of a long line too", async () => {
   const { call, asked } = await held(place(), [], BEFORE);
-  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil"]) {
+  const long = `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END`;
+  for (const command of ["echo 'touch evil' | sh", "sh <<E\ntouch evil\nE", "touch a < evil", long]) {
     await call("run_command", { command });
     for (const line of command.split("\n"))
       ok(asked.at(-1)!.includes(line), `'${line}' is missing in:\n${asked.at(-1)}`);
@@ -194,10 +168,8 @@ test("A reason for a no is no answer to the next question", async (t) => {
   await term.sees("Allow?");
   term.type("n");
   await term.sees("Why not?");
-  for (let typed = 1; typed <= "A secret".length; typed++) {
-    term.type("A secret"[typed - 1]!);
-    await term.sees("A secret".slice(0, typed).trimEnd());
-  }
+  term.type("A secret");
+  await term.sees("A secret");
   term.type(KEY.enter);
   doesNotMatch(await term.sees(/Allow\?[\s\S]*Allow\?/), /root:x:0/);
 });
@@ -216,45 +188,6 @@ test("What was edited before the editor was left is told to the model, however t
   match(text, /The person edited the proposal[\s\S]*mine/);
 });
 
-test("e does not turn bytes that are no text into others", async () => {
-  const where = place();
-  const bytes = Buffer.from([0xff, 0xe9, 0x41, 10]);
-  fs.writeFileSync(join(where.cwd, "a.bin"), bytes);
-  const { core, call } = await held(where, ["e", "y"]);
-  core.edit = async (text) => text.replace("A", "B");
-  await call("move_file", { from: "a.bin", to: "b.bin" });
-  const now = ["a.bin", "b.bin"].map((name) => join(where.cwd, name)).find(fs.existsSync)!;
-  deepEqual(fs.readFileSync(now).subarray(0, 2), bytes.subarray(0, 2));
-});
-
-// ── it stays alive ──
-
-test("A path of many parts is refused", async () => {
-  const { call } = await held(place());
-  const { failed } = await call("read_file", { path: `${"a/".repeat(20_000)}b` });
-  ok(failed);
-});
-
-test("A question for 50,000 other lines is refused, since nobody reads that before a yes", async () => {
-  const where = place();
-  const lines = (sign: string) => Array.from({ length: 50_000 }, (_, i) => `${sign}${i}\n`).join("");
-  put(where, { a: lines("a") });
-  const { call, asked } = await held(where);
-  const { text, refused } = await call("write_file", { path: "a", content: lines("b") });
-  deepEqual([asked.length, refused], [0, true]);
-  match(
-    text,
-    /more than anyone can review at once \(100001 lines\)\. Do it in smaller parts, or run again with --allow-write=a\./,
-  );
-});
-
-test("A folder that is called like a file of zz's own does not stop writing", async () => {
-  const where = place();
-  fs.mkdirSync(join(where.cwd, ".zz-99999999-a.tmp"));
-  const { code, stderr } = await tool(where, "create_file", { path: "a", content: "a\n" }, ["--allow-write=."]);
-  equal(code, 0, stderr);
-});
-
 // ── a denied file stays denied ──
 
 needs("bwrap")("A command cannot move a denied file to another name by its folder", async () => {
@@ -266,17 +199,16 @@ needs("bwrap")("A command cannot move a denied file to another name by its folde
   doesNotMatch(stdout, /secret/);
 });
 
-for (const [command, flags] of [
-  ["touch src/b", ["--deny-write=src"]],
-  ["touch src/gen/b", ["--deny-write=src", "--allow-write=src/gen"]],
-  ["touch .git/b", ["--deny-write"]],
-] as const)
-  needs("git", "bwrap")(`'${command}' in the sandbox makes nothing with ${flags.join(" ")}`, async () => {
-    const where = repo({ "src/a": "", "src/gen/deep/k": "k\n" });
-    const { code } = await tool(where, "run_command", { command }, ["--allow-run", ...flags]);
-    equal(code, 1);
-    ok(!fs.existsSync(join(where.cwd, command.split(" ")[1]!)));
-  });
+needs("bwrap")(
+  "In the sandbox nothing is made where --deny-write says so, also if a folder in it is allowed",
+  async () => {
+    const where = place();
+    put(where, { "src/gen/k": "k\n" });
+    const flags = ["--allow-run", "--deny-write=src", "--allow-write=src/gen"];
+    equal((await tool(where, "run_command", { command: "touch src/gen/b" }, flags)).code, 1);
+    deepEqual(fs.readdirSync(join(where.cwd, "src/gen")), ["k"]);
+  },
+);
 
 needs("bwrap")("A command cannot make the rules of a home that lies in the project", async () => {
   const where = place();
@@ -290,29 +222,20 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
   );
 });
 
-test("A long line is shown whole, what hides in its middle too", async () => {
-  const { call, asked } = await held(place(), [], BEFORE);
-  await call("run_command", { command: `touch ${"x".repeat(200_000)} EVIL ${"x".repeat(200_000)}END` });
-  match(asked[0]!, /touch x{200000} EVIL x{200000}END/);
-});
-
-test("A new file of 501 lines is shown whole", async () => {
-  const { call, asked } = await held(place());
-  const lines = Array.from({ length: 501 }, (_, i) => `line ${i + 1}`);
-  await call("write_file", { path: "a.txt", content: lines.join("\n") });
-  for (const line of lines) ok(asked[0]!.includes(line), line);
-});
-
-for (const [what, content] of [
-  ["a line of 3 MB", "x".repeat(3_000_000)],
-  ["20,001 lines", "x\n".repeat(20_001)],
-] as const)
-  test(`A new file of ${what} is refused, since nobody reads that before a yes`, async () => {
-    const { call, asked } = await held(place());
-    const { text } = await call("write_file", { path: "a.txt", content });
-    equal(asked.length, 0);
+test("What is longer than anybody reads before a yes is refused", async () => {
+  const where = place();
+  put(where, { old: "a\n".repeat(50_000) });
+  const { call, asked } = await held(where);
+  for (const [path, content] of [
+    ["new", "x".repeat(3_000_000)],
+    ["new", "x\n".repeat(20_001)],
+    ["old", "b\n".repeat(50_000)],
+  ]) {
+    const { text, refused } = await call("write_file", { path, content });
+    deepEqual([asked.length, refused], [0, true]);
     match(
       text,
       /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters)\)\. Do it in/,
     );
-  });
+  }
+});

@@ -10,7 +10,6 @@ import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import type { Ctx } from "../../kernel/contract.ts";
 import { createZz } from "../../zz.ts";
-import { png } from "../support/media.ts";
 import { place } from "../support/run.ts";
 import { isAll, some } from "../support/runs.ts";
 
@@ -34,20 +33,15 @@ const ROWS: Row[] = [
   ["read_file", "link", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
   ["read_file", "folder", "at", (ctx) => called(ctx, "read_file", { path: "at/f.ts" })],
   ["ctx.files.read", "file", "f.ts", (ctx) => ctx.files.read("f.ts").then(({ text }) => text)],
-  ["ctx.files.read", "link", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
   ["ctx.files.read", "folder", "at", (ctx) => ctx.files.read("at/f.ts").then(({ text }) => text)],
   ["grep in one file", "file", "f.ts", (ctx) => called(ctx, "grep", { query: "zeta", path: "f.ts" })],
   ["grep", "folder", "at", (ctx) => called(ctx, "grep", { query: "zeta" })],
-  ["grep", "file", "f.ts", (ctx) => called(ctx, "grep", { query: "zeta" })],
   ["find_definition", "file", "f.ts", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
-  ["find_definition", "folder", "at", (ctx) => called(ctx, "find_definition", { symbol: "zeta" })],
   ["edit_file", "file", "f.ts", (ctx) => called(ctx, "edit_file", { path: "f.ts", old_text: "zeta", new_text: "x" })],
   ["the prompt's rules", "file", "AGENTS.md", prompt],
   ["the prompt's memory", "file", ".zz/MEMORY.md", prompt],
   ["the prompt's skills", "file", ".zz/skills/kept/SKILL.md", prompt],
-  ["the prompt's skills", "folder", ".zz/skills", prompt],
   ["read_skill", "folder", ".zz/skills/kept", (ctx) => called(ctx, "read_skill", { name: "kept" })],
-  ["read_file of a picture", "file", "a.png", (ctx) => called(ctx, "read_file", { path: "a.png" })],
 ];
 
 const LOOKS =
@@ -123,8 +117,8 @@ for (const [what, how, name, read] of some(ROWS, 2))
     let told = "";
     const reading = async () => void (told = JSON.stringify(await read(ctx).catch(String)) ?? "");
     await looking(reading, () => {});
-    const isKept = (text: string) => !text.includes(CANARY) && !text.includes(inBase64(CANARY));
-    ok(what === "edit_file" || told.includes("harmless") || told.includes(inBase64("harmless")), `it is read: ${told}`);
+    const isKept = (text: string) => !text.includes(CANARY);
+    ok(what === "edit_file" || told.includes("harmless"), `it is read: ${told}`);
     let looks = await looking(reading, () => {}); // not the first time, when much more is looked at
     const step = Math.ceil(looks / most(what));
     for (let moment = 0; moment < looks; moment += step)
@@ -140,27 +134,8 @@ for (const [what, how, name, read] of some(ROWS, 2))
     equal(fs.readFileSync(join(outside, "f.ts"), "utf8").includes(CANARY), true, "and nothing is written there");
   });
 
-/** A picture with a comment, which begins where its base64 has a new group of letters. */
-function picture(text: string): Buffer {
-  const whole = png();
-  const end = whole.length - 12; // before its last chunk
-  const comment = Buffer.from(`${" ".repeat((3 - ((end + 8) % 3)) % 3)}${text.padEnd(36)}`);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(comment.length);
-  return Buffer.concat([
-    whole.subarray(0, end),
-    length,
-    Buffer.from("tEXt"),
-    comment,
-    Buffer.alloc(4),
-    whole.subarray(end),
-  ]);
-}
-const inBase64 = (text: string): string => Buffer.from(text.padEnd(36)).toString("base64").slice(0, 40);
-
 function fill(folder: string, text: string): void {
   fs.mkdirSync(folder, { recursive: true });
   const all = `---\nname: kept\ndescription: ${text}\n---\nexport const zeta = "${text}"; // ${text}\n`;
   for (const name of ["f.ts", "AGENTS.md", "MEMORY.md", "SKILL.md"]) fs.writeFileSync(join(folder, name), all);
-  fs.writeFileSync(join(folder, "a.png"), picture(text));
 }

@@ -1,15 +1,14 @@
 // Where zz works is said once: settings, permissions, prompts and programs are those of that folder, wherever the process stands.
-import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
+import { deepEqual, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
-import type { Options } from "../../kernel/core.ts";
 import { reread, settings } from "../../kernel/settings.ts";
 import { keepTrust } from "../../kernel/trust.ts";
 import { createZz, embed } from "../../zz.ts";
-import { place, zz } from "../support/run.ts";
+import { place } from "../support/run.ts";
 
 /** A project `b`, and a process that stands in another, whose settings say the opposite. */
 function two(theirs: object, others: object = {}, more: Record<string, string> = {}) {
@@ -38,49 +37,29 @@ const DENY = {
   permissions: { deny: { write: ["secret"], read: ["hidden"], run: ["rm"], net: ["a.example"], env: ["X"] } },
 };
 
-for (const [tool, args, denied] of [
-  ["write_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
-  ["create_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
-  ["read_file", { path: "hidden/f" }, /read access to "hidden\/f" is denied by the settings/],
-  ["grep", { query: "x", path: "hidden" }, /read access to "hidden" is denied by the settings/],
-  ["list_dir", { path: "hidden" }, /read access to "hidden" is denied by the settings/],
-  ["move_file", { from: "f", to: "secret/f" }, /"secret\/f" is denied by the settings/],
-] as const)
-  test(`embed() elsewhere: ${tool} heeds what the root's own settings deny, not those of the current folder`, async () => {
-    const { where, b, home } = two(DENY, { permissions: { deny: { write: true } } }, { f: "x", "hidden/f": "x" });
-    const { text, refused } = await standing(where.cwd, async () => {
-      const script = await embed({ root: b, home, save: false, allow: { write: true, read: true } });
-      return script.call(tool, args);
-    });
-    match(text, denied);
-    equal(refused, true);
-  });
-
-test("embed() elsewhere: what only the current folder denies is allowed in the root", async () => {
-  const { where, b, home } = two({}, { permissions: { deny: { write: true } } });
+test("embed() elsewhere heeds what the root's own settings deny, not those of the current folder", async () => {
+  const { where, b, home } = two(DENY, { permissions: { deny: { write: true } } }, { f: "x", "hidden/f": "x" });
   await standing(where.cwd, async () => {
-    const script = await embed({ root: b, home, save: false, allow: { write: true } });
+    const script = await embed({ root: b, home, save: false, allow: { write: true, read: true } });
+    for (const [tool, args, denied] of [
+      ["write_file", { path: "secret/x", content: "x" }, /write access to "secret\/x" is denied by the settings/],
+      ["grep", { query: "x", path: "hidden" }, /read access to "hidden" is denied by the settings/],
+      ["move_file", { from: "f", to: "secret/f" }, /"secret\/f" is denied by the settings/],
+    ] as const)
+      match((await script.call(tool, args)).text, denied);
     await script.call("write_file", { path: "x", content: "x" });
+    ok(fs.existsSync(join(b, "x")), "what only the current folder denies is allowed");
   });
-  ok(fs.existsSync(join(b, "x")));
 });
 
-const said = (options: Options["settings"]) => options?.rounds;
-for (const [how, look] of [
-  ["settings()", async (b: string, home: string) => said(settings({ home, root: b }).settings)],
-  [
-    "readAgain()",
-    async (b: string, home: string) => {
-      const core = await createZz({ root: b, home, save: false });
-      await reread(core);
-      return said(core.options.settings);
-    },
-  ],
-] as const)
-  test(`${how} elsewhere reads the root's own settings`, async () => {
-    const { where, b, home } = two({ rounds: 3 }, { rounds: 4 });
-    equal(await standing(where.cwd, () => look(b, home)), 3);
+test("settings() and reread() elsewhere read the root's own settings", async () => {
+  const { where, b, home } = two({ rounds: 3 }, { rounds: 4 });
+  await standing(where.cwd, async () => {
+    const core = await createZz({ root: b, home, save: false });
+    await reread(core);
+    deepEqual([settings({ home, root: b }).settings.rounds, core.options.settings?.rounds], [3, 3]);
   });
+});
 
 test("Settings of a root that is gone, a root that is a file, and a root that is a link", async () => {
   const { b, home } = two({ rounds: 3 }, {}, { file: "x" });
@@ -127,12 +106,4 @@ test("Rules, prompts and search elsewhere are the root's", async () => {
     deepEqual([prompt.includes("the rules of b"), prompt.includes("of the current folder")], [true, false]);
     match((await ctx.call("grep", { query: "needle" })).text, /^only-here\.txt:1: needle$/);
   });
-});
-
-test("--cwd reads the settings of the folder that it names", async () => {
-  const { where, b } = two(DENY, { permissions: { deny: { read: true } } }, { f: "x" });
-  const write = ["--cwd", b, "--allow-write", "--call", "write_file"];
-  match((await zz(where, [...write, '{"path":"secret/x","content":"x"}'])).stderr, /is denied by the settings/);
-  equal((await zz(where, [...write, '{"path":"free/x","content":"x"}'])).code, 0);
-  equal((await zz(where, ["--cwd", b, "--call", "read_file", '{"path":"f"}'])).code, 0);
 });

@@ -15,69 +15,42 @@ import { place, zz } from "../support/run.ts";
 // ── by name ──
 
 const SECRET = [
-  // as it was found
-  ...[".aws/credentials", ".config/gh/hosts.yml", ".docker/config.json", "keys.json", "env.json", "Server.PEM"],
-  ...["ID_RSA", "node_modules/x/.env", ".env-prod", "prod.env", ".pgpass", ".boto", "store.jks", ".git/config"],
-  // the same in other places and letters
-  ...[".AWS/Credentials", "a/b/.Config/GH/hosts.yml", ".git/modules/lib/config", ".git/worktrees/w/config.worktree"],
-  ...["lib.git/config", ".GIT/CONFIG", ".env_prod", ".env2", ".ENV.LOCAL", "docker.env", "production-env", ".envrc"],
-  // others that hold some
-  ...[".kube/config", "kubeconfig", "prod-kubeconfig.yaml", "office.ovpn", "wg0.conf", "secrets.yml", "secret.json"],
-  ...["db-credentials.json", ".dockercfg", "service-account-1.json", "client_secret_12.apps.json", "terraform.tfstate"],
   ...[
-    "terraform.tfstate.backup",
-    "prod.auto.tfvars",
-    ".s3cfg",
-    "wallet.dat",
-    "UTC--2020-01-01",
-    ".mozilla/x/logins.json",
+    ".aws/credentials",
+    ".docker/config.json",
+    "keys.json",
+    "env.json",
+    "node_modules/x/.env",
+    ".env-prod",
+    "prod.env",
   ],
-  ...[".bash_history", ".psql_history", "id_ecdsa_sk", "deploy_rsa", "user.keytab", "login.keychain-db", "Login Data"],
-  ...["auth.json", "wp-config.php", ".htpasswd", "rclone.conf", "vault_pass.txt", "signing.p8", "/proc/self/environ"],
-  ...["credentials", "deploy/secrets", "/etc/shadow", "/etc/sudoers.d/me", "secring.gpg", "my-private-key.asc"],
+  ...["a/b/.Config/GH/hosts.yml", ".git/modules/lib/config", ".git/worktrees/w/config.worktree", "lib.git/config"],
+  ...[".GIT/CONFIG", ".env2", ".ENV.LOCAL", "production-env", ".envrc", ".kube/config", "prod-kubeconfig.yaml"],
+  ...["office.ovpn", "wg0.conf", "secret.json", "db-credentials.json", "service-account-1.json", "terraform.tfstate"],
+  ...["client_secret_12.apps.json", "prod.auto.tfvars", "wallet.dat", "UTC--2020-01-01", ".mozilla/x/logins.json"],
+  ...[".psql_history", "id_ecdsa_sk", "deploy_rsa", "user.keytab", "login.keychain-db", "Login Data", "wp-config.php"],
+  ...[
+    ".htpasswd",
+    "rclone.conf",
+    "vault_pass.txt",
+    "signing.p8",
+    "/proc/self/environ",
+    "deploy/secrets",
+    "/etc/shadow",
+  ],
+  ...["/etc/sudoers.d/me", "secring.gpg", "my-private-key.asc", "Server.PEM", "store.jks"],
   // copies of one
-  ...[".env.local~", "#.env#", ".#.env", ".env.swp", "..env.swp", ".server.pem.swp", ".id_rsa.swo", ".env.bak"],
-  ...["server.pem.old", "secrets.yml.orig", "id_rsa.1", "keys.json.backup", "server.pem.bak.2", "id_rsa copy"],
+  ...[".env.local~", "#.env#", ".#.env", ".env.swp", ".server.pem.swp", "id_rsa.1", "server.pem.bak.2", "id_rsa copy"],
   // names that some disks take for one
-  ...[
-    ".env.",
-    ".env ",
-    ".env. .",
-    ".env::$DATA",
-    "server.pem:stream",
-    "a\\.env",
-    "\uff0eenv",
-    ".\u200cenv",
-    ".\uff45nv",
-  ],
-  ...["\u212aeys.json", "HEAD:.env", "lib:.env"],
+  ...[".env.", ".env ", ".env::$DATA", "server.pem:stream", "a\\.env", "\uff0eenv", ".\u200cenv", "\u212aeys.json"],
+  ...["HEAD:.env", "lib:.env"],
 ];
 const ORDINARY = [
-  ...[
-    ".env.example",
-    ".env.sample",
-    ".env.template",
-    ".env.dist",
-    ".env.local.example",
-    ".env.example~",
-    "example.env",
-  ],
-  ...["sample.env", "secrets.example.yml", "credentials.json.dist", "key.pem.sample", "terraform.tfvars.example"],
-  ...["environment.ts", "src/keys.ts", "src/env.ts", "vite-env.d.ts", ".env.d.ts", "src/secrets.ts", "credentials.py"],
-  ...[
-    "public.pem",
-    "jwt.pub.pem",
-    "id_rsa.pub",
-    "public_key.pem",
-    "ca.pem",
-    "cacert.pem",
-    "roots.pem",
-    "fullchain.pem",
-  ],
-  ...["debian-archive-keyring.gpg", "docs/release.asc", "server.crt", "tokens.json", "package.json", "config.json"],
-  ...[".git/HEAD", ".git/hooks/pre-commit", ".gitconfig", ".gitignore", ".github/workflows/ci.yml"],
-  ...["keyboard.ts", "monkey.js", "lib/rsa", "crypto_rsa.c", "README.md", "Makefile", "history.ts", "cookies.ts"],
-  ...[".gemini/settings.json", ".vscode/settings.json", ".bashrc", "docker-compose.yml", "a.envelope", ".environ"],
+  ...[".env.example", ".env.local.example", ".env.example~", "example.env", "secrets.example.yml", "key.pem.sample"],
+  ...["credentials.json.dist", "environment.ts", "src/keys.ts", "vite-env.d.ts", ".env.d.ts", "credentials.py"],
+  ...["public.pem", "jwt.pub.pem", "id_rsa.pub", "cacert.pem", "fullchain.pem", "debian-archive-keyring.gpg"],
+  ...["docs/release.asc", "server.crt", "tokens.json", "package.json", ".git/HEAD", ".gitconfig", ".bashrc"],
+  ...["monkey.js", "lib/rsa", "crypto_rsa.c", "history.ts", ".gemini/settings.json", "a.envelope", ".environ"],
   ...["", ".", "..", "/", "src/"],
 ];
 
@@ -146,79 +119,40 @@ describe("in a home", () => {
     ["a home is not read", me, "read", "a.txt", "ask"],
     ["nor a project in it", me, "read", "code/app/a.ts", "ask"],
     ["its names can be listed", me, "read", "code", "allow"],
-    ["its names can be listed, from the top", me, "read", ".", "allow"],
     ["not where credentials lie", me, "read", ".ssh", "ask"],
     ["a folder that holds homes is not read", HOMES, "read", "me/a.txt", "ask"],
     ["the disk is not read", "/", "read", "etc/hosts", "ask"],
-    ["the homes of the system are not read", "/home", "read", "x/y", "ask"],
-    ["a home, when reading is allowed", me, "read", "a.txt", "allow", READ],
     ["a dotfile in it", me, "read", ".bashrc", "ask", READ],
-    ["a dotfile in it, from elsewhere", APP, "read", join(me, ".bashrc"), "ask", READ],
     ["a key in it, from elsewhere", APP, "read", join(me, ".ssh/id_rsa"), "ask", READ],
     ["a dotfile of the project", APP, "read", ".bashrc", "allow", READ],
     ["a dotfile by name", me, "read", ".bashrc", "allow", { read: [".bashrc"] }],
     ["a dotfile by ~", APP, "read", join(me, ".bashrc"), "allow", { read: ["~/.bashrc"] }],
     ["a dotfile by a list with the home", me, "read", ".bashrc", "ask", { read: ["."] }],
-    ["a dotfile by a list around the home", me, "read", ".bashrc", "ask", { read: [HOMES] }],
     ["a dotfile by a pattern", me, "read", ".bashrc", "ask", { read: [".bash*"] }],
-    ["a file behind a dot by its folder", me, "read", ".config/nvim/x", "allow", { read: [".config"] }],
-    ["a dotfile with -A", me, "read", ".bashrc", "allow", ALL],
     ["writing in a home", me, "write", "a.txt", "allow", WRITE],
-    ...[".bashrc", ".profile", ".zshenv", ".ssh/authorized_keys", ".ssh/rc", ".gitconfig", ".config/git/config"].map(
-      (file) => [`writing ~/${file}`, me, "write", file, "ask", WRITE],
-    ),
-    ...[
-      ".config/autostart/x.desktop",
-      ".config/systemd/user/x.service",
-      ".local/bin/ls",
-      ".config/fish/config.fish",
-    ].map((file) => [`writing ~/${file}`, me, "write", file, "ask", WRITE]),
-    ["writing it from a folder around", HOMES, "write", "me/.bashrc", "ask", WRITE],
-    ["writing it from the disk", "/", "write", join(me, ".bashrc"), "ask", WRITE],
-    ["writing it from a project, with a list", APP, "write", join(me, ".bashrc"), "ask", { write: ["~"] }],
-    ["writing it by the name of its folder", me, "write", ".ssh/authorized_keys", "ask", { write: [".ssh"] }],
-    ["writing it in capitals", me, "write", ".SSH/authorized_keys", "ask", { write: [".SSH"] }],
-    ["writing it by a pattern", me, "write", ".bashrc", "ask", { write: [".bash*"] }],
-    ["writing it by its own name", me, "write", ".bashrc", "allow", { write: [".bashrc"] }],
-    ["writing it by its own name, with ~", APP, "write", join(me, ".bashrc"), "allow", { write: ["~/.bashrc"] }],
-    ["writing it with -A", me, "write", ".bashrc", "allow", ALL],
-    ["writing what other programs keep", me, "write", ".config/x/y", "ask", WRITE],
-    ["writing that by its folder", me, "write", ".config/x/y", "allow", { write: [".config/x"] }],
-    ["writing a dotfile of a project", APP, "write", ".bashrc", "allow", WRITE],
-    ["writing a workflow", APP, "write", ".github/workflows/ci.yml", "allow", WRITE],
-    ...[".envrc", ".husky/pre-commit", ".vscode/tasks.json", ".git/hooks/x", "x.git/hooks/post-receive"].map((file) => [
-      `writing ${file} of a project`,
-      APP,
+    ...[".bashrc", ".ssh/rc", ".config/git/config", ".config/autostart/x.desktop", ".local/bin/ls"].map((file) => [
+      `writing ~/${file}`,
+      me,
       "write",
       file,
       "ask",
       WRITE,
     ]),
-    ...[".GIT/hooks/x", ".g\u200cit/hooks/x", ".git./hooks/x", ".claude/settings.json", ".mcp.json"].map((file) => [
-      `writing ${JSON.stringify(file)} of a project`,
-      APP,
-      "write",
-      file,
-      "ask",
-      { write: ["."] },
-    ]),
-    ["writing a program of the system", "/", "write", "/etc/cron.d/x", "ask", { write: ["/etc"] }],
+    ["writing it from a project, with a list", APP, "write", join(me, ".bashrc"), "ask", { write: ["~"] }],
+    ["writing it by the name of its folder", me, "write", ".ssh/authorized_keys", "ask", { write: [".ssh"] }],
+    ["writing it by a pattern", me, "write", ".bashrc", "ask", { write: [".bash*"] }],
+    ["writing it by its own name", me, "write", ".bashrc", "allow", { write: [".bashrc"] }],
+    ["writing it with -A", me, "write", ".bashrc", "allow", ALL],
+    ["writing that by its folder", me, "write", ".config/x/y", "allow", { write: [".config/x"] }],
+    ["writing a dotfile of a project", APP, "write", ".bashrc", "allow", WRITE],
+    ...[".husky/pre-commit", "x.git/hooks/post-receive", ".GIT/hooks/x", ".g\u200cit/hooks/x", ".git./hooks/x"].map(
+      (file) => [`writing ${JSON.stringify(file)} of a project`, APP, "write", file, "ask", { write: ["."] }],
+    ),
   ] as [string, string, Kind, string, Verdict, Options["allow"]?][])
     test(`${what}: ${verdict}`, async () => {
-      const { permissions } = await gateIn(root === "/" || root === "/home" ? root : root, allow ? { allow } : {});
+      const { permissions } = await gateIn(root, allow ? { allow } : {});
       equal(permissions.judge(kind, name).verdict, verdict);
     });
-
-  test("A in a home allows that file, and not all edits there", async () => {
-    const core = await createZz({ root: me, home: join(base, "zz"), save: false, own: false });
-    core.ask = async (_, keys) => (keys ? "A" : "");
-    const ctx = context(core, openChat(core, "x/y"));
-    equal((await ctx.call("create_file", { path: "notes/new", content: "x" })).failed, undefined);
-    deepEqual(
-      ["notes/new", "notes/other"].map((name) => ctx.permissions.judge("write", name).verdict),
-      ["allow", "ask"],
-    );
-  });
 
   describe("Started in a home", () => {
     const where = { ...place(), cwd: me };
@@ -236,16 +170,8 @@ describe("in a home", () => {
     });
 
     test("a search shows no line of what was not allowed", async () => {
-      doesNotShow(await start("grep", { query: "x" }));
-      doesNotShow(await start("run_command", { command: "rg x" }));
+      equal(/:1: x/.test((await start("grep", { query: "x" })).stdout), false);
       match((await start("grep", { query: "x", path: "a.txt" }, "--allow-read=a.txt")).stdout, /a\.txt:1: x/);
-    });
-
-    test("in a project nothing of it is said", async () => {
-      const { stderr } = await zz({ ...where, cwd: APP }, ["--call", "read_file", '{"path":"a.ts"}'], {
-        env: { HOME: me },
-      });
-      equal(stderr, "");
     });
 
     test("none of the repositories in it is asked what its files are", async () => {
@@ -261,9 +187,5 @@ describe("in a home", () => {
       const asked = fs.existsSync(join(base, "asked")) ? fs.readFileSync(join(base, "asked"), "utf8") : "";
       equal(/\/code\//.test(asked), false, asked);
     });
-
-    function doesNotShow({ stdout }: { stdout: string }): void {
-      equal(/:1: x|^x$|\bx\n/m.test(stdout), false, stdout);
-    }
   });
 });

@@ -3,7 +3,7 @@
 import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
-import { describe } from "node:test";
+import { describe, test as plainTest } from "node:test";
 import { runsByItself } from "../../kernel/places.ts";
 import { needs } from "../support/needs.ts";
 import { shell } from "../support/repository.ts";
@@ -11,44 +11,25 @@ import { harness } from "../support/script.ts";
 import { viewTest } from "../support/view.ts";
 
 const FILES = [
-  ...[
-    ".husky/pre-commit",
-    ".vscode/tasks.json",
-    ".vscode/settings.json",
-    ".claude/settings.json",
-    ".mcp.json",
-    ".vimrc",
-    ".envrc",
-  ],
-  ...[
-    "pkg/.vscode/tasks.json",
-    "pkg/.claude/settings.json",
-    "pkg/.mcp.json",
-    "pkg/app/.zz/plugins/x.ts",
-    "pkg/.cursor/mcp.json",
-  ],
-  ...[
-    "deep/er/.devcontainer/devcontainer.json",
-    "pkg/.idea/runConfigurations/x.xml",
-    "pkg/mise.toml",
-    "pkg/.envrc",
-    "a/.helix/config.toml",
-  ],
+  ...[".husky/pre-commit", ".vscode/tasks.json", ".claude/settings.json", ".mcp.json", ".vimrc", "pkg/.envrc"],
+  ...["pkg/app/.zz/plugins/x.ts", "deep/er/.devcontainer/devcontainer.json", "pkg/.idea/runConfigurations/x.xml"],
+  ...["pkg/mise.toml", "a/.helix/config.toml"],
 ];
 const test = needs("bwrap", "git");
 const IGNORE = ".husky/\n.vscode/\n.claude/\n.mcp.json\n.vimrc\n.envrc\npkg/\ndeep/\na/\nsub/\n";
 const MARK = "echo planted";
 
-for (const file of [...FILES, "sub.git/config", ".git/hooks/pre-commit"])
-  test(`${file} is on the list`, () => ok(runsByItself(join("/project", file))));
+plainTest("all of them are on the list", () => {
+  for (const file of [...FILES, "sub.git/config", ".git/hooks/pre-commit"])
+    ok(runsByItself(join("/project", file)), file);
+});
 
 const script = (names: string[]) =>
   names.map((name) => `mkdir -p "$(dirname ${name})"; echo '${MARK}' > ${name}; chmod 755 ${name}`).join("\n");
 
 describe("git-ignored files that may run later", () => {
   viewTest("are shown whole when a command made them on a copy", async () => {
-    const zz = await harness({ own: true, answer: "no", files: { ".gitignore": IGNORE, "x.sh": script(FILES) } });
-    await using _ = zz;
+    await using zz = await harness({ own: true, answer: "no", files: { ".gitignore": IGNORE, "x.sh": script(FILES) } });
     shell(zz.root, "git init -q; git add -A");
     await zz.call("run_command", { command: "sh x.sh" });
     const asked = zz.questions.join("\n");
@@ -88,14 +69,9 @@ describe("a new repository under any name, whose settings git would obey", () =>
     "objects/x": "",
     "refs/x": "",
   };
-  const orders = [
-    Object.keys(PARTS),
-    Object.keys(PARTS).toReversed(),
-    ["config", "objects/x", "HEAD", "refs/x"],
-  ] as (keyof typeof PARTS)[][];
-
-  for (const order of orders)
-    test(`is not completed by write_file: ${order.join(", ")}`, async () => {
+  const names = Object.keys(PARTS) as (keyof typeof PARTS)[];
+  test("is not completed by write_file, in whichever order", async () => {
+    for (const order of [names, names.toReversed()]) {
       await using zz = await harness({ own: true, answer: "nobody", allow: { write: ["."] } });
       let refused = 0;
       for (const name of order)
@@ -103,7 +79,8 @@ describe("a new repository under any name, whose settings git would obey", () =>
       ok(refused > 0);
       const there = ["HEAD", "objects", "refs"].filter((name) => fs.existsSync(join(zz.root, "sub", name)));
       ok(there.length < 3, there.join());
-    });
+    }
+  });
 
   viewTest("is left out of what a command made on a copy", async () => {
     const make = Object.entries(PARTS).map(

@@ -1,5 +1,4 @@
 // Makes command lines by bash's grammar, harmless and harmful ones mixed, to try the judge of commands on.
-
 import { random } from "./runs.ts";
 
 /** Commands that must never run unasked: they run a program of the project, or make, change or remove a file. */
@@ -9,11 +8,11 @@ const PAYLOADS = ["./canary", "canary", ">pwned", "touch pwned", "id >pwned", "r
 const words = (text: string): string[] => text.trim().split(/ {2,}|\n */);
 
 const NAMES = words(`
-  x  y  i  a  f  RANDOM  SECONDS  SRANDOM  OPTIND  LINENO  PATH  IFS  HOME  BASH_ENV  ENV  PS4  LD_PRELOAD  CI  LANG  REPLY
-  BASH_CMDS  PIPESTATUS  DIRSTACK  HISTCMD  EPOCHSECONDS  COMP_CWORD  histchars  FUNCNEST  TMOUT  GIT_PAGER  GREP_OPTIONS`);
+  x  y  i  a  f  RANDOM  SECONDS  OPTIND  LINENO  PATH  IFS  HOME  BASH_ENV  PS4  LD_PRELOAD  CI  LANG  REPLY  BASH_CMDS
+  PIPESTATUS  COMP_CWORD  histchars  FUNCNEST  GIT_PAGER  GREP_OPTIONS`);
 const FILES = words(`
-  a.ts  b.ts  'c d'  src  src/x.ts  *.ts  {a,b}.ts  app/[slug]/page.tsx  ./a.ts  $PWD/a.ts  "$PWD"  ~  $HOME  ?.ts  [ab].ts
-  src/*  nothing  -  /dev/null  ''  -n  --  1  x=1  {  }`);
+  a.ts  b.ts  'c d'  src  src/x.ts  *.ts  {a,b}.ts  app/[slug]/page.tsx  $PWD/a.ts  "$PWD"  ~  ?.ts  [ab].ts  src/*  nothing
+  -  /dev/null  ''  -n  --  1  x=1  {  }`);
 const OPERATORS = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&&"];
 
 /** Options and operands that a command is tried with; the first ones are harmless, most others are not. */
@@ -22,67 +21,32 @@ const COMMANDS: Record<string, string[]> = {
   cat: ["-n", "-A"],
   echo: ["-e '\\x41'", "-n", "hello"],
   head: ["-n 1", "-1"],
-  tail: ["-n 1", "-1", "--lines=2"],
   wc: ["-l", "--files0-from=a.ts"],
   pwd: ["-P"],
   true: [],
   ":": [],
-  sleep: ["0"],
   grep: ["-n x", "-e x", "-r x .", "-f a.ts"],
-  egrep: ["x"],
   cut: ["-c1", "-d: -f1"],
-  tr: ["a b"],
-  sort: ["-r", "-u", "-o pwned", "-opwned", "--output=pwned", "--ou pwned", "-T .", "--compress-program=./canary -S1b"],
+  sort: ["-r", "-u", "-o pwned", "-opwned", "--ou pwned", "-T .", "--compress-program=./canary -S1b"],
   uniq: ["-c", "a.ts pwned", "-c a.ts -"],
-  diff: ["-u a.ts b.ts", "-q a.ts b.ts", "-r src app"],
-  find: [". -name x", ". -exec echo {} \\;", ". -exec ./canary {} \\;", ". -delete", ". -fprint pwned", ". -fls pwned"],
-  test: ["-f a.ts", "-v 'a[$(touch pwned)]'", "1 -eq 1", "-v x", "x -eq 'a[$(touch pwned)]'", "-t 'a[$(>pwned)]'"],
-  "[": ["-f a.ts ]", "-v 'a[$(touch pwned)]' ]", "1 -eq 'a[$(>pwned)]' ]", "a = b ]", "-n x -a -v 'a[$(>pwned)]' ]"],
-  printf: [
-    "'%s\\n' a",
-    "-v x y",
-    "-v 'a[$(touch pwned)]' y",
-    "%d 'a[$(>pwned)]'",
-    "'%n' 'a[$(>pwned)]'",
-    "'%(%s)T' 'a[$(>pwned)]'",
-  ],
-  sed: ["-n 1p a.ts", "-n 1,2p a.ts", "-i s/a/b/ a.ts", "-n '1w pwned' a.ts", "'1e touch pwned' a.ts", "-n 1p -i a.ts"],
-  awk: ["'{print $1}' a.ts", "'BEGIN{system(\"touch pwned\")}'"],
-  xargs: [
-    "echo",
-    "-n1 echo",
-    "./canary",
-    "touch",
-    "-I{} touch {}",
-    "-I{} sh -c {}",
-    "-a a.ts echo",
-    "-I echo echo touch pwned",
-  ],
-  env: [
-    "ls",
-    "CI=1 ls",
-    "-i ls",
-    "-S 'touch pwned'",
-    "BASH_ENV=evil.sh bash -c ls",
-    "-u HOME ls",
-    "./canary",
-    "-S'ls -l'",
-  ],
+  find: [". -name x", ". -exec echo {} \\;", ". -exec ./canary {} \\;", ". -delete", ". -fprint pwned"],
+  test: ["-f a.ts", "-v 'a[$(touch pwned)]'", "1 -eq 1", "x -eq 'a[$(touch pwned)]'", "-t 'a[$(>pwned)]'"],
+  "[": ["-f a.ts ]", "-v 'a[$(touch pwned)]' ]", "1 -eq 'a[$(>pwned)]' ]", "-n x -a -v 'a[$(>pwned)]' ]"],
+  printf: ["'%s\\n' a", "-v x y", "-v 'a[$(touch pwned)]' y", "%d 'a[$(>pwned)]'", "'%(%s)T' 'a[$(>pwned)]'"],
+  sed: ["-n 1p a.ts", "-n 1,2p a.ts", "-i s/a/b/ a.ts", "-n '1w pwned' a.ts", "'1e touch pwned' a.ts"],
+  xargs: ["echo", "-n1 echo", "./canary", "-I{} touch {}", "-I{} sh -c {}", "-a a.ts echo", "-I echo echo touch pwned"],
+  env: ["ls", "CI=1 ls", "-i ls", "-S 'touch pwned'", "BASH_ENV=evil.sh bash -c ls", "./canary", "-S'ls -l'"],
   timeout: ["5 ls", "-s KILL 5 ls", "5 ./canary", "5 touch pwned", "-k 1 5 bash -c ls"],
   nice: ["ls", "-n 5 ls", "-5 ls", "./canary", "touch pwned"],
-  nohup: ["ls", "./canary"],
-  stdbuf: ["-oL ls", "-o0 ./canary"],
-  setsid: ["ls", "-w ls", "./canary"],
   time: ["ls", "-p ls", "./canary", "-o pwned ls"],
   command: ["ls", "-v ls", "-p ls", "./canary", "-pv ls", "eval '>pwned'"],
   builtin: ["echo a", "eval '>pwned'", "source evil.sh"],
-  exec: ["ls", "-a x ls", ">pwned", "./canary", "3<a.ts", "-c ls"],
+  exec: ["ls", "-a x ls", ">pwned", "./canary", "3<a.ts"],
   eval: ["ls", "'ls -la'", "'>pwned'", "x=1", "RANDOM='a[$(>pwned)]'", "'ls; touch pwned'", "-- ls"],
   bash: [
     "-c ls",
     "-c 'ls; pwd'",
     "-c x=1",
-    "-c ''",
     "-xc ls",
     "-c './canary'",
     "evil.sh",
@@ -91,96 +55,32 @@ const COMMANDS: Record<string, string[]> = {
     "-ic ls",
   ],
   sh: ["-c ls", "-c 'x=1'", "evil.sh", "-c '>pwned'", "-ec ls", "-c 'ls' x y"],
-  git: [
-    "status",
-    "log --oneline",
-    "diff",
-    "show HEAD",
-    "branch",
-    "tag x",
-    "-c core.pager=./canary log",
-    "log -p --output=pwned",
-  ],
-  rg: ["-n hello", "hello src", "--pre ./canary hello", "--files", "-c hello a.ts", "--pre=./canary -z hello"],
+  git: ["status", "log --oneline", "diff", "branch", "tag x", "-c core.pager=./canary log", "log -p --output=pwned"],
+  rg: ["-n hello", "hello src", "--pre ./canary hello", "--files", "--pre=./canary -z hello"],
   read: ["x < a.ts", "'a[$(touch pwned)]' <<< x", "-r x"],
   mapfile: ["x < a.ts", "-C 'touch pwned' -c 1 x < a.ts"],
-  readarray: ["-C '>pwned; :' -c 1 x < a.ts"],
-  declare: [
-    "x=1",
-    "-i x='a[$(>pwned)]'",
-    "-n x=PATH",
-    "'a[$(>pwned)]=1'",
-    "-x LD_PRELOAD=./e.so",
-    "-a 'b=($(>pwned))'",
-  ],
-  typeset: ["-i i=1", "-i x='a[$(>pwned)]'"],
-  local: ["x=1"],
+  declare: ["x=1", "-i x='a[$(>pwned)]'", "-n x=PATH", "'a[$(>pwned)]=1'", "-a 'b=($(>pwned))'"],
   export: ["CI=1", "BASH_ENV=evil.sh", "PATH=.:$PATH"],
-  readonly: ["x=1"],
   unset: ["x", "'a[$(>pwned)]'", "-f ls"],
   let: ["x=1", "'a[$(>pwned)]'"],
   trap: ["- EXIT", "'touch pwned' EXIT", "./canary DEBUG", "'' INT"],
-  alias: ["ls=./canary", "x=y"],
   shopt: ["-s expand_aliases", "-s nullglob", "-s lastpipe"],
   set: ["-e", "-x", "-- touch pwned", "-o posix", "-k"],
   enable: ["-f ./e.so ls", "-n echo"],
   hash: ["-p ./canary ls", "-r"],
   source: ["evil.sh", "./evil.sh", "a.ts"],
-  ".": ["./evil.sh", "evil.sh"],
   cd: ["src", ".", "..", "-", "app/[slug]", "src/.."],
-  pushd: ["src"],
-  type: ["ls", "-a cd"],
-  which: ["ls"],
-  id: ["-u"],
-  date: ["+%s", "-s 0", "-d 1970-01-01 +%s"],
-  stat: ["a.ts", "-c %s a.ts"],
-  du: ["-s src"],
-  df: ["-h"],
-  uname: ["-a"],
-  seq: ["1 3"],
-  basename: ["a/b"],
-  dirname: ["a/b"],
-  realpath: ["a.ts"],
-  readlink: ["-f a.ts"],
-  nl: ["a.ts"],
-  cmp: ["a.ts b.ts"],
-  file: ["a.ts", "-C -m a.ts"],
-  tree: ["-L 1", "-o pwned"],
-  tar: ["cf pwned a.ts", "tf a.ts", "-cf /dev/null a.ts --checkpoint=1 --checkpoint-action=exec=./canary"],
-  script: ["-c x=1 pwned", "-qc ls /dev/null"],
-  flock: ["pwned -c x=1", "pwned ls"],
-  watch: ["ls"],
   coproc: ["ls", "x=1", "./canary"],
-  npx: ["x", "ls"],
   wait: ["-n", "-p 'a[$(>pwned)]'"],
-  getopts: ["a x"],
-  complete: ["-C ./canary x"],
   compgen: ["-C ./canary", "-W '$(>pwned)'", "-F f"],
-  jobs: ["-x ./canary"],
-  help: [],
-  times: [],
-  umask: ["077", "-S"],
-  ulimit: ["-a"],
-  kill: ["-l"],
-  caller: ["'a[$(>pwned)]'"],
-  history: ["-w pwned", "-s x"],
-  fc: ["-e ./canary"],
-  shift: ["'a[$(>pwned)]'"],
-  return: ["0"],
-  exit: ["0", "'a[$(>pwned)]'"],
-  logname: [],
-  yes: ["| head -1"],
-  dd: ["if=a.ts of=pwned"],
-  install: ["a.ts pwned"],
-  ln: ["-s a.ts pwned"],
-  mkdir: ["pwned"],
 };
 const PROGRAMS = Object.keys(COMMANDS);
 /** Commands that are allowed most often, so that a line with them is really run. */
-const HARMLESS =
-  "ls cat echo head wc pwd true : grep sort uniq cut find test [ printf git rg timeout nice env xargs bash eval sh command".split(
-    " ",
-  );
+const HARMLESS = words(`
+  ls  cat  echo  head  wc  pwd  true  :  grep  sort  uniq  cut  find  test  [  printf  git  rg  timeout  nice  env  xargs  bash
+  eval  sh  command`);
+
+const WRAPPERS = words("timeout 5  nice  env  command  exec  time  nohup  !  xargs  eval  builtin");
 
 /** The first seven are harmless. */
 const REDIRECTIONS = words(`
@@ -191,12 +91,9 @@ const REDIRECTIONS = words(`
 
 /** Pieces that are put anywhere into a line, so that its two readings may differ. */
 const PIECES = [
-  ...words(
-    "' \" \\ ; & | ( ) { } # $ ` ! ~ * [ ] < > = $( ${ $(( (( << $' '' \"\" && || ;; fi esac 1 - é $x $'\\n'".replaceAll(
-      " ",
-      "  ",
-    ),
-  ),
+  ...words(`
+    '  "  \\  ;  &  |  (  )  {  }  #  $  \`  !  ~  *  [  ]  <  >  =  $(  \${  $((  ((  <<  $'  ''  ""  &&  ||  ;;  fi  esac
+    1  -  é  $x  $'\\n'`),
   ...[
     "\\\n",
     "\n",
@@ -217,12 +114,8 @@ const PIECES = [
   ...["time ", "coproc ", "function ", "{ ", "; }", "x=1 "],
 ];
 
-export interface Lines {
-  line(): string;
-}
-
 /** Makes lines from a seed. */
-export function linesFrom(seed: number): Lines {
+export function linesFrom(seed: number): () => string {
   const next = random(seed);
   const chance = (part: number) => next() < part;
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
@@ -258,28 +151,9 @@ export function linesFrom(seed: number): Lines {
     () => `\${a[${pick(["0", "@", "*", `$(${payload()})`, "x", "x=1"])}]}`,
     () => `$${pick(["x", "1", "@", "*", "?", "$", "!", "-", "_", "0", "#", "RANDOM", "PATH"])}`,
     () => `$'${pick(["a\\n", "\\x72m", "\\'", "a", "\\u0041", "\\c'"])}'`,
-    () => `$"${pick(["a", "$x", "`ls`"])}"`,
     () => `${pick(["a", "", "~"])}{${pick(["1..3", "a,b", "a,{b,c}", "a..c", ","])}}${pick(["", ".ts"])}`,
     () =>
-      pick([
-        "~root",
-        "~+",
-        "~-",
-        "~/a",
-        "x=~",
-        "!!",
-        "!ls",
-        "!$",
-        "@(a|b)",
-        "+(a)",
-        "!(a)",
-        "**",
-        "a\\\nb",
-        "\\a",
-        '"a\\\nb"',
-        "#x",
-        "a#b",
-      ]),
+      pick(["~root", "~+", "~/a", "x=~", "!!", "!$", "@(a|b)", "+(a)", "**", "a\\\nb", "\\a", '"a\\\nb"', "#x", "a#b"]),
   ];
   const word = (): string =>
     chance(0.9)
@@ -290,21 +164,7 @@ export function linesFrom(seed: number): Lines {
         );
   const redirection = () => (chance(0.55) ? pick(REDIRECTIONS.slice(0, 7)) : pick(REDIRECTIONS));
   const value = () =>
-    pick([
-      "1",
-      "x",
-      "'a b'",
-      "",
-      "$HOME",
-      "a.ts",
-      "evil.sh",
-      ".:$PATH",
-      "'a[$(>pwned)]'",
-      "$(>pwned)",
-      "(1 2)",
-      "~",
-      word(),
-    ]);
+    pick(["1", "'a b'", "", "$HOME", "evil.sh", ".:$PATH", "'a[$(>pwned)]'", "$(>pwned)", "(1 2)", "~", word()]);
   const attack = () =>
     pick(["'a[$(>pwned)]'", "'a[$(./canary)]'", "evil.sh", "./e.so", ".:$PATH", "'$(>pwned)'", "'`>pwned`'", "."]);
   const setting = (): string => {
@@ -325,21 +185,7 @@ export function linesFrom(seed: number): Lines {
   };
   const simple = (): string => {
     const before = chance(0.08) ? `${setting()} ` : "";
-    const wrapped = chance(0.1)
-      ? pick([
-          "timeout 5 ",
-          "nice ",
-          "env ",
-          "command ",
-          "exec ",
-          "time ",
-          "nohup ",
-          "! ",
-          "xargs ",
-          "eval ",
-          "builtin ",
-        ])
-      : "";
+    const wrapped = chance(0.1) ? `${pick(WRAPPERS)} ` : "";
     const after = chance(0.15) ? ` ${redirection()}` : "";
     return chance(0.1) ? setting() : `${chance(0.03) ? `${redirection()} ` : ""}${before}${wrapped}${call()}${after}`;
   };
@@ -352,25 +198,20 @@ export function linesFrom(seed: number): Lines {
   const compound: (() => string)[] = [
     () => `{ ${body()}; }`,
     () => `(${body()})`,
-    () => `if ${body()}; then ${body()}; fi`,
     () => `if ${body()}; then ${body()}; else ${body()}; fi`,
     () => `while ${pick(["false", "! true", "! :"])}; do ${body()}; done`,
-    () => `until true; do ${body()}; done`,
     () =>
       `for ${chance(0.6) ? pick(["i", "f", "x"]) : pick(NAMES)} in ${chance(0.3) ? attack() : some(3, word)}; do ${body()}; done`,
     () => `for ((i = ${pick(["0", `a[$(${payload()})]`])}; i < 1; i++)); do ${body()}; done`,
-    () => `select ${pick(NAMES)} in ${word()}; do ${body()}; break; done`,
     () => `case ${word()} in ${pick(["a", "*", word()])}) ${body()};; esac`,
     () =>
       `[[ ${pick(["-f a.ts", "-v x", `-v 'a[$(${payload()})]'`, `'a[$(${payload()})]' -eq 1`, "a == b", `x =~ $(${payload()})`, `${word()} < b`])} ]]`,
     () => `(( ${pick(["1", "x=1", `a[$(${payload()})]`, "RANDOM", "x++ < 1", `'a[$(${payload()})]'`])} ))`,
     () => `${pick(["f", "ls", "cat", "echo"])}() { ${body()}; }; ${pick(["f", "ls", "cat", "echo"])}`,
-    () => `function ${pick(["f", "ls"])} { ${body()}; }; ${pick(["f", "ls"])}`,
     () => `coproc ${pick(["", "x "])}${pick([simple(), `{ ${body()}; }`])}`,
     document,
     () => `bash -c '${body().replaceAll("'", pick(["'\\''", '"', ""]))}'`,
     () => `eval "${body().replaceAll(/["$`\\]/g, "\\$&")}"`,
-    () => `time { ${body()}; }`,
     () => `! ${body()}`,
   ];
   const statement = (): string => deeper(() => `${pick(compound)()}${chance(0.08) ? ` ${redirection()}` : ""}`, simple);
@@ -387,11 +228,9 @@ export function linesFrom(seed: number): Lines {
     const to = at + 1 + Math.floor(next() * 4);
     return chance(0.6) ? line.slice(0, at) + line.slice(to) : line.slice(0, to) + line.slice(at);
   };
-  return {
-    line() {
-      let made = whole();
-      while (chance(0.22)) made = changed(made);
-      return made;
-    },
+  return () => {
+    let made = whole();
+    while (chance(0.22)) made = changed(made);
+    return made;
   };
 }

@@ -17,8 +17,8 @@ export interface Figure {
   what: string;
   /** "times": of something that is measured beside it, in turn. */
   unit: "ms" | "times" | "MB" | "MB/s" | "%";
-  /** How often it is measured; 7 without it. */
-  runs?: number;
+  /** How often it is measured. */
+  runs: number;
   /** Makes what is needed, and gives what measures it once. Undefined: something that it needs is not there. */
   prepare(bench: Bench): Promise<Measure | undefined>;
 }
@@ -41,7 +41,6 @@ interface Results {
 const FOLDER = join(import.meta.dirname, "..", "bench");
 const BASELINE = join(FOLDER, "baseline.json");
 const LATEST = join(FOLDER, "latest.json");
-const RUNS = 7;
 const LEAST_TOLERANCE = 0.1;
 const MORE_IS_BETTER = ["MB/s", "%"];
 
@@ -113,7 +112,7 @@ async function measureOne(name: string): Promise<void> {
   process.send!(said, () => process.exit());
 }
 
-async function samples({ prepare, runs = RUNS }: Figure, bench: Bench): Promise<number[] | string> {
+async function samples({ prepare, runs }: Figure, bench: Bench): Promise<number[] | string> {
   const measure = await prepare(bench);
   if (!measure) return "Something that it needs is not there.";
   await measure(); // fills caches

@@ -17,13 +17,9 @@ cat -n src/price.ts
 jq -r '.scripts | keys[]' package.json
 head -c 400 src/price.ts
 sed -n '10,20p' src/cart.ts
-nl -ba src/price.ts | sed -n '1,10p'
 awk '{ if (length($0) > 100) print FILENAME":"FNR }' src/*.ts
-du -sh .
 file src/price.ts
 diff -u src/price.ts src/cart.ts | head -40
-sha256sum src/*.ts
-realpath src/price.ts
 sort -u data/prices.csv | head
 for f in src/*.ts; do echo "$f: $(wc -l < "$f")"; done
 [ -d node_modules ] && echo installed
@@ -53,10 +49,8 @@ git log --format='%h %an %s' -5
 git log --follow --oneline -- src/price.ts
 git show --stat HEAD
 git blame -L 1,5 src/price.ts
-git stash list
 git rev-parse --abbrev-ref HEAD
 git config --list --local
-git reflog | head -5
 git status --short | awk '{print $2}'
 git -C . log --oneline -2
 `),
@@ -70,22 +64,17 @@ npm run
 time npm test
 npx tsc --noEmit 2>&1 | head -20
 npx eslint src
-npx prettier --check src
 npx jest
 npx biome check .
 node_modules/.bin/vitest run --reporter=dot
 node --test test/*.test.js 2>&1 | tail -15
 node scripts/report.js | head -5
-yarn build
 make test
-make clean
 sh scripts/check.sh 2>&1 | tail -5
 cargo test -- --nocapture
-cargo run --quiet
 go vet ./...
 pytest tests/test_shop.py -q
 python3 -m unittest discover -s tests
-ruff check .
 gcc -Wall -fsyntax-only native/hello.c
 npm test; echo "exit code: $?"
 if npm test > /dev/null 2>&1; then echo PASS; else echo FAIL; fi
@@ -135,7 +124,6 @@ npm config get registry
 pip list
 curl -s https://example.com/api | head
 python3 --version
-cargo --version
 `),
   "servers and processes": [
     ...lines(`
@@ -147,11 +135,8 @@ docker compose up -d
 `),
   ],
   "the machine": lines(`
-uname -a
 env | sort | head -20
-free -m
 ls /usr/lib | head
-locale
 ls ..
 `),
 };
@@ -161,27 +146,15 @@ const STUB = "#!/bin/sh\n";
 const OWN_BIN: Record<string, string> = {
   tsc: `case "$*" in *noEmit*) echo checked;; *) mkdir -p dist; echo built > dist/index.js;; esac`,
   eslint: `case "$*" in *--fix*) sed -i 's/ *$//' src/price.ts;; esac; echo ok`,
-  prettier: `case "$*" in *--write*) echo "// pretty" >> src/price.ts;; esac; echo ok`,
   vitest: "mkdir -p node_modules/.vite; echo x > node_modules/.vite/results.json; echo 3 passed",
   jest: `case "$*" in *coverage*) mkdir -p coverage; echo x > coverage/lcov.info;; esac; echo 3 passed`,
-  mocha: "echo 3 passing",
-  biome: "echo Checked 2 files",
-  tsx: `exec node "$@"`,
 };
 const MACHINE_BIN: Record<string, string> = {
   cargo: `case "$1" in build|test|check|clippy|run) mkdir -p target/debug; echo x > target/debug/shop;; esac; echo ok`,
   go: "echo ok",
-  gofmt: "true",
   pytest: "mkdir -p .pytest_cache; echo x > .pytest_cache/lastfailed; echo 3 passed",
-  ruff: "mkdir -p .ruff_cache; echo x > .ruff_cache/x; echo All checks passed",
-  mypy: "mkdir -p .mypy_cache; echo x > .mypy_cache/x; echo Success",
-  yarn: `mkdir -p "\${XDG_CACHE_HOME:-$HOME/.cache}/yarn"; case "$1" in build) node scripts/build.js;; *) echo ok;; esac`,
-  pnpm: "echo ok",
   pip: "echo requests 2.0",
   docker: "echo cannot connect; exit 1",
-  gh: "echo no",
-  tree: "find .",
-  patch: "cat > /dev/null; echo patched >> src/price.ts",
 };
 
 const FILES: Record<string, string> = {
@@ -213,8 +186,6 @@ const FILES: Record<string, string> = {
   "scripts/build.js":
     'const fs = require("node:fs");\nfs.mkdirSync("dist", { recursive: true });\nfs.writeFileSync("dist/index.js", "x");\n',
   "scripts/report.js": "console.log('report');\n",
-  "scripts/codemod.js": 'require("node:fs").appendFileSync("src/price.ts", "// mod\\n");\n',
-  "scripts/codemod.py": "open('src/price.ts', 'a').write('// mod\\n')\n",
   "scripts/server.js": 'require("node:http").createServer((_, r) => r.end("ok")).listen(8123, "127.0.0.1");\n',
   "scripts/check.sh": "#!/bin/sh\nnpm run check\n",
   "data/prices.csv": "a,1\nb,2\na,3\n",
@@ -228,12 +199,8 @@ const FILES: Record<string, string> = {
     "all: build\nbuild:\n\tnode scripts/build.js\ntest:\n\tnode --test\nlint:\n\tnode_modules/.bin/eslint src\nclean:\n\trm -rf dist\n.PHONY: all build test lint clean\n",
   "Cargo.toml": '[package]\nname = "shop"\nversion = "0.1.0"\n',
   "go.mod": "module shop\n",
-  "requirements.txt": "requests\n",
-  "fix.patch":
-    "--- a/README.md\n+++ b/README.md\n@@ -1,3 +1,3 @@\n # Shop\n \n-Adds prices up.\n+Adds all prices up.\n",
   ".gitignore": "dist/\nnode_modules/\ncoverage/\ntarget/\n.env\n__pycache__/\n*.log\n",
   ".env": "KEY=secret-7731\nPORT=1\n",
-  ".env.example": "KEY=\n",
 };
 
 /** Makes a project in which those commands make sense, with two commits and a stash; `bin` is a folder for PATH. */

@@ -6,8 +6,6 @@ import { ROOT } from "./run.ts";
 
 /** 579 files of TypeScript. */
 export const TYPESCRIPT = ["zod/src", "openai/src"];
-/** CommonJS, with classes that are made by hand. */
-export const JAVASCRIPT = ["@mixmark-io/domino/lib", "pngjs/lib"];
 
 const CODE = /(?<!\.d)\.[cm]?[jt]sx?$/;
 const TESTS = /(^|\/)(tests?|benchmarks)\//;

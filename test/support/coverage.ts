@@ -1,7 +1,5 @@
-// Which lines of the product each test file runs, in its own process and in every process that it starts. Each file is run once, alone;
-// what came of it is kept until the file or what it covers is changed.
-import { createHash } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// Which lines of the product each test file runs, in its own process and in every process that it starts. Each file is run once, alone.
+import { globSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Copy } from "./copy.ts";
@@ -9,8 +7,6 @@ import type { Copy } from "./copy.ts";
 export interface Covered {
   passes: boolean;
   ms: number;
-  /** Of the test file and of each file that it covers, as they were. */
-  hashes: Record<string, string>;
   /** By file: which lines ran. */
   lines: Record<string, number[]>;
 }
@@ -19,45 +15,21 @@ type Scripts = { result: { url: string; functions: { ranges: Range[] }[] }[] };
 
 const PRODUCT = /^(zz\.ts|(kernel|sdk|plugins)\/.*\.ts)$/;
 
-export const hashOf = (text: string | Buffer) => createHash("sha256").update(text).digest("hex").slice(0, 16);
-
-/** The coverage of these test files: what is kept in `folder` where nothing changed, measured now where something did. */
-export async function coverage(
-  root: string,
-  folder: string,
-  tests: string[],
-  copies: Copy[],
-): Promise<Map<string, Covered>> {
-  mkdirSync(folder, { recursive: true });
+export async function coverage(tests: string[], copies: Copy[]): Promise<Map<string, Covered>> {
   const all = new Map<string, Covered>();
   const left = [...tests];
   await Promise.all(
     copies.map(async (copy) => {
       for (let test = left.shift(); test !== undefined; test = left.shift()) {
-        const place = join(folder, `${test.replaceAll("/", "+")}.json`);
-        const kept = keptAt(root, place);
-        const covered = kept ?? (await measure(test, copy));
-        if (!kept) {
-          writeFileSync(place, JSON.stringify(covered));
-          console.error(
-            `${covered.passes ? "covers" : "FAILS "} ${(covered.ms / 1_000).toFixed(1).padStart(6)} s  ${test}`,
-          );
-        }
+        const covered = await measure(test, copy);
+        console.error(
+          `${covered.passes ? "covers" : "FAILS "} ${(covered.ms / 1_000).toFixed(1).padStart(6)} s  ${test}`,
+        );
         all.set(test, covered);
       }
     }),
   );
   return all;
-}
-
-function keptAt(root: string, place: string): Covered | undefined {
-  try {
-    const kept: Covered = JSON.parse(readFileSync(place, "utf8"));
-    const isAsItWas = ([file, hash]: [string, string]) => hashOf(readFileSync(join(root, file))) === hash;
-    return Object.entries(kept.hashes).every(isAsItWas) ? kept : undefined;
-  } catch {
-    return undefined; // never measured, or a file is gone
-  }
 }
 
 async function measure(test: string, copy: Copy): Promise<Covered> {
@@ -68,9 +40,7 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
   for (const name of globSync("*.json", { cwd: to })) addScripts(readFileSync(join(to, name), "utf8"));
   rmSync(to, { recursive: true, force: true });
   const lines = Object.fromEntries([...ran].map(([file, marks]) => [file, linesOf(texts.get(file)!, marks)]));
-  const files = [test, ...ran.keys()];
-  const hashes = Object.fromEntries(files.map((file) => [file, hashOf(readFileSync(join(copy.root, file)))]));
-  return { passes: outcome === "passed", ms, hashes, lines };
+  return { passes: outcome === "passed", ms, lines };
 
   function addScripts(json: string): void {
     const base = pathToFileURL(`${copy.root}/`).href;

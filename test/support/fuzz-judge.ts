@@ -1,5 +1,5 @@
-// One worker of the fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did more
-// than the judge had said. node fuzz-judge.ts SEED LINES
+// The fuzzer: makes lines, judges them, really runs those that are allowed, and reports which did more
+// than the judge had said.
 import path from "node:path";
 import { type Judged, judgeLine } from "../../plugins/shell/judge/index.ts";
 import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.ts";
@@ -8,11 +8,9 @@ import { type Jail, openJail, type Started } from "./jail.ts";
 
 export interface Found {
   line: string;
-  shrunk: string;
   did: string;
 }
 export interface Tally {
-  lines: number;
   allowed: number;
   found: Found[];
   empty: number; // lines that need nothing, so there is nothing to deny
@@ -45,91 +43,50 @@ function unknownPrograms({ simple }: Judged, all: Started[]): Started[] {
   });
 }
 
-function tellOf({ touched, started }: { touched: string[]; started: Started[] }): string {
-  const ran = started.map(({ file, argv }) => `${file}: ${argv.join(" ")}`);
-  return [touched.length && `it touched ${touched.join(", ")}`, ran.length && `it started ${ran.join("; ")}`]
-    .filter(Boolean)
-    .join("; ");
-}
-
 /** What an allowed line does on its own but should not; undefined if all is well. */
 async function faultOf(jail: Jail, line: string): Promise<string | undefined> {
   const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
   if (!isUnasked(judged, jail)) return undefined;
   const { started, touched } = jail.run([line]);
   const more = unknownPrograms(judged, started[0] ?? []);
-  return touched.length || more.length ? tellOf({ touched, started: more }) : undefined;
+  return touched.length || more.length ? JSON.stringify({ touched, started: more }) : undefined;
 }
 
-/** The shortest line that still does it. */
-async function shrunk(jail: Jail, line: string): Promise<string> {
-  let [best, tries] = [line, 150];
-  for (let size = best.length >> 1; size >= 1 && tries > 0; size >>= 1)
-    for (let at = 0; at < best.length && tries-- > 0; ) {
-      const shorter = best.slice(0, at) + best.slice(at + size);
-      if (shorter.trim() && (await faultOf(jail, shorter))) best = shorter;
-      else at += size;
-    }
-  return best;
-}
-
+/** All at once; by halves where they did not end, or touched a file, which does not show the line that did. */
 async function tryAll(jail: Jail, all: Allowed[]): Promise<Found[]> {
   if (!all.length) return [];
   const { started, touched, stuck } = jail.run(all.map(({ line }) => line));
-  if (stuck && all.length > 1)
-    return [
-      ...(await tryAll(jail, all.slice(0, all.length >> 1))),
-      ...(await tryAll(jail, all.slice(all.length >> 1))),
-    ];
-  const suspects = new Set(all.filter(({ judged }, i) => unknownPrograms(judged, started[i] ?? []).length));
-  // A touched file does not show which line touched it, so the lines are tried again by halves.
-  if (touched.length) for (const one of await touching(jail, all)) suspects.add(one);
+  const half = all.length >> 1;
+  if ((stuck || touched.length) && half)
+    return [...(await tryAll(jail, all.slice(0, half))), ...(await tryAll(jail, all.slice(half)))];
+  const suspects = all.filter(({ judged }, i) => touched.length || unknownPrograms(judged, started[i] ?? []).length);
   const found: Found[] = [];
   for (const { line } of suspects) {
     const did = await faultOf(jail, line);
-    if (did) found.push({ line, shrunk: await shrunk(jail, line), did });
+    if (did) found.push({ line, did });
   }
   return found;
 }
 
-async function touching(jail: Jail, all: Allowed[]): Promise<Allowed[]> {
-  if (all.length === 1) return all;
-  const halves = [all.slice(0, all.length >> 1), all.slice(all.length >> 1)];
-  const found: Allowed[] = [];
-  for (const half of halves)
-    if (jail.run(half.map(({ line }) => line)).touched.length) found.push(...(await touching(jail, half)));
-  return found;
-}
-
-export async function fuzz(seed: number, lines: number, tell: (tally: Tally) => void = () => {}): Promise<Tally> {
+export async function fuzz(seed: number, lines: number): Promise<Tally> {
   const jail = openJail();
   const make = linesFrom(seed);
-  const tally: Tally = { lines: 0, allowed: 0, found: [], empty: 0 };
+  const tally: Tally = { allowed: 0, found: [], empty: 0 };
   const waiting: Allowed[] = [];
   try {
-    while (tally.lines < lines) {
-      const line = make.line();
-      tally.lines++;
+    for (let made = 1; made <= lines; made++) {
+      const line = make();
       const judged = await judgeLine(line, jail.root, { ...NONE, env: jail.env });
       if (!judged.simple.length) tally.empty++;
       if (isUnasked(judged, jail) && line.trim()) {
         tally.allowed++;
         waiting.push({ line, judged });
       }
-      if (waiting.length < BATCH && tally.lines < lines) continue;
+      if (waiting.length < BATCH && made < lines) continue;
       tally.found.push(...(await tryAll(jail, waiting.splice(0))));
-      tell(tally);
     }
   } finally {
     jail.close();
   }
   return tally;
-}
-
-if (process.argv[1] === import.meta.filename) {
-  const [seed = 1, lines = 10_000] = process.argv.slice(2).map(Number);
-  const tally = await fuzz(seed, lines, ({ lines, allowed, found }) =>
-    process.stderr.write(`${lines} lines, ${allowed} allowed, ${JSON.stringify(found)} found\n`),
-  );
-  process.stdout.write(`${JSON.stringify(tally)}\n`);
 }

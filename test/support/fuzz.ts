@@ -6,13 +6,13 @@
 //   npm run fuzz -- --rounds N        ends after so many rounds
 //   ZZ_RUNS=5000 npm run fuzz         how many cases a property has; 1,000 without it
 import { spawn } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-/** Where randomness comes from: a file is random if it imports one of these, or if something that it imports does. */
-const SOURCES = /from "\S*support\/property\.ts"|from "\.\/property\.ts"|\bSEED\b[^;]* from "\S*runs\.ts"/;
+/** What makes a file random, itself or by what of test/support it imports. */
+const SOURCES = /from "\S*support\/(property|undo-model|fuzz-judge|text-calls)\.ts"|\bSEED\b[^;]* from "\S*runs\.ts"/;
 
 const { values: flags, positionals: named } = parseArgs({
   options: { rounds: { type: "string", default: "Infinity" } },
@@ -22,19 +22,8 @@ const files = named.length
   ? named
   : globSync("test/**/*.test.ts", { cwd: ROOT })
       .sort()
-      .filter((file) => isRandom(file));
+      .filter((file) => SOURCES.test(readFileSync(join(ROOT, file), "utf8")));
 for (let round = 0; round < Number(flags.rounds); round++) for (const file of files) await run(file);
-
-function isRandom(file: string, seen = new Set<string>()): boolean {
-  const path = resolve(ROOT, file);
-  if (seen.has(path)) return false;
-  seen.add(path);
-  const text = readFileSync(path, "utf8");
-  if (SOURCES.test(text)) return true;
-  const imports = Array.from(text.matchAll(/from "(\.\S*\.ts)"/g), ([, name]) => join(dirname(path), name!));
-  const own = imports.filter((path) => relative(ROOT, path).startsWith("test") && existsSync(path)); // some stand in texts
-  return own.some((path) => isRandom(path, seen));
-}
 
 async function run(file: string): Promise<void> {
   const seed = String(Math.floor(Math.random() * 2 ** 31));

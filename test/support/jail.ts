@@ -71,50 +71,24 @@ export function openJail(): Jail {
   const base = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "zz-jail-")));
   const at = (name: string) => path.join(base, name);
   for (const name of ["log", "own"]) fs.mkdirSync(at(name));
-  fs.writeFileSync(at("own/recorder.c"), RECORDER);
-  fs.writeFileSync(at("own/canary.c"), 'int puts(const char *); int main(void) { return !puts("sung"); }');
-  compile("-shared", "-fPIC", "-o", at("own/recorder.so"), at("own/recorder.c"));
-  compile("-o", at("own/canary"), at("own/canary.c"));
-  fs.writeFileSync(at("own/e.c"), LIBRARY);
-  compile("-shared", "-fPIC", "-o", at("own/e.so"), at("own/e.c"));
+  compile(RECORDER, "-shared", "-fPIC", "-o", at("own/recorder.so"));
+  compile('int puts(const char *); int main(void) { return !puts("sung"); }', "-o", at("own/canary"));
+  compile(LIBRARY, "-shared", "-fPIC", "-o", at("own/e.so"));
   fs.writeFileSync(at("own/preload"), "/own/recorder.so\n");
   const [root, home, tmp] = [at("box/root"), at("box/home"), at("box/tmp")];
-  const env = {
-    PATH: "/usr/bin:/bin",
-    HOME: home,
-    LC_ALL: "C.UTF-8",
-    ...{
-      GIT_OPTIONAL_LOCKS: "0",
-      GIT_CONFIG_COUNT: "1",
-      GIT_CONFIG_KEY_0: "core.fsmonitor",
-      GIT_CONFIG_VALUE_0: "false",
-    },
-  };
-  const links = ["bin", "lib", "lib32", "lib64", "sbin"].filter((name) => fs.existsSync(`/${name}`));
+  const own = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "core.fsmonitor", GIT_CONFIG_VALUE_0: "false" };
+  const env = { PATH: "/usr/bin:/bin", HOME: home, LC_ALL: "C.UTF-8", GIT_OPTIONAL_LOCKS: "0", ...own };
   const argv = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"];
   for (const [name, value] of Object.entries(env)) argv.push("--setenv", name, value);
-  argv.push("--ro-bind", "/usr", "/usr");
-  for (const name of links) {
-    const link = fs.lstatSync(`/${name}`).isSymbolicLink();
-    argv.push(
-      ...(link ? ["--symlink", fs.readlinkSync(`/${name}`), `/${name}`] : ["--ro-bind", `/${name}`, `/${name}`]),
-    );
+  const shared = ["/usr", ...["passwd", "group", "alternatives", "ld.so.cache"].map((name) => `/etc/${name}`)];
+  for (const file of [...shared, "/bin", "/lib", "/lib32", "/lib64", "/sbin"]) {
+    const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+    if (stat)
+      argv.push(...(stat.isSymbolicLink() ? ["--symlink", fs.readlinkSync(file), file] : ["--ro-bind", file, file]));
   }
-  for (const name of ["passwd", "group", "alternatives", "ld.so.cache"])
-    if (fs.existsSync(`/etc/${name}`)) argv.push("--ro-bind", `/etc/${name}`, `/etc/${name}`);
   argv.push("--dev", "/dev", "--proc", "/proc", "--bind", tmp, "/tmp", "--bind", at("box"), at("box"));
-  argv.push(
-    "--ro-bind",
-    at("own"),
-    "/own",
-    "--bind",
-    at("log"),
-    "/log",
-    "--ro-bind",
-    at("own/preload"),
-    "/etc/ld.so.preload",
-  );
-  argv.push("--chdir", root, "--", "/usr/bin/bash", "-c", DRIVER);
+  argv.push("--ro-bind", at("own"), "/own", "--bind", at("log"), "/log");
+  argv.push("--ro-bind", at("own/preload"), "/etc/ld.so.preload", "--chdir", root, "--", "/usr/bin/bash", "-c", DRIVER);
 
   let before = "";
   furnish();
@@ -123,20 +97,15 @@ export function openJail(): Jail {
   /** Makes a project with a repository, programs that must never be started, and links. */
   function furnish(): void {
     fs.rmSync(at("box"), { recursive: true, force: true });
-    for (const folder of [root, home, path.join(tmp, path.basename(base), "box")])
+    for (const folder of [root, home, path.join(tmp, path.relative("/tmp", at("box")))])
       fs.mkdirSync(folder, { recursive: true });
     for (const [name, text] of Object.entries(FILES)) {
       fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
       fs.writeFileSync(path.join(root, name), text);
     }
-    const git = (...args: string[]) =>
-      execFileSync("git", ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main", ...args], {
-        cwd: root,
-        env: { PATH: process.env.PATH, HOME: home },
-      });
-    git("init", "-q");
-    git("add", "-A");
-    git("commit", "-qm", "one");
+    const git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main";
+    const script = `${git} init -q; ${git} add -A; ${git} commit -qm one`;
+    execFileSync("sh", ["-ec", script], { cwd: root, env: { PATH: process.env.PATH, HOME: home } });
     for (const name of ["canary", "ls", "cat"]) fs.copyFileSync(at("own/canary"), path.join(root, name));
     fs.copyFileSync(at("own/e.so"), path.join(root, "e.so"));
     before = "";
@@ -159,8 +128,8 @@ export function openJail(): Jail {
   }
 }
 
-function compile(...args: string[]): void {
-  execFileSync("gcc", ["-O1", "-w", ...args], { stdio: "inherit" });
+function compile(source: string, ...args: string[]): void {
+  execFileSync("gcc", ["-O1", "-w", "-x", "c", ...args, "-"], { input: source });
 }
 
 function startedOf(record: string): Started {

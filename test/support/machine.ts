@@ -2,6 +2,15 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tryTo } from "../../kernel/text.ts";
+import type { Figure } from "./bench.ts";
+
+export const figure = (
+  name: string,
+  unit: Figure["unit"],
+  runs: number,
+  what: string,
+  prepare: Figure["prepare"],
+): Figure => ({ name, unit, runs, what, prepare });
 
 /** CPU time of this process's children that have ended, in ms, in steps of 10. Disks and other programs add nothing to it. */
 export function cpuOfChildren(): number {

@@ -34,8 +34,6 @@ const LONGEST = 160;
 /** What changes nothing that a test from the source could see: what is logged, tidied up, remembered or loaded early only to be fast. */
 const UNSEEN =
   /\b(log|debug|trace|unref|clearTimeout|clearInterval|closeSync|performance|preload|BUILT|major)\b|cache|memo|warm|\.set\((\w+), [^)]*\b\2\b/i;
-/** Waits between two looks, and sizes of what is remembered. */
-const UNSEEN_NAME = /POLL|LOOK|CACHE|GRACE|KEPT|LONGEST|WARM|PATIENCE|EVERY/;
 /** Sets and maps that say nothing about order, and functions for which it does not count. */
 const ANY_ORDER = /^(Math\.(max|min)|Promise\.(all|race)|new Set)|\.(push|add|delete)$/;
 
@@ -52,23 +50,19 @@ export function makeMutants(root: string, seed: number): Mutant[] {
 
 const byPlace = (a: Mutant, b: Mutant) => a.file.localeCompare(b.file) || a.line - b.line;
 
-/** Each kind in turn; of each, a file that has the fewest so far. */
+/** Each kind in turn, of files and places apart from one another. */
 function choose(candidates: Candidate[], count: number, next: () => number): Candidate[] {
   const chosen: Candidate[] = [];
-  const left = candidates
-    .map((candidate) => ({ candidate, order: next() }))
-    .sort((a, b) => a.order - b.order)
-    .map(({ candidate }) => candidate);
-  const inFile = (file: string) => chosen.filter((one) => one.file === file).length;
+  const order = new Map(candidates.map((candidate) => [candidate, next()]));
+  const shuffled = candidates.toSorted((a, b) => order.get(a)! - order.get(b)!);
   for (let turn = 0; chosen.length < count && turn < 4 * count; turn++) {
-    const fitting = left.filter(
+    const inFile = (file: string) => chosen.filter((one) => one.file === file).length;
+    const fitting = shuffled.filter(
       ({ file, kind, line }) =>
         kind === KINDS[turn % KINDS.length] &&
         !chosen.some((one) => one.file === file && Math.abs(one.line - line) < APART),
     );
-    const counts = new Map(fitting.map(({ file }) => [file, inFile(file)]));
-    const fewest = Math.min(...counts.values());
-    const pick = fitting.find(({ file }) => counts.get(file) === fewest);
+    const [pick] = fitting.toSorted((a, b) => inFile(a.file) - inFile(b.file));
     if (pick) chosen.push(pick);
   }
   return chosen;
@@ -89,20 +83,13 @@ function candidatesIn(file: string, text: string): Candidate[] {
   function visit(node: ts.Node): void {
     if (isType(node) || ts.isImportDeclaration(node)) return;
     if (isSmall(node) && UNSEEN.test(node.getText(source))) return;
-    if (ts.isVariableDeclaration(node) && UNSEEN_NAME.test(node.name.getText(source))) return;
     const condition = conditionOf(node);
-    if (condition) add("negate a condition", condition, negated(condition));
+    if (condition) add("negate a condition", condition, `!(${condition.getText(source)})`);
     if (isDroppable(node)) add("drop a statement", node, ";");
     const constant = otherConstant(node);
     if (constant !== undefined) add("change a constant", node, constant);
     if (ts.isCallExpression(node)) swap(node);
     ts.forEachChild(node, visit);
-  }
-
-  function negated(condition: ts.Expression): string {
-    if (ts.isPrefixUnaryExpression(condition) && condition.operator === ts.SyntaxKind.ExclamationToken)
-      return condition.operand.getText(source);
-    return `!(${condition.getText(source)})`;
   }
 
   function otherConstant(node: ts.Node): string | undefined {

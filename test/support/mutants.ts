@@ -6,21 +6,21 @@
 //   --files GLOB    only mutants of these files
 //   --tests GLOB    only these test files
 //   --suite all     what `npm run test:all` runs, too
-//   --within SECONDS  how long tests may run for one mutant; 300 without it
-import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, matchesGlob } from "node:path";
 import { parseArgs } from "node:util";
 import { type Copy, copyOf } from "./copy.ts";
-import { type Covered, coverage, hashOf } from "./coverage.ts";
+import { type Covered, coverage } from "./coverage.ts";
 import { type Mutant, makeMutants, mutate } from "./mutant-list.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 const LIST = join(ROOT, "test", "support", "mutants.json");
-const KEPT = join(ROOT, "node_modules", ".cache", "mutants");
 const SEED = 29;
 const AT_ONCE = 2;
 /** A mutant that makes a test file take so long, and thrice as long as without it, makes it hang. */
 const HANGS_MS = 60_000;
+/** How long tests may run for one mutant. */
+const WITHIN_MS = 300_000;
 /** Looks at the text of the source, which any mutant changes. */
 const STYLE = "test/kernel/house.test.ts";
 
@@ -35,25 +35,22 @@ const { values: flags } = parseArgs({
     files: { type: "string", default: "**" },
     tests: { type: "string", default: "**" },
     suite: { type: "string", default: "npm" },
-    within: { type: "string", default: "300" },
   },
 });
 if (flags.suite === "all") process.env.ZZ_ALL = "1";
-const coverageOf = join(KEPT, `coverage-${flags.suite}`);
-const resultsFile = join(KEPT, `results-${flags.suite}.json`);
 
-if (flags.list) writeList(makeMutants(ROOT, SEED));
-const mutants = readList().filter(({ file }) => matchesGlob(file, flags.files));
+if (flags.list)
+  writeFileSync(
+    LIST,
+    `[\n${makeMutants(ROOT, SEED)
+      .map((mutant) => JSON.stringify(mutant))
+      .join(",\n")}\n]\n`,
+  );
+const mutants = (JSON.parse(readFileSync(LIST, "utf8")) as Mutant[]).filter(({ file }) =>
+  matchesGlob(file, flags.files),
+);
 if (flags.run) await runAll();
 else for (const mutant of mutants) console.log(shown(mutant));
-
-function readList(): Mutant[] {
-  return JSON.parse(readFileSync(LIST, "utf8"));
-}
-
-function writeList(list: Mutant[]): void {
-  writeFileSync(LIST, `[\n${list.map((mutant) => JSON.stringify(mutant)).join(",\n")}\n]\n`);
-}
 
 function shown({ file, line, kind, was, becomes }: Mutant): string {
   const flat = (text: string) => text.replace(/\s+/g, " ");
@@ -66,23 +63,19 @@ async function runAll(): Promise<void> {
   process.on("exit", () => {
     for (const copy of copies) copy.remove();
   });
-  const all = await coverage(ROOT, coverageOf, testFiles(), copies);
+  const all = await coverage(testFiles(), copies);
   for (const [test, { passes }] of all) if (!passes) console.log(`Left out, since it fails without a mutant: ${test}`);
-  const before = readResults();
   const results = new Map<Mutant, Result>();
   const left = [...mutants];
   await Promise.all(
     copies.map(async (copy) => {
       for (let mutant = left.shift(); mutant; mutant = left.shift()) {
-        const result = await resultOf(mutant, copy, all, before[keyOf(mutant)]?.by);
+        const result = await resultOf(mutant, copy, all);
         results.set(mutant, result);
         console.log(`${result.verdict.padEnd(11)} ${shown(mutant)}${result.by ? ` (${result.by})` : ""}`);
       }
     }),
   );
-  mkdirSync(KEPT, { recursive: true });
-  const now = Object.fromEntries([...results].map(([mutant, result]) => [keyOf(mutant), result]));
-  writeFileSync(resultsFile, JSON.stringify({ ...before, ...now }, null, 1));
   tell(results);
 }
 
@@ -92,33 +85,21 @@ function testFiles(): string[] {
   return files.filter((file) => file !== STYLE && matchesGlob(file, flags.tests));
 }
 
-/** What came of the last run: what killed a mutant then is run first. */
-function readResults(): Record<string, Result> {
-  try {
-    return JSON.parse(readFileSync(resultsFile, "utf8"));
-  } catch {
-    return {}; // the first run
-  }
-}
-function keyOf({ file, before, was, becomes }: Mutant): string {
-  return hashOf([file, before, was, becomes].join("\0"));
-}
-
-async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>, last?: string): Promise<Result> {
+async function resultOf(mutant: Mutant, copy: Copy, all: Map<string, Covered>): Promise<Result> {
   const text = readFileSync(join(ROOT, mutant.file), "utf8");
   const mutated = mutate(text, mutant);
   if (!mutated) return { verdict: "not found" };
   const covers = ({ passes, lines }: Covered) => passes && lines[mutant.file]?.includes(mutated.line);
   const nearest = [...all]
     .filter(([, covered]) => covers(covered))
-    .map(([test, { ms }]) => ({ test, ms, distance: test === last ? -1 : distance(test, mutant.file) }))
+    .map(([test, { ms }]) => ({ test, ms, distance: distance(test, mutant.file) }))
     .sort((a, b) => a.distance - b.distance || a.ms - b.ms);
   if (!nearest.length) return { verdict: "not covered" };
   copy.write(mutant.file, mutated.text);
   try {
     let spent = 0;
     for (const [i, { test, ms }] of nearest.entries()) {
-      if (spent + ms > 1_000 * Number(flags.within)) return { verdict: "survived", left: nearest.length - i };
+      if (spent + ms > WITHIN_MS) return { verdict: "survived", left: nearest.length - i };
       const how = { limitMs: Math.max(HANGS_MS, 3 * ms) };
       const run = await copy.run(test, how);
       spent += run.ms;
@@ -143,17 +124,13 @@ function distance(test: string, file: string): number {
 }
 
 function tell(results: Map<Mutant, Result>): void {
-  const folderOf = (file: string) => dirname(file).split("/").slice(0, 2).join("/");
-  const verdicts = ["killed", "survived", "not covered", "not found"] as const;
-  const counts = (of: (mutant: Mutant) => boolean) => {
-    const own = [...results].filter(([mutant]) => of(mutant));
-    return Object.fromEntries(
-      verdicts.map((verdict) => [verdict, own.filter(([, result]) => result.verdict === verdict).length]),
-    );
-  };
-  const folders = [...new Set(mutants.map(({ file }) => folderOf(file)))];
-  const rows = folders.map((folder) => [folder, counts(({ file }) => folderOf(file) === folder)]);
-  console.table(Object.fromEntries([...rows, ["all", counts(() => true)]]));
+  const counts: Record<string, Partial<Record<Verdict, number>>> = {};
+  for (const [{ file }, { verdict }] of results)
+    for (const part of [dirname(file).split("/").slice(0, 2).join("/"), "all"]) {
+      const own = (counts[part] ??= {});
+      own[verdict] = (own[verdict] ?? 0) + 1;
+    }
+  console.table(counts);
   for (const [mutant, { verdict, left }] of results)
     if (verdict !== "killed") console.log(`${verdict}: ${shown(mutant)}${left ? ` (${left} files were not run)` : ""}`);
 }

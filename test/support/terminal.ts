@@ -9,7 +9,7 @@ import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Clock } from "../../kernel/contract.ts";
 import type { Stop } from "../../kernel/process.ts";
-import { clockOf, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
+import { clockOf, environment, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 import { waitFor } from "./wait.ts";
 
 export interface Terminal {
@@ -68,15 +68,8 @@ interface Line {
 
 export function terminal(where: Place, args: string[], how: TerminalOptions = {}): Terminal {
   const { cols = 80, rows = 24 } = how;
-  const { OPENAI_BASE_URL, ANTHROPIC_BASE_URL, ZZ_MODEL, NO_COLOR, ...others } = process.env;
-  const inherited = Object.fromEntries(Object.entries(others).filter(([name]) => !/_API_KEY$/.test(name))); // no real key
-  const env = {
-    ...inherited,
-    TERM: "xterm-256color",
-    OLLAMA_HOST: "http://127.0.0.1:49",
-    ZZ_HOME: where.home,
-    ...how.env,
-  };
+  const { NO_COLOR, ...inherited } = environment(where, {});
+  const env = { ...inherited, TERM: "xterm-256color", ...how.env };
   const size = { cols, rows };
   const isApart = needsProcess(args, how);
   if (isApart && how.clock) throw new Error("A zz in its own process cannot be handed a clock.");

@@ -1,14 +1,14 @@
-// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to: every line of the tables is given to
-// the real tool, and then really run, by a script that no list knows, on a copy of the project, while whoever is asked says no.
-// Afterwards: the disk, the repository, the home, other processes, and what listens on this machine.
-import { deepEqual, doesNotMatch, equal, ok } from "node:assert/strict";
+// Whatever is smuggled into a command, nothing of it happens that was not shown and agreed to: every line of the tables really runs, in a
+// script that no list knows, on a copy of the project, and each question gets a no. Afterwards: the disk, the repository, the home,
+// other processes, and what listens on this machine.
+import { deepEqual, doesNotMatch, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import fs from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { type Harness, harness } from "../../../sdk/testing.ts";
+import { harness } from "../../../sdk/testing.ts";
 import { DANGEROUS, plantsFor } from "../../support/dangerous.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
 import { needsView } from "../../support/view.ts";
@@ -32,25 +32,10 @@ function walk(at: string, found: Record<string, string> = {}): Record<string, st
 }
 
 /** All that lines may try to reach. */
-interface World {
-  zz: Harness;
-  pwned: string; // what a planted hook would make
-  reached: string[]; // who connected
-  look(): Record<string, string>;
-  isAlive(): boolean; // a process of somebody else
-  lines: string[];
-}
-
-async function world(t: TestContext): Promise<World> {
+async function world(t: TestContext) {
   const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-smuggling-"));
   const [home, outside, pwned] = [join(base, "home"), join(base, "outside"), join(base, "pwned")];
-  put(home, {
-    ".bashrc": "# mine\n",
-    ".ssh/id_rsa": SECRET,
-    ".gitconfig": "",
-    ".config/x/key": SECRET,
-    ".profile": "",
-  });
+  put(home, { ".bashrc": "# mine\n", ".ssh/id_rsa": SECRET, ".gitconfig": "", ".config/x/key": SECRET });
   put(outside, { file: SECRET, "deep/file": SECRET });
   const before = process.env.HOME;
   process.env.HOME = home;
@@ -101,38 +86,19 @@ async function world(t: TestContext): Promise<World> {
     "mkfifo p; mknod d c 1 3; cp /bin/sh s; chmod 4755 s; chmod 777 .; chmod 000 src; rm -rf ..; rm -rf /* --no-preserve-root",
     ":> /dev/shm/zz-smuggled; echo x > /tmp/zz-smuggled; echo x > /var/tmp/zz-smuggled; echo x > /run/zz-smuggled",
   ];
-  const places = [
-    zz.root,
-    home,
-    outside,
-    pwned,
-    "/tmp/zz-smuggled",
-    "/var/tmp/zz-smuggled",
-    "/dev/shm/zz-smuggled",
-    "/var/spool/cron",
-  ];
+  const smuggled = ["/tmp", "/var/tmp", "/dev/shm"].map((at) => join(at, "zz-smuggled"));
+  const places = [zz.root, home, outside, pwned, ...smuggled, "/var/spool/cron"];
   const look = () => places.reduce<Record<string, string>>((all, at) => walk(at, all), {});
   const isAlive = () => other.exitCode === null && other.signalCode === null;
-  return { zz, pwned, reached, look, isAlive, lines };
+  return { zz, reached, look, isAlive, lines };
 }
 
 /** With a submodule, a worktree, a nested repository and a bare one, hooks, secrets, and a link that leads out. */
 function furnish(root: string, outside: string): void {
   put(root, {
-    ...{
-      "a.ts": "hello\n",
-      "b.ts": "x\n",
-      "src/x.ts": "hello\n",
-      "sub/package.json": "{}",
-      "x.sh": "echo x > pwned\n",
-    },
-    ...{
-      ".env": `KEY=${SECRET}\n`,
-      "keys/server.pem": SECRET,
-      ".gitignore": ".env\nkeys\n",
-      "tools/status.sh": "true\n",
-    },
-    ...{ ".husky/pre-commit": "#!/bin/sh\n", "git.inc": "", ".vscode/tasks.json": "{}" },
+    ...{ "a.ts": "hello\n", "b.ts": "x\n", "src/x.ts": "hello\n", "sub/package.json": "{}", "git.inc": "" },
+    ...{ ".env": `KEY=${SECRET}\n`, "keys/server.pem": SECRET, ".gitignore": ".env\nkeys\n" },
+    ...{ "tools/status.sh": "true\n", ".husky/pre-commit": "#!/bin/sh\n", ".vscode/tasks.json": "{}" },
   });
   fs.symlinkSync(outside, join(root, "outside"));
   const git = "git -c user.name=n -c user.email=e@x -c protocol.file.allow=always";
@@ -144,22 +110,12 @@ function furnish(root: string, outside: string): void {
   );
 }
 
+type World = Awaited<ReturnType<typeof world>>;
 function checked({ look, reached, isAlive }: World, before: Record<string, string>, after: string): void {
   deepEqual(look(), before, after);
   deepEqual(reached, [], after);
   ok(isAlive(), after);
 }
-
-viewTest("what the tables smuggle changes nothing after a no", async (t) => {
-  const all = await world(t);
-  const before = all.look();
-  for (const line of all.lines.filter((_, place) => place % 20 === 0)) {
-    const { text } = await all.zz.call("run_command", { command: line, timeout_ms: 3_000 });
-    doesNotMatch(text, new RegExp(SECRET), line);
-    equal(all.reached.length, 0, line);
-  }
-  checked(all, before, "each by itself");
-});
 
 /** Reads the lines first, since some remove them. It says which it began, since some end it. */
 const DRIVER = `
@@ -172,14 +128,12 @@ for (const [number, line] of lines) {
   process.stdout.write(String(stdout ?? "").slice(0, 2000) + String(stderr ?? "").slice(0, 2000));
 }`;
 
-const PARTS = 6; // so that each ends soon
+const PARTS = 3; // so that each ends soon
 for (let part = 0; part < PARTS; part++)
   viewTest(`nor does it where it really runs, on a copy: part ${part + 1} of ${PARTS}`, async (t) => {
     const all = await world(t);
     const before = all.look();
     const left = [...all.lines.entries()].filter(([number]) => number % PARTS === part);
-    const total = left.length;
-    let runs = 0;
     while (left.length) {
       const batch = left.slice(0, 25);
       const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
@@ -193,7 +147,5 @@ for (let part = 0; part < PARTS; part++)
       const ran = left.splice(0, Math.max(1, last));
       doesNotMatch(text.replaceAll(/^\$ .*$/gm, ""), new RegExp(SECRET), ran.map(([, line]) => line).join("\n"));
       checked(all, before, ran.map(([, line]) => line).join("\n"));
-      runs++;
     }
-    t.diagnostic(`${total} lines in ${runs} runs, ${all.zz.questions.length} questions`);
   });

@@ -13,8 +13,6 @@ interface Row {
   after?: Disk; // absent: as before
   code?: number;
   flags?: string[];
-  tool?: string;
-  argument?: string;
 }
 
 function put(folder: string, files: Disk): void {
@@ -64,34 +62,26 @@ const MANY = lines(
 
 // biome-ignore format: one case a row, as far as it fits.
 const ROWS: Record<string, Row> = {
-  "edits a file": { before: { "a.txt": AB, "z.txt": "z" }, patch: edit("a.txt"), says: "Applied: edited a.txt (1 hunk).", after: { "a.txt": "a\nB\n", "z.txt": "z" } },
   "edits, creates, deletes and moves in one call": { before: { "src/a.ts": "a\nb\ny\nz\n", "c.ts": "c", "d.ts": "d" }, patch: MANY, says: "Applied: edited src/a.ts (2 hunks), created b.ts, deleted c.ts, moved d.ts to deep/e.ts.", after: { "src/a.ts": "a\nB\ny\nZ\n", "b.ts": "new\n", "deep/e.ts": "d" } },
   "does none of it when the last part does not fit": { before: { "src/a.ts": "a\nb\ny\nz\n", "c.ts": "c", "d.ts": "d", "x.ts": "x\n" }, patch: MANY.replace("*** End Patch\n", "") + edit("x.ts"), says: /Cannot apply hunk 1 \(@@\) to 'x\.ts': the file does not hold its 2 lines\..*Nothing was changed\./s, code: 1 },
-  "keeps the byte order mark, CRLF and the missing last newline": { before: { "a.txt": "\uFEFFa\r\nb\r\nc" }, patch: edit("a.txt"), says: "Applied: edited a.txt (1 hunk).", after: { "a.txt": "\uFEFFa\r\nB\r\nc" } },
-  "says that it is so already": { before: { "a.txt": "a\nB\n" }, patch: edit("a.txt"), says: "Nothing to change: it is there already: a.txt." },
   "says which file was so already": { before: { "a.txt": "a\nB\n", "b.txt": AB }, patch: edit("a.txt") + edit("b.txt"), says: "Applied: edited b.txt (1 hunk). Unchanged, since it was there already: a.txt.", after: { "a.txt": "a\nB\n", "b.txt": "a\nB\n" } },
-  "goes by other names": { before: { "a.txt": AB }, tool: "patch", argument: "input", patch: edit("a.txt"), says: "Applied: edited a.txt (1 hunk).", after: { "a.txt": "a\nB\n" } },
   "says that it set no mode": { before: {}, patch: lines("diff --git a/run b/run", "new file mode 100755", "--- /dev/null", "+++ b/run", "@@ -0,0 +1 @@", "+x"), says: "Applied: created run. Modes were not set: run (100755).", after: { run: "x\n" } },
   "deletes and moves what is no text": { before: { "a.bin": Buffer.from([0, 255]), "b.bin": Buffer.from([0, 254]) }, patch: lines("*** Delete File: a.bin", "*** Update File: b.bin", "*** Move to: c.bin"), says: "Applied: deleted a.bin, moved b.bin to c.bin.", after: { "c.bin": Buffer.from([0, 254]) } },
   "edits no binary file": { before: { "a.bin": Buffer.from("a\nb\n\0") }, patch: edit("a.bin"), says: /Cannot patch 'a\.bin': it is binary\. Nothing was changed\./, code: 1 },
-  "edits no file that is not UTF-8": { before: { "a.txt": Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xe9]) }, patch: edit("a.txt"), says: /Cannot patch 'a\.txt': it is not UTF-8\. Nothing was changed\./, code: 1 },
   "does not move over a file": { before: { "a.txt": AB, "b.txt": "b" }, patch: lines("*** Update File: a.txt", "*** Move to: b.txt"), says: /Cannot move 'a\.txt' to 'b\.txt': it exists already\. Nothing was changed\./, code: 1 },
   "names the file that was meant": { before: { "src/deep/a.txt": AB }, patch: edit("a.txt"), says: /Cannot update 'a\.txt': there is no such file\. Nothing was changed\. Did you mean 'src\/deep\/a\.txt'\?/, code: 1 },
-  "deletes no file that is not there": { before: { "a.txt": AB }, patch: lines("*** Delete File: b.txt"), says: /Cannot delete 'b\.txt': there is no such file\. Nothing was changed\. Check the path\./, code: 1 },
   "writes nothing if it may write only one of two": { before: { "a.txt": AB, "b.txt": AB }, patch: edit("a.txt") + edit("b.txt"), flags: ["--allow-write=a.txt"], says: /write access to "b\.txt"/, code: 4 },
   "does not leave the project": { before: { "a.txt": AB }, patch: lines("*** Add File: ../home/x.txt", "+x"), says: /\.\.\/home\/x\.txt/, code: 1 },
 };
 
 describe("apply_patch", () => {
-  for (const [
-    what,
-    { before, patch, says, after = before, code = 0, flags = ["--allow-write"], ...row },
-  ] of Object.entries(ROWS))
+  for (const [what, { before, patch, says, after = before, code = 0, flags = ["--allow-write"] }] of Object.entries(
+    ROWS,
+  ))
     test(what, async () => {
       const where = place();
       put(where.cwd, before);
-      const args = JSON.stringify({ [row.argument ?? "patch"]: patch });
-      const ran = await zz(where, ["--call", row.tool ?? "apply_patch", args, ...flags]);
+      const ran = await zz(where, ["--call", "apply_patch", JSON.stringify({ patch }), ...flags]);
       const said = code ? ran.stdout + ran.stderr : ran.stdout.trimEnd();
       if (typeof says === "string") equal(said, says, ran.stderr);
       else match(said, says);

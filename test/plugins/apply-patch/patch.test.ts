@@ -66,24 +66,18 @@ const ROWS: [string, string, string, string | RegExp][] = [
   // form: unified
   ["a prefix on one side alone", ABC, lines("--- x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["timestamps after a tab", ABC, lines("--- x\t2024-01-01 10:00:00.000 +0100", "+++ x\t2024-01-02", "@@ -2 +2 @@", "-b", "+B"), ABCx],
-  ["an .orig file as the old one", ABC, lines("--- x.orig", "+++ x", "@@ -2 +2 @@", "-b", "+B"), ABCx],
   ["git's first line alone names the file", ABC, lines("diff --git a/x b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a mail of git format-patch", ABC, lines("From 0123 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] b", "---", " x | 2 +-", "", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
   ["two mails in one", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -2 +2 @@", "-b", "+B", "-- ", "2.39.5", "", "From 0123456789 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] c", "", "- and c", "---", " x | 2 +-", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -3 +3 @@", "-c", "+C", "-- ", "2.39.5"), lines("a", "B", "C")],
   ["a removed '- ' is no signature", lines("- ", "b"), udiff("@@ -7 +7 @@", "-- ", " b"), lines("b")],
   ["svn's diff in git's form", ABC, lines("Index: x", "===================================================================", "diff --git a/x b/x", "--- a/x\t(revision 1)", "+++ b/x\t(working copy)", "@@ -2 +2 @@", "-b", "+B"), ABCx],
-  ["that mail with wrong counts", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
   ["words after it", ABC, `${udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")}\nThat is all.\n`, ABCx],
-  ["two hunks", FIVE, udiff("@@ -1,2 +1,2 @@", "-1", "+one", " 2", "@@ -4,2 +4,2 @@", " 4", "-5", "+five"), lines("one", "2", "3", "4", "five")],
   ["hunks out of order that meet", ABC, udiff("@@", "+new", " c", "@@", " a", "-b", "+B"), lines("a", "B", "new", "c")],
   ["hunks that share context", FIVE, udiff("@@", " 1", "-2", "+two", " 3", "@@", " 3", "-4", "+four", " 5"), lines("1", "two", "3", "four", "5")],
-  ["into an empty file", "", udiff("@@ -0,0 +1,2 @@", "+a", "+b"), lines("a", "b")],
   ["a removed '-- x' is no header", lines("-- x", "b"), udiff("@@ -1,2 +1,1 @@", "--- x", " b"), lines("b")],
   ["'-- x' made '++ x' before the next @@ is no header", lines("-- x", "b", "c"), udiff("@@ -1 +1 @@", "--- x", "+++ y", "@@ -3 +3 @@", "-c", "+C"), lines("++ y", "b", "C")],
-  ["an added line that looks like a header of the other form", ABC, udiff("@@ -1,1 +1,2 @@", " a", "+*** Update File: y"), lines("a", "*** Update File: y", "b", "c")],
 
   // form: *** Begin Patch
-  ["a Begin Patch", ABC, begin("@@", " a", "-b", "+B", " c"), ABCx],
   ["a unified diff in a Begin Patch", ABC, lines("*** Begin Patch", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", "*** End Patch"), ABCx],
   ["without an @@", ABC, begin(" a", "-b", "+B", " c"), ABCx],
   ["without an end", ABC, lines("*** Begin Patch", "*** Update File: x", "@@", " a", "-b", "+B"), ABCx],
@@ -94,9 +88,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["End of File appends", ABC, begin("@@", "+d", "*** End of File"), lines("a", "b", "c", "d")],
   ["End of File where the lines are elsewhere", ABC, begin("@@", " a", "+x", "*** End of File"), /its lines are at line 1, but not at the end of the file/],
   ["an @@ line tells two places apart", TWICE, begin("@@ two {", "-  x = 1", "+  x = 2"), TWICE.replace(/(two {\n {2}x = )1/, "$12")],
-  ["an @@ line that the hunk shows too", TWICE, begin("@@ one {", " one {", "-  x = 1", "+  x = 2"), TWICE.replace("1", "2")],
   ["@@ lines in one another", PY, begin("@@ class B:", "@@     def f(self):", "-        return 1", "+        return 2"), PY.replace(/(class B:\n.*\n {8}return )1/, "$12")],
-  ["@@ lines closed by @@", PY, begin("@@ class B: @@", "@@ def g(self): @@", "-        return 1", "+        return 2"), PY.replace(/1\n$/, "2\n")],
   ["an @@ line that stands in two blocks", PY, begin("@@ def f(self):", "-        return 1", "+        return 2"), /there 2 times, at lines 3, 7\./],
   ["an @@ line that is not in the file", PY, begin("@@ class C:", "-        return 1", "+        return 2"), /there is no line 'class C:'; nearest is line 1: 'class A:'/],
   ["an @@ line after the only place", TWICE, begin("@@ two {", " one {", "-  x = 1"), /its lines are at line 1, but not after 'two {'/],
@@ -107,29 +99,24 @@ const ROWS: [string, string, string, string | RegExp][] = [
   // leniency: wrapping
   ["a fence among words", ABC, `I do this:\n\`\`\`patch\n${begin("@@", "-b", "+B")}\`\`\`\n- and no more\n`, ABCx],
   ["a fence that is not closed", ABC, `\`\`\`diff\n${udiff("@@ -2 +2 @@", "-b", "+B")}`, ABCx],
+  ["two fences", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\nand\n\`\`\`diff\n${udiff("@@", "-5", "+five")}\`\`\`\n`, lines("one", "2", "3", "4", "five")],
   ["a fence that is not opened", ABC, `${udiff("@@ -9,9 +9,9 @@", "-b", "+B")}\`\`\`\n- and so on\n`, ABCx],
   ["a fence that is closed too soon", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\n${udiff("@@", "-5", "+five")}`, lines("one", "2", "3", "4", "five")],
-  ["two fences", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\nand\n\`\`\`diff\n${udiff("@@", "-5", "+five")}\`\`\`\n`, lines("one", "2", "3", "4", "five")],
   ["a fence in the file is content", lines("```", "b", "```"), udiff("@@ -1,3 +1,3 @@", " ```", "-b", "+B", " ```"), lines("```", "B", "```")],
   ["a heredoc in a command", ABC, `bash -lc "apply_patch <<'PATCH'\n${begin("@@", "-b", "+B")}PATCH\n"`, ABCx],
-  ["a heredoc in a fence", ABC, `\`\`\`bash\napply_patch << EOF\n${begin("@@", "-b", "+B")}EOF\n\`\`\`\n`, ABCx],
   ["two heredocs", ABC, `apply_patch <<'EOF'\n${begin("@@", "-b", "+B")}EOF\napply_patch <<'EOF'\n${begin("@@", "-c", "+C")}EOF\n`, /there is more of it after the line 'EOF'\. Nothing was changed\./],
   ["a heredoc in another folder", ABC, `cd src && apply_patch <<'EOF'\n${begin("@@", "-b", "+B")}EOF\n`, /changes the folder\. Nothing was changed\./],
-  ["a byte order mark before the patch", ABC, BOM + udiff("@@ -2 +2 @@", "-b", "+B"), ABCx],
 
   // leniency: numbers
   ["counts too large", ABC, udiff("@@ -1,30 +1,30 @@", " a", "-b", "+B", " c"), ABCx],
   ["counts of the next file's header too", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", "--- a/y", "+++ b/y", "@@ -0,0 +1 @@", "+y"), ABCx],
-  ["dots for numbers", ABC, udiff("@@ ... @@", " a", "-b", "+B"), ABCx],
   ["a wrong start", ABC, udiff("@@ -70,3 +70,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a right start tells two places apart", TWICE, udiff("@@ -5 +5 @@", "-  x = 1", "+  x = 2"), TWICE.replace(/1(?=\n}\n$)/, "2")],
   ["a wrong start among two places", TWICE, udiff("@@ -4 +4 @@", "-  x = 1", "+  x = 2"), /^Cannot apply hunk 1 \(@@ -4 \+4 @@\) to 'x': its lines are there 2 times, at lines 2, 5\. Nothing was changed\. Add more/],
   ["one place fits to the space, the other but for it", lines("x ", "y", "x"), udiff("@@", "-x", "+X"), lines("x ", "y", "X")],
-  ["a hunk that says that the file is empty", ABC, udiff("@@ -0,0 +1,1 @@", "+new"), /it says that the file is empty, but it has 3 lines/],
 
   // leniency: spaces
   ["a blank context line without its space", lines("a", "", "b"), udiff("@@ -1,3 +1,3 @@", " a", "", "-b", "+B"), lines("a", "", "B")],
-  ["a blank context line that is not there", lines("a", "b"), begin("@@", " a", "", "-b", "+B"), /does not hold its 3 lines/],
   ["spaces at the end of a context line of the patch", ABC, udiff("@@ -1,2 +1,2 @@", " a  ", "-b\t", "+B"), ABCx],
   ["spaces at the end of a line of the file stay", lines("a  ", "b ", "c\t"), udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), lines("a  ", "B", "c\t")],
   ["spaces at the start must be the same", lines("  a", "  b"), udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B"), /does not hold its 2 lines\. [\s\S]*Nearest \(the same but for the spaces at the start\):\n1\t {2}a\n/],
@@ -144,22 +131,18 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["mixed ends: each new line takes its old one's", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", "-b", "+A", "+B"), "A\r\nB\nc\n"],
   ["mixed ends: but not one from above", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", " b", "+x"), "b\nx\nc\n"],
   ["CRLF and no last newline: the new lines are CRLF", "x\r\nb", udiff("@@ -2 +2,2 @@", "-b", "\\ No newline at end of file", "+c", "+d", "\\ No newline at end of file"), "x\r\nc\r\nd"],
-  ["no last newline stays", "a\nb", udiff("@@ -1 +1 @@", "-a", "+A"), "A\nb"],
   ["no last newline stays when lines are added", "a\r\nb", begin("@@", " b", "+c", "+d"), "a\r\nb\r\nc\r\nd"],
   ["the last newline is taken away", ABC, udiff("@@ -3 +3 @@", "-c", "+c", "\\ No newline at end of file"), "a\nb\nc"],
   ["the last newline is set", "a\nb", udiff("@@ -2 +2 @@", "-b", "\\ No newline at end of file", "+b"), "a\nb\n"],
   ["no newline in a Begin Patch", ABC, begin("@@", " b", "-c", "+C", "\\ No newline at end of file"), "a\nb\nC"],
   ["no newline where the lines are not last", ABC, udiff("@@ -1 +1 @@", "-a", "+A", "\\ No newline at end of file"), /at line 1, but not at the end of the file/],
   ["a byte order mark stays", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", "-a", "+A", " b"), `${BOM}A\nb\n`],
-  ["it stays first when a line goes before", `${BOM}a\nb\n`, begin("@@", "+0", " a"), `${BOM}0\na\nb\n`],
   ["a byte order mark that the patch takes away", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", `-${BOM}a`, "+a", " b"), "a\nb\n"],
   ["odd bytes elsewhere stay", "a\u2028\fz\v\nb\r\rc\n\x01d\n", udiff("@@ -3 +3 @@", "-\x01d", "+D"), "a\u2028\fz\v\nb\r\rc\nD\n"],
 
   // what is there already
-  ["a patch that is there already", ABCx, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["an addition that is there already", ABC, udiff("@@ -1,2 +1,3 @@", " a", "+b", " c"), ABC],
   ["what is there already under its @@ line", TWICE.replace(/1(?=\n}\n$)/, "2"), begin("@@ two {", "-  x = 1", "+  x = 2"), TWICE.replace(/1(?=\n}\n$)/, "2")],
-  ["what is there already, but not under its @@ line", TWICE.replace("1", "2"), begin("@@ two {", "-  x = 3", "+  x = 2"), /does not hold its 1 line/],
   ["a removal at the edge leaves no trace, and is not taken for made", lines("a", "y"), udiff("@@", " a", "-x"), /does not hold its 2 lines/],
   ["two hunks, one there", lines("one", "2", "3", "4", "5"), udiff("@@ -1,2 +1,2 @@", "-1", "+one", " 2", "@@ -4,2 +4,2 @@", " 4", "-5", "+five"), /^Cannot apply the patch to 'x': hunk 1 \(@@ -1,2 \+1,2 @@\) is there already, at line 1; the others are not\. Nothing was changed\./],
   ["a new side that is there twice is not taken for it", lines("B", "a", "B"), udiff("@@ -1 +1 @@", "-b", "+B"), /does not hold its 1 line/],
@@ -167,30 +150,23 @@ const ROWS: [string, string, string, string | RegExp][] = [
 
   // refusals
   ["nothing like a patch", ABC, "please change b", /^Cannot use the patch: it changes no file\. Nothing was changed\. Send a unified diff/],
-  ["nothing at all", ABC, "", /it changes no file/],
   ["a hunk without a file", ABC, lines("@@ -2 +2 @@", "-b", "+B"), /it does not name the file\. Nothing was changed\. Put --- a\/FILE/],
-  ["a Begin Patch without a file", ABC, lines("*** Begin Patch", "@@", "-b", "+B", "*** Update File: x", "-a"), /'@@' stands where no such line can/],
   ["a part that there is not", ABC, begin("-b", "+B", "*** Rename File: y"), /'\*\*\* Rename File: y' stands where no such line can/],
   ["a part without a name", ABC, lines("*** Begin Patch", "*** Update File:", "-b"), /it leaves out the name of a file/],
   ["a line without a sign", ABC, udiff("@@ -1,3 +1,3 @@", "a", "-b", "+B"), /the line 'a' under '@@ -1,3 \+1,3 @@' begins with none of ' ', '\+' and '-'/],
   ["lines after a hunk that no hunk holds", ABC, udiff("@@ -1,1 +1,1 @@", "-a", "+A", "oh", "-b"), /the line 'oh'|'-b' stands outside of a hunk/],
   ["a hunk without a change", ABC, udiff("@@ -1,2 +1,2 @@", " a", " b"), /it adds and removes no line in 'x'/],
-  ["headers without a hunk", ABC, udiff(), /it adds and removes no line in 'x'/],
   ["two names for one change", ABC, lines("--- a/x", "+++ b/y", "@@ -2 +2 @@", "-b", "+B"), /two files for one change, 'x' and 'y'\. Nothing was changed\. To move the file, write "rename from x"/],
   ["a binary patch", ABC, lines("diff --git a/x b/x", "index 0..1 100644", "GIT binary patch", "literal 3"), /it is binary/],
   ["a mode alone", ABC, lines("diff --git a/x b/x", "old mode 100644", "new mode 100755"), /it changes only the mode of 'x'\. Nothing was changed\. Run chmod/],
-  ["a submodule", ABC, lines("diff --git a/x b/x", "index 0123456..89abcde 160000", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-Subproject commit 0", "+Subproject commit 1"), /it changes a submodule/],
   ["a symbolic link", ABC, lines("diff --git a/y b/y", "new file mode 120000", "--- /dev/null", "+++ b/y", "@@ -0,0 +1 @@", "+x"), /it changes a symbolic link/],
   ["a copy", ABC, lines("diff --git a/x b/y", "similarity index 100%", "copy from x", "copy to y"), /it copies a file/],
   ["a merge's diff", ABC, lines("--- a/x", "+++ b/x", "@@@ -1,3 -1,3 +1,3 @@@", "  a"), /it is the diff of a merge/],
   ["a NUL in the patch", ABC, udiff("@@ -2 +2 @@", "-b", "+\0"), /it holds bytes that are not text/],
   ["two hunks for one line", ABC, udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B", "@@ -2,2 +2,2 @@", "-b", "+BB", " c"), /hunk 1 .* and hunk 2 .* both change line 2\. Nothing was changed\. Make one hunk of them\./],
   ["a hunk that shows what another removes", ABC, udiff("@@", " a", "-b", "@@", " b", "-c"), /both change line 2/],
-  ["two hunks that add in one place", ABC, udiff("@@", " a", "+1", " b", "@@", " a", "+2", " b"), /both change line 2/],
   ["an empty file and lines to remove", "", udiff("@@", "-b", "+B"), /does not hold its 1 line\. Looked for:\nb\nThe file is empty\.\nNothing was changed\./],
   ["nothing is the same, but the words are near", lines("a", "let total = sum(items)", "z"), udiff("@@", "-const total = sum(rows)", "+x"), /Nearest:\n2\tlet total = sum\(items\)\n3\tz\n/],
-  ["an update of a file that is not there", ABC, lines("*** Update File: y", "-b"), /^Cannot update 'y': there is no such file\. Nothing was changed\. Check the path\.$/],
-  ["a removal of a file that is not there", ABC, lines("*** Delete File: y"), /^Cannot delete 'y': there is no such file/],
   ["a new file that is there", ABC, lines("*** Add File: x", "+b"), /^Cannot add 'x': it exists already\. Nothing was changed\./],
   ["a new file with lines that are not added", ABC, lines("*** Add File: y", "+a", " b"), /in the new file 'y', ' b' is not added/],
   ["a removal that leaves lines", ABC, lines("--- a/x", "+++ /dev/null", "@@ -1,2 +0,0 @@", "-a", "-b"), /^Cannot delete 'x': the patch leaves 1 line of it, the first is 'c'\. Nothing was changed\./],
@@ -213,27 +189,19 @@ describe("a patch to one file", () => {
 const FILES: [string, Texts, string, Texts][] = [
   ["Add File", {}, lines("*** Add File: d/n.txt", "+a", "+", "+b"), { "d/n.txt": "a\n\nb\n" }],
   ["Add File with an @@ and a blank line that lost its sign", {}, lines("*** Add File: n", "@@", "+a", "", "+b", "", "*** End Patch"), { n: "a\n\nb\n" }],
-  ["Add File of nothing", {}, lines("*** Begin Patch", "*** Add File: n", "*** End Patch"), { n: "" }],
   ["a new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..1234567", "--- /dev/null", "+++ b/n", "@@ -0,0 +1,2 @@", "+a", "+b"), { n: "a\nb\n" }],
-  ["a new file under its own name on both sides", {}, lines("--- a/n", "+++ b/n", "@@ -0,0 +1 @@", "+a"), { n: "a\n" }],
   ["an empty new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..e69de29"), { n: "" }],
   ["a new file in a folder b", {}, lines("--- /dev/null", "+++ b/b/n", "@@ -0,0 +1 @@", "+a"), { "b/n": "a\n" }],
-  ["a new file in a folder b, without prefixes", {}, lines("diff --git b/n b/n", "new file mode 100644", "--- /dev/null", "+++ b/n", "@@ -0,0 +1 @@", "+a"), { "b/n": "a\n" }],
   ["a file in a folder a", { "a/x": "a\n" }, lines("--- a/x", "+++ a/x", "@@", "-a", "+b"), { "a/x": "b\n" }],
   ["Delete File that shows what it removes", { x: ABC }, lines("*** Delete File: x", "-a", "-b", "-c"), {}],
   ["a removal in a diff", { x: ABC }, lines("diff --git a/x b/x", "deleted file mode 100644", "--- a/x", "+++ /dev/null", "@@ -1,3 +0,0 @@", "-a", "-b", "-c"), {}],
-  ["a removal of an empty file in a diff", { x: "" }, lines("diff --git a/x b/x", "deleted file mode 100644", "index e69de29..0000000"), {}],
   ["Move to", { x: ABC }, lines("*** Update File: x", "*** Move to: y", "@@", "-b", "+B"), { y: ABCx }],
   ["a rename with edits", { x: ABC }, lines("diff --git a/x b/y", "similarity index 60%", "rename from x", "rename to y", "--- a/x", "+++ b/y", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), { y: ABCx }],
-  ["two renames without git's first line", { x: "x\n", y: "y\n" }, lines("rename from x", "rename to x2", "rename from y", "rename to y2"), { x2: "x\n", y2: "y\n" }],
   ["a rename said by one line", { x: ABC }, lines("rename to y", "--- a/x", "+++ b/y", "@@", "-b", "+B"), { y: ABCx }],
   ["a name with spaces", { "my file": ABC }, lines("diff --git a/my file b/my file", "--- a/my file\t", "+++ b/my file\t", "@@ -2 +2 @@", "-b", "+B"), { "my file": ABCx }],
   ["a name in git's quotes", { "ä\t.txt": ABC }, lines('diff --git "a/\\303\\244\\t.txt" "b/\\303\\244\\t.txt"', '--- "a/\\303\\244\\t.txt"', '+++ "b/\\303\\244\\t.txt"', "@@ -2 +2 @@", "-b", "+B"), { "ä\t.txt": ABCx }],
-  ["a name in backticks", { x: ABC }, lines("*** Update File: `x`", "-b", "+B"), { x: ABCx }],
-  ["many files in a diff", { x: ABC, y: FIVE, z: "z\n" }, udiff("@@ -2 +2 @@", "-b", "+B") + lines("--- a/y", "+++ b/y", "@@ -1,9 +1,9 @@", "-1", "+one", "--- a/z", "+++ /dev/null", "@@ -1 +0,0 @@", "-z", "--- /dev/null", "+++ b/n", "@@ -0,0 +1 @@", "+n"), { x: ABCx, y: FIVE.replace("1", "one"), n: "n\n" }],
   ["many files in a Begin Patch", { x: ABC, y: FIVE, z: "z\n" }, lines("*** Begin Patch", "*** Update File: x", "@@", "-b", "+B", "*** Delete File: z", "*** Add File: n", "+n", "*** Update File: y", "*** Move to: w", "@@", "-1", "+one", "*** End Patch"), { x: ABCx, n: "n\n", w: FIVE.replace("1", "one") }],
   ["two Begin Patches", { x: ABC, y: ABC }, begin("-b", "+B") + begin("-b", "+B").replace("x", "y"), { x: ABCx, y: ABCx }],
-  ["a file twice", { x: ABC }, lines("*** Update File: x", "-b", "+B", "*** Update File: x", " B", "-c", "+C"), { x: "a\nB\nC\n" }],
   ["a file deleted and added", { x: ABC }, lines("*** Delete File: x", "*** Add File: x", "+new"), { x: "new\n" }],
   ["a file moved and another put in its place", { x: ABC }, lines("*** Update File: x", "*** Move to: y", "*** Add File: x", "+new"), { x: "new\n", y: ABC }],
 ];
@@ -321,16 +289,6 @@ describe("for all texts A and B", () => {
       );
     });
 
-  test("the same as a Begin Patch that shows the whole file", () => {
-    fc.assert(
-      fc.property(pair, ([a, b]) => {
-        if (a === b || !a) return;
-        equal(applyTo(a, toBeginPatch(a, b, 1_000)), b);
-      }),
-      { numRuns: RUNS },
-    );
-  });
-
   test("the same as a Begin Patch of hunks, or it says that there are more places", () => {
     let made = 0;
     fc.assert(
@@ -340,74 +298,6 @@ describe("for all texts A and B", () => {
         if (got === b) made++;
         else match(String(got), /its lines are there \d+ times|it names no line of the file/);
       }),
-      { numRuns: RUNS },
-    );
-    ok(made > RUNS / 4, `only ${made} were made`);
-  });
-
-  test("wrong numbers in the headers change nothing of it, where lines are there once", () => {
-    const unique = fc.uniqueArray(fc.stringMatching(/^[a-z ]{1,8}$/), {
-      minLength: 1,
-      maxLength: 30,
-      selector: (text) => text.trimEnd(),
-    });
-    fc.assert(
-      fc.property(
-        unique,
-        fc.array(fc.tuple(fc.nat(30), fc.nat(2), fc.nat(2)), { maxLength: 3 }),
-        fc.nat(9),
-        (rows, edits, off) => {
-          const renewed = [...rows];
-          for (const [i, [at, gone, put]] of edits.entries()) renewed.splice(at, gone, ...Array(put).fill(`NEW ${i}`));
-          const [a, b] = [lines(...rows), lines(...renewed)];
-          if (a === b) return;
-          const wrong = createTwoFilesPatch("a/x", "b/x", a, b).replace(
-            /^@@ .*/gm,
-            `@@ -${off + 90},${off} +${off + 80},${off} @@`,
-          );
-          equal(applyTo(a, wrong), b);
-        },
-      ),
-      { numRuns: RUNS },
-    );
-  });
-
-  test("lines that came in elsewhere stay, and only the named ones change", () => {
-    const text = fc.array(fc.constantFrom("a", "b", "c", "}", ""), { minLength: 12, maxLength: 24 });
-    let made = 0;
-    fc.assert(
-      fc.property(
-        text,
-        fc.nat(20),
-        fc.nat(3),
-        fc.nat(2),
-        fc.integer({ min: 1, max: 5 }),
-        fc.boolean(),
-        (rows, at, gone, put, extra, unlike) => {
-          const a = unlike ? rows.map((row, i) => `${row}${i}`) : rows;
-          const from = at % a.length;
-          const [b, drifted, expected] = [[...a], [...a], [...a]];
-          const added = Array.from({ length: put }, (_, i) => `NEW ${i}`);
-          const foreign = Array.from({ length: extra }, (_, i) => `FOREIGN ${i}`);
-          for (const one of [b, expected]) one.splice(from, gone, ...added);
-          const removed = a.slice(from, from + gone);
-          if (!removed.length && !added.length) return;
-          // Away from the hunk and its four lines: at the start if it is far, else at the end, else not at all.
-          if (from > 5) for (const one of [drifted, expected]) one.unshift(...foreign);
-          else if (from + gone + 5 < a.length) for (const one of [drifted, expected]) one.push(...foreign);
-          const patch = createTwoFilesPatch("a/x", "b/x", lines(...a), lines(...b));
-          const got = outcome(() => applyTo(lines(...drifted), patch));
-          if (typeof got === "string" && got.startsWith("Cannot")) return match(got, /its lines are there \d+ times/);
-          made++;
-          if (unlike) return equal(got, lines(...expected));
-          // Alike lines may be changed in another place that looks the same, but none that the patch does not name.
-          equal([...got!.split("\n")].sort().join("\n"), [...lines(...expected).split("\n")].sort().join("\n"));
-          deepEqual(
-            got!.split("\n").filter((row) => row.startsWith("FOREIGN")),
-            drifted.filter((row) => row.startsWith("FOREIGN")),
-          );
-        },
-      ),
       { numRuns: RUNS },
     );
     ok(made > RUNS / 4, `only ${made} were made`);
@@ -458,11 +348,7 @@ describe("as git apply and patch have it", () => {
   const REAL: [string, string, string][] = [
     ["the kernel with hundreds of edits", source, edit(source)],
     ["the kernel with CRLF", crlf, edit(crlf)],
-    ["without a last newline before", source.trimEnd(), `${edit(source)}`],
     ["without a last newline after", source, edit(source).trimEnd()],
-    ["with a byte order mark", BOM + source, BOM + edit(source)],
-    ["backwards", edit(source), source],
-    ["a file's first line and its last", source, `first\n${source.split("\n").slice(1, -2).join("\n")}\nlast\n`],
     ["blank lines alone", source, source.replaceAll("\n\n", "\n\n\n")],
   ];
   for (const [what, before, after] of some(REAL, 3)) // each starts three programs

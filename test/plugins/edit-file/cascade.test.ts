@@ -1,5 +1,5 @@
 // How edit_file finds what it is told to replace: a table over texts, and what must hold for any text.
-import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
+import { deepEqual, equal, ok, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { applyEdits, type Edit, type How } from "../../../plugins/edit-file/cascade.ts";
 import { fc } from "../../support/property.ts";
@@ -32,134 +32,72 @@ function rows(group: string, table: Row[]): void {
     });
 }
 
-const PY =
-  "class Lamp:\n    def dim(self):\n        level = 1\n        return level\n\n    def off(self):\n        pass\n";
 const GO = "func main() {\n\tif ready {\n\t\tstart(1)\n\t}\n}\n";
 
 // biome-ignore format: one case a row.
 rows("exact", [
   ["a line", "a\nb\nc\n", ["b", "B"], "a\nB\nc\n", "1: 2-2 exact"],
-  ["part of a line", "let count = 1;\n", ["count = 1", "count = 2"], "let count = 2;\n", "1: 1-1 exact"],
-  ["lines", "a\nb\nc\nd\n", ["b\nc\n", "x\ny\nz\n"], "a\nx\ny\nz\nd\n", "1: 2-4 exact"],
-  ["all of the text", "a\nb", ["a\nb", "c"], "c", "1: 1-1 exact"],
-  ["lines go", "a\nb\nc\n", ["b\n", ""], "a\nc\n", "1: 2-1 exact"],
-  ["part of a line goes", "a b c\n", [" b", ""], "a c\n", "1: 1-1 exact"],
-  ["the last line goes", "a\nb", ["\nb", ""], "a", "1: 1-1 exact"],
-  ["everything goes", "a\n", ["a\n", ""], "", "1: 1-0 exact"],
-  ["a bracket, if there is one alone", "f() {\n}\n", ["}", "  g();\n}"], "f() {\n  g();\n}\n", "1: 2-3 exact"],
   ["a newline that old_string has and new_string has not goes", "a\nb\nc\n", ["b\n", "B"], "a\nBc\n", "1: 2-2 exact"],
   ["before other ways: another line is the same but for its indentation", "  foo bar\nfoo bar\n  foo bar\n", ["\nfoo bar\n", "\nfoo baz\n"], "  foo bar\nfoo baz\n  foo bar\n", "1: 1-2 exact"],
-  ["before other ways: another line is the same but for a space at its end", "foo bar  \nfoo bar!\n", ["foo bar!", "baz"], "foo bar  \nbaz\n", "1: 2-2 exact"],
   ["$& is text", "price = 1\n", ["price = 1", "price = $&"], "price = $&\n", "1: 1-1 exact"],
-  ["$` and $' are text", "price = 1\n", ["price = 1", "$`$'$<x>"], "$`$'$<x>\n", "1: 1-1 exact"],
-  ["$& is text in all places", "a b a\n", ["a", "$&$1", "all"], "$&$1 b $&$1\n", "1: 1-1 exact", "1: 1-1 exact"],
-  ["$& is text in a loose match", "\tfoo bar\n\tbaz bay\n", ["foo bar\nbaz bay", "foo $&\nbaz $1"], "\tfoo $&\n\tbaz $1\n", "1: 1-2 indentation"],
-  ["escapes that the file has too are text", 'print("a\\n")\n', ['"a\\n"', '"b\\n"'], 'print("b\\n")\n', "1: 1-1 exact"],
-  ["escapes in new_string alone are text", "print(1)\n", ["print(1)", 'print("\\n")'], 'print("\\n")\n', "1: 1-1 exact"],
-  ["unicode", "größe = „日本“ 💡\n", ["„日本“ 💡", "💡"], "größe = 💡\n", "1: 1-1 exact"],
-  ["a composed letter is not its parts", "caf\u00e9 au lait\n", ["cafe\u0301 au lait", "x"], /^old_string was not found \(0 places\)/],
   ["overlapping places are two", "aaa\n", ["aa", "b"], /^old_string matches 2 places \(line 1\)\. Give more/],
   ["two places", "x\nfoo\ny\nfoo\n", ["foo", "bar"], /^old_string matches 2 places \(lines 2, 4\)\. Give more of the lines around .* or set replace_all\.$/],
   ["ten places, of which eight are listed", "foo\n".repeat(10), ["foo", "bar"], /^old_string matches 10 places \(lines 1, 2, 3, 4, 5, 6, 7, 8 …\)/],
   ["nothing to change", "a\n", ["a", "a"], /^nothing to change, since old_string and new_string are the same\.$/],
   ["an empty old_string", "a\n", ["", "b"], /^old_string is empty\. .*write_file .*create_file/],
   ["an empty old_string is an empty file's whole content", "", ["", "a\nb\n"], "a\nb\n", "1: 1-2 exact"],
-  ["… but not of one with a line end", "\n", ["", "a"], /^old_string is empty/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("replace_all", [
-  ["every place", "a b\nb\nab\n", ["b", "c", "all"], "a c\nc\nac\n", "1: 1-1 exact", "1: 2-2 exact", "1: 3-3 exact"],
-  ["overlapping places are taken one after the other", "aaaa", ["aa", "b", "all"], "bb", "1: 1-1 exact", "1: 1-1 exact"],
-  ["what holds the old text does not grow for ever", "a a", ["a", "aa", "all"], "aa aa", "1: 1-1 exact", "1: 1-1 exact"],
   ["with every line end", "a\nb\r\na\r\nb\n", ["a\nb", "c\nd", "all"], "c\nd\r\nc\r\nd\n", "1: 1-2 exact", "1: 3-4 line ends"],
   ["with space at line ends", "foo (\n  bar  \nfoo (  \n  bar\n", ["foo (\n  bar\n", "x\n", "all"], "x\nx\n", "1: 1-1 trailing space", "1: 2-2 trailing space"],
   ["not with another indentation", "  foo bar\n  baz\n", ["foo bar\nbaz", "x", "all"], /^old_string was not found/],
-  ["not with other quotes", "say “hello there”\n", ['say "hello there"', "x", "all"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("line ends", [
   ["LF for CRLF, from the middle of a line to the middle of another", "let a = f(1,\r\n  2);\r\n", ["f(1,\n  2)", "g(\n3)"], "let a = g(\r\n3);\r\n", "1: 1-2 line ends"],
-  ["CRLF in new_string alone, in a file with LF", "a\nb\n", ["a", "x\r\ny"], "x\ny\nb\n", "1: 1-2 exact"],
-  ["CRLF for LF", "a\nb\nc\n", ["a\r\nb", "a\r\nx"], "a\nx\nc\n", "1: 1-2 line ends"],
-  ["a line in a file with CRLF becomes two", "a\r\nb\r\n", ["b", "x\ny"], "a\r\nx\r\ny\r\n", "1: 2-3 exact"],
-  ["a line end at the beginning of old_string is all of CRLF", "a\r\nb\r\nc\r\n", ["\nb", "\nB"], "a\r\nB\r\nc\r\n", "1: 1-2 line ends"],
   ["lines are joined without leaving half a CRLF", "a\r\nb\r\nc\r\n", ["\nb", "b"], "ab\r\nc\r\n", "1: 1-1 line ends"],
-  ["no final newline stays none", "a\r\nb", ["a\nb", "x\ny"], "x\r\ny", "1: 1-2 line ends"],
   ["mixed: the place's own go into it", "a\r\nb\r\nc\nd\ne\nf\n", ["a\nb", "a\nx\nb"], "a\r\nx\r\nb\r\nc\nd\ne\nf\n", "1: 1-3 line ends"],
-  ["mixed: the file's most go where the place has none", "a\r\nb\r\nc\n", ["c", "c\nd"], "a\r\nb\r\nc\r\nd\n", "1: 3-4 exact"],
-  ["mixed in the place: each line has its own", "a\r\nb\nc\r\nd\n", ["a\nb\nc", "a\nB\nc"], "a\r\nB\nc\r\nd\n", "1: 1-3 line ends"],
   ["mixed in the place: two new lines end as the two that they replace", "a\r\nb\nc\r\nd\ne\r\n", ["b\nc\nd", "B\nC\nd"], "a\r\nB\nC\r\nd\ne\r\n", "1: 2-4 line ends"],
   ["mixed: the place with the line ends of old_string goes first", "a\nb\nx\r\na\r\nb\r\n", ["a\nb", "y"], "y\nx\r\na\r\nb\r\n", "1: 1-1 exact"],
-  ["two places that only line ends tell apart, as neither has them", "a\r\nb\nc\na\nb\r\nc\n", ["a\nb\nc", "x"], /^old_string matches 2 places \(lines 1, 4\)/],
   ["to CRLF, when nothing else is to change", "a\nb\nc\n", ["a\nb\n", "a\r\nb\r\n"], "a\r\nb\r\nc\n", "1: 1-2 exact"],
-  ["a lone CR is a character", "a\rb\nc\n", ["c", "d"], "a\rb\nd\n", "1: 2-2 exact"],
-  ["half a CRLF is space at the end of a line", "a\r\nb\n", ["a\r", "x"], "x\r\nb\n", "1: 1-1 trailing space"],
-  ["half a CRLF in the middle is no line end", "foo one\r\nbar two\r\n", ["foo one\rbar two", "x"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("BOM", [
-  ["stays", "\ufeffa\nb\n", ["a\nb", "c"], "\ufeffc\n", "1: 1-1 exact"],
   ["is not doubled", "\ufeffa\n", ["\ufeffa", "\ufeffb"], "\ufeffb\n", "1: 1-1 exact"],
-  ["stays when the text goes", "\ufeffa\n", ["a\n", ""], "\ufeff", "1: 1-0 exact"],
-  ["is no part of the first line", "\ufeff  foo bar\n  baz\n", ["foo bar\nbaz", "foo\nbaz"], "\ufeff  foo\n  baz\n", "1: 1-2 indentation"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("trailing space", [
   ["in the file", "foo  \nbar\t\nbaz\n", ["foo\nbar\nbaz", "foo\nx\nbaz"], "foo  \nx\nbaz\n", "1: 1-3 trailing space"],
-  ["in old_string", "foo\nbar\n", ["foo  \nbar", "foo\nx"], "foo\nx\n", "1: 1-2 trailing space"],
-  ["lines that stay keep it", "a1  \nb1  \nc1\n", ["a1\nb1\nc1", "a1\nb1\nnew\nc1"], "a1  \nb1  \nnew\nc1\n", "1: 1-4 trailing space"],
-  ["of one line, in old_string alone", "foo();\nbar();\n", ["foo(); ", "baz();"], "baz();\nbar();\n", "1: 1-1 trailing space"],
-  ["no part of a line", "x = foo  \n  bar\n", ["foo\n  bar", "y"], /^old_string was not found/],
   ["two places", "foo \nbar\nfoo\t\nbar\n", ["foo\nbar", "x"], /without regard to space at the ends of lines it matches 2 places \(lines 1, 3\)\. Copy/],
   ["no final newline, which old_string has", "foo\nbar", ["bar\n", "baz\n"], "foo\nbaz", "1: 2-2 trailing space"],
-  ["no final newline, and lines go", "foo\nbar", ["bar\n", ""], "foo\n", "1: 2-1 trailing space"],
-  ["lines go whole", "a\nfoo \nbar\nb\n", ["foo\nbar\n", ""], "a\nb\n", "1: 2-1 trailing space"],
-  ["no line is joined to the next", "foo \nbar\nbaz\n", ["foo\nbar\n", "x"], "x\nbaz\n", "1: 1-1 trailing space"],
-  ["a blank line before, in both", "foo\nbar\n", ["\nfoo\nbar\n", "\nfoo\nx\n"], "foo\nx\n", "1: 1-2 trailing space"],
-  ["a blank line before, in old_string alone", "foo\nbar\n", ["\n\nfoo", "x"], /^old_string was not found/],
   ["a line of blanks after, in both", "  foo\n  bar\nend\n", ["\n  foo\n  bar\n  ", "\n  foo\n  x\n  "], "  foo\n  x\nend\n", "1: 1-2 trailing space"],
-  ["blanks alone are looked for as they stand", "a\n  \nb\n", ["   ", "x"], /^old_string was not found/],
   ["a long run of blanks does not take long", `a${" ".repeat(200_000)}b\nfoo \nbar\n`, ["foo\nbar", "x"], `a${" ".repeat(200_000)}b\nx\n`, "1: 2-2 trailing space"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("indentation", [
-  ["too little", PY, ["def dim(self):\n    level = 1\n    return level", "def dim(self):\n    level = 2\n    return level"], PY.replace("= 1", "= 2"), "1: 2-4 indentation"],
   ["too much", "foo {\n  bar\n}\n", ["    foo {\n      bar\n    }", "    foo {\n      baz\n    }"], "foo {\n  baz\n}\n", "1: 1-3 indentation"],
-  ["a line deeper than any before", "  if (ready) {\n    go();\n  }\n", ["if (ready) {\n  go();\n}", "if (ready) {\n  if (set) {\n    go();\n  }\n}"], "  if (ready) {\n    if (set) {\n      go();\n    }\n  }\n", "1: 1-5 indentation"],
   ["more places than are counted", "    return value;\n".repeat(200), ["return value;\nreturn value;", "x"], /it matches at least 100 places \(lines 1, 2, 3, 4, 5, 6, 7, 8 …\)/],
   ["blank lines stay blank", "    foo1\n\n    bar1\n", ["foo1\n\nbar1", "foo1\n\nbar1\n\nbaz"], "    foo1\n\n    bar1\n\n    baz\n", "1: 1-5 indentation"],
-  ["a blank line of the file that has blanks keeps them", "    foo1\n    \n    bar1\n", ["foo1\n\nbar1", "foo1\n\nbar2"], "    foo1\n    \n    bar2\n", "1: 1-3 indentation"],
   ["four spaces for a tab", GO, ["    if ready {\n        start(1)\n    }", "    if ready {\n        start(1)\n        log()\n    }"], GO.replace("(1)\n", "(1)\n\t\tlog()\n"), "1: 2-5 indentation"],
   ["two spaces for a tab", GO, ["  if ready {\n    start(1)\n  }", "  if ready {\n    if set {\n      start(1)\n    }\n  }"], "func main() {\n\tif ready {\n\t\tif set {\n\t\t\tstart(1)\n\t\t}\n\t}\n}\n", "1: 2-6 indentation"],
   ["a tab for four spaces, one line", "if a:\n    start()\n", ["\tstart()", "\tif b:\n\t\tstart()"], "if a:\n    if b:\n        start()\n", "1: 2-3 indentation"],
   ["three spaces are no tab", "\tfoo bar\n", ["   foo bar", "x"], /^old_string was not found/],
-  ["half a tab cannot be made", "\tfoo {\n\t\tbar1\n\t}\n", ["    foo {\n        bar1\n    }", "    foo {\n      baz1\n    }"], /^old_string was not found/],
   ["new lines with less than is taken away", "foo1 {\n  bar1\n}\n", ["    foo1 {\n      bar1\n    }", "  foo1 {\n      bar2\n    }"], /^old_string was not found/],
   ["no new mixture of tabs and spaces", "\tfoo bar\n\tbaz bay\n", ["foo bar\nbaz bay", "foo bar\n  baz boo"], /^old_string was not found/],
-  ["lines that stay keep their bytes", "\tfoo bar \r\n\tbaz bay\r\n", ["foo bar\nbaz bay", "foo bar\nbaz boo"], "\tfoo bar \r\n\tbaz boo\r\n", "1: 1-2 indentation"],
-  ["lines go", "a\n    foo bar\n    baz\nb\n", ["foo bar\nbaz\n", ""], "a\nb\n", "1: 2-1 indentation"],
-  ["two places with different indentations", "  foo bar\n  baz\n\tfoo bar\n\tbaz\n", ["foo bar\nbaz", "x"], /with another indentation it matches 2 places \(lines 1, 3\)/],
-  ["a bracket is too little", "\t}\n", ["  }", "x"], /^old_string was not found/],
-  ["a blank line before, in both", "    foo1\n    bar1\n", ["\nfoo1\nbar1\n", "\nfoo1\nbar2\n"], "    foo1\n    bar2\n", "1: 1-2 indentation"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("whitespace", [
-  ["inside a line", "foo(a,  b);\n", ["foo(a, b);", "foo(a, c);"], "foo(a, c);\n", "1: 1-1 whitespace"],
   ["and the indentation is the file's", "    foo(a,  b);\n    bar();\n", ["foo(a, b);\nbar();", "foo(a, c);\nbar();"], "    foo(a, c);\n    bar();\n", "1: 1-2 whitespace"],
   ["four spaces where old_string has two", "if a:\n    foo()\n    bar()\n", ["if a:\n  foo()\n  bar()", "if a:\n  foo()\n  if b:\n    bar()"], "if a:\n    foo()\n    if b:\n        bar()\n", "1: 1-4 whitespace"],
   ["all flush left: a line takes the place of its like", "  if (a) {\n    foo();\n  }\n", ["if (a) {\nfoo();\n}", "if (a) {\nbar();\n}"], "  if (a) {\n    bar();\n  }\n", "1: 1-3 whitespace"],
   ["all flush left: where a line goes cannot be said", "  if (a) {\n    foo();\n  }\n", ["if (a) {\nfoo();\n}", "if (a) {\nfoo();\nbar();\n}"], /^old_string was not found/],
-  ["a line at a depth that nothing tells of", "  foo one\n    bar\n baz\n", ["foo one\n  bar\n    baz", "foo one\n  bar\n   baz2"], /^old_string was not found/],
-  ["lines that stay keep their bytes", "a  = 1;\nb  = 2;\nc  = 3;\n", ["a = 1;\nb = 2;\nc = 3;", "a = 1;\nb = 9;\nc = 3;"], "a  = 1;\nb = 9;\nc  = 3;\n", "1: 1-3 whitespace"],
-  ["a blank where there was none is another text", "foo(a,b);\n", ["foo(a, b);", "x"], /^old_string was not found/],
-  ["no part of a line", "let x = foo(a,  b);\n", ["foo(a, b);", "x"], /^old_string was not found/],
-  ["line by line: no line is two", "foo(a,\n  b);\n", ["foo(a, b);", "x"], /^old_string was not found/],
   ["too little", "a  b\n", ["a b", "x"], /^old_string was not found/],
 ]);
 
@@ -167,37 +105,27 @@ rows("whitespace", [
 rows("escapes", [
   ["line ends", "foo();\nbar();\n", ["foo();\\nbar();", "foo();\\nbaz();"], "foo();\nbaz();\n", "1: 1-2 escapes"],
   ["quotes", 'say("hello");\n', ['say(\\"hello\\");', 'say(\\"bye\\");'], 'say("bye");\n', "1: 1-1 escapes"],
-  ["tabs", "\tfoo();\n\tbar();\n", ["\\tfoo();\\n\\tbar();", "\\tbar();"], "\tbar();\n", "1: 1-1 escapes"],
   ["backslashes, once", 'print("a\\n")\nnext()\n', ['print(\\"a\\\\n\\")\\nnext()', 'print(\\"b\\\\n\\")\\nnext()'], 'print("b\\n")\nnext()\n', "1: 1-2 escapes"],
-  ["new_string without any", "foo();\nbar();\n", ["foo();\\nbar();", "foo();"], "foo();\n", "1: 1-1 escapes"],
   ["new_string with both line ends and escaped ones", "foo();\nbar();\n", ["foo();\\nbar();", 'foo();\nprint("\\n");'], /^old_string was not found/],
   ["with another indentation too", "    foo();\n    bar();\n", ["foo();\\nbar();", "foo();\\nbaz();"], "    foo();\n    baz();\n", "1: 1-2 escapes"],
-  ["two places", 'say("hello");\nsay("hello");\n', ['say(\\"hello\\");', "x"], /with its escapes taken for what they stand for it matches 2 places \(lines 1, 2\)/],
   ["too little", 'a = "\n', ['\\"', "x"], /^old_string was not found/],
-  ["a file that has the escapes is not touched by this", 'const re = "\\\\n";\n', ['const re = "\\\\n";', "x"], "x\n", "1: 1-1 exact"],
   ["other backslashes stay", 'const re = /\\d/;\nsay("x");\n', ['const re = /\\d/;\\nsay(\\"x\\");', 'const re = /\\w/;\\nsay(\\"x\\");'], 'const re = /\\w/;\nsay("x");\n', "1: 1-2 escapes"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("punctuation", [
   ["curly double quotes in the file", "say “hello there”\n", ['say "hello there"', 'say "bye"'], 'say "bye"\n', "1: 1-1 punctuation"],
-  ["a curly apostrophe", "it’s here\nnext\n", ["it's here\nnext", "it's here\nlast"], "it’s here\nlast\n", "1: 1-2 punctuation"],
   ["an em dash", "one — two three\n", ["one - two three", "one"], "one\n", "1: 1-1 punctuation"],
   ["an ellipsis", "wait for it…\n", ["wait for it...", "done"], "done\n", "1: 1-1 punctuation"],
   ["lines that stay keep the file's own", "“one”\n“two”\n“three”\n", ['"one"\n"two"\n"three"', '"one"\n"2"\n"three"'], '“one”\n"2"\n“three”\n', "1: 1-3 punctuation"],
   ["two places", "say “hello”\nsay „hello“\n", ['say "hello"', "x"], /with other quotes, dashes or spaces it matches 2 places/],
-  ["a double quote is no single one", "say “hello”\n", ["say 'hello'", "x"], /^old_string was not found/],
-  ["letters are not folded", "größe 1\n", ["grosse 1", "x"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("line numbers", [
   ["those of read_file, in their place", "a\nfoo\nbar\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\n3\tbaz"], "a\nfoo\nbaz\nfoo\nbar\n", "1: 2-3 line numbers"],
-  ["new_string without them", "a\nfoo\nbar\n", ["2\tfoo\n3\tbar", "foo\nbaz"], "a\nfoo\nbaz\n", "1: 2-3 line numbers"],
-  ["one line", "a\nfoo\n", ["2\tfoo", "2\tbar"], "a\nbar\n", "1: 2-2 line numbers"],
   ["lines go", "a\nb\nc\n", ["2\tb\n", ""], "a\nc\n", "1: 2-1 line numbers"],
   ["new_string with some", "a\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\nbaz"], /Its lines begin with line numbers, which the file does not hold: leave them out/],
-  ["of another place", "a\nfoo\nbar\n", ["12\tfoo\n13\tbar", "12\tfoo\n13\tbaz"], /^old_string was not found \(0 places\)\. Its lines begin with line numbers/],
   ["that are the file's own", "1\tfoo\n2\tbar\n", ["2\tbar", "2\tbaz"], "1\tfoo\n2\tbaz\n", "1: 2-2 exact"],
 ]);
 
@@ -206,51 +134,29 @@ rows("already there", [
   ["in one place", "let total = 2;\nx\n", ["let total = 1;", "let total = 2;"], "let total = 2;\nx\n", "1: 1-1 already"],
   ["in two places", "let total = 2;\nlet total = 2;\n", ["let total = 1;", "let total = 2;"], /^old_string was not found/],
   ["part of a longer word", "let totals = sums;\n", ["let total = 1", "let total"], /^old_string was not found/],
-  ["nothing is nowhere", "a\n", ["something else", ""], /^old_string was not found/],
   ["what was added to old_string", "import one;\nimport two;\n", ["import one;", "import one;\nimport two;"], "import one;\nimport two;\n", "1: 1-2 already"],
   ["what made old_string longer", "port = 8080\n", ["port = 80", "port = 8080"], "port = 8080\n", "1: 1-1 already"],
-  ["but not when only blanks are added", "  foo_bar();\n", ["foo_bar();", "  foo_bar();"], "    foo_bar();\n", "1: 1-1 exact"],
   ["nor when it is elsewhere", "import one;\nx\nimport one;\nimport two;\nx\nimport three;\n", ["import three;", "import two;\nimport three;"], "import one;\nx\nimport one;\nimport two;\nx\nimport two;\nimport three;\n", "1: 6-7 exact"],
-  ["an indentation that was mended is not mended again", "    foo1\n    bar1\n", ["foo1\nbar1", "    foo1\n    bar1"], "    foo1\n    bar1\n", "1: 1-2 already"],
-  ["what was added in a loose match", "    foo1\n    bar1\n    baz1\n", ["foo1\nbar1", "foo1\nbar1\nbaz1"], "    foo1\n    bar1\n    baz1\n", "1: 1-3 already"],
+  ["an indentation that was set right stays", "    foo1\n    bar1\n", ["foo1\nbar1", "    foo1\n    bar1"], "    foo1\n    bar1\n", "1: 1-2 already"],
   ["together with another edit", "let total = 2;\nx\n", [["let total = 1;", "let total = 2;"], ["x", "y"]], "let total = 2;\ny\n", "1: 1-1 already", "2: 2-2 exact"],
 ]);
 
 // biome-ignore format: one case a row.
 rows("nothing that old_string does not name is taken", [
   ["by its first and last line, with dots", "start();\none();\ntwo();\nfinish();\n", ["start();\n...\nfinish();", "x"], /^old_string was not found/],
-  ["by most of its lines", "one();\ntwo();\nthree();\nfour();\n", ["one();\ntwo();\nthird();\nfour();", "x"], /^old_string was not found/],
-  ["by lines that are all there, in another order", "start();\none();\ntwo();\nfinish();\n", ["start();\ntwo();\none();\nfinish();", "x"], /^old_string was not found/],
   ["by lines that are all there, with others between", "    start();\n    one();\n    two();\n    finish();\n", ["start();\ntwo();\nfinish();", "x"], /^old_string was not found/],
-  ["over blank lines", "start();\n\n\nfinish();\n", ["start();\nfinish();", "x"], /^old_string was not found/],
-  ["in a file of 3000 lines", `start();\n${"one();\n".repeat(3_000)}finish();\n`, ["start();\none();\nfinish();", "x"], /^old_string was not found/],
-  ["by a word that is like it", "function dimmer() {}\n", ["function dimmest() {}", "x"], /^old_string was not found/],
-  ["beyond the end", "one();\ntwo();\n", ["one();\ntwo();\n\n\nthree();", "x"], /^old_string was not found/],
-  ["by line numbers alone", "a\nb\nc\n", ["1\ta\n2\tx\n3\tc", "x"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("several edits", [
-  ["two", "a\nb\nc\n", [["a", "x"], ["c", "z"]], "x\nb\nz\n", "1: 1-1 exact", "2: 3-3 exact"],
-  ["lines are those of the new text", "a\nb\nc\n", [["c", "z"], ["a", "x\ny"]], "x\ny\nb\nz\n", "1: 4-4 exact", "2: 1-2 exact"],
   ["lines that go move the others", "a\nb\nc\n", [["c", "z"], ["a\n", ""]], "b\nz\n", "1: 2-2 exact", "2: 1-0 exact"],
-  ["the second sees the first", "a\n", [["a", "b"], ["b", "c"]], "c\n", "1: 1-1 exact", "2: 1-1 exact"],
-  ["the second inside the first", "foo\n", [["foo", "one\ntwo\nthree"], ["two", "2\n2"]], "one\n2\n2\nthree\n", "1: 1-4 exact", "2: 2-3 exact"],
-  ["the second over the first", "a\nb\nc\n", [["b", "x"], ["a\nx\nc", "z"]], "z\n", "1: 1-1 exact", "2: 1-1 exact"],
-  ["the first makes the second ambiguous", "a\nb\n", [["a", "b"], ["b", "c"]], /^edit 2 of 2 failed, so nothing was changed: old_string matches 2 places \(lines 1, 2\)/],
   ["the second names what the first changed", "foo one\nbar\n", [["foo one", "foo two"], ["foo one\nbar", "x"]], /^edit 2 of 2 failed, so nothing was changed: old_string was not found \(0 places\)\. An edit before it changed that text/],
-  ["the first fails", "a\n", [["zebra", "x"], ["a", "b"]], /^edit 1 of 2 failed, so nothing was changed: old_string was not found/],
   ["one of three is empty", "a\nb\n", [["a", "x"], ["", "y"], ["b", "z"]], /^edit 2 of 3 failed, so nothing was changed: old_string is empty/],
-  ["in different ways", "    foo1\n    bar1\nsay “hello”\n", [["foo1\nbar1", "foo2\nbar1"], ['say "hello"', 'say "bye"']], '    foo2\n    bar1\nsay "bye"\n', "1: 1-2 indentation", "2: 3-3 punctuation"],
-  ["all places of one, then one of another", "a\nb\na\n", [["a", "x", "all"], ["b", "y"]], "x\ny\nx\n", "1: 1-1 exact", "1: 3-3 exact", "2: 2-2 exact"],
-  ["none", "a\n", [], "a\n"],
 ]);
 
 // biome-ignore format: one case a row.
 for (const [what, text, old, lines] of [
   ["a typo", "a\nb\nfunction dim(level) {\n  return level;\n}\nc\n", "function dmi(level) {", "2\tb\n3\tfunction dim(level) {\n4\t  return level;"],
-  ["a line that changed", "one one\ntwo two\nthree three\nfour four\nfive five\n", "two two\nthree 3\nfour four", "1\tone one\n2\ttwo two\n3\tthree three\n4\tfour four\n5\tfive five"],
-  ["the first line", "let total = 1;\nx\n", "let total = 5;", "1\tlet total = 1;\n2\tx"],
   ["the likest of two", "let total = 1;\nx\nlet totals = 1;\n", "let totals = 5;", "2\tx\n3\tlet totals = 1;"],
   ["of a long one, where it differs", Array.from({ length: 30 }, (_, i) => `line number ${i + 1}\n`).join(""), Array.from({ length: 20 }, (_, i) => `line number ${i === 14 ? "x" : i + 3}`).join("\n"), Array.from({ length: 8 }, (_, i) => `${i + 15}\tline number ${i + 15}`).join("\n")],
   ["a line that is wide", `${"wide ".repeat(200)}\n`, "wide wide wide x".repeat(20), `1\t${"wide ".repeat(80)}…`],
@@ -341,49 +247,6 @@ test("any edit leaves every line outside its place as it was, to the byte, and t
   ok(made > RUNS / 12, `${made} edits were made`);
 });
 
-test("an exact edit is split and join, at the one place", () => {
-  let made = 0;
-  const plain = text.map((whole) => whole.replaceAll("\r", "").replace(/^\ufeff/, ""));
-  fc.assert(
-    fc.property(
-      plain.chain((whole) =>
-        fc.tuple(fc.constant(whole), fc.nat(whole.length), fc.integer({ min: 1, max: 20 }), fresh),
-      ),
-      ([whole, at, length, new_string]) => {
-        const old_string = whole.slice(at, at + length);
-        const parts = whole.split(old_string);
-        if (!old_string || parts.length !== 2 || whole.lastIndexOf(old_string) !== whole.indexOf(old_string)) return;
-        const got = attempt(whole, { old_string, new_string });
-        if (!got) return void equal(old_string, new_string);
-        if (got.places[0]!.how === "already") return void ok(whole.includes(new_string));
-        made++;
-        equal(got.text, parts.join(new_string));
-        equal(got.places[0]!.how, "exact");
-      },
-    ),
-    { numRuns: RUNS },
-  );
-  ok(made > RUNS / 20, `${made} edits were made`);
-});
-
-test("replace_all is split and join", () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: fc.constantFrom("a", "b", "$&", " ", "\n") }),
-      fc.constantFrom("a", "b", "ab", "aa", "a\nb"),
-      fresh,
-      (whole, old_string, new_string) => {
-        const got = attempt(whole, { old_string, new_string, replace_all: true });
-        if (whole.includes(old_string))
-          equal(
-            got?.text,
-            whole.replaceAll(old_string, () => new_string),
-          );
-      },
-    ),
-  );
-});
-
 test("an edit that failed half-way through several has changed nothing, and says which it was", () => {
   fc.assert(
     fc.property(given, ([whole, old_string, new_string]) => {
@@ -399,36 +262,14 @@ test("an edit that failed half-way through several has changed nothing, and says
   );
 });
 
-test("the same edit twice over is made once, when it adds a line", () => {
-  fc.assert(
-    fc.property(given, ([whole, old_string]) => {
-      const edit = {
-        old_string,
-        new_string: `${old_string.replace(/\n$/, "")}\nanother line of code${/\n$/.test(old_string) ? "\n" : ""}`,
-      };
-      const once = attempt(whole, edit);
-      if (!once || !/\w{3}/.test(old_string) || /\n[^\S\n]+$/.test(old_string)) return; // it would end within a line
-      equal(attempt(once.text, edit)?.text ?? once.text, once.text);
-    }),
-    { numRuns: RUNS },
-  );
-});
-
 // ── Large files ──
 
 const large = Array.from(
   { length: 20_000 },
   (_, i) => `    const value${i} = compute(${i * 7}, "name ${i}"); // a comment`,
 ).join("\n");
-const twenty = Array.from(
-  { length: 20 },
-  (_, i) => `  const valeu${i + 10_000} = compute(${i}, "nmae"); // comment`,
-).join("\n");
 for (const [what, whole, old_string, said] of [
   ["a line", large, 'const value15000 = compute(1, "nam 15000");', /15001\t/],
-  ["twenty lines", large, twenty, /Nearest lines:/],
-  ["1000 lines", large, large.slice(500_000, 570_000).replaceAll("compute", "computed"), /Nearest lines:/],
-  ["a line, in one that is all alike", "    return value;\n".repeat(20_000), "return values;", /Nearest lines:/],
   [
     "lines, in one that is all alike",
     "    return value;\n".repeat(20_000),
@@ -439,17 +280,3 @@ for (const [what, whole, old_string, said] of [
 ] as const)
   test(`a miss in a large file comes to an end: ${what}`, () =>
     throws(() => applyEdits(whole, [{ old_string, new_string: "x" }]), { message: said }));
-
-test("20 edits of a large file come to an end", () => {
-  const many = Array.from({ length: 20 }, (_, i) => ({
-    old_string: `const value${i * 900} = compute(`,
-    new_string: `const value${i * 900} = made(`,
-  }));
-  equal(applyEdits(large, many).places.length, 20);
-});
-
-test("20,000 places at once", () => {
-  const got = applyEdits(large, [{ old_string: "const", new_string: "let", replace_all: true }]);
-  match(got.text, /^ {4}let value0/);
-  equal(got.places.length, 20_000);
-});

@@ -1,7 +1,7 @@
 // The tools that ask git, against real repositories. test/security/git-hostile.test.ts plants programs in their configuration.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Ask, Result } from "../../../kernel/contract.ts";
 import type { Core } from "../../../kernel/core.ts";
@@ -11,8 +11,7 @@ import { tryTo } from "../../../sdk/text.ts";
 import "../../support/lean.ts";
 import { has, needs } from "../../support/needs.ts";
 import { configure, fill, INIT, PERSON, shell, put as write } from "../../support/repository.ts";
-import { type Place, place, ROOT } from "../../support/run.ts";
-import { isAll } from "../../support/runs.ts";
+import { type Place, place, withEnvironment } from "../../support/run.ts";
 import { kernel } from "../../support/script.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -78,13 +77,6 @@ async function preview(where: Place, args: object): Promise<string> {
   return Promise.resolve(shown as string).catch(({ message }) => message);
 }
 
-/** A program that leaves a mark when it runs. */
-function plant(where: Place, then = "[ -p /dev/stdin ] && exec cat; exit 1"): { file: string; ran(): boolean } {
-  const [file, mark] = [join(where.cwd, "..", "planted"), join(where.cwd, "..", "planted-ran")];
-  writeFileSync(file, `#!/bin/sh\ntouch '${mark}'\n${then}\n`);
-  chmodSync(file, 0o755);
-  return { file, ran: () => existsSync(mark) };
-}
 /** So that git must look at the content again. */
 const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
 
@@ -111,71 +103,29 @@ const ROWS: Row[] = [
     {},
     "## trunk\n M .env\n M :(top)x\n M a.txt\n D gone.txt\nR  moves.txt -> moved.txt\nM  src/b.txt\n?? new.txt",
   ],
-  ["a path", "git_status", { path: "src" }, "## trunk\nM  src/b.txt"],
   ["a path that looks like git's own words", "git_status", { path: ":(top)x" }, "## trunk\n M :(top)x"],
-  ["a path without changes", "git_status", { path: "ünï céde.txt" }, "## trunk\nNo changes."],
-  ["a path outside", "git_status", { path: "../.." }, /^Refused: requires read access to "\.\.\/\.\."/, "fails"],
   [
     "what is not staged",
     "git_diff",
     {},
     /^diff --git a\/:\(top\)x [\s\S]*-one\n\+two\n[\s\S]*deleted file[\s\S]*\n-one\n/,
-    /b\.txt/,
-  ],
-  [
-    "the file of secrets is named, not shown",
-    "git_diff",
-    {},
-    /\n\[Left out, since they may not be read: \.env\]$/,
-    /secret/,
+    /b\.txt|secret/,
   ],
   ["what is staged", "git_diff", { staged: true }, /rename from moves\.txt[\s\S]*b\/src\/b\.txt/, /a\.txt/],
   ["since a commit", "git_diff", { ref: "HEAD" }, /a\/a\.txt[\s\S]*src\/b\.txt/, /secret/],
   ["since a tag, under a path", "git_diff", { ref: "v1", path: "src" }, /^diff --git a\/src\/b\.txt/, /a\/a\.txt/],
   ["between two", "git_diff", { ref: "v1..HEAD" }, "No changes."],
-  ["between one and here", "git_diff", { ref: "v1.." }, "No changes."],
-  [
-    "a path with staged changes only",
-    "git_diff",
-    { path: "src" },
-    "No unstaged changes (1 file staged: ask with staged).",
-  ],
-  [
-    "a path with other changes only",
-    "git_diff",
-    { path: "a.txt", staged: true },
-    "No staged changes (1 file changed and not staged: ask without staged).",
-  ],
+  ["a path with staged changes", "git_diff", { path: "src" }, /^No unstaged changes \(1 file staged: /],
+  ["a path without any", "git_diff", { path: "a.txt", staged: true }, /^No staged changes \(1 file changed and not /],
   ["a new file", "git_diff", { path: "new.txt" }, "No changes (1 path not tracked: git_status lists them)."],
-  ["no changes", "git_diff", { path: "ünï céde.txt" }, "No changes."],
-  [
-    "a ref that is an option",
-    "git_diff",
-    { ref: "--output=x" },
-    /^Cannot compare with '--output=x': it begins with a dash/,
-    "fails",
-  ],
+  ["a ref that is an option", "git_diff", { ref: "--output=x" }, /'--output=x': it begins with a dash/, "fails"],
   ["a second ref that is an option", "git_diff", { ref: "HEAD..-x" }, /there is no commit '-x'/, "fails"],
-  [
-    "no such ref",
-    "git_diff",
-    { ref: "nope" },
-    "Cannot compare with 'nope': there is no commit 'nope'. git_log shows what there is.",
-    "fails",
-  ],
-  [
-    "a ref that is a file's content",
-    "git_diff",
-    { ref: "HEAD:.env", path: "a.txt" },
-    /there is no commit 'HEAD:\.env'/,
-    "fails",
-  ],
+  ["no such ref", "git_diff", { ref: "nope" }, /'nope': there is no commit 'nope'\. git_log shows/, "fails"],
   ["a tag on a file's content", "git_diff", { ref: "blob", path: "a.txt" }, /there is no commit 'blob'/, "fails"],
   ["the latest", "git_log", {}, /^[0-9a-f]{7,} \d{4}-\d\d-\d\d Ada: Begin \(HEAD -> trunk, tag: v1\)$/],
   ["none under a path", "git_log", { path: "new.txt" }, "No commits that changed 'new.txt'."],
   ["none since", "git_log", { since: "2099-01-01" }, "No commits since '2099-01-01'."],
   ["a since that is an option", "git_log", { since: "--output=x" }, /Begin|No commits/],
-  ["fewer than one", "git_log", { count: 0 }, "Cannot show 0 commits: that is none. Ask for 1 or more.", "fails"],
 ];
 for (const [what, tool, args, expected, not] of ROWS)
   test(`${tool}: ${what}`, async () => {
@@ -199,8 +149,8 @@ test("git_diff: a moved file of secrets is not shown by its new name", async () 
 });
 
 test("git_diff: an environment that changes how git takes paths does not show it either", async () => {
-  process.env.GIT_LITERAL_PATHSPECS = "1";
-  const { text } = await call(busy, "git_diff", {}).finally(() => delete process.env.GIT_LITERAL_PATHSPECS);
+  using _ = withEnvironment({ GIT_LITERAL_PATHSPECS: "1" });
+  const { text } = await call(busy, "git_diff", {});
   match(text, /a\.txt/);
   doesNotMatch(text, /secret/);
 });
@@ -233,21 +183,9 @@ test("git tools: in a folder of a repository, they see that folder, by its own p
   );
 });
 
-const unborn = place();
-put(unborn, { "a.txt": "one\n" });
-shell(unborn.cwd, `${INIT}; git add .`);
-for (const [tool, text] of [
-  ["git_status", "## No commits yet on trunk\nA  a.txt"],
-  ["git_diff", "No unstaged changes (1 file staged: ask with staged)."],
-  ["git_log", "No commits yet."],
-])
-  test(`${tool}: in a repository without a commit`, async () => equal((await call(unborn, tool!, {})).text, text));
-
 const outside = place();
 for (const [tool, args] of [
   ["git_status", {}],
-  ["git_diff", {}],
-  ["git_log", {}],
   ["git_commit", { message: "x" }],
 ] as const)
   test(`${tool}: outside a repository it says so`, async () => {
@@ -259,22 +197,10 @@ for (const [tool, args] of [
     equal(failed, true);
   });
 
-test("git tools: files outside the project that core.worktree names are not shown", async () => {
-  const where = repository();
-  configure(where.cwd, [["core.worktree", "/etc"]]);
-  equal((await call(where, "git_status", {})).refused, true);
-  for (const tool of ["git_status", "git_diff", "git_log"]) {
-    const { text } = await call(where, tool, {}, { ask: async () => "y" });
-    match(text, /^Cannot ask git: the repository's files are in '\/etc', outside the project/);
-  }
-});
-
 test("git_status: without git it says so", async () => {
-  const { PATH } = process.env;
   const where = repository();
-  process.env.PATH = "/nowhere";
-  const { text } = await call(where, "git_status", {}).finally(() => (process.env.PATH = PATH));
-  equal(text, "Cannot ask git: there is no git here. Install it.");
+  using _ = withEnvironment({ PATH: "/nowhere" });
+  equal((await call(where, "git_status", {})).text, "Cannot ask git: there is no git here. Install it.");
 });
 
 test("git tools: they leave the index as it is, and need no lock", async () => {
@@ -306,10 +232,6 @@ test("git_diff: what a flag denies to read is not shown", async () => {
   doesNotMatch(text, /a\/a\.txt/);
 });
 
-test("git_log: other spellings of its arguments", async () => {
-  match((await call(busy, "git_log", { limit: 1, file_path: "a.txt" })).text, /^[0-9a-f]{7,} .* Begin/);
-});
-
 /** A git that hangs, and the process that it started. */
 function hanging(where: Place): { PATH: string; started(): boolean; alive(): boolean } {
   const folder = join(where.cwd, "..", "bin");
@@ -322,12 +244,10 @@ function hanging(where: Place): { PATH: string; started(): boolean; alive(): boo
 }
 
 for (const how of ["is given up after its time", "is stopped with the turn"])
-  test(`git tools: a git that hangs ${how}, with all it started`, async (t) => {
+  test(`git tools: a git that hangs ${how}, with all it started`, async () => {
     const where = repository();
     const { PATH, started, alive } = hanging(where);
-    const before = process.env.PATH;
-    t.after(() => (process.env.PATH = before));
-    process.env.PATH = PATH;
+    using _ = withEnvironment({ PATH });
     const clock = standingClock();
     const core = await zzOf(where, { clock });
     const chat = kernel.openChat(core, "none/m");
@@ -416,23 +336,8 @@ for (const message of [
 
 const REFUSED: [what: string, args: { message: string; files?: string[] }, expected: RegExp][] = [
   ["an empty message", { message: " \n" }, /^Cannot commit: the message is empty\. Say what was changed, and why\.$/],
-  [
-    "nothing staged",
-    { message: "x" },
-    /^Cannot commit: nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name the files to commit in 'files', or stage them\.$/,
-  ],
-  [
-    "a file without changes",
-    { message: "x", files: ["same.txt"] },
-    /^Cannot commit: there is nothing new in 'same\.txt', or git ignores it\./,
-  ],
-  [
-    "an ignored file",
-    { message: "x", files: ["a.log", "a.txt"] },
-    /^Cannot commit: there is nothing new in 'a\.log', or git ignores it\./,
-  ],
-  ["a missing file", { message: "x", files: ["nope"] }, /^Cannot commit: there is nothing new in 'nope'/],
-  ["a file outside", { message: "x", files: ["../x/y"] }, /^Cannot use '.*': it is outside the project/],
+  ["nothing staged", { message: "x" }, /nothing is staged \(2 paths changed: {2}M a\.txt, \?\? new\.txt\)\. Name/],
+  ["an ignored file", { message: "x", files: ["a.log", "a.txt"] }, /nothing new in 'a\.log', or git ignores it\./],
 ];
 const refusing = repository({ "a.txt": "one\n", "same.txt": "x\n", ".gitignore": "*.log\n" });
 put(refusing, { "a.txt": "two\n", "new.txt": "n\n", "a.log": "x\n" });
@@ -510,29 +415,16 @@ test("git_commit: the first commit of a repository", async () => {
   equal(git(where.cwd, "status", "--short"), "?? b.txt\n");
 });
 
-test("git_commit: hooks run, and what they say comes back", async () => {
+test("git_commit: no value that is kept for commands is shown when a hook fails, a plain word neither", async () => {
   const where = repository();
+  mkdirSync(where.home, { recursive: true });
+  writeFileSync(join(where.home, "env.json"), JSON.stringify({ WORD: "hunter", MIXED: "hunter-2222", SHORT: "in" }));
   put(where, { "a.txt": "two\n" });
-  hook(where, "pre-commit", "echo checked; git diff --cached --name-only -- '*.txt'");
-  const { text } = await commit(where, { message: "x", files: ["a.txt"] });
-  match(text, /^Committed .*\nchecked\na\.txt$/);
+  hook(where, "pre-commit", "echo in $WORD; echo $MIXED >&2; exit 3");
+  const { text, data } = await commit(where, { message: "x", files: ["a.txt"] });
+  match(text, /in \[value of WORD\]\n\[value of MIXED\]/);
+  ok(!JSON.stringify([text, data]).includes("hunter"));
 });
-
-for (const [what, script, exit] of [
-  ["prints it", "echo in $WORD; echo $MIXED >&2", 0],
-  ["fails", "echo in $WORD; echo $MIXED >&2; exit 3", 1],
-] as const)
-  test(`git_commit: no value that is kept for commands is shown, a plain word neither, when a hook ${what}`, async () => {
-    const where = repository();
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "env.json"), JSON.stringify({ WORD: "hunter", MIXED: "hunter-2222", SHORT: "in" }));
-    put(where, { "a.txt": "two\n" });
-    hook(where, "pre-commit", script);
-    const { text, data, failed } = await commit(where, { message: "x", files: ["a.txt"] });
-    equal(!!failed, exit === 1);
-    match(text, /in \[value of WORD\]\n\[value of MIXED\]/);
-    ok(!JSON.stringify([text, data]).includes("hunter"));
-  });
 
 test("git_commit: a failing hook's words come back, and the index is as it was", async () => {
   const where = repository({ "a.txt": "one\ntwo\n", "b.txt": "one\n" });
@@ -554,17 +446,24 @@ test("git_commit: a failing hook's words come back, and the index is as it was",
   equal(last(where), "Begin");
 });
 
-test("git_commit: a hook that hangs is given up, and the index is as it was", async () => {
+test("git_commit: signing that asks for a passphrase has no terminal to ask on", async () => {
   const where = repository();
-  put(where, { "a.txt": "two\n", "new.txt": "n\n" });
-  hook(where, "pre-commit", "touch .git/hangs; exec sleep 600");
-  const clock = standingClock();
-  const done = commit(where, { message: "x", files: ["a.txt", "new.txt"] }, { clock });
-  await waitFor("the hook", () => existsSync(join(where.cwd, ".git/hangs")));
-  await clock.pass(600_000);
-  match((await done).text, /^Cannot ask git: it took longer than 600 s and was stopped\./);
-  equal(git(where.cwd, "status", "--short"), " M a.txt\n?? new.txt\n");
-  ok(!existsSync(join(where.cwd, ".git/index.lock")));
+  put(where, { "a.txt": "two\n" });
+  const session = (pid: string) => `cut -d' ' -f6 /proc/${pid}/stat`;
+  const signer = join(where.cwd, "..", "signer");
+  writeFileSync(signer, `#!/bin/sh\n{ echo "[$GPG_TTY]"; ${session("self")}; } > "$0.heard"; exit 2\n`, {
+    mode: 0o755,
+  });
+  configure(where.cwd, [
+    ["commit.gpgSign", "true"],
+    ["gpg.program", signer],
+  ]);
+  using _ = withEnvironment({ GPG_TTY: "/dev/tty" });
+  const { text } = await commit(where, { message: "x", files: ["a.txt"] }, { ask: async () => "y" });
+  match(text, /failed to sign/);
+  const [tty, own] = readFileSync(`${signer}.heard`, "utf8").split("\n");
+  equal(tty, "[]");
+  notEqual(own, execFileSync("sh", ["-c", session(`${process.pid}`)], { encoding: "utf8" }).trim());
 });
 
 test("git_commit: what a hook leaves running does not hold it up", async () => {
@@ -575,54 +474,15 @@ test("git_commit: what a hook leaves running does not hold it up", async () => {
   process.kill(Number(readFileSync(join(where.cwd, ".git/sleeping"), "utf8")));
 });
 
-test("git_commit: signing that asks for a passphrase on the terminal has none to ask on", async () => {
-  const where = repository();
-  put(where, { "a.txt": "two\n" });
-  const heard = join(where.cwd, "..", "heard");
-  const { file } = plant(
-    where,
-    `{ echo "[$GPG_TTY]"; read answer </dev/tty || echo nobody; } >'${heard}' 2>&1; exit 2`,
-  );
-  configure(where.cwd, [
-    ["commit.gpgSign", "true"],
-    ["gpg.program", file],
-  ]);
-  const { spawn } = await import("@lydell/node-pty");
-  const args = ["--allow-run=git commit", "--call", "git_commit", '{"message": "x", "files": ["a.txt"]}'];
-  const env = { ...process.env, ZZ_HOME: where.home, GPG_TTY: "/dev/tty" } as Record<string, string>;
-  const terminal = spawn(process.execPath, [join(ROOT, "dist/zz.js"), ...args], { cwd: where.cwd, env });
-  let seen = "";
-  terminal.onData((text) => (seen += text));
-  await new Promise((done) => terminal.onExit(done));
-  match(readFileSync(heard, "utf8"), /^\[\]\n[\s\S]*nobody\n$/, seen);
-  match(seen, /failed to sign/);
-});
-
 test("git_commit: without an identity it says how to give one", async () => {
   const where = repository();
   put(where, { "a.txt": "two\n" });
   shell(where.cwd, "git config --remove-section user; git config user.useConfigOnly true");
-  const before = { ...process.env };
-  Object.assign(process.env, { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
-  const { text, failed } = await commit(where, { message: "x", files: ["a.txt"] }).finally(() => {
-    for (const name of ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"])
-      if (before[name] === undefined) delete process.env[name];
-      else process.env[name] = before[name];
-  });
-  equal(failed, true);
+  using _ = withEnvironment({ GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
+  const { text } = await commit(where, { message: "x", files: ["a.txt"] });
   match(
     text,
-    /^Cannot commit: git does not know who you are: no (name|email) was given and auto-detection is disabled\. Tell it: git config --global user\.name "Your Name"; git config --global user\.email you@example\.com$/,
+    /^Cannot commit: git does not know who you are: no (name|email) was given .*\. Tell it: git config --global user\.name /,
   );
   equal(git(where.cwd, "status", "--short"), " M a.txt\n");
 });
-
-if (isAll)
-  test("git_diff: of 80 MB, both ends are kept, and what is missing is counted", async () => {
-    const where = repository({ "a.txt": "" });
-    shell(where.cwd, 'yes "$1" | head -n 800000 > a.txt', "x".repeat(99));
-    const { text } = await call(where, "git_diff", {});
-    const shown = text.match(/^\+x+$/gm)!.length;
-    const said = Number(/\[(\d+) lines left out here/.exec(text)?.[1]);
-    ok(Math.abs(shown + said - 800_000) <= 1, `${shown} + ${said}`);
-  });

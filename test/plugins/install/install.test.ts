@@ -34,7 +34,7 @@ import {
 } from "../../support/install.ts";
 import { needs } from "../../support/needs.ts";
 import { shell } from "../../support/repository.ts";
-import { place, ROOT } from "../../support/run.ts";
+import { place } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 
 // ── a file, a folder, an archive ──
@@ -83,8 +83,6 @@ test("a folder is installed and updated; what the person changed or put beside i
   deepEqual(Object.keys(all(at)), ["lib/says.ts", "package.json", "plugin.ts", "run.sh", "same.sh"]);
   equal(statSync(join(at, "run.sh")).mode & 0o777, 0o755);
   equal(await says(where, "weather"), "sun");
-  const listed = JSON.parse((await does(where, ["--plugins", "--json"])).stdout);
-  equal(listed.find((one: any) => one.from === "home").name, "weather");
 
   put(at, { "mine/notes.md": "mine" });
   appendFileSync(join(at, "plugin.ts"), "// mine\n");
@@ -92,21 +90,18 @@ test("a folder is installed and updated; what the person changed or put beside i
   await refuses(where, ["--uninstall", "weather"], changed, 4);
   put(where.cwd, { "w/plugin.ts": tool("weather", "rain"), "w/more.ts": "" });
   const kept = all(where.home);
-  await refuses(where, ["--update", "weather"], /update puts 'weather'.*there is no terminal to ask on/s, 4);
   await refuses(where, ["--update"], /update puts 'weather'.*there is no terminal to ask on/s, 4);
   deepEqual(all(where.home), kept);
   const { stderr } = await does(where, ["-A", "--update"]);
   match(stderr, /changes +1\.0\.0; \+ more\.ts, ~ plugin\.ts; what you changed since is lost: weather\/plugin\.ts/);
   match(readFileSync(join(at, "plugin.ts"), "utf8"), /"rain"/);
   equal(readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
-  match(
-    (await does(where, ["--uninstall", "weather"])).stdout,
-    /What was not installed stays: weather\/mine\/notes\.md/,
+  const { stdout } = await does(where, ["--uninstall", "weather"]);
+  match(stdout, /What was not installed stays: weather\/mine\/notes\.md/);
+  deepEqual(
+    [Object.keys(all(where.home)), lockOf(where)],
+    [["plugins.lock.json", "plugins/weather/mine/notes.md"], {}],
   );
-  deepEqual(all(where.home), {
-    "plugins/weather/mine/notes.md": "mine",
-    "plugins.lock.json": '{\n  "lockVersion": 1,\n  "plugins": {}\n}\n',
-  });
 });
 
 test("an archive is read, and refused for what it must not hold", async () => {
@@ -133,37 +128,28 @@ test("an archive is read, and refused for what it must not hold", async () => {
 });
 
 test("an example that zz brings, and one that it does not", async () => {
-  const name = readdirSync(join(ROOT, "plugins", "examples")).find((one) => /^[\w-]+\.ts$/.test(one))!;
   const where = place();
   await refuses(where, ["--install", "zz/none-such"], /Cannot install 'zz\/none-such': there is no such example/);
-  await refuses(where, ["--install", `zz/${name.replace(".ts", "")}`], /from +an example that zz brings\n/, 4);
+  await refuses(where, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
 });
 
 // ── what is refused ──
 
-for (const [what, files, args, why, code] of [
+const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
+for (const [what, files, given, why, code] of [
   [
     "a plugin that does not load",
     { "x.js": "throw new Error('no luck')" },
-    ["./x.js"],
+    "--install=./x.js",
     /it does not load: Cannot load plugin 'x' \(x\.js:1\): no luck\. Nothing was changed\./,
   ],
-  [
-    "an exit a moment later",
-    { "x.js": "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};" },
-    ["./x.js"],
-    /it called process\.exit\(0\)|zz did not start with it/,
-  ],
-  ["a name that zz has", { "git.ts": tool("x", "x") }, ["./git.ts"], /zz has a plugin 'git' of its own/],
-  ["a folder without a plugin", { "d/x.txt": "" }, ["./d"], /neither a package\.json nor an index\.ts/],
-  ["no such file", {}, ["./x.ts"], /Cannot install '\.\/x\.ts': there is no such file or folder\. Check the path\./],
-  ["another kind of file", { "x.txt": "" }, ["./x.txt"], /a plugin is a \.ts or \.js file/],
-  ["nothing", {}, [""], /Cannot install: nothing is named/, 2],
-  ["a plugin never installed", {}, null, /Cannot uninstall 'x': it was not installed by zz\. Nothing was\./, 2],
-] as [string, Record<string, string>, string[] | null, RegExp, number?][])
+  ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
+  ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
+  ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': there is no such file or folder\. Check/],
+  ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
+] as [string, Record<string, string>, string, RegExp, number?][])
   test(`refused: ${what}`, async () => {
     const where = having(files);
-    const given = args ? `--install=${args[0]}` : "--uninstall=x";
     await refuses(where, ["-A", given], why, code);
     deepEqual([all(where.home), leftovers(where)], [{}, []]);
   });
@@ -192,22 +178,11 @@ test("refused: a link that leads out of a folder", async () => {
   await refuses(where, ["-A", "--install", "./d"], /'x\.txt' is a link to '.*secret', which leads out of it/);
 });
 
+const OUT = { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
-  ["another version", '{"lockVersion":2,"plugins":{}}', /lockVersion is not 1/],
-  [
-    "a name that leads out",
-    show({ lockVersion: 1, plugins: { "../x": {} } }),
-    /what it says of '\.\.\/x' is not whole/,
-  ],
-  [
-    "a file that leads out",
-    show({
-      lockVersion: 1,
-      plugins: { x: { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } } },
-    }),
-    /what it says of 'x' is not whole/,
-  ],
+
+  ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
 ] as const)
   test(`refused: a lock file with ${what}`, async () => {
     const where = having({ "a.ts": tool("a", "A") });
@@ -240,17 +215,9 @@ describe("from npm", () => {
       { name: "drop", version: "1.0.0", scripts: { install: "touch ran" }, hasInstallScript: true },
       { "index.js": 'module.exports = "drop 1.0";' },
     );
+    const rain = { name: "@sky/rain", version: "1.0.0", license: "MIT", type: "module", main: "index.js" };
     npm.publish(
-      {
-        name: "@sky/rain",
-        version: "1.0.0",
-        license: "MIT",
-        type: "module",
-        keywords: ["zz-plugin"],
-        main: "index.js",
-        dependencies: { drop: "^1.0.0" },
-        peerDependencies: { zz: "*" },
-      },
+      { ...rain, keywords: ["zz-plugin"], dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
       { "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}` },
     );
     const where = place();
@@ -291,20 +258,17 @@ needs("git")("from git: what is shown is the commit and the sum of its files", a
   ).split("\n") as [string, string];
   const url = `file://${cwd}`;
   const where = place();
-  const sums = new Map<string, string>();
+  const sums = new Set<string>();
   for (const [ref, commit] of [
     ["", two],
-    ["#main", two],
     ["#v1", one],
     [`#${one.slice(0, 8)}`, one],
   ] as const) {
     const { stderr } = await refuses(where, ["--install", `git+${url}${ref}`], NOBODY, 4);
     match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n`), ref);
-    const sum = /integrity (.*)/.exec(stderr)![1]!;
-    equal(sum, sums.get(commit) ?? sum, ref);
-    sums.set(commit, sum);
+    sums.add(/integrity (.*)/.exec(stderr)![1]!);
   }
-  equal(new Set(sums.values()).size, 2);
+  equal(sums.size, 2);
   await refuses(where, ["-A", "--install", `${url}#none`], /has no branch, tag or commit 'none'/);
   deepEqual(all(where.home), {});
 });
@@ -321,24 +285,15 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
     files: { "w.js": sumOf(Buffer.from(text), "sha256") },
   });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
-  for (const [what, disturb] of [
-    ["before the first rename", () => {}],
-    ["between the renames", (home, stage) => renameSync(join(home, "plugins/w.js"), join(stage, "old"))],
-    [
-      "before the lock file",
-      (home, stage) => {
-        renameSync(join(home, "plugins/w.js"), join(stage, "old"));
-        renameSync(join(stage, "home/plugins/w.js"), join(home, "plugins/w.js"));
-      },
-    ],
-  ] as [string, (home: string, stage: string) => void][])
-    test(what, async () => {
+  for (const isPlaced of [false, true])
+    test(isPlaced ? "before the lock file" : "between the renames", async () => {
       const where = place();
       const stage = join(where.home, "plugins", ".install-999999-x");
       put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
       put(stage, { "home/plugins/w.js": newer });
       put(stage, { "plan.json": show({ name: "w", entry: entry(newer), target: "w.js", old: "w.js" }) });
-      disturb(where.home, stage);
+      renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
+      if (isPlaced) renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });

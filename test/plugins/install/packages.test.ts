@@ -8,30 +8,20 @@ import { specOf } from "../../../plugins/install/spec.ts";
 import { untar } from "../../../plugins/install/tar.ts";
 import { type Entries, tar } from "../../support/fake/registry.ts";
 import { show } from "../../support/install.ts";
-import { isAll } from "../../support/runs.ts";
+import { rare } from "../../support/runs.ts";
 
 // ── what can be named ──
 
 for (const [given, kind, text = given] of [
   ["weather", "npm"],
   ["weather@1.2.3", "npm"],
-  ["weather@^1", "npm"],
-  ["@scope/name", "npm"],
   ["@scope/name@next", "npm"],
-  [" weather ", "npm", "weather"],
-  ["chart.js", "npm"],
   ["./x.ts", "path", "/p/x.ts"],
-  ["../a b/ü.ts", "path", "/a b/ü.ts"],
-  [".", "path", "/p"],
-  ["/tmp/x", "path"],
   ["plugins/x", "path", "/p/plugins/x"],
   ["./x.tgz", "path", "/p/x.tgz"],
   ["zz/todo", "example"],
   ["git+https://h/x", "git"],
-  ["https://h/x.git", "git", "git+https://h/x.git"],
   ["https://h/x.git#v1.0", "git", "git+https://h/x.git#v1.0"],
-  ["git@h:a/x.git", "git"],
-  ["ssh://git@h/x#main", "git"],
   ["file:///a/x.git#0123abc", "git"],
 ] as const)
   test(`specOf(${show(given)}) is ${kind}`, () => {
@@ -41,19 +31,13 @@ for (const [given, kind, text = given] of [
 
 for (const [given, why] of [
   ["", /nothing is named/],
-  ["   ", /nothing is named/],
   ["-g", /begins with a dash/],
-  ["--registry=x", /begins with a dash/],
   ["a b", /none of what can be installed/],
   ["a\nb", /control characters/],
   ["https://h/x", /may be anything\. Write git\+https/],
   ["https://u:p@h/x.git", /holds a password/],
-  ["https://token@h/x.git", /holds a password/],
   ["git+https://h/x.git#--upload-pack=y", /not a branch, tag or commit/],
-  ["git+https://h/x.git#a..b", /not a branch, tag or commit/],
-  ["git+https://h/a b.git", /no spaces/],
   ["git+ext::sh -c x", /no spaces/],
-  ["git+https://", /not a URL/],
   ["git@-oProxy:x", /none of what/],
 ] as const)
   test(`specOf() refuses ${show(given)}`, () => throws(() => specOf(given, "/p"), why));
@@ -72,7 +56,6 @@ const entry = (name: string, type: string, content = ""): Entry => [name, conten
 const link = (name: string, to: string, type = "2"): Entry => [name, "", { type, link: to }];
 for (const [what, entries, names] of [
   ["files, without their folder", [file("p/a", "1"), file("p/b/c", "2")], ["a", "b/c"]],
-  ["folders, which say nothing", [entry("p/", "5"), file("p/a", "1")], ["a"]],
   ["a long name in pax", [entry("pax", "x", pax(long)), file("short", "1")], [long.slice(2)]],
   ["a long name of GNU's", [entry("././@LongLink", "L", `${long}\0`), file("short", "1")], [long.slice(2)]],
   ["a link to a file in it", [file("p/d/a", "1"), link("p/b", "d/a")], ["d/a", "b"]],
@@ -85,23 +68,20 @@ for (const [what, entries, names] of [
   });
 
 for (const [what, entries, why] of [
-  ["..", [file("../x")], /'\.\.\/x' leads out/],
   [".. in the middle", [file("p/../../x")], /leads out/],
   ["an absolute path", [file("/etc/x")], /'\/etc\/x' leads out/],
   ["a backslash", [file("p\\..\\x")], /leads out/],
   [".. by pax", [entry("pax", "x", pax("../../x")), file("p/x")], /leads out/],
   ["a link out of it", [link("p/x", "../../etc/passwd")], /link to '.*passwd', which leads out of it/],
   ["an absolute link", [link("p/x", "/etc/passwd")], /leads out/],
-  ["a link to nothing", [link("p/x", "y")], /link to what is not a file/],
   ["a device", [entry("p/x", "3")], /neither a file nor a folder/],
 ] as const)
   test(`untar() refuses ${what}`, () => throws(() => untar(tar([...entries]), true), why));
 
-if (isAll)
-  test("untar() refuses more than 20,000 files", () => {
-    const many = tar(Array.from({ length: 20_001 }, (_, i) => file(`p/${i}`)));
-    throws(() => untar(many, true), /more than 20,000 files/);
-  });
+rare("untar() refuses more than 20,000 files", () => {
+  const many = tar(Array.from({ length: 20_001 }, (_, i) => file(`p/${i}`)));
+  throws(() => untar(many, true), /more than 20,000 files/);
+});
 
 test("untar() refuses files of more than 200 MB", () => {
   const large = Buffer.alloc(201e6 + 1024); // nobody touches its pages
@@ -129,11 +109,9 @@ const contents = (files: Record<string, string>): Contents =>
 
 const keyed = { keywords: ["zz-plugin"] };
 for (const [what, said, entry] of [
-  ["the key zz", { zz: "./src/a.ts" }, "src/a.ts"],
   ["the key zz before the keyword", { zz: "src/a.ts", ...keyed, main: "b.js" }, "src/a.ts"],
   ["the keyword and main", { ...keyed, main: "./b.js" }, "b.js"],
   ["the keyword and exports", { ...keyed, main: "./b.js", exports: "./src/a.ts" }, "src/a.ts"],
-  ["conditions", { ...keyed, exports: { ".": { types: "./x", import: { default: "./b.js" } } } }, "b.js"],
   ["the keyword alone", keyed, "index.ts"],
 ] as const)
   test(`a plugin is found by ${what}`, () => {
@@ -143,51 +121,29 @@ for (const [what, said, entry] of [
   });
 
 for (const [what, files, why] of [
-  ["no package.json", { "a.txt": "" }, /neither a package\.json nor an index\.ts/],
   ["no key", { "package.json": "{}", "index.ts": "" }, /neither the key "zz".* nor the keyword "zz-plugin"/],
   [
     "a file that is not there",
-    { "package.json": show({ zz: "x.ts" }) },
-    /key "zz".* names '"x\.ts"', which is not a file/,
+    { "package.json": show({ zz: "../x.ts" }) },
+    /key "zz".* names '"\.\.\/x\.ts"', which is/,
   ],
-  ["a file outside", { "package.json": show({ zz: "../x.ts" }) }, /not a file in it/],
-  ["a key that is no text", { "package.json": show({ zz: true }) }, /names 'true'/],
-  [
-    "a main without its ending",
-    { "package.json": show({ ...keyed, main: "lib/a" }), "lib/a.js": "" },
-    /key "main".*not a file/,
-  ],
-  ["a keyword alone", { "package.json": show(keyed) }, /no "exports", no "main"/],
+
   ["no JSON", { "package.json": "{" }, /not a JSON object/],
-  ["a list", { "package.json": "[]" }, /not a JSON object/],
-  ["a bad name", { "package.json": show({ name: "1x", zz: "a.ts" }), "a.ts": "" }, /'1x' cannot be a plugin's name/],
-  [
-    "a dependency on the disk",
-    { "package.json": show({ zz: "a.ts", dependencies: { x: "file:../x" } }), "a.ts": "" },
-    /own disk/,
-  ],
+  ["a bad name", { "package.json": show({ name: "1x", zz: "a.ts" }) }, /'1x' cannot be a plugin's name/],
+  ["a dependency on the disk", { "package.json": show({ zz: "a.ts", dependencies: { x: "file:../x" } }) }, /own disk/],
 ] as [string, Record<string, string>, RegExp][])
-  test(`a package is refused for ${what}`, () => throws(() => aboutOf(contents(files), "x", false), why));
+  test(`a package is refused for ${what}`, () =>
+    throws(() => aboutOf(contents({ "a.ts": "", ...files }), "x", false), why));
 
 for (const [text, adds, reaches] of [
   [`zz.tool({ name: "a" })`, ["tool a"], []],
-  [`z . command({ description: "x", name: 'b' })`, ["command /b"], []],
   ["zz.flag({ name: `f` }); zz.layer({ name })", ["flag --f", "layer of a name that is made as it runs"], []],
   [`zz.wrap("call", f); zz.on("answered", f); bus.on("data", f)`, ["changes every call", "sees 'answered'"], []],
-  [`zz.tool<{}>({ name: "t" })`, ["tool t"], []],
   [`import fs from "node:fs/promises";`, [], [/^files/]],
-  [`require('child_process')`, [], [/^other programs/]],
-  ["import https from `https`", [], [/^the network \(node:http/]],
   ["await fetch (url)", [], [/^the network \(fetch\)/]],
   ["process.env.X; const { env } = process", [], [/^environment/]],
-  ["const { env } = process", [], [/^environment/]],
   ["new Function('x')", [], [/^code that is made/]],
-  ["eval(x)", [], [/^code that is made/]],
-  ["import(x)", [], [/^modules named/]],
   [`import("./a.ts")`, [], []],
-  ["import('./' + a)", [], [/^modules named/]],
-  [`new Worker(x); import "worker_threads"`, [], [/^threads/]],
-  [`import "node:sqlite"`, [], [/^SQLite files/]],
   ["process.getBuiltinModule(a)", [], [/^Node's inside/]],
   ["  // eval(x) is not used here\nlet retrieval = 1;", [], []],
 ] as [string, string[], RegExp[]][])

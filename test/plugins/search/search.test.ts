@@ -1,16 +1,7 @@
 // Finding files and lines: the one lister, glob, grep with ripgrep and without, list_dir, read_file.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { before, test } from "node:test";
@@ -18,13 +9,12 @@ import type { Ctx } from "../../../kernel/contract.ts";
 import type { Core, Options } from "../../../kernel/core.ts";
 import { processIo } from "../../../kernel/io.ts";
 import { matcher } from "../../../plugins/search/pattern.ts";
-import { patternFor } from "../../../plugins/search/ripgrep.ts";
 import { standingClock } from "../../../sdk/testing.ts";
 import { createZz } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { type Place, place } from "../../support/run.ts";
-import { isAll, runs, some } from "../../support/runs.ts";
+import { runs, some } from "../../support/runs.ts";
 import { type Got, harness, play as playScript, rowsOf } from "../../support/script.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -37,9 +27,9 @@ type Tree = Record<string, string | Buffer>;
 function fill(folder: string, files: Tree): void {
   for (const [name, content] of Object.entries(files)) {
     const file = join(folder, name);
-    mkdirSync(name.endsWith("/") ? file : dirname(file), { recursive: true });
-    if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-    else if (!name.endsWith("/")) writeFileSync(file, content);
+    fs.mkdirSync(name.endsWith("/") ? file : dirname(file), { recursive: true });
+    if (typeof content === "string" && content.startsWith("->")) fs.symlinkSync(content.slice(2), file);
+    else if (!name.endsWith("/")) fs.writeFileSync(file, content);
   }
 }
 
@@ -150,35 +140,18 @@ const ROWS: Row[] = [
     /^"line\\nbreak\.txt":1: needle$/m,
     /early|edge|utf16|SECRET|ignored|link|node_modules/,
   ],
-  ["a text after a NUL beyond 8 KB", { query: "after 8" }, /^late\.bin:1701: needle after 8 KB/],
   ["the 8,192nd byte still makes a file binary, the next does not", { query: "needle", path: "." }, /^over\.bin:1: /m],
   ["nothing of a binary file", { query: "needle", path: "early.bin" }, /^Cannot search 'early\.bin': it is not text\./],
   ["a mark of UTF-16 changes nothing", { query: "under a" }, /^marked\.txt:1: /],
   ["a BOM is no letter", { query: "^needle first$", regex: true }, /^bom\.txt:1: \ufeff?needle first$/],
   ["a lone CR ends no line", { query: "e\rneedle" }, /^crlf\.txt:3: bare\rneedle$/],
-  ["a text that ends in CR", { query: "end\r" }, /^Nothing holds/],
   ["a wide line is shown where the hit is", { query: "needle", path: "wide.txt" }, /^wide\.txt:1: …y{60}needlez{134}$/],
-  ["a folder behind a link", { query: "needle", path: "link-folder" }, "sub/a.log:1: needle back in"],
   ["a file behind a link", { query: "two", path: "link.txt" }, "plain.txt:2: two"],
   ["a nested .gitignore", { query: "needle", path: "sub" }, "sub/a.log:1: needle back in"],
-  ["a repository in the project", { query: "nested" }, "nested/a.txt:1: needle nested"],
-  ["letters beyond ASCII", { query: "Straße" }, /^ünï/],
-  ["letters beyond ASCII in any case", { query: "ärger", ignore_case: true }, /^ünï/],
   ["letters younger than a ripgrep may be, in any case", { query: "\ua7cd", ignore_case: true }],
   ["half a letter", { query: "\ud83d" }],
   ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
-  ["any letter, where the bytes are broken", { query: "caf. needle", regex: true }, /^latin1\.txt:1: /],
-  ["any case", { query: "NeEdLe", ignore_case: true, path: "case.txt" }, "case.txt:1: NEEDLE\ncase.txt:2: Needle"],
-  [
-    "the lines around",
-    { query: "two", path: "plain.txt", before: 1, after: 1 },
-    "plain.txt-1- one needle\nplain.txt:2: two\nplain.txt-3- needle three",
-  ],
-  [
-    "lines around that overlap",
-    { query: "needle", path: "plain.txt", before: 5, after: 1 },
-    "plain.txt:1: one needle\nplain.txt-2- two\nplain.txt:3: needle three",
-  ],
+  ["lines around that meet", { query: "needle", path: "plain.txt", before: 5 }, /^.*:1: .*\n.*-2- two\n.*:3: .*$/],
   [
     "lines around that are apart",
     { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
@@ -187,49 +160,19 @@ const ROWS: Row[] = [
   ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
   ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],
   ["how often", { query: "needle", output: "count", path: "plain.txt" }, "plain.txt: 2"],
-  [
-    "another output",
-    { query: "needle", output: "rows" },
-    /^Cannot give output 'rows'\. It is one of lines, files, count\.$/,
-  ],
-  ["files without a hit", { query: "nowhere", output: "files" }, /^Nothing holds 'nowhere'\.$/],
-  ["no hits at all", { query: "needle", limit: 0 }, /^Cannot show 0 hits\. /],
+  ["another output", { query: "needle", output: "rows" }, /^Cannot give output 'rows'\. It is one of lines, files, /],
   ["k is not the Kelvin sign", { query: "kelvin", ignore_case: true }, /^Nothing holds/],
-  [
-    "(?i), as other languages write it",
-    { query: "(?i)NEEDLE$", regex: true, path: "case.txt" },
-    /^case\.txt:1[\s\S]*:2/,
-  ],
-  ["a regex: letters that are ASCII", { query: "^\\w+-\\d$", regex: true }, "regex.txt:3: foo_bar-1"],
-  ["a regex: white space", { query: "^\\s+indent", regex: true }, "regex.txt:4: indent"],
-  ["a regex: word ends", { query: "\\bbare\\b", regex: true }, /^crlf/],
-  ["a regex: all but", { query: "price: [^0-9]", regex: true }, "regex.txt:6: price: x"],
+  ["(?i), as elsewhere", { query: "(?i)NEEDLE$", regex: true, path: "case.txt" }, /^case\.txt:1[\s\S]*:2/],
   ["a regex: looking ahead", { query: "price(?=: x)", regex: true }, "regex.txt:6: price: x"],
   ["a regex: looking back", { query: "(?<!one )needle three", regex: true }, "plain.txt:3: needle three"],
   ["a regex: what was there before", { query: "(e)\\1dle th", regex: true }, "plain.txt:3: needle three"],
   ["a regex: a brace that counts nothing", { query: "{a}", regex: true }, "regex.txt:7: {a}"],
   ["a regex: empty lines", { query: "^$", regex: true, path: "." }, /^hollow\.txt:1: \nhollow\.txt:2: $/],
   ["a regex that is none", { query: "a(", regex: true }, /^Cannot search for 'a\(': .*Unterminated group\. Correct it/],
-  ["a query that is none", { query: "" }, /^Cannot search for nothing\./],
   ["a query of two lines", { query: "one\ntwo" }, /^Cannot search for more than one line: only single lines/],
-  [
-    "a regex of two lines",
-    { query: "needle\\ntwo", regex: true },
-    "Nothing holds 'needle\\ntwo'. Only single lines are searched.",
-  ],
+  ["a regex of two lines", { query: "needle\\ntwo", regex: true }, /Only single lines are searched\.$/],
   ["a regex that was meant to be one", { query: "need.*three" }, /with regex it is a regular expression\.$/],
-  ["a glob with a slash", { query: "needle", glob: "sub/**" }, "sub/a.log:1: needle back in"],
-  [
-    "a glob of two",
-    { query: "needle", glob: "{-,[[]slug[]]}*" },
-    /^-:1: needle\n-dash\.txt:1: needle\n\[slug\]\.txt:1/,
-  ],
-  ["a glob that fits nothing", { query: "needle", glob: "*.zig" }, "Nothing to search: no file matches '*.zig'."],
-  [
-    "a folder that is ignored",
-    { query: "needle", path: "node_modules" },
-    /^Nothing to search: 'node_modules' holds no files/,
-  ],
+  ["a glob of two", { query: "needle", glob: "{-,[[]slug[]]}*" }, /^-:1: needle\n-dash\.txt:1: .*\n\[slug\]\.txt:1/],
   ["a secret that nobody allowed", { query: "SECRET" }, "Nothing holds 'SECRET'."],
 ];
 
@@ -261,13 +204,6 @@ needs("git")("grep: in a repository what git tracks is found though it is ignore
 });
 
 for (const rg of WAYS)
-  test(`grep ${named(rg)}: 100 hits, and how many more in how many files`, async () => {
-    const where = project(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`f${i}.txt`, "hit\n".repeat(5)])));
-    const lines = (await call(where, "grep", { query: "hit" }, using(rg))).text.split("\n");
-    deepEqual([lines.length, lines[100]], [101, "[50 more hits in 10 files; narrow the query, the path or the glob]"]);
-  });
-
-for (const rg of WAYS)
   test(`grep ${named(rg)}: what is denied is neither shown nor counted`, async () => {
     const where = project({ "a.txt": "hit\n".repeat(100), "b/plan.txt": "hit\n", "c.txt": "hit\n" });
     const options = { ...using(rg), deny: { read: ["b"] } };
@@ -292,29 +228,27 @@ test("grep: ripgrep is used, whatever its own settings say", async () => {
   const where = project({ "a.txt": "needle\n", "b.txt": "\n", config: "--invert-match\n" });
   const tools = project({ rg: '#!/bin/sh\necho "$@" >> "$0.log"\nRIPGREP_CONFIG_PATH="$PWD/config" exec rg "$@"\n' });
   const fake = join(tools.cwd, "rg");
-  chmodSync(fake, 0o755);
+  fs.chmodSync(fake, 0o755);
   equal((await call(where, "grep", { query: "needle" }, using(fake))).text, "a.txt:1: needle");
-  match(readFileSync(`${fake}.log`, "utf8"), /--no-config .*--fixed-strings -e needle -- \.\//);
+  match(fs.readFileSync(`${fake}.log`, "utf8"), /--no-config .*--fixed-strings -e needle -- \.\//);
 });
 
 for (const [what, script] of [
   ["is not there", undefined],
-  ["fails", "exit 2"],
-  ["says nothing", "exit 0"],
   ["dies half-way", "printf './a.txt\\0'; kill -9 $$"],
   ["cannot look at a file", 'case "$*" in *--files-with-matches*) exit 2 ;; esac; printf "./a.txt\\0"'],
 ] as const)
   test(`grep: a ripgrep that ${what} changes nothing`, async () => {
     const where = project({ "a.txt": "needle\n" });
     const fake = join(where.home, "rg");
-    mkdirSync(where.home, { recursive: true });
-    if (script) writeFileSync(fake, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    fs.mkdirSync(where.home, { recursive: true });
+    if (script) fs.writeFileSync(fake, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     equal((await call(where, "grep", { query: "needle" }, using(fake))).text, "a.txt:1: needle");
   });
 
 // ── Both ways, at random ──
 
-const [TREES, REGEXES] = [runs(2, 10), runs(10, 60)];
+const TREES = runs(3, 20);
 
 /** Pieces that are awkward next to one another. */
 const PIECES = [..."abAéß💡\ufffd\u212a\u2028\u00a0\ufeff \t_-1.([\\$^", "ab", "{2}"];
@@ -401,7 +335,7 @@ needs("git")("grep: at random, the answer with ripgrep is the answer without", a
           second!.map(({ text }) => text),
         );
         hits += first!.filter(({ text }) => /^.*:\d+: /.test(text)).length;
-        rmSync(where.cwd, { recursive: true });
+        fs.rmSync(where.cwd, { recursive: true });
       },
     ),
     { numRuns: TREES },
@@ -415,49 +349,17 @@ function build(
 ): void {
   fill(cwd, files);
   for (const [at, lines] of Object.entries(ignores)) fill(cwd, { [at]: lines.join("\n") });
-  for (const [at, to] of Object.entries(links)) if (!existsSync(join(cwd, at))) fill(cwd, { [at]: `->${to}` });
-  if (how === "nested" && existsSync(join(cwd, "sub"))) git(join(cwd, "sub"), "init", "-q", "--template=");
+  for (const [at, to] of Object.entries(links)) if (!fs.existsSync(join(cwd, at))) fill(cwd, { [at]: `->${to}` });
+  if (how === "nested" && fs.existsSync(join(cwd, "sub"))) git(join(cwd, "sub"), "init", "-q", "--template=");
   if (how) git(cwd, "init", "-q", "--template=");
   if (how === "add") git(cwd, "add", "-f", ".");
 }
-
-test("grep: whatever JavaScript's regular expression fits, ripgrep's of it fits too", () => {
-  const where = place();
-  let translated = 0;
-  const line = fc.array(fc.constantFrom(...PIECES, "\r"), { maxLength: 6 }).map((all) => all.join(""));
-  fc.assert(
-    fc.property(fc.array(line, { minLength: 5, maxLength: 30 }), regex, fc.boolean(), (lines, source, ignoreCase) => {
-      const pattern = new RegExp(source, ignoreCase ? "i" : "");
-      const args = patternFor({ query: source, regex: true, ignoreCase });
-      if (!args) return;
-      translated++;
-      const clean = lines.map((one) => one.replace(/[\r\n]+$/, ""));
-      writeFileSync(join(where.cwd, "f"), clean.join("\r\n"));
-      const { stdout, status } = spawnSync("rg", ["--no-config", "--encoding=none", "-an", ...args, "--", "./f"], {
-        cwd: where.cwd,
-        encoding: "utf8",
-      });
-      ok(status !== 2, `ripgrep refuses ${args.join(" ")}`);
-      const found = new Set([...stdout.matchAll(/^(\d+):/gm)].map(([, number]) => Number(number)));
-      for (const [i, one] of clean.entries())
-        if ((one || i < clean.length - 1) && pattern.test(i ? one : one.replace(/^\ufeff/, "")))
-          ok(found.has(i + 1), `${source} fits ${JSON.stringify(one)}, ${args.join(" ")} does not`);
-    }),
-    { numRuns: REGEXES },
-  );
-  ok(translated > 0, "none could be translated");
-});
 
 // ── Ctrl+C ──
 
 const stopped = new Error("stopped by the test");
 for (const [what, args, files] of [
-  [
-    "a regular expression that backtracks for ever",
-    { query: "(a+)+$", regex: true },
-    { "a.txt": `${"a".repeat(20_000)}!\n` },
-  ],
-  ["a large file, by regex", { query: "(x|y)+z", regex: true }, { "a.txt": `${"xy".repeat(200)}\n`.repeat(50_000) }],
+  ["an endless regular expression", { query: "(a+)+$", regex: true }, { "a.txt": `${"a".repeat(20_000)}!\n` }],
   [
     "many large files, by text",
     { query: "zebra", ignore_case: true },
@@ -485,24 +387,24 @@ for (const [what, args, files] of [
 
 test("grep stops at Ctrl+C in ripgrep, which ends too", async (t) => {
   const where = project({ "a.txt": "x\n" });
-  const tools = mkdtempSync(join(tmpdir(), "zz-fake-")); // not in the project or right above it
-  t.after(() => rmSync(tools, { recursive: true }));
+  const tools = fs.mkdtempSync(join(tmpdir(), "zz-fake-")); // not in the project or right above it
+  t.after(() => fs.rmSync(tools, { recursive: true }));
   const fake = join(tools, "rg");
-  writeFileSync(fake, `#!/bin/sh\necho $$ >> ${join(where.cwd, "pids")}\nexec sleep 300\n`, { mode: 0o755 });
+  fs.writeFileSync(fake, `#!/bin/sh\necho $$ >> ${join(where.cwd, "pids")}\nexec sleep 300\n`, { mode: 0o755 });
   const { core, ctx } = await context(where, using(fake));
   const stop = new AbortController();
   const own = Object.create(ctx, { signal: { value: stop.signal } });
   const running = Promise.resolve(core.tools.get("grep")!.value.run({ query: "x" }, own));
   running.catch(() => {});
-  const pids = (): string[] => readFileSync(join(where.cwd, "pids"), "utf8").trim().split("\n");
+  const pids = (): string[] => fs.readFileSync(join(where.cwd, "pids"), "utf8").trim().split("\n");
   await waitFor(
     "one for the hits, one for the files",
-    () => existsSync(join(where.cwd, "pids")) && pids().length === 2,
+    () => fs.existsSync(join(where.cwd, "pids")) && pids().length === 2,
   );
   stop.abort(stopped);
   await rejects(running, stopped);
   const runs = (pid: string): boolean =>
-    existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    fs.existsSync(`/proc/${pid}`) && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
   await waitFor("the end of both", () => !pids().some(runs));
 });
 
@@ -527,50 +429,9 @@ for (const [rg, what, files, query, expected] of [
     equal((await said).text, expected);
   });
 
-test("grep: a regular expression that takes its time on a line is waited for", async (t) => {
-  const files = { "a.txt": `${"x".repeat(15_000)}\u2028xyz\n` };
-  const it = await harness({ own: true, clock: standingClock(), files, settings: { search: { ripgrep: "" } } }, t);
-  match((await it.call("grep", { query: "x.*$", regex: true })).text, /^a\.txt:1: …x+\u2028xyz$/);
-});
-
 // ── The lister ──
 
 const list = async (where: Place, path?: string): Promise<string[]> => (await context(where)).ctx.files.list(path);
-
-/** What starts dozens of programs runs in `npm run test:all`. */
-const testAll = isAll ? needs("git") : () => {};
-
-testAll("the lister: a repository in a repository, a submodule, and one where there is no git around it", async () => {
-  const inner = project({ ".gitignore": "*.tmp\n", "a.txt": "", "b.tmp": "" });
-  git(inner.cwd, "init", "-q");
-  git(inner.cwd, "add", ".");
-  git(inner.cwd, "commit", "-qm", "x");
-  for (const outer of [true, false]) {
-    const where = project({ "top.txt": "", "own/.gitignore": "x\n", "own/x": "", "own/y": "" });
-    git(join(where.cwd, "own"), "init", "-q");
-    if (outer) git(where.cwd, "init", "-q");
-    git(where.cwd, "clone", "-q", inner.cwd, "cloned");
-    if (outer) git(where.cwd, "-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.cwd, "module");
-    writeFileSync(join(where.cwd, "cloned", "b.tmp"), "");
-    writeFileSync(join(where.cwd, "cloned", "new.txt"), "");
-    const expected = ["cloned/.gitignore", "cloned/a.txt", "cloned/new.txt", "own/.gitignore", "own/y", "top.txt"];
-    const all = outer ? [".gitmodules", ...expected, "module/.gitignore", "module/a.txt"] : expected;
-    deepEqual(await list(where), all.sort());
-    deepEqual(await list(where, "cloned"), expected.slice(0, 3), "the same from below");
-  }
-});
-
-needs("git")("the lister: a project that lies in what another repository ignores is listed all the same", async () => {
-  const where = project({
-    ".gitignore": "*\n",
-    "work/a.txt": "",
-    "work/dist/b.txt": "",
-    "work/.gitignore": "*.log\n",
-    "work/c.log": "",
-  });
-  git(where.cwd, "init", "-q");
-  deepEqual(await list({ ...where, cwd: join(where.cwd, "work") }), [".gitignore", "a.txt"]);
-});
 
 test("the lister: links are listed, also those that lead nowhere; what is gone is not", async () => {
   for (const how of has("git") ? ["git", "walk"] : ["walk"]) {
@@ -587,35 +448,10 @@ test("the lister: links are listed, also those that lead nowhere; what is gone i
       git(where.cwd, "init", "-q");
       git(where.cwd, "add", ".");
     }
-    rmSync(join(where.cwd, "gone.txt"));
+    fs.rmSync(join(where.cwd, "gone.txt"));
     deepEqual(await list(where), ["a.txt", "folder", "link", "lost", "s", "src/x"], how);
     deepEqual(await list(where, "src"), ["src/x"], how);
   }
-});
-
-test("the lister: git is started only where a .git lies in the folder, or above it", async (t) => {
-  const where = project({ "sub/deep/a.txt": "", "sub/deep/.gitignore": "*.log\n", "sub/deep/b.log": "" });
-  const tools = project({ git: '#!/bin/sh\necho "$@" >> "$0.log"\nexit 1\n' }).cwd;
-  chmodSync(join(tools, "git"), 0o755);
-  const { PATH } = process.env;
-  t.after(() => void (process.env.PATH = PATH));
-  process.env.PATH = `${tools}:${PATH}`;
-  const deep = { ...where, cwd: join(where.cwd, "sub", "deep") };
-  const names = [".gitignore", "a.txt"];
-  deepEqual([await list(deep), existsSync(join(tools, "git.log"))], [names, false]);
-  mkdirSync(join(where.cwd, ".git"));
-  deepEqual([await list(deep), existsSync(join(tools, "git.log"))], [names, true]);
-});
-
-needs("git")("the lister: runs no program that the repository names", async () => {
-  const where = project({ "a.txt": "" });
-  git(where.cwd, "init", "-q");
-  const hook = join(where.home, "hook");
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(hook, `#!/bin/sh\ntouch ${join(where.home, "ran")}\n`, { mode: 0o755 });
-  git(where.cwd, "config", "core.fsmonitor", hook);
-  deepEqual(await list(where), ["a.txt"]);
-  equal(existsSync(join(where.home, "ran")), false);
 });
 
 // ── glob ──
@@ -625,36 +461,13 @@ const NAMED =
   "app/(group)/page.tsx app/[...rest]/page.tsx {a,b}.txt a.txt *.md x.md ü💡.txt dist/out.ts node_modules/x/i.ts log/a.log";
 const named_ = project({ ...Object.fromEntries(NAMED.split(" ").map((name) => [name, ""])), ".gitignore": "*.log\n" });
 const GLOBS: [what: string, args: object, expected: string | RegExp][] = [
-  ["* stays within a folder", { pattern: "*.ts" }, "a.ts"],
   ["** is any folders, none too", { pattern: "**/*.ts" }, "a.ts\nsrc/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
-  ["** at the end is all below", { pattern: "src/**" }, "src/a.ts\nsrc/deep/.hidden/c.ts\nsrc/deep/b.ts"],
-  ["** in the middle", { pattern: "src/**/b.ts" }, "src/deep/b.ts"],
-  ["a folder with a slash is all below", { pattern: "src/deep/" }, "src/deep/.hidden/c.ts\nsrc/deep/b.ts"],
-  ["? beyond ASCII", { pattern: "??.txt" }, "ü💡.txt"],
-  ["a choice of folders", { pattern: "{src,app/s}/*" }, "app/s/page.tsx\nsrc/a.ts"],
-  ["a choice in a choice", { pattern: "{a.{ts,js},c.{js,md}}" }, "a.ts\nc.js"],
-  ["a set", { pattern: "[b-c].*" }, "b.tsx\nc.js"],
-  ["all but a set", { pattern: "[!a-b].j?" }, "c.js"],
-  ["brackets that are a name", { pattern: "app/[slug]/page.tsx" }, "app/[slug]/page.tsx\napp/s/page.tsx"],
-  [
-    "brackets that are a name, and a star",
-    { pattern: "app/[...rest]/*.tsx" },
-    "app/[...rest]/page.tsx\napp/s/page.tsx",
-  ],
-  ["parentheses are a name", { pattern: "app/(group)/*" }, "app/(group)/page.tsx"],
-  ["braces that are a name", { pattern: "{a,b}.txt" }, "a.txt\n{a,b}.txt"],
-  ["a star that is a name", { pattern: "\\*.md" }, "*.md"],
-  ["a hidden file", { pattern: "*rc" }, ".eslintrc"],
-  ["from ./", { pattern: "./*.js" }, "c.js"],
+  ["brackets that are a name", { pattern: "app/[...rest]/*.tsx" }, "app/[...rest]/page.tsx\napp/s/page.tsx"],
   ["from a folder on, at any depth", { pattern: "**/b.ts", path: "src" }, "src/deep/b.ts"],
   ["what is ignored is left out", { pattern: "**/*.log" }, "No file matches '**/*.log'."],
   ["nothing, but deeper down", { pattern: "page.tsx" }, "No file matches 'page.tsx'. '**/page.tsx' would match 4."],
   ["a folder that is missing", { pattern: "*", path: "gone" }, /^Cannot list 'gone': no such folder/],
-  [
-    "braces without end",
-    { pattern: "{a,b}".repeat(20) },
-    /^Cannot use that pattern: its braces have too many readings/,
-  ],
+  ["braces without end", { pattern: "{a,b}".repeat(20) }, /^Cannot use that pattern: its braces have too many /],
 ];
 const globs = GLOBS.map(([, args]) => args);
 const nthGlob = together(named_, "glob", globs);
@@ -705,55 +518,29 @@ test("list_dir: links show where they lead", async () => {
   equal((await call(where, "list_dir", { path: "sub" })).text, "l -> ../a.txt");
 });
 
-test("list_dir: a folder where all is ignored", async () => {
-  const where = project({ ".gitignore": "*.o\n", "out/deep/a.o": "", "new\nline": "" });
-  equal((await call(where, "list_dir", { path: "out" })).text, "'out' holds only ignored files.");
-  match((await call(where, "list_dir", {})).text, /^"new\\nline"$/m);
-});
-
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAIAAAA2iEnWAAAAE0lEQVR4nGP4z8DAwMDAxAADCgAQGgEDfHwxGwAAAABJRU5ErkJggg==",
   "base64",
 );
 const GIF = Buffer.from("R0lGODlhBQAEAIAAAAAAAP///yH5BAEAAAAALAAAAAAFAAQAAAIEhI+pWAA7", "base64");
-const JPEG = Buffer.from([
-  0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 7, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9,
-]);
-const WEBP = Buffer.concat([
-  Buffer.from("RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0"),
-  Buffer.from([99, 0, 0, 49, 0, 0]),
-]);
 const pictures = project({
   "a.png": PNG,
-  "b.GIF": GIF,
-  "c.jpg": JPEG,
-  "d.jpeg": JPEG,
-  "e.webp": WEBP,
   "wrong.png": GIF,
-  "cut.png": PNG.subarray(0, 12),
   "pointer.png": "version https://git-lfs\n",
   "none.png": Buffer.from([0, 1, 2]),
-  "named.bin": PNG,
   "bom.txt": "\ufeffa\n",
-  "pair.txt": `${"x".repeat(1_999)}💡\n`,
   "big.png": Buffer.concat([PNG, Buffer.alloc(5 * 1024 * 1024)]),
 });
 const READ = [
   ["a.png", `[image a.png, 2×3, ${PNG.length} bytes]`, "image/png"],
-  ["b.GIF", `[image b.GIF, 5×4, ${GIF.length} bytes]`, "image/gif"],
-  ["c.jpg", `[image c.jpg, 9×7, ${JPEG.length} bytes]`, "image/jpeg"],
-  ["e.webp", `[image e.webp, 100×50, ${WEBP.length} bytes]`, "image/webp"],
   ["wrong.png", `[image wrong.png, 5×4, ${GIF.length} bytes]`, "image/gif"],
   ["pointer.png", "1\tversion https://git-lfs", undefined],
   ["none.png", "Cannot read 'none.png': it is not text. Choose a text file.", undefined],
-  ["named.bin", "Cannot read 'named.bin': it is not text. Choose a text file.", undefined],
   [
     "big.png",
-    `Cannot read 'big.png': ${PNG.length + 5 * 1024 * 1024} bytes are too many for a picture (5 MB). Make it smaller.`,
-    undefined,
+    `Cannot read 'big.png': ${PNG.length + (5 << 20)} bytes are too many for a picture (5 MB). Make it smaller.`,
   ],
   ["bom.txt", "1\ta", undefined],
-  ["pair.txt", `1\t${"x".repeat(1_999)}… [cut; the line has 2001 characters]`, undefined],
 ] as const;
 const paths = READ.map(([path]) => ({ path }));
 const nthRead = together(pictures, "read_file", paths);
@@ -765,5 +552,5 @@ for (const [row, [path, text, type]] of READ.entries())
       got.images?.map((image) => image.type),
       type && [type],
     );
-    if (type) deepEqual(Buffer.from(got.images![0]!.base64, "base64"), readFileSync(join(pictures.cwd, path)));
+    if (type) deepEqual(Buffer.from(got.images![0]!.base64, "base64"), fs.readFileSync(join(pictures.cwd, path)));
   });

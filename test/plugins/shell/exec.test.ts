@@ -2,20 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { getEventListeners } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -31,29 +18,18 @@ import { cleanEnv } from "../../../plugins/shell/secrets.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
 import { needs } from "../../support/needs.ts";
 import { some } from "../../support/runs.ts";
-import { stripped } from "../../support/stripped.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const REQUEST = stripped("test/support/request.ts");
-const base = mkdtempSync(join(tmpdir(), "zz-exec-"));
-after(() => rmSync(base, { recursive: true, force: true }));
+const base = fs.mkdtempSync(join(tmpdir(), "zz-exec-"));
+after(() => fs.rmSync(base, { recursive: true, force: true }));
 const cwd = join(base, "project");
 const keepIn = join(base, "kept");
-mkdirSync(cwd);
+fs.mkdirSync(cwd);
 
 function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
-  const signal = new AbortController().signal;
-  return runJob({
-    programs: programs(cwd),
-    clock: CLOCK,
-    command,
-    cwd,
-    env: process.env,
-    timeoutMs: 170_000,
-    signal,
-    keepIn,
-    ...more,
-  });
+  const { signal } = new AbortController();
+  const how = { programs: programs(cwd), clock: CLOCK, cwd, env: process.env, timeoutMs: 170_000 };
+  return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
 async function box(): Promise<Sandbox> {
@@ -63,9 +39,9 @@ async function box(): Promise<Sandbox> {
 
 /** Processes of this machine whose command line holds a word. */
 function alive(word: string): number {
-  const lines = readdirSync("/proc").map((pid) => {
+  const lines = fs.readdirSync("/proc").map((pid) => {
     try {
-      return /^\d+$/.test(pid) ? readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0") : [];
+      return /^\d+$/.test(pid) ? fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0") : [];
     } catch {
       return [];
     }
@@ -80,25 +56,17 @@ const mark = () => `${50_000 + (process.pid % 10_000)}.${100 + marks++}`;
 /** Makes a command wait until this line of it was heard: what two pipes hold at once has no order. */
 const untilHeard = (line: string) => `until [ -e heard-${line} ]; do sleep 0.01; done`;
 const hear = (lines: string) => {
-  for (const line of lines.split("\n")) if (/^\w+$/.test(line)) writeFileSync(join(cwd, `heard-${line}`), "");
+  for (const line of lines.split("\n")) if (/^\w+$/.test(line)) fs.writeFileSync(join(cwd, `heard-${line}`), "");
 };
 
 const ENDS: [command: string, exit: number | null, end: RegExp][] = [
-  ["true", 0, /^\[exit code 0 · \d\.\d s\]$/],
   ["echo hi; exit 3", 3, /^hi\n\[exit code 3 · \d\.\d s\]$/],
   ["kill -SEGV $$", null, /^\[killed by SIGSEGV · \d\.\d s\]$/],
   ["bash -c 'kill -SEGV $$'; exit $?", 139, /\[exit code 139, as after SIGSEGV · \d\.\d s\]$/],
-  ["no-such-program-anywhere", 127, /not found\n\[exit code 127 · /],
-  ["printf 'no end'", 0, /^no end\n\[exit code 0 /],
-  ['read x; echo "got $?"; cat', 0, /^got 1\n\[exit code 0 /],
   ["read -p 'Sure? ' x", 1, /^\[nobody can type into a command: .*-y.*\]\n\[exit code 1 /],
   ["read x </dev/tty", 1, /No such device or address\n\[nobody can type into a command: /],
   [`echo a | tee /dev/stderr > /dev/null; ${untilHeard("a")}; echo b > /dev/stdout`, 0, /^a\nb\n\[exit/],
-  [
-    "printf 'caf\\351 \\377\\376\\n'",
-    0,
-    /^caf\ufffd \ufffd\ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /,
-  ],
+  ["printf 'caf\\351 \\377\\n'", 0, /^caf\ufffd \ufffd\n\[not all of this is UTF-8: .*xxd.*\]\n\[exit code 0 /],
 ];
 for (const [command, exit, end] of ENDS)
   test(`runJob() says how '${command}' ended`, async () => {
@@ -131,15 +99,11 @@ test("runJob() reads a character whose bytes come one by one", async () => {
 });
 
 const SHOWN: [raw: string, shown: string][] = [
-  ["plain\n", "plain\n"],
   ["a\r\nb\r\n", "a\nb\n"],
   ["10%\r50%\r100%\ndone", "100%\ndone"],
-  ["long line\rshort", "shortline"],
-  ["long line\r\x1b[Kshort", "short"],
   ["long line\x1b[2K\rnew", "new"],
   ["abc\b\bX\n", "aXc\n"],
   ["\x1b[1;31mred\x1b[0m \x1b]0;title\x07text \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "red text link"],
-  ["bell\x07 nul\0 tab\t\x9b31m\x7f", "bell nul tab\t31m"],
   ["cut \x1b[3", "cut "],
 ];
 test("asShown() makes of an output what a terminal would show", () => {
@@ -165,11 +129,11 @@ test("runJob() shows the head and the end of a long output, and keeps all of it 
   equal(Number(lines), next! - last! - 1 + 1, "the break after the head counts as left out");
   ok(Number(bytes) > 100_000);
   ok(Math.abs(head!.length / (head!.length + end!.length) - 0.4) < 0.02);
-  const kept = readFileSync(outcome.file!);
+  const kept = fs.readFileSync(outcome.file!);
   equal(kept.length, outcome.bytes);
   equal(kept.subarray(-9).toString("latin1"), "\x1b[31mred\xff", "the file has the bytes as they came");
-  equal(statSync(outcome.file!).mode & 0o777, 0o600);
-  equal(statSync(keepIn).mode & 0o777, 0o700);
+  equal(fs.statSync(outcome.file!).mode & 0o777, 0o600);
+  equal(fs.statSync(keepIn).mode & 0o777, 0o700);
 });
 
 test("runJob() hides a secret before it cuts an output, so that no half of it is shown", async () => {
@@ -184,18 +148,9 @@ test("runJob() hides a secret before it cuts an output, so that no half of it is
   }
 });
 
-test("runJob() keeps no file of what is shown whole", async () => {
-  const folder = join(base, "none");
-  const outcome = await run("for i in $(seq 5000); do printf '\\033[1;31m\\033[0m'; done; seq 100", { keepIn: folder });
-  ok(outcome.bytes > MAX_SHOWN_CHARS, "the codes alone are more than the model is shown");
-  equal(outcome.file, undefined);
-  match(outcome.text, /^1\n2\n/);
-  deepEqual(readdirSync(folder), []);
-});
-
 test("runJob() cuts one endless line, and says so when the rest cannot be kept", async () => {
   const blocked = join(base, "blocked");
-  writeFileSync(blocked, "");
+  fs.writeFileSync(blocked, "");
   const outcome = await run("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end", { keepIn: blocked });
   match(outcome.text, /x\n\[… 0 lines, 27\d+ bytes left out\]\nx/);
   match(outcome.text, /\nend\n\[the whole output could not be kept in '.*blocked': .*\]\n\[exit code 0 /);
@@ -207,8 +162,8 @@ test("runJob() ends a command that prints for ever, and keeps no more than a fil
     outcome.text,
     /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a file\]$/,
   );
-  equal(statSync(outcome.file!).size, MAX_FILE_BYTES);
-  rmSync(outcome.file!);
+  equal(fs.statSync(outcome.file!).size, MAX_FILE_BYTES);
+  fs.rmSync(outcome.file!);
 });
 
 const freeTest = test;
@@ -276,15 +231,6 @@ for (const boxed of [false, true]) {
     equal(alive(nap), 0);
     if (!boxed) match(outcome.text, /\n\[processes that it left running were ended\. .*\]\n\[exit code 0 /);
   });
-
-  test(`runJob() lets a command start, use and stop a server of its own, ${where}`, async () => {
-    const code =
-      'require("http").createServer((_, r) => r.end("served")).listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
-    const outcome = await here(
-      `rm -f port; '${process.execPath}' -e '${code}' > port & until [ -s port ]; do sleep 0.05; done; '${process.execPath}' '${REQUEST}' http://127.0.0.1:$(cat port); kill %1`,
-    );
-    match(outcome.text, /^served\n\[exit code 0 /);
-  });
 }
 
 test("runJob() ends what was left running without an output, in a group of its own as well", async () => {
@@ -296,11 +242,7 @@ test("runJob() ends what was left running without an output, in a group of its o
 
 const LEFT: [what: string, command: (nap: string) => string][] = [
   ["left its session and holds the output", (nap) => `setsid sleep ${nap} & echo done`],
-  ["left its session", (nap) => `setsid sleep ${nap} >/dev/null 2>&1 & echo done`],
-  [
-    "cleared its variables",
-    (nap) => `(env -i setsid sh -c '/usr/bin/sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`,
-  ],
+  ["cleared its variables", (nap) => `(env -i setsid sh -c '/bin/sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`],
   [
     "left its session by a double fork",
     (nap) =>
@@ -310,15 +252,10 @@ const LEFT: [what: string, command: (nap: string) => string][] = [
     "did so after the command had ended",
     (nap) => `(setsid sh -c 'sleep 0.2; sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`,
   ],
-  [
-    "ignores SIGTERM",
-    (nap) => `(setsid sh -c 'trap "" TERM; sleep ${nap}; sleep ${nap}' >/dev/null 2>&1 &); echo done`,
-  ],
-  ["was left by a command that failed", (nap) => `(setsid sleep ${nap} >/dev/null 2>&1 &); echo done; exit 3`],
-  ["is one of many", (nap) => `for i in 1 2 3 4 5; do (setsid sleep ${nap} >/dev/null 2>&1 &); done; echo done`],
+  ["ignores TERM", (nap) => `(setsid sh -c 'trap "" TERM; sleep ${nap}; sleep ${nap}' >/dev/null 2>&1 &); echo done`],
 ];
 for (const [what, command] of some(LEFT, 2))
-  (what.includes("perl") ? needs("perl") : test)(`runJob() ends a process that ${what}, and says so`, async () => {
+  test(`runJob() ends a process that ${what}, and says so`, async () => {
     const nap = mark();
     const outcome = await run(command(nap));
     match(outcome.text, /^done\n\[processes that it left running were ended\. .*\]\n\[exit code [03] /);
@@ -328,11 +265,11 @@ for (const [what, command] of some(LEFT, 2))
 test("runJob() ends nothing that is not the command's, though it is as near to its end", async (t) => {
   const other = spawn("/bin/sh", ["-c", "echo 699 > /proc/self/oom_score_adj; exec sleep 1000"], { stdio: "ignore" });
   t.after(() => other.kill("SIGKILL"));
-  const score = () => readFileSync(`/proc/${other.pid}/oom_score_adj`, "utf8").trim();
+  const score = () => fs.readFileSync(`/proc/${other.pid}/oom_score_adj`, "utf8").trim();
   await waitFor("it to be as near to its end", () => score() === "699");
   const second = run("until [ -e one-ended ]; do sleep 0.01; done; echo two");
   const first = await run("(setsid sleep 0.1 &) ; echo one");
-  writeFileSync(join(cwd, "one-ended"), "");
+  fs.writeFileSync(join(cwd, "one-ended"), "");
   deepEqual([first.stdout, (await second).stdout], ["one\n", "two\n"]);
   equal(other.exitCode ?? other.signalCode, null);
 });
@@ -343,12 +280,6 @@ const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][]
     `perl -e '$x = "x" x 300_000_000; sleep 300'`,
     { memory: 200e6 },
     /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/,
-  ],
-  [
-    "takes too much memory in many processes",
-    `for i in 1 2 3 4; do perl -e '$x = "x" x 80_000_000; sleep 300' & done; wait`,
-    { memory: 200e6 },
-    /it took more than 191 MB of memory/,
   ],
   [
     "starts too many processes",
@@ -388,60 +319,50 @@ for (const [what, command, caps, says] of OVER)
 const LONG = "seq 20000";
 test("runJob() keeps no output behind a link, and touches nothing of what it leads to", async () => {
   const [theirs, link] = [join(base, "theirs"), join(base, "planted")];
-  mkdirSync(theirs);
+  fs.mkdirSync(theirs);
   const old = join(theirs, "output-20200101000000-01234567.txt");
-  for (const name of [old, join(theirs, "note")]) writeFileSync(name, "theirs");
-  for (const name of readdirSync(theirs)) utimesSync(join(theirs, name), 1, 1);
-  symlinkSync(theirs, link);
+  for (const name of [old, join(theirs, "note")]) fs.writeFileSync(name, "theirs");
+  for (const name of fs.readdirSync(theirs)) fs.utimesSync(join(theirs, name), 1, 1);
+  fs.symlinkSync(theirs, link);
   const outcome = await run(LONG, { keepIn: link });
   match(
     outcome.text,
     /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/,
   );
   equal(outcome.file, undefined);
-  deepEqual(readdirSync(theirs).sort(), ["note", "output-20200101000000-01234567.txt"]);
+  deepEqual(fs.readdirSync(theirs).sort(), ["note", "output-20200101000000-01234567.txt"]);
 });
 
 test("runJob() cleans the folder of outputs of its own old ones only, and keeps it to the person", async () => {
   const folder = join(base, "old");
-  mkdirSync(folder, { mode: 0o777 });
-  chmodSync(folder, 0o777);
+  fs.mkdirSync(folder, { mode: 0o777 });
+  fs.chmodSync(folder, 0o777);
   const [old, young, other] = ["output-20200101000000-01234567.txt", "output-20200101000000-89abcdef.txt", "mine.txt"];
-  for (const name of [old, young, other]) writeFileSync(join(folder, name), "x");
-  symlinkSync(join(folder, other), join(folder, "output-20200101000000-aaaaaaaa.txt"));
-  for (const name of [old, other]) utimesSync(join(folder, name), 1, 1);
+  for (const name of [old, young, other]) fs.writeFileSync(join(folder, name), "x");
+  fs.symlinkSync(join(folder, other), join(folder, "output-20200101000000-aaaaaaaa.txt"));
+  for (const name of [old, other]) fs.utimesSync(join(folder, name), 1, 1);
   const { file } = await run(LONG, { keepIn: folder });
-  equal(statSync(folder).mode & 0o777, 0o700);
+  equal(fs.statSync(folder).mode & 0o777, 0o700);
   deepEqual(
-    [old, young, other].map((name) => existsSync(join(folder, name))),
+    [old, young, other].map((name) => fs.existsSync(join(folder, name))),
     [false, true, true],
   );
-  ok(existsSync(file!));
+  ok(fs.existsSync(file!));
 });
 
 test("runJob() uses no folder of somebody else's", {
   skip: process.getuid!() !== 0 && "only root can make one",
 }, async () => {
   const folder = join(base, "others");
-  mkdirSync(folder);
-  chownSync(folder, 12345, 12345);
+  fs.mkdirSync(folder);
+  fs.chownSync(folder, 12345, 12345);
   const outcome = await run(LONG, { keepIn: folder });
   match(outcome.text, /it belongs to somebody else\. Remove it\]/);
-  deepEqual(readdirSync(folder), []);
-});
-
-test("runJob() makes no folder for outputs that are not long", async () => {
-  await run("echo short", { keepIn: join(base, "not-made") });
-  equal(existsSync(join(base, "not-made")), false);
-});
-
-test("runJob() does not start when it is interrupted already", async () => {
-  const outcome = await run("touch started", { signal: AbortSignal.abort() });
-  deepEqual([outcome.text, outcome.aborted, existsSync(join(cwd, "started"))], ["[interrupted]", true, false]);
+  deepEqual(fs.readdirSync(folder), []);
 });
 
 /** How many are open, without the pipes for later commands. */
-const files = () => readdirSync("/proc/self/fd").length - unused.length;
+const files = () => fs.readdirSync("/proc/self/fd").length - unused.length;
 
 test("runJob() leaves no timer, listener, handle or open file behind", async () => {
   const { signal } = new AbortController();
@@ -462,38 +383,22 @@ test("runJob() shows the last lines as they change, ten times a second at most, 
   });
   await clock.waits(0);
   await clock.pass(0);
-  writeFileSync(join(cwd, "20"), "");
+  fs.writeFileSync(join(cwd, "20"), "");
   await clock.waits(100);
   await clock.pass(99);
   deepEqual(seen, ["10%"]);
   await clock.pass(1);
   deepEqual(seen, ["10%", "20%"]);
-  writeFileSync(join(cwd, "30"), "");
+  fs.writeFileSync(join(cwd, "30"), "");
   await running;
   deepEqual(seen, ["10%", "20%", "30%"], "the last ones at its end");
 });
 
 const CANNOT: [what: string, job: Partial<Job>, message: RegExp][] = [
-  [
-    "in a folder that is not there",
-    { cwd: join(base, "gone") },
-    /^Cannot run a command in '.*gone': no such folder\. Choose another one\.$/,
-  ],
-  [
-    "with a shell that is not there",
-    { shell: "/bin/no-shell" },
-    /^Cannot run '\/bin\/no-shell': it is not installed, or not in PATH\. /,
-  ],
-  [
-    "that is too long",
-    { command: `: ${"x".repeat(200_000)}` },
-    /^Cannot run the command: it is too long\. Write it to a file and run that\.$/,
-  ],
-  [
-    "that holds a NUL",
-    { command: "echo \0" },
-    /^Cannot run the command: it holds a NUL character\. Write it without\.$/,
-  ],
+  ["in a folder that is not there", { cwd: join(base, "gone") }, /^Cannot run a command in '.*gone': no such folder/],
+  ["with a shell that is not there", { shell: "/bin/no-shell" }, /^Cannot run '\/bin\/no-shell': it is not installed/],
+  ["that is too long", { command: `: ${"x".repeat(200_000)}` }, /^Cannot run the command: it is too long\. /],
+  ["that holds a NUL", { command: "echo \0" }, /^Cannot run the command: it holds a NUL character\. /],
 ];
 for (const [what, job, message] of CANNOT)
   test(`runJob() says why it cannot run a command ${what}`, async () => {
@@ -504,35 +409,32 @@ for (const [what, job, message] of CANNOT)
     await waitFor("its files to be closed", () => files() === before);
   });
 
-for (const boxed of [false, true])
-  (boxed ? needs("bwrap") : test)(
-    `runJob() hands on no file that zz was given open${boxed ? ", in the sandbox neither" : ""}`,
-    async () => {
-      if (boxed) (await box()).close();
-      const secret = join(base, "open.txt");
-      writeFileSync(secret, "s3cret-fd");
-      chmodSync(secret, 0o600);
-      const code = `
-      import { runJob } from ${JSON.stringify(join(import.meta.dirname, "../../../plugins/shell/exec.ts"))};
-      import { CLOCK as clock } from ${JSON.stringify(join(import.meta.dirname, "../../../kernel/clock.ts"))};
-      import { programs } from ${JSON.stringify(join(import.meta.dirname, "../../../kernel/programs.ts"))};
-      import { openSandbox } from ${JSON.stringify(join(import.meta.dirname, "../../../plugins/shell/sandbox.ts"))};
-      const sandbox = ${boxed ? `await openSandbox({ programs: programs(${JSON.stringify(cwd)}), root: ${JSON.stringify(cwd)}, write: [], hide: [], net: "none" })` : "undefined"};
-      const out = await runJob({ clock, programs: programs(${JSON.stringify(cwd)}), command: "cat <&9; cat <&100; echo end; ls -l /proc/self/fd", cwd: ${JSON.stringify(cwd)}, env: process.env,
-        timeoutMs: 5000, signal: new AbortController().signal, keepIn: ${JSON.stringify(keepIn)}, sandbox });
-      sandbox?.close();
-      process.stdout.write(out.text);`;
-      const file = join(base, `fd-${boxed}.ts`);
-      writeFileSync(file, code);
-      const out = execFileSync("bash", [
-        "-c",
-        `exec 9<${secret} 100<${secret}; cat /proc/self/fd/100; exec '${process.execPath}' ${file}`,
-      ]).toString();
-      match(out, /^s3cret-fd(\S*bash: .*\n)?end\n/, "it is readable before, and not after");
-      equal(out.split("s3cret-fd").length, 2);
-      ok(!out.includes("open.txt"), out);
-    },
-  );
+needs("bwrap")("runJob() hands on no file that zz was given open", async () => {
+  const secret = join(base, "open.txt");
+  fs.writeFileSync(secret, "s3cret-fd", { mode: 0o600 });
+  const from = (name: string) => JSON.stringify(join(import.meta.dirname, "../../..", name));
+  const code = `
+    import { runJob } from ${from("plugins/shell/exec.ts")};
+    import { CLOCK as clock } from ${from("kernel/clock.ts")};
+    import { programs as of } from ${from("kernel/programs.ts")};
+    import { openSandbox } from ${from("plugins/shell/sandbox.ts")};
+    const [root, keepIn, boxed] = process.argv.slice(2);
+    const programs = of(root);
+    const sandbox = boxed ? await openSandbox({ programs, root, write: [], hide: [], net: "none" }) : undefined;
+    const how = { clock, programs, cwd: root, env: process.env, timeoutMs: 5000, signal: new AbortController().signal };
+    const out = await runJob({ ...how, command: "cat <&9; cat <&100; echo end; ls -l /proc/self/fd", keepIn, sandbox });
+    sandbox?.close();
+    process.stdout.write(out.text);`;
+  const file = join(base, "fd.ts");
+  fs.writeFileSync(file, code);
+  for (const boxed of ["", "boxed"]) {
+    const line = `exec 9<${secret} 100<${secret}; cat /proc/self/fd/100; exec "$0" "$@"`;
+    const out = execFileSync("bash", ["-c", line, process.execPath, file, cwd, keepIn, boxed]).toString();
+    match(out, /^s3cret-fd(\S*bash: .*\n)?end\n/, "it is readable before, and not after");
+    equal(out.split("s3cret-fd").length, 2);
+    ok(!out.includes("open.txt"), out);
+  }
+});
 
 const clean = (env: NodeJS.ProcessEnv, ...allowed: string[]) => cleanEnv(env, (name) => allowed.includes(name));
 const KEPT = "PATH PWD OLDPWD HOME LANG SSH_AUTH_SOCK GIT_ASKPASS NODE_OPTIONS COMPASS AUTHOR".split(" ");
@@ -548,13 +450,8 @@ test("cleanEnv() drops a variable whose name says that it holds a secret, unless
 const VALUES: [value: string, kept: boolean][] = [
   ["postgres://u:pw@h", false],
   ["postgres://u:p%40w@db.example.com:5432/x?sslmode=require", false],
-  ["redis://:pw@h:6379/0", false],
-  ["mongodb+srv://user:a/b@cluster.example.net", false],
-  ["amqp://guest:guest@localhost//", false],
   ["https://x-access-token:ghs_0123456789abcdefghij@github.com/o/r", false],
-  ["https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/o/r.git", false],
   ["jdbc:postgresql://h/db?user=me&password=hunter2", false],
-  ["Server=h;Database=d;User Id=me;Password=hunter2;", false],
   ["host=h user=me password='hunter2'", false],
   ["DefaultEndpointsProtocol=https;AccountName=a;AccountKey=QUJDREVG==;", false],
   ["https://a.blob.core.windows.net/c?sv=2020&sig=abc%2Fdef", false],
@@ -562,10 +459,12 @@ const VALUES: [value: string, kept: boolean][] = [
   ["AUTHORIZATION: basic eC1hY2Nlc3MtdG9rZW46Z2hz", false],
   ["Bearer abcdefghijklmnop", false],
   ["sk-proj-0123456789abcdefghij", false],
-  ["sk-ant-api03-0123456789abcdefghij", false],
   ["sk_live_0123456789abcdef", false],
-  ["ghp_0123456789abcdefghijklmnopqrstuvwxyz", false],
   ["github_pat_0123456789abcdefghij_x", false],
+  ["npm_0123456789abcdefghijklmnopqrstuvwxyz", false],
+  ["hf_abcdefghijklmnopqrstuvwxyz", false],
+  ["SG.0123456789abcdefgh.0123456789abcdefgh", false],
+  ["ghp_0123456789abcdefghijklmnopqrstuvwxyz", false],
   ["glpat-0123456789abcdefghij", false],
   ["AKIAIOSFODNN7EXAMPLE", false],
   ["xoxb-123456789012-abcdef", false],
@@ -574,24 +473,12 @@ const VALUES: [value: string, kept: boolean][] = [
   ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", false],
   ["-----BEGIN OPENSSH PRIVATE KEY-----\nabc", false],
   ["-----BEGIN PRIVATE KEY-----", false],
-  ["npm_0123456789abcdefghijklmnopqrstuvwxyz", false],
-  ["hf_abcdefghijklmnopqrstuvwxyz", false],
   ["hvs.CAESIJ0123456789abcdefghij", false],
-  ["SG.0123456789abcdefgh.0123456789abcdefgh", false],
-  ["before ghp_0123456789abcdefghijklmnopqrstuvwxyz after", false],
-  ["https://example.com/a/b?c=d", true],
   ["http://localhost:8080/@scope/package", true],
-  ["http://127.0.0.1:3000", true],
-  ["ssh://git@github.com/o/r.git", true],
-  ["git@github.com:o/r.git", true],
   ["https://user@example.com/", true],
-  ["/usr/bin:/bin:/home/me/.local/bin", true],
   ["rs=0:di=01;34:ln=01;36:*.tar=01;31", true],
-  ["--max-old-space-size=4096", true],
-  ["en_US.UTF-8", true],
   ["unix:path=/run/user/1000/bus,guid=0123456789abcdef0123456789abcdef", true],
   ["sk-short", true],
-  ["production", true],
   ["%F{blue}%~%f $ ", true],
   ["task-0123456789abcdefghij", true],
 ];
@@ -612,10 +499,4 @@ test("cleanEnv() drops what holds the value of a variable that was dropped", () 
   };
   deepEqual(clean({ ...env, ONE: "1" }), { OTHER: "abcd", ONE: "1" });
   deepEqual(clean(env, "API_KEY", "COPY").COPY, "abcd-efgh-1234");
-});
-
-test("runJob() gives the command the variables of its job and no others", async () => {
-  const env = clean({ ...process.env, ZZ_TEST_TOKEN: "s3cret-env" });
-  const outcome = await run("env; cat /proc/self/environ", { env });
-  ok(outcome.text.includes("PATH=") && !outcome.text.includes("s3cret-env"));
 });

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { hearLookups } from "../../../plugins/shell/lookups.ts";
 
@@ -28,11 +28,16 @@ const ask = (socket: string, ...pieces: Buffer[]) =>
     client.on("close", () => done(answered));
   });
 
-test("a host is heard, in one piece or several, once, and nothing is answered", async (t) => {
+async function hear(t: TestContext) {
   const own = mkdtempSync(join(tmpdir(), "zz-names-"));
   t.after(() => rmSync(own, { recursive: true, force: true }));
   const heard = await hearLookups(own);
   t.after(heard.close);
+  return heard;
+}
+
+test("a host is heard, in one piece or several, once, and nothing is answered", async (t) => {
+  const heard = await hear(t);
   equal(await ask(heard.socket, request(14, "API.Example.com.")), 0);
   const whole = request(4, "two.example");
   await ask(heard.socket, whole.subarray(0, 5), whole.subarray(5, 15), whole.subarray(15));
@@ -41,20 +46,8 @@ test("a host is heard, in one piece or several, once, and nothing is answered", 
 });
 
 test("nothing of what is garbled, names no host of elsewhere, or is more than a few", async (t) => {
-  const own = mkdtempSync(join(tmpdir(), "zz-names-"));
-  t.after(() => rmSync(own, { recursive: true, force: true }));
-  const heard = await hearLookups(own);
-  t.after(heard.close);
-  const odd = [
-    "localhost",
-    "localhost.localdomain",
-    "10.0.0.1",
-    "",
-    "a b.example",
-    "x'; rm.example",
-    "\x1b[31m.example",
-    "-.example",
-  ];
+  const heard = await hear(t);
+  const odd = ["localhost", "localhost.localdomain", "10.0.0.1", "", "x'; rm.example", "\x1b[31m.example", "-.example"];
   for (const name of odd) await ask(heard.socket, request(14, name));
   await ask(heard.socket, request(0, "root.example")); // asks for a user
   await ask(heard.socket, request(14, "long.example", 2 ** 31 - 1));

@@ -3,19 +3,17 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
-import net from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { CLOCK } from "../../../kernel/clock.ts";
 import { programs } from "../../../kernel/programs.ts";
 import { credentials } from "../../../kernel/secret-files.ts";
-import type { Outcome } from "../../../plugins/shell/exec.ts";
-import { runJob } from "../../../plugins/shell/exec.ts";
+import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
-import type { Limits, Sandbox } from "../../../plugins/shell/sandbox.ts";
-import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
+import { findSandbox, type Limits, openSandbox, type Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { needs, whyNot } from "../../support/needs.ts";
+import { withEnvironment } from "../../support/run.ts";
 import { some } from "../../support/runs.ts";
 import { stripped } from "../../support/stripped.ts";
 import { together } from "../../support/together.ts";
@@ -85,24 +83,15 @@ async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
   return sandbox;
 }
 
-async function run(
-  command: string,
-  limits: Partial<Limits> | Sandbox = {},
-  cwd = limits && "root" in limits ? limits.root! : root,
-): Promise<Outcome> {
+/** Without a sandbox. */
+function free(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+  const { signal } = new AbortController();
+  const how = { programs: programs(root), clock: CLOCK, cwd: root, env: process.env, timeoutMs: 170_000 };
+  return runJob({ ...how, command, signal, keepIn, ...more });
+}
+async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Promise<Outcome> {
   const sandbox = "wrap" in limits ? limits : await box(limits);
-  const signal = new AbortController().signal;
-  return runJob({
-    programs: programs(root),
-    clock: CLOCK,
-    command,
-    cwd,
-    env: process.env,
-    timeoutMs: 170_000,
-    signal,
-    keepIn,
-    sandbox,
-  });
+  return free(command, { sandbox, cwd: ("root" in limits && limits.root) || root });
 }
 
 /** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after each. */
@@ -129,32 +118,21 @@ const STANDINS: [what: string, script: string | undefined][] = [
 ];
 for (const [what, script] of STANDINS)
   test(`findSandbox() finds none when ${what}`, async () => {
-    const [folder, path] = [fs.mkdtempSync(join(base, "bin-")), process.env.PATH];
+    const folder = fs.mkdtempSync(join(base, "bin-"));
     fs.symlinkSync("/usr/bin/readlink", join(folder, "readlink"));
     if (script) fs.writeFileSync(join(folder, "bwrap"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    process.env.PATH = folder;
-    try {
-      equal(await findSandbox(programs(root)), undefined);
-      if (!script)
-        await rejects(
-          openSandbox({ programs: programs(root), root, write: [], hide: [], net: "none" }),
-          /bubblewrap is not in PATH\. Install it/,
-        );
-    } finally {
-      process.env.PATH = path;
-    }
+    using _ = withEnvironment({ PATH: folder });
+    equal(await findSandbox(programs(root)), undefined);
+    const all: Limits = { programs: programs(root), root, write: [], hide: [], net: "none" };
+    if (!script) await rejects(openSandbox(all), /bubblewrap is not in PATH\. Install it/);
   });
 
 sandboxTest("openSandbox() takes no bwrap that a command could have put into the project", async () => {
   const bin = join(root, "bin");
   fs.mkdirSync(bin);
   fs.writeFileSync(join(bin, "bwrap"), "#!/bin/sh\necho fake\n", { mode: 0o755 });
-  const path = process.env.PATH;
-  process.env.PATH = `${bin}:${path}`;
-  const outcome = await run("echo real").finally(() => {
-    process.env.PATH = path;
-    fs.rmSync(bin, { recursive: true });
-  });
+  using _ = withEnvironment({ PATH: `${bin}:${process.env.PATH}` });
+  const outcome = await run("echo real").finally(() => fs.rmSync(bin, { recursive: true }));
   match(outcome.text, /^real\n/);
 });
 
@@ -164,29 +142,16 @@ const NO_WRITE =
   /Read-only file system|Permission denied|Operation not permitted|Invalid cross-device link|must be superuser|EROFS|EACCES|permission denied/;
 const WRITES: [what: string, command: string, says?: RegExp][] = [
   ["write to a file outside", `echo gone > ${outside}/file`],
-  ["make a file outside", `touch ${outside}/new`],
   ["make a file beside the project", `touch ${root}-beside`, /Read-only/],
   ["remove a file outside", `rm -f ${outside}/file`],
-  ["move a file outside", `mv ${outside}/file ${outside}/moved`],
   ["write by a link that leads out", "echo gone > way-out/file"],
-  ["write by a link that it makes", `ln -s ${outside}/file out && echo gone > out; rm out`],
   ["write by a hard link that it makes", `ln ${outside}/file hard && echo gone > hard`],
   ["write by the root of another process", `echo gone > /proc/1/root${outside}/file`],
-  ["write by its own root", `echo gone > /proc/self/root${outside}/file`],
   ["change a mode outside", `chmod 777 ${outside}/file`],
-  ["write by node", `${node} -e 'fs.writeFileSync("${outside}/file", "gone")'`],
   ["write to the home", `echo gone > ${home}/notes`],
-  ["write to /etc", "touch /etc/zz-was-here"],
-  [
-    "write to the kernel's settings",
-    "cat /proc/sys/kernel/core_pattern > was && cat was > /proc/sys/kernel/core_pattern; rm was",
-  ],
   ["write to /sys", "f=$(find /sys/kernel/mm -type f -perm -200 | head -1); cat $f > was; cat was > $f; rm was"],
-  ["mount / anew for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
-  [
-    "mount / anew for writing in namespaces of its own",
-    `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`,
-  ],
+  ["mount / again for writing", `mount -o remount,rw / && echo gone > ${outside}/file`],
+  ["mount / in namespaces of its own", `unshare -Um mount -o remount,rw,bind / && echo gone > ${outside}/file`],
   ["unmount the cover of a folder", `umount /tmp ${base}/denied`],
   ["make a disk's device", "mknod disk b 254 0 && head -c 4 disk"],
   ["take another root", "chroot / true"],
@@ -208,7 +173,6 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
       ["project"],
     );
     equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
-    equal(fs.existsSync("/etc/zz-was-here"), false);
   }),
 );
 
@@ -236,16 +200,14 @@ sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sa
 });
 
 sandboxTest("closing a sandbox leaves nothing behind", async (t) => {
-  const { TMPDIR } = process.env;
-  t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
-  process.env.TMPDIR = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
-  const folder = process.env.TMPDIR;
+  const folder = fs.mkdtempSync("/tmp/zz-box-"); // in /tmp: a sandbox that others open just now covers its sockets elsewhere
+  using _ = withEnvironment({ TMPDIR: folder });
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
   const sandbox = await openSandbox({ programs: programs(root), root, write: [], hide: [], net: ["127.0.0.1"] });
   await run("mkdir -p /tmp/a/b; chmod 500 /tmp/a", sandbox);
-  equal(fs.readdirSync(process.env.TMPDIR).length, 1);
+  equal(fs.readdirSync(folder).length, 1);
   sandbox.close();
-  deepEqual(fs.readdirSync(process.env.TMPDIR), []);
+  deepEqual(fs.readdirSync(folder), []);
   deepEqual(fs.readdirSync(root).sort(), [".env", ".git", ".gitignore", "conf", "folder-link", "link", "way-out"]);
 });
 
@@ -257,29 +219,16 @@ const READS: [what: string, command: string][] = [
   ["by a hard link that was there before", "cat conf/twin"],
   ["by a hard link that it makes", "ln .env mine && cat mine"],
   ["by a folder's link", "cat folder-link/deep; ls folder-link/"],
-  ["in a denied folder", `cat ${base}/denied/deep`],
   ["after its folder was moved", "mv conf conf2; cat conf2/key.pem; r=$?; mv conf2 conf; exit $r"],
-  ["by a copy", "cp .env copy && cat copy"],
   ["by a move", "mv .env moved && cat moved"],
   ["by the root of the first process", `cat /proc/1/root${root}/.env`],
-  ["by its own root", `cat /proc/self/root${root}/.env`],
-  ["by its own folder", "cat /proc/self/cwd/.env"],
-  ["by node", `${node} -e 'console.log(fs.readFileSync(".env", "utf8"))'`],
-  ["by tar", "tar c . --exclude .git"],
-  ["by grep", "grep -r s3cret ."],
   ["by git", "git add -f .env && git diff --cached"],
   ["after a change of its mode", "chmod 644 .env && cat .env"],
   ["after it is unmounted", "umount .env && cat .env"],
   ["after it is unmounted in namespaces of its own", "unshare -Um sh -c 'umount .env; umount -l .env; cat .env'"],
-  [
-    "by a bind mount in namespaces of its own",
-    `unshare -Um sh -c 'mkdir -p /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`,
-  ],
+  ["by a bind mount of its own", `unshare -Um sh -c 'mkdir /tmp/m; mount --bind ${root} /tmp/m; cat /tmp/m/.env'`],
   ["in the home's credentials", "cat ~/.ssh/id; ls ~/.ssh; cat ~/.netrc"],
-  [
-    "by an overlay on what it covers",
-    `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`,
-  ],
+  ["by an overlay", `unshare -Um sh -c 'mount -t overlay -o lowerdir=${root}:/etc o /mnt; cat /mnt/.env'`],
   ["in the memory of a process outside", `cat /proc/${victim.pid}/environ`],
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
@@ -299,27 +248,9 @@ sandboxTest("a sandboxed command cannot read what is denied", () =>
 );
 
 sandboxTest("the same commands do read it without a sandbox", async () => {
-  const commands = [
-    "cat .env",
-    "cat link",
-    "cat conf/twin",
-    "cat folder-link/deep",
-    "cat ~/.ssh/id",
-    "tar c . --exclude .git",
-  ];
-  const { signal } = new AbortController();
-  const command = commands.map((one, i) => `${one}; echo; echo == ${i}`).join("\n");
-  const job = {
-    programs: programs(root),
-    clock: CLOCK,
-    command,
-    cwd: root,
-    env: process.env,
-    timeoutMs: 170_000,
-    signal,
-    keepIn,
-  };
-  const parts = (await runJob(job)).stdout.split(/== \d\n/);
+  const commands = ["cat .env", "cat link", "cat folder-link/deep", "cat ~/.ssh/id"];
+  const { stdout } = await free(commands.map((one, i) => `${one}; echo; echo == ${i}`).join("\n"));
+  const parts = stdout.split(/== \d\n/);
   for (const [i, one] of commands.entries()) ok(parts[i]!.includes(SECRET), one);
 });
 
@@ -333,25 +264,19 @@ sandboxTest("what is to be shown is, though it is on the list or in a hidden fol
 // ── processes ──────────────────────────────────────────────────────────────────────────────────────────
 
 const PROCESSES: [what: string, command: string][] = [
-  ["see a process outside", `kill -0 ${victim.pid}`],
   ["end a process outside", `kill -9 ${victim.pid}`],
   ["trace a process outside", `strace -p ${victim.pid}`],
   ["enter a process outside", `nsenter -t ${victim.pid} -m true`],
   ["reach a terminal", "echo x > /dev/tty"],
 ];
-sandboxTest("a sandboxed command cannot see, end, trace or enter a process outside, or reach a terminal", () =>
+sandboxTest("a sandboxed command cannot end, trace or enter a process outside, or reach a terminal", () =>
   together(PROCESSES, async (rows) => {
     const outcomes = await runEach(rows.map(([, command]) => command));
     for (const [i, [what]] of rows.entries()) ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
+    await run("kill -9 -1"); // all that it sees
     equal(victim.exitCode ?? victim.signalCode, null);
   }),
 );
-
-sandboxTest("a sandboxed command cannot end all processes there are", async () => {
-  const outcome = await run("kill -9 -1; false");
-  ok(outcome.exit !== 0, outcome.text);
-  equal(victim.exitCode ?? victim.signalCode, null);
-});
 
 sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
@@ -382,103 +307,68 @@ async function serve(): Promise<{ port: number; seen: string[]; close(): void }>
 const raw = (port: number) =>
   `${node} -e 'require("net").connect(${port}, "127.0.0.1", () => { console.log("connected"); process.exit(0) }).on("error", (e) => { console.log(e.code); process.exit(1) })'`;
 
-type Net = [
-  net: Limits["net"] | ((port: number) => string[]),
-  command: (port: number) => string,
-  answered: boolean,
-  says: RegExp,
-];
-const NET: Net[] = [
-  ["none", (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
-  [[], (port) => `${request} http://127.0.0.1:${port}`, false, /ECONNREFUSED|ENETUNREACH/],
-  ["none", raw, false, /ECONNREFUSED/],
-  ["none", (port) => `exec 3<>/dev/tcp/127.0.0.1/${port}`, false, /refused/],
-  ["none", () => `${request} http://10.255.255.53`, false, /ECONNREFUSED|ENETUNREACH/],
-  ["none", () => "ls /sys/class/net /run; exit 1", false, /exit code 1/],
-  ["all", (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
-  ["all", raw, false, /^connected\n/],
-  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port}/x?y body=sent`, true, /^answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `${request} http://127.0.0.1:${port} tunnel`, true, /^answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `wget -qO- http://127.0.0.1:${port}`, true, /(^|\n)answered\n\[exit code 0/],
-  [["127.0.0.1"], (port) => `${request} http://0x7f.1:${port}`, true, /^answered\n\[exit code 0/],
-  [["localhost"], (port) => `${request} http://localhost:${port}`, true, /^answered\n\[exit code 0/],
-  [(port) => [`127.0.0.1:${port}`], (port) => `${request} http://127.0.0.1:${port}`, true, /^answered\n/],
+const get =
+  (more = "") =>
+  (port: number) =>
+    `${request} http://127.0.0.1:${port}${more}`;
+const fetched = (port: number) =>
+  `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`;
+type Asks = [command: (port: number) => string, says: RegExp];
+const NETS: [net: (port: number) => Limits["net"], asks: Asks[]][] = [
   [
-    ["127.0.0.1"],
-    (port) =>
-      `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`,
-    true,
-    /^answered\n/,
+    () => "none",
+    [
+      [get(), /ECONNREFUSED|ENETUNREACH/],
+      [raw, /ECONNREFUSED/],
+    ],
   ],
-  [["127.0.0.1"], raw, false, /ECONNREFUSED/],
+  [() => "all", [[get(), /^answered$/]]],
+  [(port) => [`127.0.0.1:${port}`], [[get(), /^answered$/]]],
   [
+    () => ["127.0.0.1"],
+    [
+      [get("/x?y body=sent"), /^answered$/],
+      [get(" tunnel"), /^answered$/],
+      [fetched, /^answered$/],
+      [raw, /ECONNREFUSED/],
+      [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/],
+    ],
+  ],
+];
+for (const [net, asks] of NETS)
+  sandboxTest(`with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`, async () => {
+    const server = await serve();
+    const commands = asks.map(([command]) => command(server.port));
+    const outcomes = await runEach(commands, { net: net(server.port) });
+    server.close();
+    for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
+    equal(server.seen.length, asks.filter(([, says]) => /answered/.test(says.source)).length, server.seen.join());
+    const sent = server.seen.filter((one) => one.startsWith("POST"));
+    deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
+  });
+
+const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
+const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [
+  [
+    "is told of another port",
     ["127.0.0.1:1"],
-    (port) => `${request} http://127.0.0.1:${port}`,
-    false,
-    /zz does not let commands connect to '127\.0\.0\.1:\d+': it is not among the allowed hosts\. The person can allow it with --allow-net=127\.0\.0\.1\n/,
+    get(),
+    /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/,
   ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always`,
-    false,
-    /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
-  ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always tunnel`,
-    false,
-    /response 403\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /,
-  ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} proxy=always host=example.com`,
-    false,
-    /\n\[zz does not let/,
-  ],
-  [
-    ["example.com"],
-    (port) => `${request} http://127.0.0.1:${port} socket=/run/zz-proxy`,
-    false,
-    /ask it for http:\/\/ or CONNECT/,
-  ],
-  [
-    ["127.0.0.1"],
-    () => `${request} http://127.0.0.1:1`,
-    false,
-    /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/,
-  ],
-  [["127.0.0.1"], () => "exit 7", false, /^\[exit code 7 /],
-  [["127.0.0.1"], () => "kill -SEGV $$", false, /^\[exit code 139, as after SIGSEGV /],
-  [["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", false, /^0\n\[exit code 1 /],
+  ["is told of another host", ["example.com"], get(" proxy=always"), NOT_LET],
+  ["is told of another host behind a tunnel", ["example.com"], get(" proxy=always tunnel"), NOT_LET],
+  ["gains nothing by a header", ["example.com"], get(" proxy=always host=example.com"), NOT_LET],
+  ["ends by its own signal", ["127.0.0.1"], () => "kill -SEGV $$", /^\[exit code 139, as after SIGSEGV /],
+  ["inherits no socket", ["127.0.0.1"], () => "cat; ls -l /proc/self/fd | grep -c socket:", /^0\n\[exit code 1 /],
 ];
-/** Those of one network in one sandbox; alone: those whose end, or what zz says of them at the end, is looked at. */
-const isAlone = ([list, command, , says]: Net) =>
-  typeof list === "function" ||
-  /exit code|zz does not let/.test(says.source.replace(/\\\[exit code 0/, "")) ||
-  command(0).startsWith("wget");
-const groups = Map.groupBy(NET, (row, i) => (isAlone(row) ? `${i}` : JSON.stringify(row[0])));
-for (const rows of groups.values()) {
-  const [[list, first]] = rows as [Net];
-  const titled = (command: Net[1]) => command(0).replace(request, "request").slice(0, 90);
-  (first(0).startsWith("wget") ? needs("bwrap", "wget") : sandboxTest)(
-    `with net ${typeof list === "function" ? "address:port" : JSON.stringify(list)}: ${rows.map(([, command, answered]) => `'${titled(command)}' is ${answered ? "answered" : "not"}`).join("; ")}`,
-    async () => {
-      const server = await serve();
-      const limits = { net: typeof list === "function" ? list(server.port) : list };
-      const commands = rows.map(([, command]) => command(server.port));
-      const all = commands.map((one) => `mark() { printf '\\n== %s\\n' "$1"; }; (${one}\n) 2>&1; mark $?`);
-      const alone = rows.length === 1;
-      const { text } = await run(alone ? commands[0]! : all.join("\n"), limits);
-      server.close();
-      const parts = text.split(/\n== (\d+)\n/);
-      for (const [i, [, command, , says]] of rows.entries())
-        match(alone ? text : `${parts[2 * i]!.trimEnd()}\n[exit code ${parts[2 * i + 1]}`, says, titled(command));
-      equal(server.seen.length, rows.filter(([, , answered]) => answered).length, server.seen.join());
-      for (const [, command] of rows)
-        if (command(0).includes("body=sent")) ok(server.seen.includes(`POST /x?y 127.0.0.1:${server.port} sent`));
-    },
-  );
-}
+for (const [what, net, command, says] of PROXIED)
+  sandboxTest(`a sandboxed command with some hosts ${what}`, async () => {
+    const server = await serve();
+    const { text } = await run(command(server.port), { net });
+    server.close();
+    match(text, says);
+    deepEqual(server.seen, []);
+  });
 
 sandboxTest(
   "a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
@@ -496,38 +386,29 @@ sandboxTest("a sandboxed command cannot connect to an abstract socket", async ()
   const server = net.createServer((socket) => socket.end("reached"));
   await new Promise<void>((resolve) => server.listen(at, resolve));
   const code = `require("net").connect(${JSON.stringify(at)}).on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))`;
-  const signal = new AbortController().signal;
-  const how = { programs: programs(root), clock: CLOCK, cwd: root, env: process.env };
-  const job = { ...how, command: `${node} -e '${code}'`, timeoutMs: 0, signal, keepIn };
-  const [free, boxed] = [await runJob(job), await runJob({ ...job, sandbox: await box() })];
+  const command = `${node} -e '${code}'`;
+  const [reached, boxed] = [await free(command), await run(command)];
   await new Promise((resolve) => server.close(resolve));
-  match(free.text, /^reached\n/);
+  match(reached.text, /^reached\n/);
   match(boxed.text, /^(ECONNREFUSED|EACCES|ENOENT)\n/);
 });
 
 const HOSTS: [rules: string[], host: string, addresses: string[], reached: string[]][] = [
   [["example.com"], "example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
-  [["EXAMPLE.com."], "Example.COM:443", ["93.184.216.34"], ["93.184.216.34"]],
   [["example.com"], "evil-example.com:443", ["93.184.216.34"], []],
-  [["example.com"], "example.com.evil.org:443", ["93.184.216.34"], []],
-  [["example.com"], "www.example.com:443", ["93.184.216.34"], []],
   [["*.example.com"], "a.b.example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
   [["*.example.com"], "example.com:443", ["93.184.216.34"], []],
-  [["*.example.com"], "evilexample.com:443", ["93.184.216.34"], []],
   [["*.0.0.1"], "127.0.0.1:80", [], []],
   [["example.com:443"], "example.com:443", ["93.184.216.34"], ["93.184.216.34"]],
   [["example.com:443"], "example.com:22", ["93.184.216.34"], []],
   [["example.com"], "example.com:80", ["127.0.0.1"], []],
   [["example.com"], "example.com:80", ["192.168.1.1", "93.184.216.34"], ["93.184.216.34"]],
-  [["example.com"], "example.com:80", ["169.254.169.254"], []],
-  [["example.com"], "example.com:80", ["::1", "::ffff:10.0.0.1", "fe80::1"], []],
   [["example.com", "10.0.0.5"], "example.com:80", ["10.0.0.5"], ["10.0.0.5"]],
   [["localhost"], "localhost:80", ["::1", "127.0.0.1"], ["::1", "127.0.0.1"]],
   [["localhost"], "localhost:80", ["10.0.0.1"], []],
   [["127.0.0.1"], "127.1:80", [], ["127.0.0.1"]],
   [["127.0.0.1"], "[::ffff:127.0.0.1]:80", [], []],
   [["::1"], "[::1]:80", [], ["::1"]],
-  [["[::1]:80"], "[0:0::1]:80", [], ["::1"]],
 ];
 test("judgeHost() lets pass what a rule names, and nothing of a private network that it does not name", async () => {
   for (const [rules, host, addresses, reached] of HOSTS) {
@@ -566,15 +447,9 @@ const AS = "git -c user.name=t -c user.email=t@t";
 const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["write a hook", "echo 'touch pwned' > .git/hooks/post-commit", /Read-only file system/],
   ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
-  ["move the hooks away", "mv .git/hooks .git/h && mkdir .git/hooks", /busy/],
   ["move the repository away", "mv .git .g && git init -q", /busy/],
-  ["set a command by git", "git config core.fsmonitor 'touch pwned'", /could not write config file|busy/i],
   ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
-  [
-    "put another configuration in its place",
-    "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r",
-    /busy|Read-only/,
-  ],
+  ["put another configuration there", "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r", /busy|Read-only/],
   [
     "lead git to another folder",
     "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config; false",
@@ -585,7 +460,6 @@ const PLANTS: [what: string, command: string, says: RegExp][] = [
     "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false",
     /\.git\/config\.worktree' could run commands/,
   ],
-  ["write a plugin", "mkdir -p .zz/plugins && echo 1 > .zz/plugins/x.ts", /Read-only file system/],
 ];
 for (const [what, command, says] of some(PLANTS, 3))
   sandboxTest(`a sandboxed command cannot ${what}`, async () => {
@@ -634,13 +508,9 @@ sandboxTest("a sandboxed command makes a repository, which works and keeps nothi
 sandboxTest("a repository that a sandboxed command lays as a trap is made harmless", async () => {
   for (const trap of some(
     [
-      "git init -q . && git config core.fsmonitor 'touch pwned; false' && git config alias.x '!touch pwned' && git config user.name 'x'",
-      "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n[core] fsmonitor = \"touch pwned; false\"\\n' > .git/config",
       "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
       "git init -q . && mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change",
       "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
-      "git init -q e && git -C e config core.fsmonitor 'touch pwned' && echo 'gitdir: e/.git' > .git",
-      "git init -q . && cp -r .git e && git config -f e/config core.fsmonitor 'touch pwned' && echo ../e > .git/commondir",
     ],
     3,
   )) {
@@ -696,46 +566,19 @@ sandboxTest("a .git file that a command could have made opens no folder outside"
 // ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
 
 const WORKS: [what: string, command: string, says: RegExp][] = [
-  [
-    "write by a node script",
-    `echo 'require("fs").writeFileSync("made", "by node")' > s.js && ${node} s.js && cat made`,
-    /^by node\n?\[?/,
-  ],
-  [
-    "make, move and remove files",
-    "mkdir -p d/e && touch d/f && mv d/f d/e && chmod 700 d/e/f && rm -r d && echo fine",
-    /^fine\n/,
-  ],
-  ["see git's status", "git status --short --branch", /^## (No commits yet on )?main\n/],
   ["commit", `git add .gitignore && ${AS} commit -qm one && git log --format=%s`, /^one\n/],
   [
     "branch, stash and merge",
     `git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q && ${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`,
     /^two\n/,
   ],
-  ["run an npm script", `echo '{"scripts":{"hi":"echo from npm"}}' > package.json && npm run -s hi`, /^from npm\n/],
   [
     "use the devices",
     "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null && : > /dev/shm/x",
     /^4\na\n\[exit code 0/,
   ],
-  [
-    "read the home and the system",
-    "cat ~/notes && test -r /etc/passwd && test -r /etc/resolv.conf",
-    /^readable\n?\[exit code 0/,
-  ],
   ["make a temporary file", 'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"', /^1\n\[exit code 0/],
-  [
-    "pipe through shells",
-    "seq 10 | while read i; do echo $((i * 2)); done | tail -1 && bash -c 'cat <(echo sub)'",
-    /^20\nsub\n/,
-  ],
   ["see its own processes only", "ls /proc | grep -c '^[0-9]'", /^\d\n/],
-  [
-    "compile",
-    "echo 'int main(){return 7;}' > m.c && (command -v gcc >/dev/null && gcc m.c -o m && ./m || exit 7)",
-    /^\[exit code 7 /,
-  ],
 ];
 sandboxTest("a sandboxed command can do what people's work needs", async () => {
   const outcomes = await runEach(WORKS.map(([, command]) => command));
@@ -760,35 +603,6 @@ sandboxTest("a project in a home that is hidden, and one behind a link, are work
 
 // ── nothing to write ───────────────────────────────────────────────────────────────────────────────────
 
-const READONLY: [what: string, command: string][] = [
-  ["a file of the project", "echo gone > .gitignore"],
-  ["a new file in the project", "touch made-readonly"],
-  ["the repository", "git update-ref refs/heads/other HEAD || echo x > .git/made"],
-  ["a folder that may be written to otherwise", `touch ${outside}/made`],
-  ["the home", "touch ~/made"],
-  ["a file by a link", "echo gone > way-out/file"],
-  ["a mode", "chmod 777 .gitignore"],
-  ["by removing", "rm -rf .gitignore conf"],
-  ["by moving", "mv .gitignore moved"],
-  ["a hard link from the project into its /tmp", "ln .gitignore /tmp/twin"],
-  ["a plugin", "mkdir -p .zz/plugins"],
-  ["by the root of another process", `echo gone > /proc/1/root${root}/.gitignore`],
-];
-sandboxTest("a command with nothing to write changes nothing", () =>
-  together(READONLY, async (rows) => {
-    const all = () => execFileSync("find", [base, "-printf", "%p %s %m %T@\n"]).toString().split("\n").sort();
-    fs.mkdirSync(keepIn, { recursive: true });
-    const before = all();
-    const outcomes = await runEach(
-      rows.map(([, command]) => command),
-      { readonly: true, write: [outside], net: "all" },
-    );
-    for (const [i, [what]] of rows.entries()) ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
-    const rest = (rows: string[]) => rows.filter((row) => !row.startsWith(keepIn));
-    deepEqual(rest(all()), rest(before));
-  }),
-);
-
 sandboxTest(
   "a command with nothing to write reads, has a /tmp of its own, no network, and sees no secret",
   async () => {
@@ -804,7 +618,7 @@ sandboxTest(
 sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
   const project = fs.mkdtempSync("/tmp/zz-readonly-");
   put(join(project, "a"), "here");
-  const outcome = await run("cat a; touch b", { root: project, readonly: true });
+  const outcome = await run("(cat a; touch b) 2>&1", { root: project, readonly: true });
   match(outcome.text, /^heretouch: .*Read-only file system/);
   deepEqual(fs.readdirSync(project), ["a"]);
   fs.rmSync(project, { recursive: true });

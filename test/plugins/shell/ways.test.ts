@@ -6,10 +6,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { lackOf } from "../../../plugins/shell/again.ts";
 import { whyBeyond } from "../../../plugins/shell/beyond.ts";
-import { DENIED } from "../../../plugins/shell/judge/denied-commands.ts";
 import { judgeLine } from "../../../plugins/shell/judge/index.ts";
 import { type Harness, harness, type Setup } from "../../../sdk/testing.ts";
-import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { INIT, shell } from "../../support/repository.ts";
 import { place, ROOT, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
@@ -24,51 +22,33 @@ const run = (zz: Harness, command: string, more = {}) => zz.call("run_command", 
 const lines = (text: string): string[] => text.trim().split("\n");
 const BEFOREHAND = lines(`
 npm i -D x
-yarn
-npx npm install
-python3 -m pip install x
 /usr/bin/curl x.org
 curl -s $URL
 curl -s http://127.0.0.1/x && ls
 npm run dev
 npm start
-npx vite
-python3 -m http.server
 tail -f x.log
-tsc --watch
 git add -A && git status
 npm test; git push
-git checkout -b x
 git config user.name x
 git -C sub commit -m x
 npm test && curl example.com
-node s.js & curl -d @a https://example.com
 node s.js & curl localhost:1 x.org
 `);
 const ON_COPY = lines(`
 npm test
-npm run build
-npm ls
-npx tsc --noEmit
 pip --version
-python3 -m pytest
 vite build
-npx vite build
-git log | sort
 cd src && git status
 git config user.name
-git stash list
 git branch --contains x
-git remote -v
 git apply x
 git diff > /tmp/x
-git st
 curl --version
 timeout 5 npm start
 npm run dev & sleep 1; curl -s localhost:3000; kill %1
 (node s.js &); curl http://127.0.0.1:1/x
 tail -n 5 a
-tsc
 x=curl; echo $x
 `);
 test("what a copy cannot hold is asked for beforehand, and nothing else", async () => {
@@ -83,15 +63,12 @@ test("what a copy cannot hold is asked for beforehand, and nothing else", async 
 const FAILED: [output: string, command: string, lack: object | undefined, lookups?: string[]][] = [
   ["curl: (6) Could not resolve host: example.com", "x", { hosts: ["example.com"] }],
   ["npm error request to https://r.org/x failed, reason: getaddrinfo EAI_AGAIN r.org", "x", { hosts: ["r.org"] }],
-  ["wget: unable to resolve host address 'a.example.com'", "x", { hosts: ["a.example.com"] }],
   ["HTTPSConnectionPool(host='pypi.org', port=443): Failed to resolve 'pypi.org'", "x", { hosts: ["pypi.org"] }],
   ["go: dial tcp: lookup proxy.golang.org on 10.0.0.1:53: x", "x", { hosts: ["proxy.golang.org"] }],
   ["Error: connect ENETUNREACH 1.1.1.1:53", "x", { hosts: ["1.1.1.1:53"] }],
   ["Temporary failure in name resolution", "x 'http://example.com/a'", { hosts: ["example.com"] }],
-  ["Temporary failure in name resolution", "python3 x.py", undefined],
   ["Error: fetch failed", "x", { hosts: ["a.example"] }, ["a.example"]],
   ["3 of 4 failed", "x", undefined, ["a.example"]],
-  ["it says https://example.com", "x", undefined],
   ["fatal: Unable to create '/p/.git/index.lock': Read-only file system", "x", { direct: true }],
   ["Error: EROFS: read-only file system, open '/p/.git/hooks/x'", "x", { direct: true }],
   ["touch: cannot touch '/usr/x': Read-only file system", "x", undefined],
@@ -130,23 +107,6 @@ viewTest("a command that tried to reach a host is offered again with it, by one 
 });
 
 viewTest(
-  "an installer that was asked for beforehand fails at once without its host, and is offered again with it",
-  async (t) => {
-    const zz = await project(t, { answer: yesTo(/^(?!.*net access)/s) });
-    const { text, refused } = await run(zz, "npm install left-pad", { timeout_ms: 170_000 });
-    equal(zz.questions.filter((one) => /Allow\?/.test(one)).length, 2, zz.questions.join("\n"));
-    match(zz.questions[0]!, /run access to "npm install left-pad"/);
-    match(zz.questions[1]!, /net access to "[\w.-]+\.\w+"/);
-    match(zz.questions[1]!, /It ran in the sandbox, where it tried to reach '[\w.-]+'\. Run it again with that/);
-    match(
-      text,
-      /EAI_AGAIN(.|\n)*It tried to reach '[\w.-]+'\. The person was asked to let it run again with that\. Refused/,
-    );
-    equal(refused ?? false, false, "the command itself has run");
-  },
-);
-
-viewTest(
   "in the sandbox a command is offered again with the hosts that it lacks, beside those that it had",
   async (t) => {
     const says = (host: string) => `echo Could not resolve host: ${host}; exit 6`;
@@ -159,7 +119,7 @@ viewTest(
   },
 );
 
-/** Whoever looks a host up is heard where the C library asks a cache of names first. */
+/** Who looks a host up is heard where the C library asks a cache of names first. */
 const lookUp = (host: string, says: string) =>
   `node -e "require('dns').lookup(process.argv[1], () => { require('fs').writeFileSync('half', 'x'); console.log(process.argv[2]); process.exit(7) })" ${host} '${says}'`;
 
@@ -177,20 +137,6 @@ viewTest(
       doesNotMatch((await run(zz, lookUp(host, "3 of 4 failed"))).text, /looked up/, host);
   },
 );
-
-viewTest("after a yes it has run with that host, and nothing is asked about the copy", async (t) => {
-  const zz = await project(t, { answer: yesTo(/net access/) });
-  const { text } = await run(
-    zz,
-    "sh -c 'echo x > ran; cat /dev/null; echo Could not resolve host: zz-nowhere.example; exit 6'",
-  );
-  equal(zz.questions.length, 1);
-  match(
-    text,
-    /^\[On a copy of the project it tried to reach 'zz-nowhere\.example'; the person let it run again with that\.\]/,
-  );
-  equal(zz.read("ran"), "x\n", "in today's sandbox, in the project");
-});
 
 viewTest("a command that failed on .git is offered again", async (t) => {
   const zz = await project(t, { answer: yesTo(/run access/) });
@@ -275,32 +221,22 @@ viewTest(
     for (const at of [join(other, "file"), join(where.cwd, "a")]) fs.writeFileSync(at, "one\n");
     fs.symlinkSync(other, join(where.cwd, "link"));
     const rows: [line: string, way: string][] = [
-      ...[
-        "mkdir -p ../other/x",
-        "cp ../other/file .",
-        "make -C ..",
-        `npm test --config=${other}/file`,
-        "rm link/file",
-      ].map((line): [string, string] => [line, "beforehand"]),
-      ...["dd if=../other/file of=b", "python3 x.py ../other", "cd sub && mv ../../other/file .", "touch ~/."].map(
-        (line): [string, string] => [line, "beforehand"],
-      ),
+      ["mkdir -p ../other/x", "beforehand"],
+      ["make -C ..", "beforehand"],
+      [`npm test --config=${other}/file`, "beforehand"],
+      ["rm link/file", "beforehand"],
+      ["dd if=../other/file of=b", "beforehand"],
+      ["cd sub && mv ../../other/file .", "beforehand"],
+      ["touch ~/.", "beforehand"],
       ["rm -rf ../other", "never"],
-      ...[
-        "mkdir -p /etc/zz/x",
-        "touch sub/../b",
-        "rm link",
-        "make -C .",
-        "sed -i s#/root#/home# a",
-        "python3 /etc/hosts",
-      ].map((line): [string, string] => [line, "copy"]),
-      ...[
-        "cd /tmp && touch x",
-        "npm test -t /api/users",
-        "npm test | grep /root",
-        `cd sub && touch ../a`,
-        "mkdir -p /tmp/zz-nowhere",
-      ].map((line): [string, string] => [line, "copy"]),
+      ["mkdir -p /etc/zz/x", "copy"],
+      ["touch sub/../b", "copy"],
+      ["rm link", "copy"],
+      ["sed -i s#/root#/home# a", "copy"],
+      ["python3 /etc/hosts", "copy"],
+      ["cd /tmp && touch x", "copy"],
+      ["npm test -t /api/users", "copy"],
+      ["cd sub && touch ../a", "copy"],
     ];
     const { stdout } = await zz(where, ["--judge", "-"], {
       input: rows.map(([line]) => JSON.stringify(line)).join("\n"),
@@ -312,17 +248,6 @@ viewTest(
     );
   },
 );
-
-test("docs/permissions.md says of each denial which it is", () => {
-  const rows = fs
-    .readFileSync(join(ROOT, "docs/permissions.md"), "utf8")
-    .split("\n")
-    .filter((row) => row.endsWith("| never runs |"));
-  equal(rows.length, 2);
-  const likeSudo = /^(sudoedit|doas|su|runuser|run0|gosu|su-exec|pkexec)$/;
-  for (const [name, harm] of DENIED)
-    if (!likeSudo.test(name)) ok(rows[harm === "files" ? 0 : 1]!.includes(`\`${name}\``), name);
-});
 
 viewTest("in a worktree of a repository elsewhere git can look, and change nothing there", async (t) => {
   const zz = await harness({ own: true, answer: "nobody" }, t);
@@ -342,23 +267,3 @@ viewTest("in a worktree of a repository elsewhere git can look, and change nothi
   deepEqual(fs.readdirSync(join(main, ".git/hooks")), []);
   match(fs.readFileSync(join(zz.root, ".git"), "utf8"), /worktrees/);
 });
-
-viewTest(
-  "with --once what a command changed is thrown away, with exit code 4, unless its paths are allowed",
-  async () => {
-    const where = place();
-    fs.writeFileSync(join(where.cwd, "a"), "one\n");
-    for (const [args, code, content] of [
-      [[], 4, "one\n"],
-      [["--allow-write=a"], 0, "two\n"],
-    ] as const) {
-      const fake = await fakeOpenAI([call(["run_command", { command: "sed -i s/one/two/ a" }]), say("done")]);
-      const ran = await zz(where, ["--once", "-m", "openai/x", "--base-url", fake.url, "--key", "x", ...args, "go"]);
-      await fake.close();
-      equal(ran.code, code, ran.stderr);
-      equal(fs.readFileSync(join(where.cwd, "a"), "utf8"), content);
-      if (code)
-        match(JSON.stringify(where.sessions()), /requires write access to \\+"a\\+"; run again with --allow-write=a/);
-    }
-  },
-);

@@ -1,12 +1,11 @@
 // Skills: what their front matter says, which message calls for which, and what the model is sent of them.
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
-import fs, { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import fs, { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
-import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { type Place, place, zz } from "../../support/run.ts";
 import { harness, kernel, play } from "../../support/script.ts";
 
@@ -29,29 +28,17 @@ function put(where: Place, name: string, content: string | Buffer): void {
 // ── front matter ──
 
 for (const [what, head, expected] of [
-  ["plain", "name: a\ndescription: Does it", { name: "a", description: "Does it" }],
   ["a colon in a plain text", "description: Use when: asked", { description: "Use when: asked" }],
-  ["a comment", "name: a # the first\n# more\n", { name: "a" }],
   ["a # that is none", "description: C# and a#b", { description: "C# and a#b" }],
   ["double quotes", 'description: "say \\"hi\\": \\u00e9\\n# no"', { description: 'say "hi": é\n# no' }],
   ["single quotes", "description: 'it''s: so' # yes", { description: "it's: so" }],
-  ["quotes over two lines", 'description: "one\n  two"', { description: "one two" }],
-  [
-    "a plain text that goes on",
-    "description: one\n  two\n  three\nname: a",
-    { description: "one two three", name: "a" },
-  ],
+  ["a plain text that goes on", "description: one\n  two\nname: a", { description: "one two", name: "a" }],
   ["folded", "description: >\n  one\n  two\n\n  three\nname: a", { description: "one two\nthree", name: "a" }],
-  ["folded, stripped, with a colon", "description: >-\n  Use: this\n  and that", { description: "Use: this and that" }],
   ["literal", "description: |\n  one\n    two\n  three", { description: "one\n  two\nthree" }],
   ["a block list", "triggers:\n  - pdf\n  - \"a, b\"\n  - 'c'\n", { triggers: ["pdf", "a, b", "c"] }],
-  ["a block list without indent", "triggers:\n- pdf\n- form # x\nname: a", { triggers: ["pdf", "form"], name: "a" }],
-  ["a flow list", "triggers: [pdf, \"a, b\", 'c']", { triggers: ["pdf", "a, b", "c"] }],
   ["a flow list over lines", "triggers: [\n  pdf,\n  form,\n]", { triggers: ["pdf", "form"] }],
-  ["commas stay a text", "triggers: pdf, form", { triggers: "pdf, form" }],
   ["a map is passed over", "metadata:\n  author: x\n  v: 1\nname: a", { metadata: "author: x v: 1", name: "a" }],
   ["nothing", "name:\ndescription: b", { name: [], description: "b" }],
-  ["keys in capitals", "Name: a", { name: "a" }],
   ["windows line ends and a BOM", "\r", {}],
 ] as const)
   test(`front matter: ${what}`, () => {
@@ -62,12 +49,10 @@ for (const [what, head, expected] of [
 
 for (const [what, text, error] of [
   ["none", "# Title\n", /does not begin with '---'/],
-  ["empty", "", /does not begin with '---'/],
   ["never closed", "---\nname: a\n", /no second '---'/],
   ["no key", "---\nname: a\nwhat is this\n---\n", /line 3 .* not 'key: value'/],
   ["an open quotation mark", '---\nname: "a\n---\n', /line 2 .* never closed/],
   ["an open list", "---\nname: a\ntriggers: [a, b\n---\n", /line 3 .* '\[' that is never closed/],
-  ["text behind a quotation", '---\ndescription: "a" b\n---\n', /line 2 .* goes on behind/],
 ] as const)
   test(`front matter that is broken: ${what}`, () => throws(() => parseSkill(text), error));
 
@@ -83,28 +68,17 @@ const SKILLS = [
 ];
 for (const [message, expected] of [
   ["read the PDF", ["pdf-forms"]],
-  ["what is in report.pdf?", ["pdf-forms"]],
   ["pdfs everywhere", []],
   ["please fill in\n a form", ["pdf-forms"]],
   ["use pdf forms", ["pdf-forms"]],
-  ["use pdf-forms and kubernetes", ["pdf-forms", "deploy"]],
   ["set up kubernets", ["deploy"]],
-  ["set up Kubernetess now", ["deploy"]],
-  ["kuwait and kubrick", []],
   ["roll it out", []],
-  ["port it to python2", []],
   ["port it to pythn3", ["snake"]],
-  ["deploy it", []],
   ["use the deploy skill", ["deploy"]],
   ["run the tests, the latest test", []],
-  ["skill test", ["test"]],
   ["is this C++?", ["cpp"]],
-  ["is this C?", []],
-  ["look at a.hpp", ["cpp"]],
   ["请部署到服务器", ["cn"]],
-  ["", []],
   [`${"x ".repeat(1_000_000)}pdf`, ["pdf-forms"]],
-  [`pdf ${"x ".repeat(2_000)}`, []], // what is attached stands before what was typed
 ] as const)
   test(`calledSkills() for ${JSON.stringify(message.slice(0, 40))}`, async () => {
     deepEqual(
@@ -129,12 +103,6 @@ async function told(t: TestContext, where: Place, words: string, ...more: string
 const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
 
 describe("the prompt", () => {
-  test("says nothing of skills when there are none", async (t) => {
-    const { system, stderr } = await told(t, place(), "read the pdf");
-    doesNotMatch(system, /SKILLS ---/);
-    equal(stderr, "");
-  });
-
   test("holds names and descriptions, and a text only when the message calls for it, behind all else", async (t) => {
     const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n") });
     const plain = await told(t, where, "hello");
@@ -145,49 +113,27 @@ describe("the prompt", () => {
     match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---\n\n--- RUNTIME ---/);
   });
 
-  test("the project's skill goes before the home's of the same name", async (t) => {
-    const where = placed({
-      "~/skills/x/SKILL.md": skill("x", "From the home"),
-      ".zz/skills/x/SKILL.md": skill("x", "From the project"),
-      ".zz/skills/y/SKILL.md": skill("y", "Only here"),
-    });
-    const { system } = await told(t, where, "hello");
-    match(system, /- x: From the project\n- y: Only here\n/);
-    doesNotMatch(system, /From the home/);
-  });
-
   test("what is broken is named and left out, and the rest stays", async (t) => {
     const where = placed({
       "~/skills/good/SKILL.md": skill("good", "Good one"),
       "~/skills/open/SKILL.md": '---\nname: "open\n---\n',
-      "~/skills/mute/SKILL.md": "---\nname: mute\n---\nbody",
-      "~/skills/bytes/SKILL.md": Buffer.from("---\nname: b\ndescription: \0\n---\n"),
       "~/skills/huge/SKILL.md": skill("huge", "Huge", "", "x".repeat(5_000_000)),
-      "~/skills/folder/SKILL.md/x": "",
-      "~/skills/empty/notes.md": "no skill, no word of it",
-      "~/skills/locked/SKILL.md": skill("locked", "Locked"),
       "~/skills/odd/SKILL.md": skill("an odd name", "Odd"),
       ".zz/skills/leaving/SKILL.md": "->/etc/passwd",
       ".zz/skills/secret/SKILL.md": "->../../../.env",
       ".env": skill("secret", "open-sesame"),
     });
-    if (process.getuid?.() !== 0) chmodSync(join(where.home, "skills/locked/SKILL.md"), 0);
     const { system, stderr } = await told(t, where, "hello");
     match(system, /- good: Good one/);
     doesNotMatch(system, /huge|root:|sesame/);
     for (const [name, why] of [
       ["open", /line 2 of its front matter opens a quotation mark/],
-      ["mute", /it has no description/],
-      ["bytes", /it is not text/],
       ["huge", /\d+ bytes are too many/],
-      ["folder", /it is not a regular file/],
       ["odd", /'an odd name' is not a name/],
       ["leaving", /it is a link that leaves the project/],
       ["secret", /it is a link to what may hold secrets/],
-      ...(process.getuid?.() === 0 ? [] : [["locked", /permission denied/] as const]),
     ] as const)
       match(stderr, new RegExp(`Skill '${name}' was left out: ${why.source}`));
-    doesNotMatch(stderr, /empty/);
   });
 
   test("a thousand skills are cut by whole skills, with how many were left out", async (t) => {
@@ -203,50 +149,27 @@ describe("the prompt", () => {
     match(list, new RegExp(`\\[${300 - lines.length} more left out for want of room; list_skills lists all\\]$`));
   });
 
-  test("texts that have no room are named, whole ones stay", async (t) => {
-    const body = "word ".repeat(3_000);
-    const where = placed({
-      "~/skills/a/SKILL.md": skill("a", "A", "triggers: pdf\n", body),
-      "~/skills/b/SKILL.md": skill("b", "B", "triggers: pdf\n", body),
-    });
-    const { system } = await told(t, where, "pdf");
-    match(system, /# a \(the person's message calls for it/);
-    match(system, /\[No room for b: read them with read_skill\.\]/);
-  });
-
-  test("the settings leave skills out, and reading that is denied keeps them out", async (t) => {
+  test("the project's go before the home's; the settings leave some out, and so does reading that is denied", async (t) => {
     const where = placed({
       "~/skills/a/SKILL.md": skill("a", "A one"),
       "~/skills/b/SKILL.md": skill("b", "B one"),
+      "~/skills/x/SKILL.md": skill("x", "From the home"),
+      ".zz/skills/x/SKILL.md": skill("x", "From the project"),
       "zz.json": '{"skills":{"off":["a"]}}',
     });
     const { system } = await told(t, where, "hello", "--config", "zz.json");
-    doesNotMatch(system, /A one/);
-    match(system, /B one/);
+    doesNotMatch(system, /A one|From the home/);
+    match(system, /- x: From the project\n- b: B one\n/);
     const denied = await told(t, where, "hello", `--deny-read=${join(where.home, "skills/b")}`);
     doesNotMatch(denied.system, /B one/);
     match(denied.stderr, /Skill 'b' was left out: reading it is denied/);
   });
 });
 
-test("building the prompt again reads none of 50 skills of which nothing changed", async (t) => {
-  const many = Array.from({ length: 50 }, (_, i) => [
-    `~/skills/s${i}/SKILL.md`,
-    skill(`s-${i}`, `Does ${i}`, `triggers: word${i}x, other thing ${i}\n`, "line\n".repeat(500)),
-  ]);
-  const where = placed(Object.fromEntries(many));
-  const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
-  const chat = kernel.openChat(core, "script/m");
-  chat.messages.push({ role: "user", text: "tell me of word7x, and what else one does with a long question" });
-  core.chat = chat;
-  const { about } = core.ctx();
+test("building the prompt again reads no skill of which nothing changed", async (t) => {
+  const home = { "skills/a/SKILL.md": skill("a", "A one"), "skills/b/SKILL.md": skill("b", "B one") };
+  const { ctx } = await harness({ own: true, home }, t);
   const opened: string[] = [];
-  const readsIn = async () => {
-    opened.length = 0;
-    const parts = await about.prompt();
-    match(parts.find(({ name }) => name === "active-skills")!.text, /^--- ACTIVE SKILLS ---\n# s-7 \(/);
-    return opened.filter((file) => file.endsWith("SKILL.md")).length;
-  };
   for (const name of ["openSync", "readFileSync"] as const) {
     const open = fs[name] as (...given: unknown[]) => unknown;
     t.mock.method(fs, name, (...given: unknown[]) => {
@@ -254,8 +177,13 @@ test("building the prompt again reads none of 50 skills of which nothing changed
       return open(...given);
     });
   }
-  ok((await readsIn()) >= 50);
-  for (let i = 0; i < 3; i++) equal(await readsIn(), 0);
+  const reads = async () => {
+    opened.length = 0;
+    match((await ctx.about.prompt()).map(({ text }) => text).join(), /- a: A one\n- b: B one/);
+    return opened.filter((file) => file.endsWith("SKILL.md")).length;
+  };
+  ok((await reads()) >= 2);
+  equal(await reads(), 0);
 });
 
 // ── tools ──
@@ -282,30 +210,17 @@ describe("the tools", () => {
   for (const [what, args, expected, code] of [
     ["read_skill: its text and its other files", { name: "pdf" }, /Body of pdf\.\n\n\[Other files.*logo\.bin, ref\/fields\.md\]/, 0],
     ["read_skill: a file of it", { name: "pdf", file: "ref/fields.md" }, /^the fields\n$/, 0],
-    ["read_skill: one of the project", { name: "here" }, /Body of here\./, 0],
     ["read_skill: no such skill", { name: "pfd" }, /Cannot use skill 'pfd': there is none of that name\. There are: here, pdf\./, 1],
-    ["read_skill: a broken one", { name: "bad" }, /Cannot use skill 'bad': it does not begin with '---'/, 1],
-    ["read_skill: no such file", { name: "pdf", file: "x.md" }, /no such file\. It has: SKILL\.md, logo\.bin/, 1],
     ["read_skill: out of the folder", { name: "pdf", file: "../bad/SKILL.md" }, outside, 1],
-    ["read_skill: an absolute path", { name: "pdf", file: "/etc/passwd" }, outside, 1],
     ["read_skill: a link that leaves", { name: "pdf", file: "away.md" }, outside, 1],
-    ["read_skill: bytes", { name: "pdf", file: "logo.bin" }, /not text/, 1],
     ["read_skill: what may hold secrets is asked for", { name: "pdf", file: ".env" }, secret, 4],
-    ["read_skill: the folder", { name: "pdf", file: "ref" }, /it is a folder/, 1],
     ["list_skills", {}, / {2}here: In the project \(project, .*\n {2}pdf: Fills forms \(home, .*\n! bad: left out, since it does not begin/, 0],
-    ["install_skill: neither", { name: "x" }, /needs either content or path/, 1],
     ["install_skill: a name that leaves", { name: "../x", content: "" }, /letters, digits, - and _/, 1],
     ["install_skill: no front matter", x({ content: "# X" }), /Cannot install skill 'x': it does not begin with '---'/, 1],
-    ["install_skill: another name", x({ content: skill("y", "Y") }), /its front matter names it 'y'/, 1],
-    ["install_skill: another place", x({ where: "moon" }), /'moon' is not a place/, 1],
     ["install_skill: a line nobody can be shown", x({ content: skill("x", "X", "", "y".repeat(5_000)) }), /line of more than 4000/, 1],
-    ["install_skill: a folder without one", { name: "x", path: "none" }, /there is no SKILL\.md in 'none'/, 1],
-    ["install_skill: no such path", { name: "x", path: "nowhere" }, /no such file/, 1],
     ["install_skill: from outside is asked for", { name: "x", path: "/etc/hostname" }, /requires read access to "\/etc\/hostname"/, 4],
-    ["install_skill: nobody to ask", x(), home("x"), 4],
     ["install_skill: writing in the project allowed is not enough", x({ where: "project" }), /requires write access to ".zz\/skills\/x\//, 4],
     ["uninstall_skill: nobody to ask", { name: "pdf" }, home("pdf"), 4],
-    ["uninstall_skill: none", { name: "none" }, /Cannot uninstall skill 'none': there is none/, 1],
   ] as [string, object, RegExp, number][]) // biome-ignore format: a table
     test(what, async () => {
       const ran = await zz(tools, ["--allow-write=.", "--call", what.split(":")[0]!, JSON.stringify(args)]);
@@ -315,84 +230,41 @@ describe("the tools", () => {
       ok(!existsSync(join(tools.home, "skills/x")) && !existsSync(join(tools.cwd, ".zz/skills/x")));
     });
 
-  test("install_skill shows the whole text, and writes into the home", async () => {
-    const where = place();
-    const asked: string[] = [];
-    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
-    core.ask = async (question) => {
-      asked.push(question);
-      return "y";
-    };
+  test("install_skill shows the whole text, writes into the home, and is undone and done again", async (t) => {
     const text = skill("new", "A new one", "", Array.from({ length: 300 }, (_, i) => `line ${i}`).join("\n"));
-    const [got] = await play(core, [["install_skill", { name: "new", content: text }]]);
-    match(got!.text, /^Installed skill 'new' in .*home\/skills\/new \(1 file\)\./);
-    for (const line of text.trimEnd().split("\n")) ok(asked[0]!.includes(`┃ ${line}`), line);
-    const file = join(where.home, "skills/new/SKILL.md");
+    const script = [{ call: ["install_skill", { name: "new", content: text }] as [string, object] }, "Done."];
+    const run = await harness({ own: true, answer: "yes", script }, t);
+    const file = join(run.home, "skills/new/SKILL.md");
+    match((await run.ask("go")).results[0]!.text, /^Installed skill 'new' in .*home\/skills\/new \(1 file\)\./);
+    for (const line of text.trimEnd().split("\n")) ok(run.questions[0]!.includes(`┃ ${line}`), line);
+    equal(readFileSync(file, "utf8"), text);
+    await run.command("/undo");
+    ok(!existsSync(dirname(file)));
+    await run.command("/redo");
     equal(readFileSync(file, "utf8"), text);
   });
 
-  test("what was installed in the home is undone, and done again", async () => {
-    const where = place();
-    const file = join(where.home, "skills/new/SKILL.md");
-    const words = JSON.stringify({ name: "new", content: skill("new", "A new one") });
-    const ran = await zz(where, [`--allow-write=${join(where.home, "skills")}`, "--call", "install_skill", words]);
-    equal(ran.code, 0, ran.stderr);
-    equal(readFileSync(file, "utf8"), skill("new", "A new one"));
-    equal((await zz(where, ["--undo"])).code, 0);
-    ok(!existsSync(file) && !existsSync(dirname(file)));
-    equal((await zz(where, ["--redo"])).code, 0);
-    equal(readFileSync(file, "utf8"), skill("new", "A new one"));
-  });
-
-  test("a folder is installed with its text files, and uninstalled whole", async () => {
-    const core = await kernel.createZz({ root: tools.cwd, home: place().home, save: false });
+  test("a folder is installed with its text files, and uninstalled whole; of a linked one the link alone", async () => {
+    const where = placed({ "~/skills/linked": "->../../project/real", "real/SKILL.md": skill("linked", "Linked") });
+    const core = await kernel.createZz({ root: tools.cwd, home: where.home, save: false });
     core.ask = async () => "y";
-    const got = await play(core, [["install_skill", { name: "made", path: "made" }]]);
-    match(got[0]!.text, /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./);
-    const folder = join(core.options.home, "skills/made");
+    const does = async (tool: string, args: object) => (await play(core, [[tool, args]]))[0]!.text;
+    const left = /\(2 files\)[\s\S]*Left out, since only text can be shown before it is asked for: logo\.bin\./;
+    match(await does("install_skill", { name: "made", path: "made" }), left);
+    const folder = join(where.home, "skills/made");
     equal(readFileSync(join(folder, "more/notes.md"), "utf8"), "notes");
     ok(!existsSync(join(folder, "logo.bin")));
-    const gone = await play(core, [["uninstall_skill", { name: "made" }]]);
-    match(gone[0]!.text, /Uninstalled skill 'made' from .* \(2 files\)/);
+    match(await does("uninstall_skill", { name: "made" }), /Uninstalled skill 'made' from .* \(2 files\)/);
     ok(!existsSync(join(folder, "SKILL.md")) && !existsSync(join(folder, "more/notes.md")));
-  });
-
-  test("uninstalling a linked skill removes the link alone", async () => {
-    const real = mkdtempSync(join(tmpdir(), "zz-skill-"));
-    writeFileSync(join(real, "SKILL.md"), skill("linked", "Linked"));
-    const where = placed({ "~/skills/linked": `->${real}` });
-    const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false });
-    core.ask = async () => "y";
-    const [got] = await play(core, [["uninstall_skill", { name: "linked" }]]);
-    match(got!.text, /\(a link\)/);
-    ok(!existsSync(join(where.home, "skills/linked")));
-    ok(existsSync(join(real, "SKILL.md")));
-  });
-
-  test("the model reads a skill by itself, without a question", async (t) => {
-    const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms") });
-    const fake = await fakeOpenAI([call(["read_skill", { name: "pdf" }]), say("Done.")]);
-    t.after(fake.close);
-    const ran = await zz(where, [...asks(fake.url), "--once", "hello"]);
-    equal(ran.code, 0, ran.stderr);
-    match(fake.requests[1]!.body.messages.at(-1).content, /Body of pdf\./);
+    match(await does("uninstall_skill", { name: "linked" }), /\(a link\)/);
+    deepEqual(
+      [existsSync(join(where.home, "skills/linked")), existsSync(join(where.cwd, "real/SKILL.md"))],
+      [false, true],
+    );
   });
 });
 
 // ── commands ──
-
-test("/skills in one-shot", async () => {
-  const { stderr } = await zz(tools, ["-m", "offline", "--once", "/skills"]);
-  match(stderr, / {2}pdf: Fills forms \(home, /);
-  match(stderr, /! bad: left out/);
-});
-
-test("/skill in one-shot: none of that name, and none named", async () => {
-  const wrong = await zz(tools, ["-m", "offline", "--once", "/skill pfd"]);
-  match(wrong.stderr, /Cannot use skill 'pfd'/);
-  equal(wrong.code, 1);
-  match((await zz(tools, ["-m", "offline", "--once", "/skill"])).stderr, /Name a skill/);
-});
 
 test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
   const run = await harness({ own: true, home: { "skills/pdf/SKILL.md": skill("pdf", "Fills forms") }, live: true }, t);

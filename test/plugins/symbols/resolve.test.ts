@@ -1,19 +1,16 @@
 // Where imports lead. Beside what each row says stands what TypeScript itself, all of it, says over the same disk.
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, extname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { ts } from "ts-morph";
 import type { Edge, How, Kept } from "../../../plugins/symbols/resolve.ts";
 import { cycles, entryPoints, folderOf, graphOf, hubs, openResolver } from "../../../plugins/symbols/resolve.ts";
 import { type Facts, scan } from "../../../plugins/symbols/scan.ts";
-import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
-import { ROOT } from "../../support/run.ts";
-import { isAll, runs } from "../../support/runs.ts";
+import { runs } from "../../support/runs.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const BASE = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-resolve-")));
@@ -30,7 +27,6 @@ interface More {
 type Row = [about: string, files: string, spec: string, to: string | undefined, more?: More];
 
 const config = (compilerOptions: object, rest: object = {}) => ({ compilerOptions, ...rest });
-const NODE10 = { "tsconfig.json": config({ moduleResolution: "node10", ignoreDeprecations: "6.0" }) };
 const NODENEXT = { "tsconfig.json": config({ module: "nodenext" }) };
 const inWorkspaces = (own: object, rest: Record<string, string | object> = {}) => ({
   "package.json": { name: "all", workspaces: ["packages/*"] },
@@ -44,71 +40,35 @@ const ROWS: Row[] = [
   // names
   [".js stands for .ts, even if .js is there as well", "a.ts b.ts b.js", "./b.js", "b.ts"],
   [".js stands for .d.ts before .js", "a.ts b.d.ts b.js", "./b.js", "b.d.ts"],
-  [".jsx stands for .tsx", "a.ts b.tsx b.ts", "./b.jsx", "b.tsx"],
-  [".mjs stands for .mts", "a.ts b.mts b.ts", "./b.mjs", "b.mts"],
-  [".mjs does not stand for .ts", "a.ts b.ts", "./b.mjs", undefined],
-  [".cjs stands for .cts", "a.ts b.cts b.cjs", "./b.cjs", "b.cts"],
-  [".ts is itself", "a.ts b.ts b.js", "./b.ts", "b.ts"],
-  [".d.ts leads to the source first", "a.ts b.d.ts b.ts", "./b.d.ts", "b.ts"],
-  [".json has its types first", "a.ts b.json b.d.json.ts", "./b.json", "b.d.json.ts"],
   ["no extension: .ts first", "a.ts b.ts b.tsx b.js", "./b", "b.ts"],
-  ["no extension never means .json", "a.ts b.json", "./b", undefined],
-  ["a dot in a name is no extension", "a.ts b.test.ts", "./b.test", "b.test.ts"],
   ["a style sheet has its types in .d.css.ts", "a.ts b.css b.d.css.ts", "./b.css", "b.d.css.ts"],
-  ["a file goes before a folder", "a.ts b.ts b/index.ts", "./b", "b.ts"],
-  ["letters in upper case are others", "a.ts B.ts", "./b", undefined],
-  ["nothing is there", "a.ts", "./b", undefined],
   ["an empty name leads nowhere", "a.ts index.ts", "", undefined],
   // folders
-  ["a folder with a slash", "a.ts b.ts b/index.tsx", "./b/", "b/index.tsx"],
-  ["a folder may have an index.d.ts", "a.ts b/index.d.ts b/index.js", "./b", "b/index.d.ts"],
   ["'.' means the index of one's own folder", "d/a.ts d/index.ts", ".", "d/index.ts", { from: "d/a.ts" }],
-  ["'..' means the index above", "d/a.ts index.ts d.ts", "..", "index.ts", { from: "d/a.ts" }],
-  ["'../..' goes up twice", "d/e/a.ts index.js", "../..", "index.js", { from: "d/e/a.ts" }],
   ["out of the project", "a.ts", "../../../usr/nothing.js", "", { beyond: true }],
-  ["a package.json's types", "a.ts b/t.d.ts b/m.js", "./b", "b/t.d.ts", { with: { "b/package.json": { types: "t.d.ts", main: "m.js" } } }],
-  ["a package.json's typings go before types", "a.ts b/t.d.ts b/u.d.ts", "./b", "b/u.d.ts", { with: { "b/package.json": { types: "t.d.ts", typings: "u" } } }],
-  ["a package.json's main, which stands for its source", "a.ts b/lib/m.ts", "./b", "b/lib/m.ts", { with: { "b/package.json": { main: "./lib/m.js" } } }],
-  ["a package.json whose main is not there: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": { main: "no.js" } } }],
   ["a package.json whose types are not there: index, not main", "a.ts b/m.js b/index.js", "./b", "b/index.js", { with: { "b/package.json": { types: "no.d.ts", main: "m.js" } } }],
   ["a broken package.json: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": '{ "main": 5' } }],
-  ["a package.json that is a list: index", "a.ts b/index.ts", "./b", "b/index.ts", { with: { "b/package.json": "[1]" } }],
   ["a package.json's typesVersions", "a.ts b/new/index.d.ts b/index.d.ts", "./b", "b/new/index.d.ts", { with: { "b/package.json": { types: "index.d.ts", typesVersions: { ">=4": { "*": ["new/*"] } } } } }],
   // beyond TypeScript: what a bundler takes
   ["a style sheet without types is itself", "a.ts b.css", "./b.css", "b.css", { beyond: true }],
   ["what a bundler is told after '?' is not its name", "a.ts b.svg", "./b.svg?raw", "b.svg", { beyond: true }],
   ["no extension, where Node wants one", "a.ts b.ts", "./b", "b.ts", { beyond: true, with: { ...NODENEXT, "package.json": { type: "module" } } }],
-  ["no extension, where Node wants one, by paths", "a.ts src/b.ts", "@/b", "src/b.ts", { beyond: true, with: { "tsconfig.json": config({ module: "nodenext", paths: { "@/*": ["./src/*"] } }), "package.json": { type: "module" } } }],
   // Node's own, and packages
   ["Node's own, without it", "a.ts", "fs/promises", "node:", { beyond: true }],
-  ["what only node: has is a package without it", "a.ts", "test", undefined],
   ["an installed package", "a.ts", "p", "", { with: { "node_modules/p/package.json": { types: "i.d.ts" }, "node_modules/p/i.d.ts": "" } }],
-  ["an installed package without types", "a.ts", "p", "", { with: { "node_modules/p/index.js": "" } }],
-  ["what a package does not export", "a.ts", "p/inner", undefined, { with: { "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   ["a package that is declared and not installed", "src/a.ts", "@s/p/x", "", { from: "src/a.ts", beyond: true, with: { "package.json": { devDependencies: { "@s/p": "1" } } } }],
-  ["a package that nobody declares", "a.ts", "p", undefined, { with: { "package.json": { dependencies: {} } } }],
-  ["another program's own", "a.ts", "bun:test", "", { beyond: true }],
   ["a relative way into node_modules", "a.ts", "./node_modules/p/index.js", "", { with: { "node_modules/p/index.js": "" } }],
   // tsconfig.json
   ["paths", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
-  ["paths: the longest beginning wins", "a.ts s/b.ts t/b.ts", "@/x/b", "t/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./s/*"], "@/x/*": ["./t/*"] } }) } }],
-  ["paths: the second place is tried", "a.ts t/b.ts", "@/b", "t/b.ts", { with: { "tsconfig.json": config({ paths: { "@/*": ["./s/*", "./t/*"] } }) } }],
   ["paths that lead nowhere: the package", "a.ts", "p", "", { with: { "tsconfig.json": config({ paths: { "*": ["./s/*"] } }), "node_modules/p/index.d.ts": "" } }],
   ["baseUrl goes before Node's own", "a.ts src/util.ts", "util", "src/util.ts", { with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
-  ["baseUrl leaves Node's own where nothing is", "a.ts", "util", "node:", { beyond: true, with: { "tsconfig.json": config({ baseUrl: "src" }) } }],
   ["comments and a last comma in tsconfig.json", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ // so\n "compilerOptions": { "paths": { "@/*": ["./src/*"], }, /* x */ }, }' } }],
   ["extends: paths count from where they stand", "app/a.ts lib/b.ts", "@/b", "lib/b.ts", { from: "app/a.ts", with: { "app/tsconfig.json": { extends: "../base.json" }, "base.json": config({ paths: { "@/*": ["./lib/*"] } }) } }],
-  ["extends a list: the last one wins", "a.ts s/b.ts t/b.ts", "@/b", "t/b.ts", { with: { "tsconfig.json": { extends: ["./one", "./two.json"] }, "one.json": config({ paths: { "@/*": ["./s/*"] } }), "two.json": config({ paths: { "@/*": ["./t/*"] } }) } }],
   ["extends a package", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "@t/base" }, "node_modules/@t/base/tsconfig.json": config({ paths: { "@/*": ["../../../src/*"] } }) } }],
-  ["extends through a package's exports", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "t/strict" }, "node_modules/t/package.json": { exports: { "./strict": "./s.json" } }, "node_modules/t/s.json": config({ paths: { "@/*": ["../../src/*"] } }) } }],
   ["extends what git ignores", "a.ts src/b.ts", "@/b", "src/b.ts", { ignored: /^gen/, with: { "tsconfig.json": { extends: "./gen/t" }, "gen/t.json": config({ paths: { "@/*": ["../src/*"] } }) } }],
   ["extends in a circle", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "./t.json", ...config({ paths: { "@/*": ["./src/*"] } }) }, "t.json": { extends: "./tsconfig.json" } } }],
-  ["extends what is not there", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": { extends: "./no.json", ...config({ paths: { "@/*": ["./src/*"] } }) } } }],
   ["the nearest tsconfig.json counts", "d/a.ts d/b.ts b.ts", "@/b", "d/b.ts", { from: "d/a.ts", with: { "tsconfig.json": config({ paths: { "@/*": ["./*"] } }), "d/tsconfig.json": config({ paths: { "@/*": ["./*"] } }) } }],
-  ["jsconfig.json counts as well", "a.js src/b.js", "@/b", "src/b.js", { from: "a.js", with: { "jsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
-  ["tsconfig.json goes before jsconfig.json", "a.ts s/b.ts t/b.ts", "@/b", "t/b.ts", { with: { "jsconfig.json": config({ paths: { "@/*": ["./s/*"] } }), "tsconfig.json": config({ paths: { "@/*": ["./t/*"] } }) } }],
   ["a broken tsconfig.json: what can be read of it", "a.ts src/b.ts", "@/b", "src/b.ts", { with: { "tsconfig.json": '{ "compilerOptions": { "paths": { "@/*": ["./src/*"] } ' } }],
-  ["an empty tsconfig.json", "a.ts b.ts", "./b", "b.ts", { with: { "tsconfig.json": "" } }],
   [
     "a tsconfig.json that only names others",
     "src/a.ts src/b.ts",
@@ -118,36 +78,20 @@ const ROWS: Row[] = [
   ],
   ["rootDirs", "src/a.ts gen/b.ts", "./b", "gen/b.ts", { from: "src/a.ts", with: { "tsconfig.json": config({ rootDirs: ["src", "gen"] }) } }],
   ["moduleSuffixes", "a.ts b.ios.ts b.ts", "./b", "b.ios.ts", { with: { "tsconfig.json": config({ moduleSuffixes: [".ios", ""] }) } }],
-  ["node10: types in a folder go before a script", "a.ts b.js b/index.ts", "./b", "b/index.ts", { with: NODE10 }],
-  ["bundler: a script goes before a folder", "a.ts b.js b/index.ts", "./b", "b.js"],
-  ["node10 knows no exports", "a.ts", "p/inner", "", { with: { ...NODE10, "node_modules/p/package.json": { exports: "./i.js" }, "node_modules/p/inner.js": "" } }],
   // package.json of one's own
   ["imports", "a.ts src/b.ts", "#b", "src/b.ts", { with: { "package.json": { imports: { "#b": "./src/b.ts" } } } }],
-  ["imports with a star", "a.ts src/b.ts", "#b.js", "src/b.ts", { with: { "package.json": { imports: { "#*.js": "./src/*.ts" } } } }],
-  ["imports that are not there", "a.ts", "#b", undefined, { with: { "package.json": { imports: {} } } }],
   ["imports of what is built, by outDir", "code/a.ts code/b.ts", "#b", "code/b.ts", { from: "code/a.ts", with: { "package.json": { imports: { "#b": "./made/b.js" } }, "tsconfig.json": config({ outDir: "made", rootDir: "code" }) } }],
-  ["imports of what is built, by outDir, and is there", "code/a.ts code/b.ts made/b.js", "#b", "code/b.ts", { from: "code/a.ts", with: { "package.json": { imports: { "#b": "./made/b.js" } }, "tsconfig.json": config({ outDir: "made", rootDir: "code" }) } }],
-  ["imports in a circle", "a.ts", "#b", undefined, { beyond: true, with: { "package.json": { imports: { "#b": "#c", "#c": "#b" } } } }],
-  ["oneself, by exports", "a.ts src/b.ts", "me/b", "src/b.ts", { with: { "package.json": { name: "me", exports: { "./b": "./src/b.ts" } } } }],
   ["import or require: the condition for an import", "a.mts i.mts r.cts", "me", "i.mts", { from: "a.mts", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
-  ["import or require: the condition for a require", "a.mts i.mts r.cts", "me", "r.cts", { from: "a.mts", how: "require", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
-  ["import or require: a script of CommonJS requires", "a.ts i.mts r.cts", "me", "r.cts", { with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
   ["import or require: import() is one everywhere", "a.ts i.mts r.cts", "me", "i.mts", { how: "dynamic", with: { ...NODENEXT, "package.json": { name: "me", exports: { import: "./i.mjs", require: "./r.cjs" } } } }],
   // workspaces
-  ["a linked package is where it lies", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { links: LINKED, with: inWorkspaces({ main: "index.ts" }) }],
   ["a linked package that is built leads to its source", "a.ts packages/b/src/index.ts packages/b/dist/index.d.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, ignored: /dist/, with: inWorkspaces({ types: "dist/index.d.ts" }) }],
   ["a linked package that is not built leads to its source", "a.ts packages/b/src/index.ts", "@all/b", "packages/b/src/index.ts", { beyond: true, links: LINKED, with: inWorkspaces({ types: "dist/index.d.ts", main: "dist/index.js" }) }],
   ["a package that is not linked", "a.ts packages/b/index.ts", "@all/b", "packages/b/index.ts", { beyond: true, with: inWorkspaces({ main: "index.ts" }) }],
   ["a package that is not linked, by its exports", "a.ts packages/b/src/x/y.ts", "@all/b/y", "packages/b/src/x/y.ts", { beyond: true, with: inWorkspaces({ exports: { "./*": { types: "./dist/x/*.d.ts", default: "./dist/x/*.js" } } }) }],
-  ["a package that is not linked, and what it does not export", "a.ts packages/b/src/y.ts", "@all/b/y", undefined, { with: inWorkspaces({ exports: { ".": "./src/y.ts" } }) }],
-  ["a package that is not linked, built into two folders", "a.ts packages/b/src/y.tsx", "@all/b", "packages/b/src/y.tsx", { beyond: true, with: inWorkspaces({ module: "dist/esm/y.js", main: "dist/cjs/y.js" }) }],
   ["a package of pnpm", "a.ts libs/b/index.ts", "b", "libs/b/index.ts", { beyond: true, with: { "pnpm-workspace.yaml": "packages:\n  - libs/*\n", "libs/b/package.json": { name: "b" } } }],
   ["a package that a test is made of is nobody's", "a.ts test/fixtures/react/index.ts", "react", undefined, { with: { "test/fixtures/react/package.json": { name: "react" } } }],
-  ["a package whose name is a number", "a.ts b/index.ts", "b", undefined, { with: { "b/package.json": { name: 5 } } }],
   ["paths to what is built lead to its source", "a.ts libs/b/src/index.ts", "@/b", "libs/b/src/index.ts", { beyond: true, with: { "libs/b/package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["./libs/*/dist"] } }) } }],
-  ["paths to a picture", "a.ts src/b.svg", "@/b.svg", "src/b.svg", { beyond: true, with: { "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) } }],
   ["a package goes before a source of that name", "a.ts src/p.ts libs/p/src/index.ts", "p", "libs/p/src/index.ts", { beyond: true, with: { "package.json": {}, "libs/p/package.json": { name: "p", main: "dist/index.js" }, "tsconfig.json": config({ baseUrl: "." }) } }],
-  ["an unknown package is not a source of that name", "a.ts src/p.ts", "p", undefined, { with: { "package.json": {}, "tsconfig.json": config({ baseUrl: "." }) } }],
 ];
 
 let count = 0;
@@ -188,13 +132,6 @@ function truth(root: string, file: string, spec: string, how: How = "import", gi
   if (to === undefined) return undefined;
   return to.startsWith(`${root}/`) && !to.includes("/node_modules/") ? to.slice(root.length + 1) : "";
 }
-function once<T>(ask: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>();
-  return (text) => {
-    if (!known.has(text)) known.set(text, ask(text));
-    return known.get(text)!;
-  };
-}
 function literalIn(node: ts.Node): ts.StringLiteral | undefined {
   return ts.isStringLiteral(node) ? node : ts.forEachChild(node, literalIn);
 }
@@ -231,36 +168,6 @@ for (const [i, [about, files, spec, to, more = {}]] of ROWS.entries())
     equal(again.to, to, "when it was kept");
     equal(again.kept, said.kept, "and not asked for again");
   });
-
-/** It asks TypeScript of thousands. */
-const testAll = isAll ? needs("git") : () => {};
-testAll("imports of this repository lead where TypeScript says", async () => {
-  const names = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: ROOT, encoding: "utf8" })
-    .split("\n")
-    .filter(Boolean);
-  const scripts = names.filter(
-    (name) => /^(?!test\/(?!support\/)).*\.ts$/.test(name) && fs.existsSync(join(ROOT, name)),
-  );
-  const files = scripts.map((name) => [name, scan(name, fs.readFileSync(join(ROOT, name), "utf8"))] as const);
-  const { imports } = await graphOf(files, openResolver(ROOT, names));
-  let internal = 0;
-  const options = once((folder) => optionsOf(ROOT, folder));
-  /** Where an import leads hangs on its folder, its words and the file's ending alone. */
-  const asked = new Map<string, string | undefined>();
-  const truthOf = (file: string, spec: string, how: How) => {
-    const key = [folderOf(file), spec, how, extname(file)].join("\0");
-    if (!asked.has(key)) asked.set(key, truth(ROOT, file, spec, how, options(folderOf(file))));
-    return asked.get(key);
-  };
-  for (const [file, edges] of imports)
-    for (const { spec, how, to, kind } of edges) {
-      const real = truthOf(file, spec, how);
-      equal(to, real || undefined, `${file}: ${spec}`);
-      if (kind === "external") equal(real, "", `${file}: ${spec}`);
-      if (to) internal++;
-    }
-  ok(internal > 100, `${internal} imports lead to a file`);
-});
 
 /** Names that can be told apart only by TypeScript's order. */
 const ENDS = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".d.mts", ".mjs", ".cts", ".cjs", ".json", ".d.json.ts"];
@@ -317,16 +224,10 @@ const NEEDS = { "package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["
 const CHANGES: [about: string, spec: string, before: string | undefined, after: string | undefined, change: (root: string, names: string[]) => unknown, more?: More][] = [
   ["a file goes", "@/b", "src/b.ts", undefined, (_, names) => names.pop(), { with: { ...NEEDS, "src/b.ts": "" } }],
   ["a tsconfig.json changes", "@/b", "src/b.ts", "t/b.ts", (root) => write(root, "tsconfig.json", config({ paths: { "@/*": ["./t/*"] } })), { with: { ...NEEDS, "src/b.ts": "", "t/b.ts": "" } }],
-  ["what it extends changes", "@/b", "src/b.ts", undefined, (root) => write(root, "base.json", {}), { with: { "tsconfig.json": { extends: "./base" }, "base.json": NEEDS["tsconfig.json"], "src/b.ts": "" } }],
   ["what it extends comes, outside of the project", "@/b", undefined, "src/b.ts", (root) => write(BASE, "outer.json", config({ paths: { "@/*": [`${root}/src/*`] } })), { with: { "tsconfig.json": { extends: "../outer" }, "src/b.ts": "" } }],
-  ["a package.json changes", "#b", "b.ts", "c.ts", (root) => write(root, "package.json", { imports: { "#b": "./c.ts" } }), { with: { "package.json": { imports: { "#b": "./b.ts" } }, "b.ts": "", "c.ts": "" } }],
-  ["the first package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", "")],
-  ["another package is installed", "p", undefined, "", (root) => write(root, "node_modules/p/index.d.ts", ""), { with: { "node_modules/q/index.d.ts": "" } }],
   ["another package of a scope is installed", "@s/p", undefined, "", (root) => write(root, "node_modules/@s/p/index.d.ts", ""), { with: { "node_modules/@s/q/index.d.ts": "" } }],
   ["a package is removed", "p", "", undefined, (root) => fs.rmSync(join(root, "node_modules/p"), { recursive: true }), { with: { "node_modules/p/index.d.ts": "" } }],
   ["a package exports more, and its times stay", "p/x", undefined, "", (root) => unpack(root, "node_modules/p/package.json", { exports: { "./x": "./x.js" } }), { with: { "node_modules/p/package.json": { exports: { "./y": "./x.js" } }, "node_modules/p/x.js": "" } }],
-  ["a package gets one more file", "p/x", undefined, "", (root) => write(root, "node_modules/p/x.js", ""), { with: { "node_modules/p/package.json": {} } }],
-  ["a workspace gets another name", "b", "b/index.ts", undefined, (root) => write(root, "b/package.json", { name: "c" }), { with: { "b/package.json": { name: "b" }, "b/index.ts": "" } }],
   ["a tsconfig.json comes nearer", "@/b", "src/b.ts", undefined, (root, names) => names.push(write(root, "src/tsconfig.json", {})), { from: "src/a.ts", with: { ...NEEDS, "src/b.ts": "" } }],
 ];
 function write(root: string, name: string, content: object | string): string {
@@ -342,7 +243,6 @@ function unpack(root: string, name: string, content: object): void {
 
 const changing = CHANGES.map(([, , , , , more]) => project(more?.from ?? "a.ts", more));
 const changingSettled = setTimeout(100);
-
 for (const [i, [about, spec, before, to, change, more = {}]] of CHANGES.entries())
   test(`kept answers are asked anew when ${about}`, async () => {
     await changingSettled;
@@ -366,15 +266,7 @@ test("what changed just now is not trusted: the next change may have the same ti
   });
 });
 
-test("an answer that is not kept yet is kept beside the others", async () => {
-  const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
-  await setTimeout(100);
-  const { kept } = await ask(root, names, "a.ts", "@/b");
-  const more = await ask(root, names, "a.ts", "@/c", "import", kept);
-  deepEqual(Object.values(more.kept.found), ["src/b.ts", null]);
-});
-
-for (const kept of [null, [], { seen: 1, ways: {}, found: {} }, { names: 1, seen: {}, ways: {}, found: null }])
+for (const kept of [null, { names: 1, seen: {}, ways: {}, found: null }])
   test(`kept answers that are broken are not used: ${JSON.stringify(kept)}`, async () => {
     const { root, names } = project("a.ts src/b.ts", { with: NEEDS });
     equal((await ask(root, names, "a.ts", "@/b", "import", kept as unknown as Kept)).to, "src/b.ts");
@@ -387,27 +279,6 @@ test("resolve() refuses to guess what it was not prepared for", () => {
   });
 });
 
-// ── What is loaded
-
-test("TypeScript is not loaded for what is near, nor for what is kept", async () => {
-  const { root, names } = project("a.ts b.ts", { with: { "package.json": { dependencies: { p: "1" } } } });
-  await setTimeout(100);
-  const { kept } = await ask(root, names, "a.ts", "p");
-  const run = (spec: string, kept: Kept | undefined) => {
-    const script = `
-      const { openResolver } = await import(${JSON.stringify(join(ROOT, "plugins/symbols/resolve.ts"))});
-      const resolver = openResolver(${JSON.stringify(root)}, ${JSON.stringify(names)}, ${JSON.stringify(kept)});
-      const one = { from: ${JSON.stringify(spec)}, how: "import" };
-      await resolver.prepare([["a.ts", [one]]]);
-      const loaded = Object.keys(process.getBuiltinModule("node:module")._cache).some((name) => /typescript/.test(name));
-      console.log(resolver.resolve("a.ts", one), loaded);`;
-    return execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim();
-  };
-  equal(run("./b.js", undefined), "b.ts false");
-  equal(run("p", undefined), "true"); // the empty text before it is cut off
-  equal(run("p", kept), "false");
-});
-
 // ── Bad input
 
 const chain = (length: number): Record<string, object> =>
@@ -417,15 +288,9 @@ const chain = (length: number): Record<string, object> =>
 // biome-ignore format: one case a row.
 const HOSTILE: [about: string, spec: string, files: Record<string, string | object>][] = [
   ["extends that doubles at each of 40 steps", "p", { "tsconfig.json": { extends: "./t0.json" }, ...chain(40) }],
-  ["extends of 1,000 steps", "p", { "tsconfig.json": { extends: "./t0.json" }, ...Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`t${i}.json`, { extends: `./t${i + 1}.json` }])) }],
   ["extends of a device that never ends", "p", { "tsconfig.json": { extends: "/dev/zero" } }],
-  ["a tsconfig.json of 100,000 brackets", "p", { "tsconfig.json": "[".repeat(100_000) }],
-  ["paths that are no lists", "@/b", { "tsconfig.json": config({ paths: { "@/*": 5, "*": null } }) }],
   ["options of the wrong kinds", "p", { "tsconfig.json": config({ baseUrl: {}, paths: [], module: 7, rootDirs: "x", moduleResolution: [] }) }],
   ["references in a circle", "p", { "tsconfig.json": { files: [], references: [{ path: "." }, { path: 7 }, 5] } }],
-  ["a package.json of 100,000 brackets", "#a", { "package.json": `{"imports":${'{"a":'.repeat(100_000)}` }],
-  ["a name and exports of the wrong kinds", "me/x", { "package.json": { name: ["me"], exports: 5, dependencies: "x", imports: 7 } }],
-  ["exports of 100,000 lists, one in another", "me", { "package.json": `{"name":"me","exports":${"[".repeat(100_000)}${"]".repeat(100_000)}}` }],
   ["imports that double at each of 60 steps", Array.from({ length: 40 }, (_, i) => `#${i}`).join(" "), { "package.json": { imports: Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`#${i}`, [`#${i + 1}`, `#${i + 1}`]])) } }],
 ];
 
@@ -472,30 +337,18 @@ import x from "./x.js";
     { to: "c.ts", spec: "./c", line: 5, kind: "internal", how: "dynamic" },
     { to: undefined, spec: "./x.js", line: 6, kind: "missing", how: "import" },
   ] satisfies Edge[]);
-  deepEqual(
-    [...graph.dependents],
-    [
-      ["b.ts", ["a.ts"]],
-      ["c.ts", ["a.ts"]],
-    ],
-  );
+  deepEqual(Object.fromEntries(graph.dependents), { "b.ts": ["a.ts"], "c.ts": ["a.ts"] });
 });
 
 test("a hub is what more than five files import", async () => {
-  const users = (n: number, of: string) =>
-    Object.fromEntries(Array.from({ length: n }, (_, i) => [`${of}${i}.ts`, `import "./${of}.js";`]));
-  const { graph } = await graphFor({
-    "b.ts": "",
-    "c.ts": "",
-    "d.ts": "",
-    ...users(6, "b"),
-    ...users(5, "c"),
-    ...users(7, "d"),
-  });
-  deepEqual(hubs(graph), [
-    { path: "d.ts", count: 7 },
-    { path: "b.ts", count: 6 },
-  ]);
+  const files: Record<string, string> = { "b.ts": "", "c.ts": "", "d.ts": "" };
+  for (const [of, many] of Object.entries({ b: 6, c: 5, d: 7 }))
+    for (let i = 0; i < many; i++) files[`${of}${i}.ts`] = `import "./${of}.js";`;
+  const { graph } = await graphFor(files);
+  deepEqual(
+    hubs(graph).map(({ path, count }) => `${path} ${count}`),
+    ["d.ts 7", "b.ts 6"],
+  );
 });
 
 test("a place to begin is what package.json names, an index at the top, and what nothing imports", async () => {
@@ -538,7 +391,6 @@ const CYCLES: [about: string, files: Record<string, string>, cycles: [files: str
     ],
   ],
   ["a short round within a long one", { "a.ts": 'import "./b.js";', "b.ts": 'import "./c.js"; import "./a.js"', "c.ts": 'import "./d.js";', "d.ts": 'import "./a.js";' }, [["a.ts b.ts c.ts d.ts", "a.ts b.ts a.ts"]]],
-  ["re-exports", { "a.ts": 'export * from "./b.js";', "b.ts": 'import { a } from "./a.js";' }, [["a.ts b.ts", "a.ts b.ts a.ts"]]],
 ];
 for (const [about, files, expected] of CYCLES)
   test(`cycles: ${about}`, async () => {
@@ -563,16 +415,4 @@ test("cycles are found in a chain longer than the call stack", async () => {
   const [one, ...more] = cycles({ imports, dependents: new Map() });
   equal(one?.round.length, length + 1);
   equal(more.length, 0);
-});
-
-test("a graph needs no file to be on the disk", async () => {
-  const resolver = openResolver(join(BASE, "nowhere"), ["a.ts", "b.ts"]);
-  const graph = await graphOf(factsOf({ "a.ts": 'import "./b.js"; import "q";' }), resolver);
-  deepEqual(
-    graph.imports.get("a.ts")!.map(({ to, kind }) => [to, kind]),
-    [
-      ["b.ts", "internal"],
-      [undefined, "missing"],
-    ],
-  );
 });

@@ -37,35 +37,18 @@ async function check(where: Place, name: string, files: Record<string, string>, 
 }
 
 const ZOD = 'import { z } from "zod";\n';
-const TYPEBOX = 'import Type from "typebox";\n';
 const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
-const ASKS = 'void call("now", {}); call("now", {}).catch(() => {});';
 const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
 const RIGHT: [what: string, code: string][] = [
-  ["the five lines of the README", tool("run: () => new Date().toISOString()")],
-  [
-    "the shorthand",
-    tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1, t }) => c.at(n) + t.join()'),
-  ],
+  ["the shorthand", tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1 }) => c.at(n) ?? ""')],
   ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
-  ["typebox", TYPEBOX + tool("params: Type.Object({ n: Type.Number() }), run: ({ n }) => n.toFixed()")],
   ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
-  [
-    "Node's modules and globals",
-    `import fs from "node:fs";\n${tool('run: () => fs.readFileSync("x", "utf8") + process.pid')}`,
-  ],
   ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
-  ["its own files", `import { word } from "./word.ts";\n${tool("run: () => word.trim()")}`],
   [
     "a test of it",
     'import { harness } from "zz/test";\nexport default async () => { await (await harness()).close(); };\n',
   ],
   ["an import of a type alone", `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`],
-  ["Windows' line ends", LAMP.replaceAll("\n", "\r\n")],
-  [
-    "a promise that is let go",
-    plugin(`zz.command({ name: "x", description: "d", run: (_, { call }) => { ${ASKS} } })`),
-  ],
 ];
 
 const LIB = { "lib/word.ts": 'export const word = "on";\nexport type Word = string;', "lib/index.ts": "export {};" };
@@ -88,51 +71,16 @@ for (const [i, [what]] of RIGHT.entries())
 
 const TWICE = 'zz.tool({ name: "x", description: "", run: () => "" })';
 const WRONG: [what: string, code: string, message: RegExp][] = [
-  [
-    "a misspelt field",
-    LAMP.replace("description", "descripton"),
-    /in type 'Tool<.*Did you mean to write 'description'\?$/m,
-  ],
-  [
-    "a wrong slot",
-    plugin('zz.layer({ name: "l", slot: "rule", text: "x" })'),
-    /^a\.ts:2:\d+: .*Did you mean '"rules"'\?$/m,
-  ],
+  ["a misspelt field", LAMP.replace("description", "descripton"), /Did you mean to write 'description'\?$/m],
   ["a wrong event", plugin('zz.on("startd", () => {})'), /^a\.ts:2:\d+: Argument of type '"startd"'/m],
   ["a missing await", tool('run: (_, { files }) => files.read("x").text'), /Did you forget to use 'await'\?$/m],
-  [
-    "a lost promise",
-    tool('run: (_, { files }) => { files.read("x"); return "" }'),
-    /^a\.ts:2:\d+: This promise is not awaited\./m,
-  ],
-  [
-    "a parameter of zod's that is not there",
-    `${ZOD}${tool("params: z.object({ n: z.number() }), run: ({ m }) => m")}`,
-    /^a\.ts:3:\d+: Property 'm'/m,
-  ],
-  [
-    "a misspelt type in the shorthand",
-    tool('params: { n: "numbr" }, run: () => ""'),
-    /'numbr' is not a type of a parameter/,
-  ],
-  [
-    "two tools of one name",
-    plugin(`{ ${TWICE}; ${TWICE} }`),
-    /^a\.ts:2:\d+: There is a tool 'x' in this file already\.$/m,
-  ],
-  ["a name that providers refuse", LAMP.replace('"lamp"', '"my lamp"'), /A tool cannot be called 'my lamp'/],
-  [
-    "a type that is imported like a value",
-    LAMP.replace("import type", "import"),
-    /^a\.ts:1:10: .*using a type-only import/m,
-  ],
+  ["a lost promise", tool('run: (_, { files }) => { files.read("x"); return "" }'), /a\.ts:2:\d+: This promise is/m],
+  ["a misspelt type", tool('params: { n: "numbr" }, run: () => ""'), /'numbr' is not a type of a parameter/],
+  ["two tools of one name", plugin(`{ ${TWICE}; ${TWICE} }`), /^a\.ts:2:\d+: There is a tool 'x' in this file/m],
+  ["a type imported like a value", LAMP.replace("import type", "import"), /^a\.ts:1:10: .*using a type-only import/m],
   ["a torn line", LAMP.replace("run:", "run"), /^a\.ts:2:\d+: .*expected\.$/m],
   ["an import of nothing", `import "./gone.ts";\n${LAMP}`, /^a\.ts:1:8: .*'\.\/gone\.ts'/m],
-  [
-    "an imported file",
-    "export const word: string = 1;",
-    /^a\.ts:1:14: Type 'number' is not assignable to type 'string'\.$/m,
-  ],
+  ["an imported file", "export const word: string = 1;", /^a\.ts:1:14: Type 'number' is not assignable to type/m],
 ];
 let wrong: ReturnType<typeof check> | undefined;
 for (const [i, [what, , message]] of WRONG.entries())
@@ -144,16 +92,8 @@ for (const [i, [what, , message]] of WRONG.entries())
   });
 
 for (const [what, code, message] of [
-  [
-    "no default export",
-    LAMP.replace("export default", "export const it ="),
-    /^a\.ts:1:1: The plugin has no default export/m,
-  ],
-  [
-    "one that is no function",
-    `${HEAD}export default { name: "x" };\n`,
-    /^a\.ts:2:16: The default export cannot be called with zz/m,
-  ],
+  ["no default export", LAMP.replace("export default", "export const it ="), /^a\.ts:1:1: The plugin has no default/m],
+  ["one that is no function", `${HEAD}export default { name: "x" };\n`, /^a\.ts:2:16: .* cannot be called with zz/m],
 ] as [string, string, RegExp][])
   test(`--check-plugin finds ${what}`, async () => {
     const ran = await check(place(), "a.ts", { "a.ts": code });
@@ -203,7 +143,7 @@ test("--new-plugin writes one that works, has no type errors, and passes its own
   );
 });
 
-test("--new-plugin leaves what is there, and mends a link that leads nowhere", async () => {
+test("--new-plugin leaves what is there, and makes a link again that leads nowhere", async () => {
   const where = place();
   put(where, "tsconfig.json", "{}", "home");
   put(where, "node_modules/zod/mine", "", "home");
@@ -215,22 +155,19 @@ test("--new-plugin leaves what is there, and mends a link that leads nowhere", a
   ok(!ran.stdout.includes("tsconfig.json"));
 });
 
-for (const [name, reason] of [
-  ["../x", /a name begins with a letter/],
-  ["1a", /a name begins with a letter/],
-  ["a".repeat(65), /at most 64/],
-  ["models", /the name has a meaning of its own/],
-  ["Git", /one of zz's own plugins has that name/],
-  ["grep", /a tool or a command already has that name/],
-] as const) {
-  test(`A plugin cannot be made with the name '${name.slice(0, 9)}'`, async () => {
-    const where = place();
+test("--new-plugin refuses names that cannot be", async () => {
+  const where = place();
+  for (const [name, reason] of [
+    ["a".repeat(65), /at most 64/],
+    ["models", /the name has a meaning of its own/],
+    ["Git", /one of zz's own plugins has that name/],
+    ["grep", /a tool or a command already has that name/],
+  ] as const) {
     const ran = await zz(where, ["--new-plugin", name]);
     match(ran.stderr, new RegExp(`^Cannot make plugin '${name}': .*${reason.source}`));
-    equal(ran.code, 2);
-    ok(!existsSync(where.home) || !existsSync(join(where.home, "plugins")));
-  });
-}
+    deepEqual([ran.code, inHome(where)], [2, []]);
+  }
+});
 
 test("--new-plugin says where nothing can be written", async () => {
   const where = place();
@@ -287,38 +224,13 @@ test("write_plugin shows of one that is there what differs, under its name", asy
 });
 
 const REFUSED: [what: string, code: string, reason: RegExp][] = [
-  [
-    "whose types do not fit",
-    tool("run: () => 1"),
-    /its types do not fit, and nothing was written\. Fix it and call again:\nlamp\.ts:2:\d+: Type 'number'/,
-  ],
+  ["whose types do not fit", tool("run: () => 1"), /nothing was written\. Fix it .*:\nlamp\.ts:2:\d+: Type 'number'/],
   ["that throws", plugin('{ throw new Error("no luck"); }'), /nothing was written: .*lamp\.ts:2: no luck\. Fix it/],
-  [
-    "that takes the name of another in the home",
-    LAMP.replace('"lamp"', '"torch"'),
-    /with it another one fails\. .*tool 'torch' is already there, from 'lamp'/,
-  ],
-  ["that is empty", " \n", /its code is empty/],
-  ["of 110,000 characters", "// x\n".repeat(22_000), /110000 characters are too many \(100000\)/],
+  ["with the name of another", LAMP.replace('"lamp"', '"torch"'), /another one fails\. .* already there, from 'lamp'/],
   ["with a line that nobody can read", `${LAMP}//${"x".repeat(4_000)}`, /line 3 has more than 4000 characters/],
   ["with control characters", `${LAMP}//\x1b[2J`, /it holds control characters/],
 ];
-const ALSO_REFUSED: typeof REFUSED = [
-  ["that crashes", plugin("{ process.abort(); }"), /the process that tried it ended \(SIGABRT\)/],
-  ["that is torn", LAMP.replace("run:", "run"), /lamp\.ts:2:\d+: .*expected\.\n/],
-  ["that fails a moment later", plugin('{ setTimeout(() => { throw new Error("no luck"); }, 5); }'), /no luck/],
-  [
-    "that ends the process",
-    plugin("{ process.exit(0); }"),
-    /lamp\.ts:2: it called process\.exit\(0\), which would end zz\./,
-  ],
-  [
-    "that takes a name of zz's",
-    LAMP.replace('"lamp"', '"git_status"'),
-    /tool 'git_status' is already there, from 'git'/,
-  ],
-];
-for (const [what, code, reason] of isAll ? [...REFUSED, ...ALSO_REFUSED] : REFUSED)
+for (const [what, code, reason] of REFUSED)
   test(`write_plugin refuses one ${what}, and leaves nothing behind`, async () => {
     const run = await shared();
     permit(run, ALL);
@@ -411,18 +323,9 @@ test("--functions makes a tool of each exported function, by its types and its J
   const both = ["--functions", CODE, "--functions", "days.ts"];
   const tools = JSON.parse((await zz(where, [...both, "--tools", "--json"])).stdout);
   const own = (name: string) => tools.find((one: any) => one.name === name);
-  deepEqual(own("add_numbers"), {
-    name: "add_numbers",
-    kind: "read",
-    description: "Adds two numbers.",
-    schema: {
-      type: "object",
-      properties: { first: { type: "number", description: "the one" }, second: { type: "number" } },
-      required: ["first"],
-      additionalProperties: false,
-    },
-    owner: "writing",
-  });
+  const { kind, description, schema } = own("add_numbers");
+  deepEqual([kind, description, schema.required], ["read", "Adds two numbers.", ["first"]]);
+  deepEqual(schema.properties, { first: { type: "number", description: "the one" }, second: { type: "number" } });
   const day = { hour: { type: "number" }, half: { type: "string", enum: ["am", "pm"], description: "AM or PM" } };
   deepEqual(own("list_days").schema.properties, {
     days: {
@@ -437,43 +340,19 @@ test("--functions makes a tool of each exported function, by its types and its J
   const args = '{"days":[{"hour":1}],"names":["a","b"]}';
   equal((await zz(where, [...both, "--call", "list_days", args])).stdout, '{"days":[{"hour":1}],"names":["a","b"]}\n');
   equal((await zz(where, [...both, "--call", "add_numbers", '{"first":"x"}'])).code, 2);
-  match((await zz(where, [...both, "-T", "add_numbers", "-m", "offline", "--dry-run", "x"])).stdout, /"add_numbers"/);
 });
 
 for (const [what, code, message] of [
   ["a torn line", "export function f( {", /^Cannot use the functions of '--functions': --functions:1:\d+: .*expected/],
-  [
-    "a parameter without a type",
-    "\nexport function f(x) { return x }",
-    /^Cannot use function 'f' \(--functions:2:1\): its parameter 'x' has no type\./,
-  ],
-  ["a date", "export function f(x: Date) {}", /its parameter 'x' is of type 'Date'\. Use string, number/],
-  ["a function for a parameter", "export function f(x: () => void) {}", /is of type '\(\) => void'/],
+  ["a parameter without a type", "\nexport function f(x) { return x }", /'f' \(--functions:2:1\): .* 'x' has no type/],
   ["a mixed union", "export function f(x: string | number) {}", /is of type 'string \| number'/],
-  ["null", "export function f(x: string | null) {}", /its parameter 'x' is of type/],
-  ["a generic one", "export function f<T>(x: T) {}", /it is generic/],
-  [
-    "overloads",
-    "export function f(x: string): void; export function f(x: number): void; export function f(x: any) {}",
-    /it has overloads/,
-  ],
   ["nothing exported", "function f() {}", /it exports none/],
-  [
-    "a name that is taken",
-    'export function readFile() { return "" }',
-    /^Cannot use function 'readFile' of '--functions': tool 'read_file' is already there, from 'read-file'/,
-  ],
+  ["a name that is taken", 'export function readFile() { return "" }', /tool 'read_file' is already there, from/],
   ["code that throws", 'export function f() {} throw new Error("no luck")', /loading it failed: no luck/],
   ["a file that is not there", "gone.ts", /^Cannot use the functions of 'gone\.ts': no such file/],
-  ["a folder", ".", /it is a folder\. Name a file\./],
-  ["too much", `export function f() {}//${"x".repeat(100_000)}\n`.repeat(11), /it is too long/],
 ] as [string, string, RegExp][])
   test(`--functions refuses ${what} with exit code 2`, async () => {
-    const where = place();
-    // One argument of a command line takes 128 KB.
-    const given = code.length > 100_000 ? "big.ts" : code;
-    if (given !== code) put(where, given, code);
-    const ran = await zz(where, ["--functions", given, "--tools"]);
+    const ran = await zz(place(), ["--functions", code, "--tools"]);
     match(ran.stderr, message);
     deepEqual([ran.stdout, ran.code], ["", 2]);
   });
@@ -503,38 +382,26 @@ test("--check-plugin runs nothing but what zz loads by itself, that once, and no
 
 const RED = 'export default (zz) => zz.tool({ name: "red", description: "d", run: () => "" });\n';
 /** Checked together, as files that one plugin imports. */
-const MISNAMED: [what: string, code: string, said: RegExp, file?: string][] = [
+const MISNAMED: [what: string, code: string, said: RegExp][] = [
   ["a .js that is a .ts", `import { word } from "./lib/word.js";\n${tool("run: () => word")}`, /^a\.ts:1:22: Node does not find '\.\/lib\/word\.js'\. Write '\.\/lib\/word\.ts'\.$/],
   ["a name without its ending", `export * from "./lib/word";\n${LAMP}`, /^a\.ts:1:15: .* Write '\.\/lib\/word\.ts'\.$/],
   ["a folder", `import "./lib";\n${LAMP}`, /^a\.ts:1:8: .* Write '\.\/lib\/index\.ts'\.$/],
   ["such a name, late", plugin('{ void import("./lib/word"); }'), /^a\.ts:2:\d+: Node does not find '\.\/lib\/word'.*$/],
-  ["such a name in a file that it imports", `import "./b.ts";\n${LAMP}`, /^b\.ts:1:8: Node does not find.*$/, "b.ts"],
 ]; // biome-ignore format: a table
 let misnamed: ReturnType<typeof check> | undefined;
-for (const [i, [what, , said, file = `row${i}.ts`]] of MISNAMED.entries())
+for (const [i, [what, , said]] of MISNAMED.entries())
   test(`--check-plugin finds what does not load: ${what}`, async () => {
-    const where = isAll ? atHome() : place();
-    put(where, "b.ts", 'import "./lib/word";');
-    const ran = await (misnamed ??= checkRows(MISNAMED, where));
-    const own = ran.stderr.split("\n").filter((line) => line.startsWith(`${file}:`));
-    match(own.join("\n").replace(`row${i}.ts`, "a.ts"), said);
-    // Each once, and nothing else: that it does not load is not told again.
-    match(
-      ran.stderr,
-      new RegExp(
-        `^(\\w+\\.ts:.*\\n){${MISNAMED.length}}(It was not loaded: .*\\n)?${MISNAMED.length} errors in 'a\\.ts'\\.\\n$`,
-      ),
-    );
-    deepEqual([ran.stdout, ran.code], ["", 1]);
+    const ran = await (misnamed ??= checkRows(MISNAMED));
+    const [first, ...more] = ran.stderr.split("\n").filter((line) => line.startsWith(`row${i}.ts:`));
+    match(first!.replace(`row${i}.ts`, "a.ts"), said);
+    deepEqual([more, ran.stdout, ran.code], [[], "", 1]);
   });
 
 const UNLOADABLE: [what: string, name: string, code: string, said: RegExp, more?: Record<string, string>][] = [
   ["a throw, beside a wrong type", "a.ts", `${LAMP}\nthrow new Error("no luck");\nexport const n: number = "x";`, /^a\.ts:\d+:14: Type 'string'.*\n(.*\n)*Cannot load plugin 'a' \(.*a\.ts:\d+\): no luck\n\d errors in/],
   ["JavaScript that fails as it is set up", "a.js", RED.replace("tool", "tol"), /^Cannot load plugin 'a' \(.*a\.js:1\): zz\.tol is not a function\nThe types of JavaScript are not checked: a\.js\.\n1 error in/],
   ["an end of the process, hard", "a.ts", plugin("process.abort()"), /^Cannot load '.*a\.ts': the process that tried it ended \(SIGABRT\)/],
-  ["JSX without its library", "a.tsx", `${HEAD}export const b = <b>x</b>;\n${LAMP.replace(HEAD, "")}`, /^Cannot load plugin 'a' \(.*'react'.*\n1 error in/],
   ["a promise that is never settled", "a.ts", `await new Promise(() => {});\n${LAMP}`, /loading took longer than 1 s/],
-  ["an end of the process", "a.ts", plugin("process.exit(0)"), /it called process\.exit\(0\)/],
   ["the file that a folder's package.json names", "red", "", /^red\/src\/main\.ts:1:1: .*no default export/, { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": "export {};", "red/index.ts": LAMP }],
 ]; // biome-ignore format: a table
 for (const [what, name, code, said, more = {}] of some(UNLOADABLE, 9))
@@ -547,28 +414,12 @@ for (const [what, name, code, said, more = {}] of some(UNLOADABLE, 9))
 
 const SAYS: [what: string, name: string, said: RegExp, files: Record<string, string>][] = [
   ["JavaScript", "a.js", /^'a\.js' has no errors of syntax\.\nThe types of JavaScript are not checked: a\.js\.\nIt was/, { "a.js": RED }],
-  ["JavaScript that asks for it", "a.js", /^'a\.js' has no type errors\.\nIt was/, { "a.js": `// @ts-check\n${RED.replace("(zz)", '(/** @type {import("zz").Zz} */ zz)')}` }],
   ["JavaScript that TypeScript imports", "a.ts", /^'a\.ts' has no type errors\.\nThe types of JavaScript are not checked: b\.js\.\nIt was/, { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
-  ["a folder whose package.json names the file", "red", /^'red' has no type errors\.\nIt was/, { "red/package.json": '{ "zz": "src/main.ts" }', "red/src/main.ts": LAMP, "red/index.ts": "export {};" }],
-  ["TypeScript of CommonJS without an export", "a.cts", /^'a\.cts' has no type errors\.\nIt was/, { "a.cts": "module.exports = () => {};" }],
 ]; // biome-ignore format: a table
 for (const [what, name, said, files] of some(SAYS, 2))
   test(`--check-plugin says what it looked at: ${what}`, async () => {
     const ran = await check(place(), name, files);
     match(ran.stdout, said);
-    deepEqual([ran.stderr, ran.code], ["", 0]);
-  });
-
-const LOADS: [what: string, name: string, code: string][] = [
-  ["JavaScript", "a.js", RED],
-  ["decorators", "a.ts", `const loud = (say: () => string, _: ClassMethodDecoratorContext) => () => say();\nexport class Lamp { @loud say() { return "on"; } }\n${LAMP}`],
-  ["TypeScript of CommonJS", "a.cts", LAMP],
-  ["TypeScript of CommonJS without an export", "a.cts", "module.exports = () => {};"],
-]; // biome-ignore format: a table
-for (const [what, name, code] of isAll ? LOADS : [])
-  test(`--check-plugin loads ${what}`, async () => {
-    const ran = await check(atHome(), name, { [name]: code });
-    match(ran.stdout, new RegExp(`^'${name}' (has no type errors, and )?loads\\.`));
     deepEqual([ran.stderr, ran.code], ["", 0]);
   });
 

@@ -45,8 +45,8 @@ const lines: string[] = [];
 for (const { name } of h.ctx.about.commands) {
   if (LEFT_OUT.test(name)) continue;
   const offered = await h.ctx.about.complete(name, "").catch(() => []);
-  const some = offered.slice(0, 5).map((one) => one.name.trim());
-  for (const rest of new Set(["", "list", "nonsense", "openai", ...some, ...(MORE[name as keyof typeof MORE] ?? [])]))
+  const some = offered.slice(0, 3).map((one) => one.name.trim());
+  for (const rest of new Set(["", "nonsense", "openai", ...some, ...(MORE[name as keyof typeof MORE] ?? [])]))
     lines.push(`${name} ${rest}`.trim());
 }
 for (const line of lines.sort((a, b) => Number(LAST.test(a)) - Number(LAST.test(b))))

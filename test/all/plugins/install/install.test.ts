@@ -1,7 +1,6 @@
 // --install, --update, --uninstall with real npm against a registry on loopback, with real git, and killed at every step.
-import { deepEqual, equal, match, notEqual, ok, throws } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { deepEqual, equal, match, notEqual, ok } from "node:assert/strict";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -25,60 +24,7 @@ import {
 } from "../../../support/install.ts";
 import { needs } from "../../../support/needs.ts";
 import { shell } from "../../../support/repository.ts";
-import { place, WAYS, zzProcess } from "../../../support/run.ts";
-
-// ── what does not load ──
-
-for (const [what, files, why] of [
-  ["a syntax error", { "x.ts": "export default (" }, /it does not load: Cannot load plugin 'x' \(x\.ts:1\)/],
-  ["an exit", { "x.ts": "process.exit(0)" }, /it does not load: .*it called process\.exit\(0\)/],
-  ["no export", { "x.ts": "export const a = 1" }, /no default export/],
-  ["a missing module", { "x.ts": 'import "./y.ts"; export default () => {}' }, /it does not load:.*y\.ts/],
-  ["a tool that zz has", { "x.ts": tool("read_file", "x") }, /it does not load:.*read_file/],
-] as [string, Record<string, string>, RegExp][])
-  test(`refused: ${what}`, async () => {
-    const where = having(files);
-    await refuses(where, ["-A", "--install", "./x.ts"], why);
-    deepEqual([all(where.home), leftovers(where)], [{}, []]);
-  });
-
-test("refused: a plugin that never ends its loading, as the zz that tries it says", async () => {
-  const where = having({ "x.js": "for (;;);", "y.js": "await new Promise(() => {})" });
-  const how = { env: { ZZ_LOAD_LIMIT: "1" }, way: "dist" } as const;
-  for (const file of ["./x.js", "./y.js"])
-    await refuses(where, ["-A", "--install", file], /took longer than 1 s|ran for 1 s without an end/, 1, how);
-  deepEqual(all(where.home), {});
-});
-
-needs("bwrap")("refused: a home that can only be read", () => {
-  const where = having({ "a.ts": tool("a", "A") });
-  mkdirSync(join(where.home, "plugins"), { recursive: true });
-  const words = [
-    "--dev-bind",
-    "/",
-    "/",
-    "--ro-bind",
-    where.home,
-    where.home,
-    ...WAYS.dist,
-    "-A",
-    "--install",
-    "./a.ts",
-  ];
-  const why = /Cannot install '\.\/a\.ts': '.*plugins.*' cannot be used: the file system is read-only\. Choose/;
-  throws(
-    () => execFileSync("bwrap", words, { cwd: where.cwd, env: { ...process.env, ZZ_HOME: where.home }, stdio: "pipe" }),
-    ({ stderr }: any) => why.test(stderr),
-  );
-});
-
-test("a file is updated, and stays where it was", async () => {
-  const where = having({ "a.js": tool("a", "A") });
-  await does(where, ["-A", "--install=a.js"]);
-  put(where.cwd, { "a.js": tool("a", "AA") });
-  match((await does(where, ["-A", "--update=a"])).stderr, /changes +~ a\.js\n/);
-  deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/a.js"]);
-});
+import { place, zzProcess } from "../../../support/run.ts";
 
 // ── npm ──
 
@@ -162,14 +108,13 @@ describe("from npm", () => {
   for (const [what, words, why, code, registry] of [
     ["no such package", ["none-such"], /there is no such package as 'none-such' \(npm: E404\)/],
     ["no such version", ["drop@9"], /has no such version \(npm: ETARGET\)/],
-    ["no plugin", ["drop@1.0.0"], /neither the key "zz".* nor the keyword "zz-plugin"/],
     ["no network", ["drop"], /npm cannot reach its registry \(ECONNREFUSED\)/, 1, "http://127.0.0.1:49"],
     [
       "a registry that is denied",
-      ["a", "--deny-net=registry.example"],
-      /net access to "registry\.example" is denied/,
+      ["a", "--deny-net=reg.example"],
+      /"reg\.example" is denied/,
       4,
-      "http://registry.example/",
+      "http://reg.example/",
     ],
   ] as [string, string[], RegExp, number?, string?][])
     test(`refused: ${what}`, async () => {
@@ -203,23 +148,20 @@ needs("git")("from git: an update, and the very commit from the lock file", asyn
   equal(lockOf(where).hail.commit, one);
 });
 
-needs("git")(
-  "a private repository, none at all, no network, no git: a sentence each, and no password is asked for",
-  async () => {
-    const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    after(() => void server.close().closeAllConnections());
-    const where = place();
-    const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
-    await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
-    await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
-    await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
-    await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
-    const how = { env: { PATH: "/nowhere" } };
-    await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
-    deepEqual(all(where.home), {});
-  },
-);
+needs("git")("no repository to log in to, none at all, no network, no git: a sentence each", async () => {
+  const server = createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end());
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  after(() => void server.close().closeAllConnections());
+  const where = place();
+  const closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}/x.git`;
+  await refuses(where, ["-A", "--install", closed], /it is private, or is not there: git was asked to log in/);
+  await refuses(where, ["-A", "--install", `file://${where.cwd}/none.git`], /there is no such repository/);
+  await refuses(where, ["-A", "--install", "http://127.0.0.1:49/x.git"], /git cannot reach it/);
+  await refuses(where, ["-A", "--install", "git@127.0.0.1:x.git"], /Cannot install 'git@127\.0\.0\.1:x\.git': /);
+  const how = { env: { PATH: "/nowhere" } };
+  await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
+  deepEqual(all(where.home), {});
+});
 
 // ── kill -9 ──
 

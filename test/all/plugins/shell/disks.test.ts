@@ -23,20 +23,21 @@ const noMounts = (() => {
 const diskTest = (...programs: Needed[]): Test =>
   noMounts ? impossible("nothing may be mounted here, or FUSE is missing") : needsView(...programs);
 
+/** By this file, not by another run of it. */
+const mounted: string[] = [];
+
 interface Disk {
   zz: Harness;
-  said: { key: string; asked?: () => void };
+  said: { key: string };
   stop(): Promise<unknown>; // the disk goes away
 }
 /** A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it before. */
 async function onDisk(t: TestContext, argv: (back: string, at: string) => string[], setup = ""): Promise<Disk> {
   const back = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
   const said: Disk["said"] = { key: "n" };
-  const answer = async (_: string, keys?: string) => {
-    if (keys) said.asked?.();
-    return keys ? said.key : "";
-  };
+  const answer = async (_: string, keys?: string) => (keys ? said.key : "");
   const zz = await harness({ own: true, answer });
+  mounted.push(back, zz.root);
   sh(back, setup);
   const { dev } = fs.statSync(zz.root);
   const [program, ...args] = argv(back, zz.root);
@@ -115,7 +116,7 @@ diskTest("bindfs")("a read-only disk: nothing is asked for that could not be kep
   match(text, /changed: a \(not kept: the project lies on a read-only file system\)/);
   match((await run(zz, "cat a")).text, /^one\n/);
   said.key = "y";
-  const direct = await zz.call("run_command", { command: "sh -c 'cat a; mkdir .zz'", direct: true });
+  const direct = await zz.call("run_command", { command: "sh -c 'cat a; mkdir .zz' 2>&1", direct: true }); // two pipes have no order
   match(direct.text, /^one\nmkdir: .*\.zz.*: Read-only file system\n/);
 });
 
@@ -197,25 +198,11 @@ diskTest("bindfs")("a disk that goes away while a command runs", async (t) => {
   deepEqual(zz.questions, []);
 });
 
-diskTest("bindfs")("a disk that goes away while a question stands", async (t) => {
-  const { zz, said, stop } = await onDisk(t, bindfs(), SETUP);
-  said.key = "y";
-  let gone: Promise<unknown> | undefined;
-  said.asked = () => (gone = stop());
-  match(
-    (await run(zz, "echo more >> a")).text,
-    /Nothing that it changed was kept: .*its disk is gone\. Mount it again\./,
-  );
-  await gone;
-  const { text, failed } = await run(zz, "echo more >> a").catch(({ message }) => ({ text: message, failed: true }));
-  ok(failed, text);
-  match(text, /its disk is gone\. Mount it again\./);
-});
-
 diskTest("mount.exfat-fuse")(
   "a disk that ignores case: asked for beforehand; one without hard links: sessions are kept",
   async (t) => {
     const at = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
+    mounted.push(at);
     const make = "truncate -s 8M image && mkfs.exfat image >&2 && mkdir on && losetup -f --show image";
     const loop = sh(at, make).stdout.trim();
     const tmp = process.env.TMPDIR;
@@ -250,5 +237,9 @@ diskTest("mount.exfat-fuse")(
 );
 
 test("nothing is left mounted", () => {
-  doesNotMatch(fs.readFileSync("/proc/self/mountinfo", "utf8"), /zz-disk-|zz-mount-/);
+  const there = fs.readFileSync("/proc/self/mountinfo", "utf8");
+  deepEqual(
+    mounted.filter((at) => there.includes(at)),
+    [],
+  );
 });

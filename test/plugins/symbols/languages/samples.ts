@@ -10,15 +10,12 @@ from collections import defaultdict, OrderedDict as Ordered
 from . import prices
 from .models.item import Item
 
-MAX_ITEMS = 100  # of one cart
 _cache: dict[str, int] = {}
 
 
 # What a person wants to buy.
 @dataclass
 class Cart(Base, metaclass=Meta):
-    """Items and how many of each."""
-
     currency: str = "EUR"
 
     def __init__(self, owner: str) -> None:
@@ -59,13 +56,9 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// MaxConns is how many at once.
 const MaxConns = 10
 
-const (
-	stateIdle = iota
-	stateBusy
-)
+const stateIdle = 1
 
 var defaultName, other = "zz", 1
 
@@ -81,21 +74,16 @@ type Server struct {
 }
 
 type ID string
-type Pair[K comparable, V any] struct {
-	Key K
-}
+type Pair[K comparable, V any] struct{}
 
 // New makes one.
-func New(addr string) *Server {
-	return &Server{Addr: addr}
-}
+func New(addr string) *Server { return nil }
 
 // Start listens, until it is told to stop.
 func (s *Server) Start(ctx context.Context) error {
 	// FIXME: the backlog
 	for i := 0; i < MaxConns; i++ {
 		if i%2 == 0 && s.Addr != "" {
-			fmt.Println("even", i)
 		} else if i > 5 {
 			continue
 		}
@@ -110,7 +98,6 @@ use std::collections::HashMap;
 use crate::store::{self, Row, inner::{Page as P, *}};
 mod store;
 
-/// How many.
 pub const LIMIT: usize = 10;
 static mut COUNTER: u32 = 0;
 
@@ -118,11 +105,9 @@ static mut COUNTER: u32 = 0;
 #[derive(Debug, Clone)]
 pub struct Point<T> {
     pub x: T,
-    y: T,
 }
 
 pub enum Shape {
-    Circle { radius: f64 },
     Square(f64),
 }
 
@@ -145,7 +130,6 @@ impl<T: Copy> Point<T> {
 impl Area for Shape {
     fn area(&self) -> f64 {
         match self {
-            Shape::Circle { radius } => radius * radius,
             Shape::Square(side) if *side > 0.0 && *side < 9.0 => side * side,
             _ => 0.0,
         }
@@ -175,7 +159,6 @@ mod tests {
 
 import java.util.List;
 import static java.util.stream.Collectors.toList;
-import com.example.shop.model.Item;
 import com.example.shop.prices.*;
 
 /**
@@ -186,9 +169,7 @@ public class Cart extends Base implements Priced, Comparable<Cart> {
     public static final int MAX = 100;
     private List<Item> items;
 
-    public Cart(String owner) {
-        this.owner = owner;
-    }
+    public Cart(String owner) {}
 
     /** The sum of all prices. */
     @Override
@@ -211,8 +192,7 @@ record Line(Item item, int count) {}
 
 @interface Audited { String value(); }
 `,
-  "src/list.c": `/* A list. */
-#include <stdio.h>
+  "src/list.c": `#include <stdio.h>
 #include "list.h"
 
 #define LIST_MAX 64
@@ -223,16 +203,12 @@ typedef struct node {
     struct node *next;
 } node;
 
-struct list {
-    node *head;
-};
+struct list { node *head; };
 
 enum color { RED, GREEN = 2 };
 typedef int (*compare_fn)(const void *, const void *);
-typedef unsigned long size;
 
 static int counter = 0;
-extern const char *names[];
 
 /* Makes one.
  * Never NULL. */
@@ -249,28 +225,21 @@ static inline size_t list_len(const struct list *l) {
     EACH(l, it) n++;
     return n;
 }
-
-int list_push(struct list *l, int value);
 `,
-  "src/engine.cpp": `// The engine.
-#include "engine.hpp"
+  "src/engine.cpp": `#include "engine.hpp"
 #include <vector>
 
 namespace game {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kMaxUnits = 200;
 
 /// One on the board.
 class Unit : public Base {
 public:
     explicit Unit(std::string name);
     virtual ~Unit() = default;
-    int health() const { return health_; }
+    int health() const { return 1; }
     void move(int dx, int dy);
-
-private:
-    int health_ = 100;
 };
 
 template <typename T>
@@ -287,21 +256,15 @@ enum class Side { Left, Right };
 void Unit::move(int dx, int dy) {
     while (dx > 0) {
         if (dx == 1 || dy == 1) break;
-        --dx;
     }
 }
-
-Unit::Unit(std::string name) : name_(std::move(name)) {}
 
 template <typename T>
 T clamp(T value, T low, T high) { return value < low ? low : value; }
 
-bool operator==(const Unit &a, const Unit &b) { return a.health() == b.health(); }
-
 }  // namespace game
 `,
   "Shop/Cart.cs": `using System;
-using System.Collections.Generic;
 using Price = Shop.Prices.Price;
 
 namespace Shop.Orders
@@ -310,7 +273,6 @@ namespace Shop.Orders
     [Serializable]
     public class Cart : Base, IPriced
     {
-        public const int Max = 100;
         private readonly List<Item> items = new();
         public string Owner { get; set; }
         public event EventHandler Changed;
@@ -325,14 +287,11 @@ namespace Shop.Orders
             return await SumAsync($"{Owner}");
         }
 
-        private static T First<T>(List<T> all) => all[0];
-
         public enum State { Open, Paid }
     }
 
     public interface IPriced { int Price { get; } }
     public struct Line { public int Count; }
-    public record Person(string Name);
     public delegate void Handler(object sender);
 }
 `,
@@ -343,13 +302,7 @@ require_relative "prices/rule"
 module Shop
   # What a person wants to buy.
   class Cart < Base
-    include Enumerable
-    MAX = 100
     attr_reader :items, :owner
-
-    def initialize(owner)
-      @owner = owner
-    end
 
     # The sum of all prices.
     def total
@@ -358,30 +311,23 @@ module Shop
       items.each { |item| price_of(item) if item }
     end
 
-    def self.open(path)
-      new(JSON.parse("#{read_text(path)}"))
-    end
+    def self.open(path) = new(path)
 
     private
 
-    def secret?
-      true
-    end
+    def secret? = true
   end
 end
 
 def helper(x) = x + 1
 `,
   "src/Cart.php": `<?php
-declare(strict_types=1);
-
 namespace App\\Shop;
 
 use App\\Models\\{Item, Person as Someone};
 use Psr\\Log\\LoggerInterface;
 require_once __DIR__ . '/helpers.php';
 
-const VERSION = '1.0';
 define('LIMIT', 10);
 
 /**
@@ -400,9 +346,7 @@ final class Cart extends Base implements Priced
     {
         // TODO: discounts
         foreach ($this->items as $item) {
-            if ($item->price > $limit || !$item->free) {
-                return 0;
-            }
+            if ($item->price > $limit || !$item->free) return 0;
         }
         return array_sum($this->items);
     }
@@ -420,8 +364,6 @@ function helper(int $x): int { return $x + 1; }
 
 import com.example.model.Item
 import com.example.prices.priceOf as cost
-
-const val MAX = 100
 
 /** What a person wants to buy. */
 @Serializable
@@ -446,7 +388,6 @@ data class Cart(val owner: String, private val items: List<Item>) : Base(), Pric
 interface Priced { fun price(): Int }
 sealed class State { object Open : State() }
 enum class Side { LEFT, RIGHT }
-object Registry { val all = mutableListOf<Cart>() }
 typealias Carts = List<Cart>
 
 fun Cart.describe(): String = "cart of $owner"
@@ -455,17 +396,13 @@ fun helper(x: Int) = x + 1
   "Sources/Shop/Cart.swift": `import Foundation
 @testable import Models
 
-let maxItems = 100
-
 /// What a person wants to buy.
 @MainActor
 public final class Cart: Base, Priced {
     public var owner: String
     private let items: [Item] = []
 
-    init(owner: String) {
-        self.owner = owner
-    }
+    init(owner: String) {}
 
     public func total(limit: Int) async throws -> Int {
         // TODO: discounts
@@ -483,15 +420,8 @@ protocol Priced {
     func pay() -> Bool
 }
 
-struct Line { let count: Int }
-
-enum State: String {
-    case open, paid
-}
-
-extension Cart {
-    func describe() -> String { "cart" }
-}
+enum State: String { case open, paid }
+extension Cart { func describe() {} }
 
 typealias Carts = [Cart]
 
@@ -499,12 +429,10 @@ func helper(_ x: Int) -> Int { x + 1 }
 `,
   "bin/deploy.sh": `#!/usr/bin/env bash
 # Puts it on the server.
-set -euo pipefail
 source "$(dirname "$0")/lib/common.sh"
 . ./env.sh
 
 readonly TARGET="prod"
-RETRIES=3
 
 # Builds all of it.
 build() {
@@ -513,24 +441,17 @@ build() {
   if [[ -d "$out" && -w "$out" ]]; then
     rm -r "$out"
   fi
-  npm run "build:$TARGET"
 }
 
 function deploy {
-  build
-  for host in $HOSTS; do
-    copy "$host"
-  done
+  for host in $HOSTS; do copy "$host"; done
 }
-
-deploy "$@"
 `,
   "lua/cart.lua": `-- A cart.
 local json = require("cjson")
 local prices = require "shop.prices"
 
 local M = {}
-local MAX <const> = 100
 
 --- Makes one.
 function M.new(owner)
@@ -547,10 +468,6 @@ function M:total(limit)
     end
   end
   return prices.sum(self.items)
-end
-
-local function helper(x)
-  return x + 1
 end
 
 M.close = function(self) end
@@ -570,8 +487,6 @@ CREATE TABLE IF NOT EXISTS shop.carts (
   CONSTRAINT positive CHECK (id > 0)
 );
 
-create unique index carts_owner on shop.carts (owner);
-
 CREATE OR REPLACE VIEW open_carts AS
   SELECT c.id FROM shop.carts c WHERE c.paid IS NULL;
 
@@ -583,7 +498,6 @@ END;
 $$ LANGUAGE plpgsql;
 
 CREATE TYPE mood AS ENUM ('sad', 'ok');
-ALTER TABLE shop.carts ADD COLUMN paid timestamptz;
 `,
   "web/site.css": `@import url("base.css");
 @import "theme/dark.css" screen;
@@ -600,24 +514,18 @@ ALTER TABLE shop.carts ADD COLUMN paid timestamptz;
 
 #main .card { padding: 1em; }
 
-@media (max-width: 40em) {
-  .card { padding: 0; }
-}
+@media print { .card { padding: 0; } }
 
-@keyframes spin {
-  to { transform: rotate(1turn); }
-}
+@keyframes spin { to { color: red; } }
 `,
   "web/index.html": `<!doctype html>
 <html>
   <head>
-    <title>Shop</title>
     <link rel="stylesheet" href="site.css">
     <script type="module" src="./main.js"></script>
     <!-- TODO: an icon -->
   </head>
   <body>
-    <h1>Shop &amp; more</h1>
     <main id="main"><form id="search" name="q"></form></main>
     <script>
       function start(count) {
@@ -645,10 +553,6 @@ function total(limit: number): number {
   <ItemRow v-for="item in items" :key="item" @remove="total(1)" />
   <p>{{ total(3) }}</p>
 </template>
-
-<style scoped>
-.row { color: red; }
-</style>
 `,
   "web/Cart.svelte": `<script context="module">
   export const prerender = true;
@@ -664,9 +568,5 @@ function total(limit: number): number {
 {#if owner}
   <Row on:click={() => total(2)} />
 {/if}
-
-<style>
-  p { color: red; }
-</style>
 `,
 };

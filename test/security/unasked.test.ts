@@ -174,8 +174,7 @@ test("a refusal names the command that it means", async () => {
   for (const [line, says] of [
     ["ls && sudo -u bob cat a.ts", /run access to "sudo -u bob cat a.ts" is denied: /],
     ["bash -c 'ls; doas ls'", /"doas ls" is denied: /],
-    ["timeout 5 rm -rf x", /"rm -rf x" is denied: /],
-    ["find . -exec rm -rf {} +", /"rm -rf {}" is denied: /],
+    ["timeout 5 rm -rf ../x", /"rm -rf ..\/x" is denied: /],
     ["x=1; trap 'sudo ls' EXIT", /"sudo ls" is denied: /],
     ["x=rm; $x -rf d", /"x=rm; \$x -rf d" is asked for even where all is allowed, .*it depends on \$x/],
   ] as const)

@@ -218,6 +218,13 @@ describe("--acp", () => {
     equal((configOptions[0] as any).currentValue, "openai/n");
   });
 
+  test("two sessions at once, each in its folder", async () => {
+    const one = await editor({ script: () => say("Hello.") });
+    const [first, second] = [await begin(one), await begin({ agent: one.agent, where: place() })];
+    const both = await Promise.all([prompt(one.agent, first, "x"), prompt(one.agent, second, "y")]);
+    deepEqual([both[0].stopReason, both[1].stopReason], ["end_turn", "end_turn"]);
+  });
+
   test("a failed request is an error in zz's words; a command answers as a message", async () => {
     const one = await editor({ script: [refuse(401, { error: { message: "bad key" } })] });
     const id = await begin(one);

@@ -85,9 +85,38 @@ export function record(file: string, veil: (text: string) => string): Recorder {
   /** The pieces as they came, unless they hold a secret, perhaps across two: then the whole answer, veiled. */
   function veiledPieces(pieces: Uint8Array[]): Exchange["pieces"] {
     const whole = Buffer.concat(pieces).toString();
-    const veiled = veil(whole);
+    const veiled = veilEvents(veil(whole), veil);
     return veiled === whole ? pieces.map(textOrBytes) : [veiled];
   }
+}
+
+/**
+ * An answer comes in events, each with a part of a text, and a secret may be spread over several: of each place in the
+ * events, such as `choices.0.delta.content`, the parts are read as one text. If it holds a secret, the first has all of it.
+ */
+function veilEvents(text: string, veil: (text: string) => string): string {
+  const places = new Map<string, { holder: Record<string, unknown>; name: string }[]>();
+  const collect = (value: unknown, at: string): void => {
+    for (const [name, inner] of Object.entries(Object(value)))
+      if (typeof inner !== "string") collect(inner, `${at}.${name}`);
+      else places.set(`${at}.${name}`, [...(places.get(`${at}.${name}`) ?? []), { holder: value as never, name }]);
+  };
+  const lines = text.split("\n").map((line) => {
+    const [, head = "", json] = /^(data: ?)?([[{].*)$/.exec(line) ?? [];
+    const event = json === undefined ? undefined : tryTo(() => JSON.parse(json));
+    if (event) collect(event, "");
+    return { line, head, event };
+  });
+  let isVeiled = false;
+  for (const parts of places.values()) {
+    const said = parts.map(({ holder, name }) => holder[name]).join("");
+    const shown = veil(said);
+    if (shown === said) continue;
+    isVeiled = true;
+    for (const [i, { holder, name }] of parts.entries()) holder[name] = i ? "" : shown;
+  }
+  if (!isVeiled) return text;
+  return lines.map(({ line, head, event }) => (event ? head + JSON.stringify(event) : line)).join("\n");
 }
 
 /** Refuses what was not recorded. Equal requests get their answers in the order recorded; the last answer repeats. */

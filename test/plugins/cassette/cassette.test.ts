@@ -85,17 +85,29 @@ describe("a cassette", { concurrency: 3 }, () => {
       match(again.stderr, said);
     });
 
-  test("holds no key, and is the person's alone", async () => {
-    const echo = stream(
-      delta({ content: `your key is ${KEY.slice(0, 9)}` }),
-      delta({ content: KEY.slice(9) }),
-      delta({}, "stop"),
-      DONE,
-    );
-    const { where } = await twice([echo], ["hi"]);
-    doesNotMatch(tape(where), /canary-0123/);
-    equal(statSync(join(where.cwd, "tape")).mode & 0o777, 0o600);
-  });
+  const parts = (from: number) => [KEY.slice(0, from), KEY.slice(from, from + 7), KEY.slice(from + 7)];
+  const inCall = (text: string) => delta({ tool_calls: [{ index: 0, function: { arguments: text } }] });
+  const echoes: [what: string, echo: Step][] = [
+    ["in one piece", stream(delta({ content: KEY }))],
+    ["in three pieces", stream(...parts(9).map((content) => delta({ content })))],
+    ["in the middle of words", stream(...parts(4).map((content, i) => delta({ content: i ? content : `it is ${content}` })))],
+    ["between pieces of thinking", stream(...parts(9).flatMap((content) => [delta({ content }), delta({ reasoning_content: "hm" })]))],
+    ["in thinking", stream(...parts(6).map((reasoning_content) => delta({ reasoning_content })))],
+    ["in a call's arguments", stream(delta({ tool_calls: [{ index: 0, id: "c", function: { name: "time", arguments: "" } }] }), ...parts(5).map(inCall))],
+  ]; // biome-ignore format: one a row
+  for (const [what, echo] of echoes)
+    test(`holds no key that was echoed ${what}, and is the person's alone`, async () => {
+      echo.body!.push(delta({}, "stop"), DONE);
+      const { where, first, again } = await twice([echo, say("Done.")], ["hi"]);
+      const kept = tape(where).replace(
+        /[^\w-]*(content|reasoning_content|arguments|delta|choices|data|index|function|tool_calls)[^\w-]*/g,
+        "",
+      );
+      for (const part of parts(9)) ok(!kept.includes(part), `${part}: ${tape(where)}`);
+      doesNotMatch(kept, /sk-c|canary/);
+      equal(again.code, first.code);
+      equal(statSync(join(where.cwd, "tape")).mode & 0o777, 0o600);
+    });
 
   test("an earlier cassette is replaced, another file is not", async () => {
     const { where } = await twice([say("one")], ["hi"]);

@@ -429,6 +429,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   const at = scriptAt(argv);
   if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), io, stop);
   const early = parseFlags(argv, FLAGS);
+  if (early.values.has("clean")) io.clean = true;
   if (early.values.has("version")) return show(io, early, { text: `zz ${version()}`, data: { version: version() } });
   const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow

@@ -244,6 +244,7 @@ export interface Io {
   enter(folder: string): void; // changes the current folder
   console?: Console; // what plugins print through it is captured
   clock?: Clock; // instead of the machine's
+  clean?: boolean; // no control characters on stdout, wherever it leads
 }
 /** Whatever waits or measures uses it, so that a test can hand in one that it moves itself. */
 export interface Clock {

@@ -34,8 +34,8 @@ export function wrapForTerminal({ stderr }: Io, text: string): string {
 export const printAnswer = (io: Io, text: string): Promise<void> => print(io, text, cleanRendered);
 
 /** Writes everything to stdout, however slow the reader is. A closed pipe is not an error: the reader has what it wanted. */
-export function print({ stdout }: Io, text: string, tidy = clean): Promise<void> {
-  const shown = stdout.isTTY ? tidy(veil(text)) : veil(text);
+export function print({ stdout, clean: isClean }: Io, text: string, tidy = clean): Promise<void> {
+  const shown = stdout.isTTY || isClean ? tidy(veil(text)) : veil(text);
   return new Promise((done, failed) =>
     stdout.write(!shown || shown.endsWith("\n") ? shown : `${shown}\n`, (error) => {
       if (!error || codeOf(error) === "EPIPE") done();

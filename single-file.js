@@ -43,11 +43,12 @@ const MONTH = 30 * 24 * 3600 * 1000;
 function unpacked() {
   const caches = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "zz");
   const folder = path.join(caches, "$ID");
+  let fresh;
   try {
     if (isOwn(caches) && isOwn(folder)) return folder;
     fs.mkdirSync(caches, { recursive: true, mode: 0o700 });
     if (!isOwn(caches)) throw new Error("it is not yours alone");
-    const fresh = fs.mkdtempSync(path.join(caches, ".new-"));
+    fresh = fs.mkdtempSync(path.join(caches, ".new-"));
     unpack(fresh);
     try {
       fs.renameSync(fresh, folder);
@@ -58,13 +59,28 @@ function unpacked() {
     sweep(caches);
     return folder;
   } catch (error) {
-    const other = fs.mkdtempSync(path.join(os.tmpdir(), "zz-"));
-    console.error(\`Cannot keep zz unpacked in '\${caches}': \${error.message}. It is unpacked for this run alone; XDG_CACHE_HOME names another place.\`);
-    process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
-    unpack(other);
-    return other;
+    if (fresh) fs.rmSync(fresh, { recursive: true, force: true }); // a part of it would keep a full disk full
+    const cannot = \`Cannot keep zz unpacked in '\${caches}': \${why(error)}.\`;
+    const tried = [os.tmpdir(), "/dev/shm"];
+    for (const place of tried) {
+      let other;
+      try {
+        other = fs.mkdtempSync(path.join(place, "zz-"));
+        process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
+        unpack(other);
+        console.error(\`\${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.\`);
+        return other;
+      } catch {
+        if (other) fs.rmSync(other, { recursive: true, force: true });
+      }
+    }
+    console.error(\`\${cannot} Nor can it be in \${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.\`);
+    process.exit(1);
   }
 }
+
+var WHY = { ENOSPC: "the disk is full", EDQUOT: "your quota is used up", EROFS: "the disk is read-only", EACCES: "it may not be written" };
+const why = ({ code, message }) => WHY[code] ?? message;
 
 function isOwn(folder) {
   const stat = fs.lstatSync(folder, { throwIfNoEntry: false });

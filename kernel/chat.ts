@@ -9,7 +9,7 @@ import { allProviders, firstModel, learnWindow, modelOf, providerNamed, withProv
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
-import { shorten, wordsOf } from "./text.ts";
+import { shorten, tryTo, wordsOf } from "./text.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
 export function openChat(core: Core, model: string, from?: saved.Session | Saved): LiveChat {
@@ -255,6 +255,7 @@ function dropUnsaved(chat: LiveChat): void {
 /** Saves an entry. If that fails, the person is told, and the conversation continues unsaved. */
 export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {
   if (!chat.session && type !== "message" && type !== "change") return;
+  if (chat.id === "" && (fields.message as Message | undefined)?.role === "user") saveAgain(core, chat);
   try {
     put(core, chat, type, fields);
   } catch (error) {
@@ -264,8 +265,31 @@ export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Re
     chat.session?.close();
     chat.session = saved.unsavedSession(headerOf(core, chat, fields), entries);
     chat.session.append(type, fields);
+    chat.lost ??= chat.id;
     chat.id = "";
   }
+}
+
+/** Once there is room again, a session that could not be saved goes on in its file, with all that was said meanwhile. */
+function saveAgain(core: Core, chat: LiveChat): void {
+  const { home, save: saves } = core.options;
+  const { entries, header } = chat.session!;
+  if (saves === false) return;
+  const warn = (text: string) => note(core, text);
+  const reopened = chat.lost ? tryTo(() => saved.openSession(home, chat.lost!, warn)) : undefined;
+  const known = reopened?.entries ?? [];
+  const isOurs = known.every(({ id, at }, i) => entries[i]?.id === id && entries[i]?.at === at);
+  if (!isOurs) reopened?.close(); // another zz went on with it
+  const session = (isOurs && reopened) || tryTo(() => saved.openSession(home, header, warn));
+  if (!session) return;
+  try {
+    for (const { id: _, at: __, type, parent, ...fields } of entries.slice(session.entries.length)) session.append(type, fields, parent);
+  } catch {
+    session.close();
+    return;
+  }
+  Object.assign(chat, { session, id: session.header.id, lost: undefined });
+  note(core, `The session is saved again, as '${session.header.id}'.`);
 }
 
 function put(core: Core, chat: LiveChat, type: Entry["type"], fields: Record<string, unknown>): void {

@@ -183,6 +183,7 @@ export interface LiveChat extends Writable<contract.Chat> {
   messages: contract.Message[];
   prompt?: contract.Part[] | undefined; // as first sent
   session?: Session;
+  lost?: string | null | undefined; // the session that could not be saved any more
   queue: string[]; // messages sent during a turn
   told: string[]; // what plugins told the model: added before a request, or after the answer
   attached: (contract.Image | string)[]; // attached to the person's next message

@@ -157,6 +157,15 @@ describe("the one file", { concurrency: 2 }, () => {
     writeFileSync(small, `${text.slice(0, text.lastIndexOf("\n//"))}\n//${packed}\n`, "latin1");
   });
 
+  test("where neither the cache nor the folder for temporary files can be written, it runs all the same", async () => {
+    const one = newcomer(small, { TMPDIR: join(base, "none") });
+    mkdirSync(join(one.home, ".cache"));
+    writeFileSync(one.cache, "");
+    const { stdout, stderr } = await one.run("--version");
+    match(stdout, /^zz \d/);
+    match(stderr, /^Cannot keep zz unpacked in '.*': .*\. It is unpacked for this run alone/);
+  });
+
   const HOSTILE: Record<string, (cache: string, elsewhere: string) => void> = {
     "that others may write": (cache) => {
       mkdirSync(cache);

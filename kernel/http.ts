@@ -5,6 +5,7 @@ import type { Readable } from "node:stream";
 import type { HttpAnswer, HttpRequest } from "./contract.ts";
 import { codeOf, usage } from "./faults.ts";
 import { filled, KEY, learn, namesSecret, sealUrl, veil } from "./secrets.ts";
+import { visible } from "./text.ts";
 
 const SILENCE_LIMIT_MS = 300_000; // ms without a byte until a connection counts as dead
 const MAX_REDIRECTS = 5;
@@ -69,12 +70,12 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     }
     return follow({ url: moved.href, request: isFar ? { ...kept, headers: harmless(kept.headers) } : kept, hide }, isModels, moves + 1);
   }
-  const body = unpacked(answer);
+  const body = unpacked(answer, at.host);
   const text = async (most = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
     try {
-      for await (const bytes of pieces(body, signal)) {
+      for await (const bytes of pieces(body, at.host, signal)) {
         text += decoder.decode(bytes, { stream: true });
         if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
       }
@@ -89,7 +90,7 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
-    body: pieces(body, signal),
+    body: pieces(body, at.host, signal),
     text: () => text(),
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
@@ -118,27 +119,37 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
 }
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
-async function* pieces(body: Readable, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
+const DAMAGED = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
+async function* pieces(body: Readable, host: string, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
   try {
     yield* body;
   } catch (error) {
-    throw signal?.aborted ? signal.reason : error;
+    if (signal?.aborted) throw signal.reason;
+    throw DAMAGED.test(codeOf(error)) ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`) : error;
   }
 }
 
-/** Unpacks a body: none is asked to be packed, but some servers do. A cut-off body is for the reader to notice. */
-function unpacked(answer: IncomingMessage): Readable {
+const MAX_PACKINGS = 3;
+/** Unpacks a body: none is asked to be packed, but some servers do, even twice. A cut-off body is for the reader to notice. */
+function unpacked(answer: IncomingMessage, host: string): Readable {
   const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (packed === "identity") return answer;
   const zlib = process.getBuiltinModule("node:zlib");
   const { Z_SYNC_FLUSH: gently, BROTLI_OPERATION_FLUSH: flush } = zlib.constants;
-  const unpack = Object.entries({
+  const ways: Record<string, () => NodeJS.ReadWriteStream> = {
     gzip: () => zlib.createUnzip({ flush: gently, finishFlush: gently }),
     deflate: () => zlib.createInflate({ flush: gently, finishFlush: gently }),
     br: () => zlib.createBrotliDecompress({ flush, finishFlush: flush }),
     zstd: () => zlib.createZstdDecompress(),
-  }).find(([name]) => name === packed.replace(/^x-/, ""))?.[1];
-  return unpack ? process.getBuiltinModule("node:stream").pipeline(answer, unpack(), () => {}) : answer;
+    identity: () => new (process.getBuiltinModule("node:stream").PassThrough)(),
+  };
+  const names = packed.split(",").map((name) => name.trim().replace(/^x-/, ""));
+  const known = names.filter((name) => Object.hasOwn(ways, name));
+  if (!known.length) return answer; // some servers name the encoding of their text there
+  if (known.length < names.length || names.length > MAX_PACKINGS)
+    throw usage(`Cannot read what '${host}' sent: it is packed in a way that zz cannot unpack ('${visible(packed).slice(0, 60)}').`);
+  const steps = names.toReversed().map((name) => ways[name]!());
+  return process.getBuiltinModule("node:stream").pipeline([answer, ...steps], () => {}) as unknown as Readable;
 }
 
 /** The headers that may go to another server: none that could hold a key. */

@@ -249,5 +249,6 @@ function errorOf(error: unknown): NonNullable<Exchange["error"]> {
     ),
   };
 }
-const errorFrom = ({ message, ...rest }: NonNullable<Exchange["error"]>): Error =>
-  Object.assign(new Error(message), rest);
+/** The cassette may be a stranger's: it cannot make a failure look like a success. */
+const errorFrom = ({ message, exit, ...rest }: NonNullable<Exchange["error"]>): Error =>
+  Object.assign(new Error(String(message)), rest, exit === 2 || exit === 3 ? { exit } : {});

@@ -32,6 +32,9 @@ const take = (answer: Answering) => async (request: IncomingMessage, response: S
 };
 
 const PACKED: [name: string, pack: (text: string) => Buffer][] = [
+  ["utf-8", Buffer.from],
+  ["gzip, gzip", (text) => gzipSync(gzipSync(text))],
+  ["deflate, x-gzip", (text) => gzipSync(deflateSync(text))],
   ["gzip", gzipSync],
   ["deflate", deflateSync],
   ["br", brotliCompressSync],
@@ -43,6 +46,24 @@ for (const [name, pack] of PACKED)
     const url = await serve((_, response) => response.setHeader("content-encoding", name).end(pack(text)));
     equal(await (await send(url)).text(), text);
   });
+
+for (const name of ["gzip", "deflate", "br", "zstd"])
+  test(`An answer that is not packed with ${name}, although it says so, is a sentence`, async () => {
+    const url = await serve((_, response) =>
+      response.setHeader("content-encoding", name).end("plain words, and no more"),
+    );
+    await rejects(
+      (await send(url)).text(),
+      /^Error: Cannot unpack what '127\.0\.0\.1:\d+' sent: it is damaged, or packed/,
+    );
+  });
+
+test("What is packed in unknown ways, or too often, is said to be", async () => {
+  for (const name of ["gzip, rar", "gzip, gzip, gzip, gzip"]) {
+    const url = await serve((_, response) => response.setHeader("content-encoding", name).end(gzipSync("x")));
+    await rejects(send(url), /^Error: Cannot read what '127\.0\.0\.1:\d+' sent: it is packed in a way/);
+  }
+});
 
 test("A request arrives as it was given: method, headers, body and its length", async () => {
   const url = await serve(({ method, headers, body, url }, response) =>

@@ -1,0 +1,27 @@
+// The family that a question offers to allow: never one that runs whatever it is given.
+import { deepEqual } from "node:assert/strict";
+import { test } from "node:test";
+import { familyOf } from "../../../plugins/shell/family.ts";
+import { ASK_REASONS, INTERPRETERS, PACKAGE_RUNNERS, WRAPPERS } from "../../../plugins/shell/judge/programs.ts";
+
+const offered = (commands: string[]) => commands.filter((command) => familyOf(command) !== undefined);
+const OTHERS = `systemd-run --user|make all|just build|rake x|unshare -r|nsenter -t 1|chroot /x|docker run x|docker exec a sh|podman run x
+  kubectl exec p|kubectl run p|go run x.go|dotnet run x|uv tool run x|poetry shell|rails console|rails runner x|cargo x|pipenv shell`;
+
+test("what the judge knows to run others has none, nor have the verbs that do", () => {
+  const programs = [...INTERPRETERS, ...Object.keys(WRAPPERS), ...ASK_REASONS.keys()];
+  deepEqual(offered(programs.map((name) => `${name} build x`)), []);
+  deepEqual(offered(PACKAGE_RUNNERS.map(({ words }) => `${words.join(" ")} x`)), []);
+  deepEqual(offered(OTHERS.split(/[|\n]/).map((one) => one.trim())), []);
+});
+
+test("others have the words that say what they do", () => {
+  const rows = {
+    "npm run build": "npm run",
+    "git log -p": "git log",
+    "eslint src": "eslint",
+    "cargo test x": "cargo test",
+    "uv sync x": "uv sync",
+  };
+  for (const [command, family] of Object.entries(rows)) deepEqual(familyOf(command), family);
+});

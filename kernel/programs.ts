@@ -5,8 +5,8 @@ import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OwnPath, Programs } from "./contract.ts";
-import { followLinks } from "./disk.ts";
-import { fault } from "./faults.ts";
+import { fileFault, followLinks } from "./disk.ts";
+import { codeOf, fault } from "./faults.ts";
 import { isInside, tryTo } from "./text.ts";
 
 const ENDINGS = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
@@ -66,6 +66,20 @@ const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.
 
 const starters = () => process.getBuiltinModule("node:child_process"); // computed on first use
 
+/** Where nothing more can be opened, Node gives a process without streams, and reports the error where nobody may be listening. */
+function started<P extends ChildProcess>(name: string, start: () => P): P {
+  const cannot = (error: unknown) => Object.assign(fileFault("start", name, error), { code: codeOf(error) });
+  let child: P;
+  try {
+    child = start();
+  } catch (error) {
+    throw codeOf(error) ? cannot(codeOf(error) === "EINVAL" ? { code: "EMFILE" } : error) : error; // more streams than may be open
+  }
+  if (child.pid !== undefined || child.stdio !== undefined) return child;
+  child.on("error", () => {});
+  throw cannot({ code: "EMFILE" });
+}
+
 /** Programs, as a project's plugins and tools may start them. */
 export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Programs {
   const clean = (env: NodeJS.ProcessEnv, judge = judgeOf(root)) => ({ ...env, PATH: safePath(root, env.PATH ?? own.PATH, judge) });
@@ -79,7 +93,7 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     find: (name, given) => findProgram(name, root, given),
     start(name, args, { ownPath = false, ...how }: SpawnOptions & OwnPath = {}): ChildProcess {
       const [program, env] = place(name, how.env ?? own, ownPath);
-      return starters().spawn(program, args, { cwd: root, ...how, shell: false, env });
+      return started(name, () => starters().spawn(program, args, { cwd: root, ...how, shell: false, env }));
     },
     run(name, args, how: SpawnSyncOptions = {}): SpawnSyncReturns<Buffer> {
       const [program, env] = place(name, how.env ?? own);
@@ -87,7 +101,7 @@ export function programs(root: string, own: NodeJS.ProcessEnv = process.env): Pr
     },
     fork(file, how: ForkOptions = {}): ChildProcess {
       const all = { cwd: root, ...how, execPath: process.execPath, env: clean(how.env ?? own) };
-      return starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all);
+      return started("node", () => starters().fork(file instanceof URL ? fileURLToPath(file) : file, [], all));
     },
   };
 }

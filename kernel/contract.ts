@@ -508,6 +508,7 @@ export interface Fault extends Error {
   exit?: number; // 1 by default
   kind?: "key" | "quota" | "network" | "provider"; // the cause of exit code 1, for programs
   transient?: boolean; // it may pass
+  stalled?: boolean; // nothing came for too long: worth one more try
   after?: number; // ms to wait before the next try, as the server says
   status?: number;
   partial?: { text: string; thinking: string };

@@ -22,7 +22,7 @@ export async function send(place: TurnContext, asked: Omit<ChatRequest, "options
   return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
 }
 
-/** Tries up to twice more if the failure may pass. Nothing has been shown yet. */
+/** Tries up to twice more if the failure may pass, and once more after a silence. Nothing has been shown yet. */
 async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
   const { core, chat } = place;
   const clock = clockOf(core.io);
@@ -36,7 +36,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
   };
   const told = veilData(request);
   let partial: Fault["partial"]; // the longest that any try received
-  for (let tried = 1; ; tried++) {
+  for (let [tried, stalls] = [1, 0]; ; tried++) {
     try {
       await emit(core, "requested", told);
       const started = clock.now();
@@ -50,7 +50,8 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
       if (chat.stop.signal.aborted || failed.dry) throw failed;
       const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
       if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
-      if (!failed.transient || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
+      const mayPass = failed.stalled ? ++stalls === 1 : failed.transient;
+      if (!mayPass || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
       await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
       await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
         throw Object.assign(stopped, partial && { partial });
@@ -68,7 +69,7 @@ async function receive({ core, chat }: TurnContext, provider: Provider, request:
   let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
   const silence = deadline(clock, seconds * 1000, () => {
     const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
-    return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network" });
+    return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network", stalled: true });
   });
   const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
   let [partial, thought] = [{ text: "", thinking: "" }, ""];

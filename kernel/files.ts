@@ -14,7 +14,7 @@ import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
 import { joined, movedNow, showLines } from "./seen.ts";
-import { isInside, textOf, tryTo } from "./text.ts";
+import { isInside, readRegular, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
@@ -258,15 +258,18 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
   const isWide = wideness(root) !== undefined; // there may be hundreds of repositories: none is asked
   const found: string[] = [];
   let rest = performance.now() + 30; // reading in blocks of 30 ms is three times as fast as awaiting each folder
-  await walk("", []);
+  await walk("", [], { names: new Set(), alone: false });
   return found.map((name) => name.slice(wanted.length));
 
-  async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[]): Promise<void> {
+  async function walk(at: string, above: { base: string; rules: ReturnType<typeof ignore> }[], tracks: Tracks): Promise<void> {
     if (performance.now() > rest) rest = (await setImmediate(30)) + performance.now();
     const folder = path.join(top, at);
     const entries = tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [];
     const known = at && !isWide && entries.some((entry) => entry.name === ".git") ? await listByGit(root, folder) : undefined;
     if (known) return void found.push(...known.map((name) => at + name).filter((name) => name.startsWith(wanted)));
+    const { names, alone } = entries.some((entry) => entry.name === ".git" && entry.isDirectory())
+      ? { names: trackedIn(path.join(folder, ".git", "index"), at), alone: false }
+      : tracks;
     const own = entries.some((entry) => entry.name === ".gitignore" && entry.isFile());
     const rules = own ? [...above, { base: at, rules: ignore().add(rulesIn(textOf(path.join(folder, ".gitignore")))) }] : above;
     for (const entry of entries) {
@@ -275,11 +278,41 @@ async function listByWalk(root: string, top: string, under: string): Promise<str
       if (!name.startsWith(wanted) && !(entry.isDirectory() && wanted.startsWith(name))) continue;
       const judged = rules.map((rule) => rule.rules.test(name.slice(rule.base.length)));
       const last = judged.findLast(({ ignored, unignored }) => ignored || unignored);
-      if (NEVER_LISTED.test(name) || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(entry.name))) continue;
-      if (entry.isDirectory()) await walk(name, rules);
+      const isLeftOut = alone || (last ? last.ignored : IGNORED_WITHOUT_GIT.includes(entry.name));
+      if (NEVER_LISTED.test(name) || (isLeftOut && !names.has(name))) continue;
+      if (entry.isDirectory()) await walk(name, rules, { names, alone: isLeftOut });
       else if (entry.isFile() || entry.isSymbolicLink()) found.push(name);
     }
   }
+}
+
+/** What a repository tracks below a folder, as paths with its folders; alone: nothing else counts there. */
+type Tracks = { names: ReadonlySet<string>; alone: boolean };
+
+/** The names in git's index, which can be read without running anything. Empty if it is not of a form that is known. */
+function trackedIn(index: string, at: string): Set<string> {
+  const bytes = tryTo(() => readRegular(index)) ?? Buffer.alloc(0);
+  const names = new Set<string>();
+  const version = bytes.length > 12 && bytes.toString("latin1", 0, 4) === "DIRC" ? bytes.readUInt32BE(4) : 0;
+  if (version !== 2 && version !== 3 && version !== 4) return names;
+  let [start, before] = [12, ""];
+  for (let left = bytes.readUInt32BE(8); left > 0 && start + 62 < bytes.length; left--) {
+    let from = start + (version > 2 && bytes[start + 60]! & 0x40 ? 64 : 62);
+    let kept = 0;
+    if (version === 4) {
+      let byte = bytes[from++]!;
+      for (kept = byte & 127; byte & 128; kept = ((kept + 1) << 7) | (byte & 127)) byte = bytes[from++]!;
+    }
+    const end = bytes.indexOf(0, from);
+    if (end < 0) break;
+    const name = (version === 4 ? before.slice(0, before.length - kept) : "") + bytes.toString("latin1", from, end);
+    before = name;
+    start = version === 4 ? end + 1 : start + (((end - start) >> 3) + 1) * 8;
+    const own = Buffer.from(name, "latin1").toString();
+    for (let cut = own.indexOf("/"); cut >= 0; cut = own.indexOf("/", cut + 1)) names.add(at + own.slice(0, cut + 1));
+    names.add(at + own);
+  }
+  return names;
 }
 
 /** The rules of a .gitignore that are safe as regular expressions: many stars could take forever. */

@@ -45,7 +45,18 @@ export function lazily<T extends object>(fields: { [K in keyof T]: () => T[K] })
 export const jsonOrText = (text: string): unknown => (tryTo(() => [JSON.parse(text)]) ?? [text])[0];
 
 /** The text of a file, or "" if it cannot be read. */
-export const textOf = (file: string): string => tryTo(() => fs.readFileSync(file, { encoding: "utf8", flag: WITHOUT_WAITING })) ?? "";
+export const textOf = (file: string): string => tryTo(() => readRegular(file).toString()) ?? "";
+
+/** The bytes of a regular file. A FIFO never ends, nor does a link to a device. */
+export function readRegular(file: string): Buffer {
+  const fd = fs.openSync(file, WITHOUT_WAITING);
+  try {
+    if (!fs.fstatSync(fd).isFile()) throw Object.assign(new Error(`'${file}' is not a regular file`), { code: "EISDIR" });
+    return fs.readFileSync(fd);
+  } finally {
+    fs.closeSync(fd);
+  }
+}
 const WITHOUT_WAITING = fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0); // a FIFO does not block
 /** The nearest folder with a .git in it, from this one upwards. */
 export function repositoryTop(folder: string): string | undefined {

@@ -82,7 +82,8 @@ export function whyUnread(index: Index, name: string, ctx: Ctx): string {
   if (stat.isDirectory()) return `it holds no such code. ${READ_HERE}`;
   if (!CODE.test(name)) return READ_HERE.replace(/^O/, "o");
   const file = relative(name, ctx);
-  if (!index.names.includes(file)) return "the project ignores it, as .gitignore says. read_file shows it.";
+  if (!index.names.includes(file))
+    return "it is not among the project's files: .gitignore names it, or git does not track its folder of built files. read_file shows it.";
   if (index.ignored.has(file)) return "symbols.ignore leaves it out of the index. read_file shows it.";
   return mayRead(ctx, file) ? "it is not in the index. read_file shows it." : "reading it is not allowed.";
 }

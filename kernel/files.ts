@@ -14,7 +14,7 @@ import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
 import { joined, movedNow, showLines } from "./seen.ts";
-import { isInside, readRegular, textOf, tryTo } from "./text.ts";
+import { isInside, readRegular, repositoryTop, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
 /** What one call may reach. `granted`: what the gate allowed by name; `held`: pending changes; `reads`: hashes of the files read whole. */
@@ -229,6 +229,8 @@ async function listByGit(root: string, folder: string): Promise<string[] | undef
   const git = gitOf(root);
   const { why, reads } = await git.check(folder).catch(() => ({ why: "git gives no answer", reads: [] }));
   if (why || reads.length || !mayBeInRepository(folder)) return undefined; // listing works without git, so no question is asked
+  const top = repositoryTop(folder) ?? folder;
+  if ([folder, top].flatMap((at) => [`${at}/.gitignore`, `${at}/.git/info/exclude`]).some(isEndless)) return undefined;
   const out = await git.say(["ls-files", "-coz", "--exclude-standard", "--deduplicate"], folder);
   if (out === undefined) return undefined;
   const folders = new Map<string, Map<string, fs.Dirent>>(); // listing folders costs half of a stat for every file
@@ -318,9 +320,14 @@ function trackedIn(index: string, at: string): Set<string> {
 /** The rules of a .gitignore that are safe as regular expressions: many stars could take forever. */
 function rulesIn(text: string): string[] {
   let starred = 0;
-  const stars = (line: string) => Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
   return text
     .split(/\r?\n/, MAX_IGNORE_RULES)
     .filter((line) => line.length <= MAX_IGNORE_RULE_CHARS && stars(line) <= 3 && (stars(line) < 2 || starred++ < MAX_STARRED_RULES));
 }
+const stars = (line: string): number => Math.max(...line.split("/").map((part) => part.split(/\*+/).length - 1));
+/** Whether git could take minutes for such rules, at each listing: each star in a name multiplies its work. */
+const isEndless = (file: string): boolean =>
+  textOf(file)
+    .split("\n", MAX_IGNORE_RULES)
+    .some((line) => stars(line) > 3);
 const [MAX_IGNORE_RULES, MAX_IGNORE_RULE_CHARS, MAX_STARRED_RULES] = [10_000, 500, 100];

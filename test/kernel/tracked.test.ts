@@ -37,6 +37,14 @@ describe("the list of files without git", () => {
       deepEqual(await zz.ctx.files.list(), [".gitignore", ...TRACKED, "src/new.ts"].sort());
     });
 
+  needs("git")("is used where git would take minutes for the rules of .gitignore", async (t) => {
+    const zz = await harness({ own: true, files: { "a.ts": "a", "build/x.ts": "x" } }, t);
+    shell(zz.root, INIT);
+    deepEqual(await zz.ctx.files.list(), ["a.ts", "build/x.ts"]);
+    zz.write(".gitignore", "**/*a*a*a*a*a*b\n");
+    deepEqual(await zz.ctx.files.list(), [".gitignore", "a.ts"]);
+  });
+
   for (const [what, index] of [
     ["no index", undefined],
     ["an empty one", ""],

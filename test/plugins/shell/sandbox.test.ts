@@ -21,12 +21,8 @@ import { together } from "../../support/together.ts";
 // Not in /tmp: a command has one of its own, where nothing of this would be seen.
 const SECRET = "s3cret-7731";
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-box-"));
-const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map((name) => join(base, name)) as [
-  string,
-  string,
-  string,
-  string,
-];
+const at = (name: string) => join(base, name);
+const [root, home, outside, keepIn] = [at("project"), at("home"), at("outside"), at("kept")];
 const node = `'${process.execPath}'`;
 /** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
 const request = `${node} '${stripped("test/support/request.ts")}'`;
@@ -96,9 +92,8 @@ async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Pro
 
 /** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after each. */
 async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
-  const lines = commands.map(
-    (one) => `(LC_ALL=C; export LC_ALL; ${one}\n) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`,
-  );
+  const end = `) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`;
+  const lines = commands.map((one) => `(LC_ALL=C; export LC_ALL; ${one}\n${end}`);
   const { stdout, text } = await run(lines.join("\n"), limits);
   const parts = stdout.split(/^== exit (\d+)\n/m);
   equal(parts.length, 2 * commands.length + 1, text);
@@ -167,20 +162,16 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
     for (const [i, [what, , says = NO_WRITE]] of rows.entries()) match(outcomes[i]!.text, says, what);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
     equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
-    deepEqual(fs.readdirSync(outside), ["file"]);
-    deepEqual(
-      fs.readdirSync(base).filter((name) => name.startsWith("project")),
-      ["project"],
-    );
+    const projects = fs.readdirSync(base).filter((name) => name.startsWith("project"));
+    deepEqual([fs.readdirSync(outside), projects], [["file"], ["project"]]);
     equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
   }),
 );
 
 sandboxTest("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
-  const outcome = await run(
-    `echo a > ${outside}/allowed && cat ${outside}/allowed; echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`,
-    { write: [outside, join(base, "denied"), join(base, "denied/sub")] },
-  );
+  const write = [outside, at("denied"), at("denied/sub")];
+  const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
+  const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, { write });
   equal(outcome.stdout, "a\n");
   match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
   fs.rmSync(join(outside, "allowed"));
@@ -189,11 +180,8 @@ sandboxTest("a sandboxed command writes to folders that were allowed, and a deni
 sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
   const sandbox = await box();
   const name = `/tmp/zz-probe-${process.pid}`;
-  match(
-    (await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox)).text,
-    new RegExp(`^${name}\n/tmp\n`),
-  );
-  equal(fs.existsSync(name), false);
+  const { stdout } = await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox);
+  deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
   match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
   sandbox.close();
   match((await run(`cat ${name}`)).text, /No such file/);
@@ -233,12 +221,8 @@ const READS: [what: string, command: string][] = [
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
   together(READS, async (rows) => {
-    const made = "mine copy moved";
-    const outcomes = await runEach(
-      rows.map(([, command]) => command),
-      {},
-      `cat ${made} 2> /dev/null; rm -f ${made}`,
-    );
+    const commands = rows.map(([, command]) => command);
+    const outcomes = await runEach(commands, {}, "cat mine moved 2> /dev/null; rm -f mine moved");
     for (const [i, [what]] of rows.entries()) {
       ok(!outcomes[i]!.text.includes(SECRET), `${what}: ${outcomes[i]!.text}`);
       ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
@@ -280,10 +264,7 @@ sandboxTest("a sandboxed command cannot end, trace or enter a process outside, o
 
 sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
-  equal(
-    outcome.stdout.replace(/\s+/g, " "),
-    "CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ",
-  );
+  match(outcome.stdout, /^CapPrm:\s0+\nCapEff:\s0+\nCapBnd:\s0+\nNoNewPrivs:\s1\n$/);
 });
 
 // ── the network ────────────────────────────────────────────────────────────────────────────────────────

@@ -177,11 +177,12 @@ test("apply_patch: a file has to be read, as for the other edits", async (t) => 
 });
 
 const MAKE: Asked = ["create_file", { path: "a.ts", content: "new\n" }];
+const ADD: Asked = ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }];
 // biome-ignore format: one case a row.
 const GONE: [how: string, call: Asked, make: Asked][] = [
   ["delete_file", ["delete_file", { path: "a.ts" }], MAKE],
   ["move_file", ["move_file", { from: "a.ts", to: "b.ts" }], ["write_file", MAKE[1]]],
-  ["a patch", ["apply_patch", { patch: "*** Begin Patch\n*** Delete File: a.ts\n*** End Patch" }], ["apply_patch", { patch: "*** Begin Patch\n*** Add File: a.ts\n+new\n*** End Patch" }]],
+  ["a patch", ["apply_patch", { patch: "*** Begin Patch\n*** Delete File: a.ts\n*** End Patch" }], ADD],
 ];
 for (const [how, call, make] of GONE)
   test(`a file that was read, and went with ${how}, can be made again`, async (t) => {

@@ -1,29 +1,18 @@
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { realpathSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { Core, Options } from "../../kernel/core.ts";
 import { findTool } from "../../kernel/tools.ts";
 import { needs } from "../support/needs.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { project, put, shell } from "../support/repository.ts";
+import { type Place, zz } from "../support/run.ts";
 import type { Got } from "../support/script.ts";
 import { harness, kernel, play as playScript, rowsOf } from "../support/script.ts";
 import "../support/lean.ts";
 import { type Files, warm } from "../support/warm.ts";
 
-/** A fresh project with these files. A value of `->x` makes a link to x, `|` a FIFO. */
-function project(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) {
-    const file = join(where.cwd, name);
-    mkdirSync(dirname(file), { recursive: true });
-    if (content === "|") execFileSync("mkfifo", [file]);
-    else if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-    else writeFileSync(file, content);
-  }
-  return where;
-}
+const empty = (names: string[]) => Object.fromEntries(names.map((name) => [name, ""]));
 
 async function call(where: Place, tool: string, args: object, options?: Options): Promise<Got> {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...options });
@@ -42,39 +31,24 @@ async function coreOf(where: Where, options?: Options): Promise<Core> {
   return opened.get(where)!;
 }
 
-/** Text, or what a refusal or failure must say. */
-type Row = [what: string, args: Record<string, unknown>, expected: string | RegExp, failed?: "fails"];
-
-function rows(tool: string, where: Where, table: Row[]): void {
-  const nth = rowsOf(
-    () => coreOf(where),
-    table.map(([, args]) => [tool, args]),
-  );
-  for (const [row, [what, , expected, failed]] of table.entries())
-    test(`${tool}: ${what}`, async () => {
-      const { text, failed: did } = await nth(row);
-      if (typeof expected === "string") equal(text, expected);
-      else match(text, expected);
-      equal(Boolean(did), failed === "fails", text);
-      doesNotMatch(text, /\0/);
-    });
-}
-
-/** The same of several tools. */
+type Told = [tool: string, args: object, says: string | RegExp, what?: string];
+/** A test for each row. What failed begins with "Cannot". */
 function told(where: Where, table: Told[]): void {
-  const nth = rowsOf(
-    () => coreOf(where),
-    table.map(([tool, args]) => [tool, args]),
-  );
-  for (const [row, [tool, args, says]] of table.entries())
-    test(`${tool} ${JSON.stringify(args)} says ${says}`, async () => {
+  const calls = table.map(([tool, args]): [string, object] => [tool, args]);
+  const nth = rowsOf(() => coreOf(where), calls);
+  for (const [row, [tool, args, says, what = `${JSON.stringify(args)} says ${says}`]] of table.entries())
+    test(`${tool}: ${what}`, async () => {
       const { text, failed = false } = await nth(row);
       if (typeof says === "string") equal(text, says);
       else match(text, says);
-      equal(failed, text.startsWith("Cannot"));
+      deepEqual([failed, text.includes("\0")], [text.startsWith("Cannot"), false], text);
     });
 }
-type Told = [tool: string, args: object, says: string | RegExp];
+/** The same of one tool. */
+const rows = (tool: string, where: Where, table: [what: string, args: object, says: string | RegExp][]): void => {
+  const all = table.map(([what, args, says]): Told => [tool, args, says, what]);
+  told(where, all);
+};
 
 // ── read_file ──
 
@@ -97,32 +71,26 @@ rows("read_file", texts, [
   ["numbers the lines", { path: "three.txt" }, "1\ta\n2\tb\n3\tc"],
   ["a range, both ends in it", { path: "three.txt", start: 2, end: 3 }, "2\tb\n3\tc"],
   ["a start of 0 is the first line", { path: "three.txt", start: 0, end: 1 }, "1\ta"],
-  ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./, "fails"],
-  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./, "fails"],
+  ["a negative start", { path: "three.txt", start: -5, end: 1 }, /from line -5 to 1: lines count from 1\./],
+  ["a start past the end", { path: "three.txt", start: 4 }, /from line 4: it has 3 lines\. Start earlier\./],
   ["CRLF leaves no trace", { path: "windows.txt" }, "1\ta\n2\tb"],
   ["an empty file", { path: "empty.txt" }, /^1\t$|empty/],
   ["at most 2000 lines", { path: "long.txt" }, /^1\tline 1\n[\s\S]*\n2000\t.*\n\[1 more line; read on from 2001\]$/],
   ["2000 characters are not too wide", { path: "exact.txt" }, `1\t${"x".repeat(2_000)}`],
   ["bytes that are not UTF-8", { path: "latin1.txt" }, /^1\tcaf\ufffd\n\[not all of it is UTF-8; \ufffd stands for /],
-  ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./, "fails"],
-  ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/, "fails"],
-  ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./, "fails"],
-  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /, "fails"],
+  ["a binary file", { path: "binary.bin" }, /^Cannot read 'binary\.bin': it is not text\./],
+  ["a folder", { path: "src" }, /^Cannot read 'src': it is a folder\. List it with list_dir/],
+  ["a FIFO does not hang", { path: "pipe" }, /^Cannot read 'pipe': it is not a regular file\./],
+  ["a file that is missing", { path: "gone.txt" }, /^Cannot read 'gone\.txt': no such file or folder\. /],
   ["absolute, inside", { path: join(realpathSync(texts.cwd), "three.txt"), end: 1 }, "1\ta"],
-  ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/, "fails"],
+  ["~ is a name, not the home", { path: "~/x" }, /^Cannot read '~\/x': no such file/],
 ]);
 
 // ── list_dir ──
 
+const LEFT_OUT = ["node_modules/x/index.js", "src/node_modules/y/index.js", "dist/out.js"];
 const tree = project({
-  "a.txt": "",
-  "B.txt": "",
-  "src/one.ts": "",
-  "src/deep/two.ts": "",
-  "src/deep/three.ts": "",
-  "node_modules/x/index.js": "",
-  "src/node_modules/y/index.js": "",
-  "dist/out.js": "",
+  ...empty(["a.txt", "B.txt", "src/one.ts", "src/deep/two.ts", "src/deep/three.ts", ...LEFT_OUT]),
   pipe: "|",
   ".env": "KEY=1\n",
   "pictures/a.bin": Buffer.from("GIF89a\0\0"),
@@ -135,51 +103,35 @@ rows("list_dir", tree, [
 ]);
 
 test("list_dir: at most 200 rows, and how many are left", async () => {
-  const many = project(
-    Object.fromEntries(Array.from({ length: 203 }, (_, i) => [`f${String(i).padStart(3, "0")}`, ""])),
-  );
+  const many = project(empty(Array.from({ length: 203 }, (_, i) => `f${String(i).padStart(3, "0")}`)));
   const lines = (await call(many, "list_dir", {})).text.split("\n");
   deepEqual([lines.length, lines[199], lines[200]], [201, "f199", "[3 more; list a folder in it]"]);
 });
 
 // ── The lister ──
 
+const EMPTY =
+  "a.log kept.log a.txt top-only sub/top-only sub/b.log sub/c.tmp sub/local/d.txt sub/deeper/e.tmp " +
+  "other/c.tmp other/local/d.txt whole/f.txt";
 const IGNORING = {
+  ...empty(EMPTY.split(" ")),
   ".gitignore": "*.log\n/top-only\nwhole/\n!/kept.log\n# comment\n",
-  "a.log": "",
-  "kept.log": "",
-  "a.txt": "",
-  "top-only": "",
-  "sub/top-only": "",
-  "sub/b.log": "",
   "sub/.gitignore": "!b.log\n*.tmp\nlocal/\n",
-  "sub/c.tmp": "",
-  "sub/local/d.txt": "",
-  "sub/deeper/e.tmp": "",
   "sub/deeper/.gitignore": "!e.tmp\n",
-  "other/c.tmp": "",
-  "other/local/d.txt": "",
   "whole/.gitignore": "!*\n",
-  "whole/f.txt": "",
 };
-const KEPT =
-  ".gitignore a.txt kept.log other/c.tmp other/local/d.txt sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(
-    " ",
-  );
+const BELOW = "sub/.gitignore sub/b.log sub/deeper/.gitignore sub/deeper/e.tmp sub/top-only".split(" ");
+const KEPT = [".gitignore", "a.txt", "kept.log", "other/c.tmp", "other/local/d.txt", ...BELOW];
 async function list({ cwd: root, home }: Place, path?: string): Promise<string[]> {
   return (await kernel.createZz({ root, home, save: false })).ctx().files.list(path);
 }
 
-for (const way of ["with git", "without git"])
-  (way === "with git" ? needs("git") : test)(
-    `the lister, ${way}, honours nested .gitignore with negation`,
-    async () => {
-      const where = project(IGNORING);
-      if (way === "with git") execFileSync("git", ["init", "-q"], { cwd: where.cwd });
-      const below = KEPT.filter((name) => name.startsWith("sub/"));
-      deepEqual([await list(where), await list(where, "sub")], [KEPT, below]);
-    },
-  );
+for (const [way, ownTest] of Object.entries({ "with git": needs("git"), "without git": test }))
+  ownTest(`the lister, ${way}, honours nested .gitignore with negation`, async () => {
+    const where = project(IGNORING);
+    if (way === "with git") shell(where.cwd, "git init -q");
+    deepEqual([await list(where), await list(where, "sub")], [KEPT, BELOW]);
+  });
 
 // ── grep ──
 
@@ -194,13 +146,10 @@ const searched = project({
   leaving: `->${join(outside.cwd, "secret.txt")}`,
   "leaving-folder": `->${outside.cwd}`,
 });
+const PRICES = /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: .*\nsrcery\.txt:1: price of magic$/;
 rows("grep", searched, [
   ["a folder, with dots, and not its namesakes", { query: "price", path: "lib/../src" }, /^src\/a\.ts:1: .*$/],
-  [
-    "binary files are passed over, FIFOs do not hang",
-    { query: "price" },
-    /^lib\/a\.ts:1: price again\nsrc\/a\.ts:1: .*\nsrcery\.txt:1: price of magic$/,
-  ],
+  ["binary files are passed over, FIFOs do not hang", { query: "price" }, PRICES],
   ["what links bring from outside is not searched", { query: "from outside" }, "Nothing holds 'from outside'."],
 ]);
 
@@ -319,20 +268,17 @@ const many = project({
 });
 const PART =
   "\n[Of 3 code files only the first 2 are indexed, so this is about a part of the code. grep searches all of it.]";
-for (const [tool, args] of [
+const PARTLY: [tool: string, args: object][] = [
   ["find_definition", { symbol: "first" }],
   ["get_dependents", { path: "a.ts" }],
   ["rename_symbol", { symbol: "first", to: "second" }],
   ["repo_map", {}],
-] as const)
-  test(`${tool} ${JSON.stringify(args)} says that only a part of the code is indexed, each time`, async () => {
-    const twice: [string, object][] = [
-      [tool, args],
-      [tool, args],
-    ];
-    const results = await playScript(await coreOf(many, { settings: { symbols: { most: 2 } } }), twice);
+];
+for (const row of PARTLY)
+  test(`${row[0]} ${JSON.stringify(row[1])} says that only a part of the code is indexed, each time`, async () => {
+    const results = await playScript(await coreOf(many, { settings: { symbols: { most: 2 } } }), [row, row]);
     for (const { text } of results) ok(text.endsWith(PART), text);
-    if (tool === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
+    if (row[0] === "rename_symbol") match(results[0]!.text, /^Cannot rename 'first' to 'second': uses in the rest/);
   });
 
 test("the symbol tools say which folder alone is indexed", async () => {
@@ -342,19 +288,18 @@ test("the symbol tools say which folder alone is indexed", async () => {
 });
 
 test("the symbol tools count a file once that a link leads to as well, and one that only a link leads to", async () => {
-  const where = project({ "a.ts": "export const once = 1; // TODO one\n", "outer/b.ts": "" });
-  symlinkSync("a.ts", join(where.cwd, "link.ts"));
+  const where = project({ "a.ts": "export const once = 1; // TODO one\n", "outer/b.ts": "", "link.ts": "->a.ts" });
   equal((await call(where, "find_definition", { symbol: "once" })).text, "a.ts:1: export const once = 1");
   equal((await call(where, "get_todos", {})).text, "a.ts:1: TODO one");
   rmSync(join(where.cwd, "a.ts"));
-  writeFileSync(join(where.cwd, "c.ts"), "export const once = 1;\n");
+  put(where.cwd, { "c.ts": "export const once = 1;\n" });
   equal((await call(where, "find_definition", { symbol: "once" })).text, "c.ts:1: export const once = 1");
 });
 
+const DEFAULT = 'import def, { b as bee } from "./b.ts";\n';
 const shaped = project({
   "index.ts": 'export * from "./a.ts";\nexport { b, c as d } from "./b.ts";\nexport const own = 1;\n',
-  "a.ts":
-    'import def, { b as bee } from "./b.ts";\nimport * as all from "./b.ts";\nexport const a = [def, bee, all];\n',
+  "a.ts": `${DEFAULT}import * as all from "./b.ts";\nexport const a = [def, bee, all];\n`,
   "b.ts": "export const b = 1;\nexport const c = 2;\nexport default 3;\n",
   "view.tsx": "export const Card = React.memo(() => {\n  return null;\n});\n",
 });
@@ -378,41 +323,28 @@ const SHAPES: [where: Where, tool: string, args: object, says: string | RegExp][
   [compiled, "get_complexity", {}, /^src\/a\.ts: .*\nsrc\/b\.ts: .*\n\[Left out: 2 files of build output or generated code\. Give a path to measure it\.\]$/],
   [large, "get_structure", {}, /^lib\/ 60 files\napp\/ 30 files\nFiles and what they export:\napp\/ui\/f60\.ts \(1\) f60:1\n/],
 ];
-for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where))
-  told(
-    where,
-    shapes.map(([, ...shape]) => shape),
-  );
+for (const [where, shapes] of Map.groupBy(SHAPES, ([where]) => where)) {
+  const table = shapes.map(([, ...shape]): Told => shape);
+  told(where, table);
+}
 
+const BASE = "export interface Base { cacheDir: string }\n";
 const WORKSPACE = {
   "package.json": '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
   "packages/core/package.json": '{ "name": "core", "main": "./dist/index.js", "types": "./dist/index.d.ts" }',
   "packages/core/src/index.ts": 'export * from "./config.ts";\n',
-  "packages/core/src/config.ts":
-    "export function makeConfig() {}\nexport interface Base { cacheDir: string }\nexport interface More extends Base {}\n",
+  "packages/core/src/config.ts": `export function makeConfig() {}\n${BASE}export interface More extends Base {}\n`,
   "packages/app/package.json": '{ "name": "app", "dependencies": { "core": "*" } }',
   "packages/app/a.ts": 'import { makeConfig } from "core";\nmakeConfig();\n',
   "packages/app/b.ts":
-    'export async function b() {\n  const { makeConfig } = await import("core");\n  makeConfig();\n}\n',
+    'async () => {\n  const { makeConfig } = await import("core");\n  makeConfig();\n};\nexport {};\n',
   "packages/app/c.ts": 'import * as core from "core";\ncore.makeConfig();\n',
 };
 test("find_references and rename_symbol follow the project's own packages, which are not built", async () => {
   const zz = await warm(WORKSPACE);
   const { text } = await zz.call("find_references", { symbol: "makeConfig" });
-  deepEqual(
-    text
-      .split("\n")
-      .map((row) => row.split(": ")[0])
-      .sort(),
-    [
-      "packages/app/a.ts:1",
-      "packages/app/a.ts:2",
-      "packages/app/b.ts:2",
-      "packages/app/b.ts:3",
-      "packages/app/c.ts:2",
-      "packages/core/src/config.ts:1",
-    ],
-  );
+  const places = text.split("\n").map((row) => row.split(": ")[0]!.replace("packages/", ""));
+  equal(places.sort().join(), "app/a.ts:1,app/a.ts:2,app/b.ts:2,app/b.ts:3,app/c.ts:2,core/src/config.ts:1");
   const renamed = await zz.call("rename_symbol", { symbol: "makeConfig", to: "define" });
   match(renamed.text, /^Renamed 'makeConfig' to 'define' in 5 places:\n/);
   equal(zz.read("packages/app/a.ts"), 'import { define } from "core";\ndefine();\n');
@@ -452,22 +384,14 @@ test("zz --call --json carries the data: numbers, hash", async () => {
 });
 
 test("read_file: the line of a picture says its size, not lines; what is cut off is refused, not sent", async () => {
-  const png = Buffer.from(
-    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC",
-    "base64",
-  );
-  const it = await harness({ own: true, files: { "a.png": png, "b.gif": "GIF89a" }, script: [] });
+  const png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6BAAAAEklEQVR4nGP8z8Dwn4GBgYEBAA0GAQFPGdxwAAAAAElFTkSuQmCC";
+  const files = { "a.png": Buffer.from(png, "base64"), "b.gif": "GIF89a" };
+  await using it = await harness({ own: true, files, script: [] });
   await it.call("read_file", { path: "a.png" });
   const { text, failed, images } = await it.call("read_file", { path: "b.gif" });
-  deepEqual(
-    [text, failed, images],
-    ["Cannot read 'b.gif': it begins as image/gif, but is cut off. Choose another.", true, undefined],
-  );
-  deepEqual(
-    it.events.flatMap((event) => (event.type === "called" ? [event.shown] : [])),
-    ["picture, 2 × 3", undefined],
-  );
-  await it.close();
+  equal(text, "Cannot read 'b.gif': it begins as image/gif, but is cut off. Choose another.");
+  const shown = it.events.flatMap((event) => (event.type === "called" ? [event.shown] : []));
+  deepEqual([failed, images, shown], [true, undefined, ["picture, 2 × 3", undefined]]);
 });
 
 // ── Names and parameters as other tools have them ──

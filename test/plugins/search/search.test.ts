@@ -1,11 +1,9 @@
 // Finding files and lines: the one lister, glob, grep with ripgrep and without, list_dir, read_file.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { before, test } from "node:test";
-import type { Ctx } from "../../../kernel/contract.ts";
 import type { Core, Options } from "../../../kernel/core.ts";
 import { processIo } from "../../../kernel/io.ts";
 import { matcher } from "../../../plugins/search/pattern.ts";
@@ -13,6 +11,7 @@ import { standingClock } from "../../../sdk/testing.ts";
 import { createZz } from "../../../zz.ts";
 import { has, needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
+import { project, put, shell, type Tree } from "../../support/repository.ts";
 import { type Place, place } from "../../support/run.ts";
 import { runs, some } from "../../support/runs.ts";
 import { type Got, harness, play as playScript, rowsOf } from "../../support/script.ts";
@@ -20,31 +19,6 @@ import { waitFor } from "../../support/wait.ts";
 
 const WAYS = ["rg", ""];
 const named = (rg: string) => (rg ? "with ripgrep" : "without ripgrep");
-
-type Tree = Record<string, string | Buffer>;
-
-/** A value of `->x` makes a link to x; a name with a slash at its end is a folder. */
-function fill(folder: string, files: Tree): void {
-  for (const [name, content] of Object.entries(files)) {
-    const file = join(folder, name);
-    fs.mkdirSync(name.endsWith("/") ? file : dirname(file), { recursive: true });
-    if (typeof content === "string" && content.startsWith("->")) fs.symlinkSync(content.slice(2), file);
-    else if (!name.endsWith("/")) fs.writeFileSync(file, content);
-  }
-}
-
-function project(files: Tree): Place {
-  const where = place();
-  fill(where.cwd, files);
-  return where;
-}
-
-const git = (cwd: string, ...args: string[]): string =>
-  execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main", ...args], {
-    cwd,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-  });
 
 const using = (ripgrep: string): Options => ({ settings: { search: { ripgrep } } });
 
@@ -63,18 +37,11 @@ const call = async (where: Place, tool: string, args: object, options?: Options)
 /** By one instance for all questions about a project that stays as it is. */
 function together(where: Place, tool: string, table: object[], options: Options = {}): (row: number) => Promise<Got> {
   let core: Promise<Core> | undefined;
-  return rowsOf(
-    () => (core ??= opened(where, options)),
-    table.map((args) => [tool, args]),
-  );
+  const calls = table.map((args): [string, object] => [tool, args]);
+  return rowsOf(() => (core ??= opened(where, options)), calls);
 }
 
-/** A context such as tools get, to call them by hand. */
-async function context(where: Place, options?: Options): Promise<{ core: Core; ctx: Ctx }> {
-  const core = await opened(where, options);
-  return { core, ctx: core.ctx() };
-}
-
+const APART = "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}";
 // ── grep, both ways ──
 
 const NUL_LATE = `${"text\n".repeat(1_700)}needle after 8 KB\0\nand beyond\n`;
@@ -124,22 +91,12 @@ const hard: Tree = {
 };
 const gitted = project(hard);
 const bare = project(hard);
-before(() => {
-  if (!has("git")) return;
-  git(join(gitted.cwd, "nested"), "init", "-q");
-  git(gitted.cwd, "init", "-q");
-  git(gitted.cwd, "add", "-f", "tracked.log", "plain.txt");
-});
+before(() => void shell(gitted.cwd, "git init -q nested; git init -q; git add -f tracked.log plain.txt"));
 
 /** What must be in the answer; undefined: only that both ways give the same. */
 type Row = [what: string, args: object, expected?: string | RegExp, not?: RegExp];
 const ROWS: Row[] = [
-  [
-    "a text",
-    { query: "needle" },
-    /^"line\\nbreak\.txt":1: needle$/m,
-    /early|edge|utf16|SECRET|ignored|link|node_modules/,
-  ],
+  ["a text", { query: "needle" }, /^"line\\nbreak\.txt":1: needle$/m, /early|edge|utf16|SECRET|ignored|link|node_m/],
   ["the 8,192nd byte still makes a file binary, the next does not", { query: "needle", path: "." }, /^over\.bin:1: /m],
   ["nothing of a binary file", { query: "needle", path: "early.bin" }, /^Cannot search 'early\.bin': it is not text\./],
   ["a mark of UTF-16 changes nothing", { query: "under a" }, /^marked\.txt:1: /],
@@ -152,11 +109,7 @@ const ROWS: Row[] = [
   ["half a letter", { query: "\ud83d" }],
   ["what stands for broken bytes", { query: "caf\ufffd" }, /^latin1\.txt:1: /],
   ["lines around that meet", { query: "needle", path: "plain.txt", before: 5 }, /^.*:1: .*\n.*-2- two\n.*:3: .*$/],
-  [
-    "lines around that are apart",
-    { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 },
-    "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}",
-  ],
+  ["lines around that are apart", { query: "axb|^.a", regex: true, path: "regex.txt", after: 1 }, APART],
   ["too many lines around", { query: "two", after: 99 }, /^Cannot show 0 lines before and 99 after each hit: /],
   ["only files", { query: "needle", output: "files", path: "nested" }, "nested/a.txt"],
   ["how often", { query: "needle", output: "count", path: "plain.txt" }, "plain.txt: 2"],
@@ -176,10 +129,8 @@ const ROWS: Row[] = [
   ["a secret that nobody allowed", { query: "SECRET" }, "Nothing holds 'SECRET'."],
 ];
 
-for (const [where, what] of [
-  [gitted, "in a repository"],
-  [bare, "without git"],
-] as const) {
+for (const where of [gitted, bare]) {
+  const what = where === gitted ? "in a repository" : "without git";
   const rows = where === gitted ? some(ROWS, 5) : ROWS; // with git each question starts more programs
   const queries = rows.map(([, args]) => args);
   const ways = WAYS.map((rg) => together(where, "grep", queries, using(rg)));
@@ -194,13 +145,10 @@ for (const [where, what] of [
 }
 
 needs("git")("grep: in a repository what git tracks is found though it is ignored; without one it is not", async () => {
-  for (const rg of WAYS) {
-    equal(
-      (await call(gitted, "grep", { query: "tracked all" }, using(rg))).text,
-      "tracked.log:1: needle tracked all the same",
-    );
-    match((await call(bare, "grep", { query: "tracked all" }, using(rg))).text, /^Nothing holds/);
-  }
+  const [found, none] = ["tracked.log:1: needle tracked all the same", "Nothing holds 'tracked all'."];
+  for (const rg of WAYS)
+    for (const where of [gitted, bare])
+      equal((await call(where, "grep", { query: "tracked all" }, using(rg))).text, where === gitted ? found : none);
 });
 
 for (const rg of WAYS)
@@ -218,10 +166,8 @@ for (const rg of WAYS)
     const options = { ...using(rg), deny: { read: ["private"] } };
     for (const query of ["^TOKEN=h(([a-z]+)+)+!", "^TOKEN=h", "^TOKEN=x"])
       equal((await call(where, "grep", { query, regex: true }, options)).text, `Nothing holds '${query}'.`);
-    equal(
-      (await call(where, "grep", { query: "^TOKEN", regex: true }, options)).text,
-      "b.txt:1: TOKEN is set elsewhere",
-    );
+    const { text } = await call(where, "grep", { query: "^TOKEN", regex: true }, options);
+    equal(text, "b.txt:1: TOKEN is set elsewhere");
   });
 
 test("grep: ripgrep is used, whatever its own settings say", async () => {
@@ -253,172 +199,123 @@ const TREES = runs(3, 20);
 /** Pieces that are awkward next to one another. */
 const PIECES = [..."abAéß💡\ufffd\u212a\u2028\u00a0\ufeff \t_-1.([\\$^", "ab", "{2}"];
 const word = fc.array(fc.constantFrom(...PIECES), { minLength: 1, maxLength: 4 }).map((all) => all.join(""));
+const long = fc.constantFrom(8_191, 8_192, 3_000).map((many) => "x".repeat(many));
+const odd = fc.constantFrom([0xff], [0xff, 0xfe], [0xf0, 0x9f], [0xe2, 0x82], [0]);
+const text = fc.oneof(
+  { weight: 8, arbitrary: word },
+  { weight: 4, arbitrary: fc.constantFrom("\n", "\r\n", "\r") },
+  long,
+);
+const piece = fc.oneof({ weight: 13, arbitrary: text }, { weight: 1, arbitrary: odd });
 const bytes = fc
-  .array(
-    fc.oneof(
-      { weight: 8, arbitrary: word.map((text) => Buffer.from(text)) },
-      { weight: 4, arbitrary: fc.constantFrom("\n", "\r\n", "\r").map((text) => Buffer.from(text)) },
-      {
-        weight: 1,
-        arbitrary: fc
-          .constantFrom([0xff], [0xff, 0xfe], [0xf0, 0x9f], [0xe2, 0x82], [0])
-          .map((raw) => Buffer.from(raw)),
-      },
-      { weight: 1, arbitrary: fc.constantFrom(8_191, 8_192, 3_000).map((many) => Buffer.from("x".repeat(many))) },
-    ),
-    { maxLength: 20 },
-  )
-  .map((all) => Buffer.concat(all));
+  .array(piece, { maxLength: 20 })
+  .map((all) => Buffer.concat(all.map((one) => Buffer.from(one as string))));
 const name = fc.constantFrom("a.ts", "b.ts", "c.log", "d e.md", "-f", "ü.txt", "g\nh", ".i", "[j].ts");
 const folder = fc.constantFrom("", "sub/", "sub/deep/", "dist/", ".dot/", "node_modules/", "other/");
 const rules = fc.array(
   fc.constantFrom("*.log", "/a.ts", "!c.log", "sub/", "deep", "*", "!*.ts", "!*/", "**/b.ts", "d\\ e.md", "# x", "-f"),
   { maxLength: 4 },
 );
+const at = (name: fc.Arbitrary<string>) => fc.tuple(folder, name).map((parts) => parts.join(""));
 const tree = fc.record({
-  files: fc.dictionary(
-    fc.tuple(folder, name).map((parts) => parts.join("")),
-    bytes,
-    { maxKeys: 8 },
-  ),
-  ignores: fc.dictionary(
-    fc.tuple(folder, fc.constantFrom(".gitignore", ".ignore", ".rgignore")).map((parts) => parts.join("")),
-    rules,
-    { maxKeys: 3 },
-  ),
-  links: fc.dictionary(
-    fc.tuple(folder, fc.constantFrom("l1", "l2")).map((parts) => parts.join("")),
-    fc.constantFrom("a.ts", "sub", "..", "gone"),
-    { maxKeys: 2 },
-  ),
+  files: fc.dictionary(at(name), bytes, { maxKeys: 8 }),
+  ignores: fc.dictionary(at(fc.constantFrom(".gitignore", ".ignore", ".rgignore")), rules, { maxKeys: 3 }),
+  links: fc.dictionary(at(fc.constantFrom("l1", "l2")), fc.constantFrom("a.ts", "sub", "..", "gone"), { maxKeys: 2 }),
   git: fc.constantFrom("", "", "", "init", "add", "nested"), // with git each question costs eight programs
 });
 const ATOMS = String.raw`a b A . \w \W \d \s \S \b \B [ab] [^a] [\w-] [A-Z] [^\s] \. \( é 💡 \t { ] (a|b) (?:ab) (?=b) \u00e9 \-`;
 const atom = fc.constantFrom(...ATOMS.split(" "));
-const regex = fc
-  .tuple(
-    fc.constantFrom("", "^"),
-    fc.array(fc.tuple(atom, fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?")), {
-      minLength: 1,
-      maxLength: 4,
-    }),
-    fc.constantFrom("", "$", "|b$"),
-  )
-  .map(
-    ([begin, atoms, end]) =>
-      begin + atoms.map(([one, times]) => (/^(\\[bB]|\(\?=b\)|\{)$/.test(one) ? one : one + times)).join("") + end,
-  );
-const query = fc.record(
-  {
-    query: fc.oneof(word, regex),
-    regex: fc.boolean(),
-    ignore_case: fc.boolean(),
-    glob: fc.constantFrom("*.ts", "sub/**", "*"),
-    path: fc.constantFrom(".", "sub"),
-  },
-  { requiredKeys: ["query"] },
-);
+const times = fc.constantFrom("", "", "", "*", "+", "?", "{2}", "{1,2}", "*?");
+const repeated = fc.tuple(atom, times).map(([one, times]) => (/^(\\[bB]|\(\?=b\)|\{)$/.test(one) ? one : one + times));
+const atoms = fc.array(repeated, { minLength: 1, maxLength: 4 }).map((all) => all.join(""));
+const regex = fc.tuple(fc.constantFrom("", "^"), atoms, fc.constantFrom("", "$", "|b$")).map((all) => all.join(""));
+const [flag, glob, path] = [fc.boolean(), fc.constantFrom("*.ts", "sub/**", "*"), fc.constantFrom(".", "sub")];
+const asked = { query: fc.oneof(word, regex), regex: flag, ignore_case: flag, glob, path };
+const query = fc.record(asked, { requiredKeys: ["query"] });
 
 needs("git")("grep: at random, the answer with ripgrep is the answer without", async () => {
   let hits = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      tree,
-      fc.uniqueArray(query, { minLength: 6, maxLength: 6, selector: JSON.stringify as any }),
-      async (made, queries) => {
-        const where = place();
-        build(where.cwd, made);
-        const calls = queries.map((args): [string, object] => ["grep", args]);
-        const [first, second] = await Promise.all(WAYS.map((rg) => play(where, calls, using(rg))));
-        deepEqual(
-          first!.map(({ text }) => text),
-          second!.map(({ text }) => text),
-        );
-        hits += first!.filter(({ text }) => /^.*:\d+: /.test(text)).length;
-        fs.rmSync(where.cwd, { recursive: true });
-      },
-    ),
-    { numRuns: TREES },
-  );
+  const queries = fc.uniqueArray(query, { minLength: 6, maxLength: 6, selector: JSON.stringify as any });
+  const same = fc.asyncProperty(tree, queries, async (made, queries) => {
+    const where = place();
+    build(where.cwd, made);
+    const calls = queries.map((args): [string, object] => ["grep", args]);
+    const answers = await Promise.all(WAYS.map((rg) => play(where, calls, using(rg))));
+    const [first, second] = answers.map((all) => all.map(({ text }) => text));
+    deepEqual(first, second);
+    hits += first!.filter((text) => /^.*:\d+: /.test(text)).length;
+    fs.rmSync(where.cwd, { recursive: true });
+  });
+  await fc.assert(same, { numRuns: TREES });
   ok(hits > 0, "no answer had a hit");
 });
 
-function build(
-  cwd: string,
-  { files, ignores, links, git: how }: typeof tree extends fc.Arbitrary<infer T> ? T : never,
-): void {
-  fill(cwd, files);
-  for (const [at, lines] of Object.entries(ignores)) fill(cwd, { [at]: lines.join("\n") });
-  for (const [at, to] of Object.entries(links)) if (!fs.existsSync(join(cwd, at))) fill(cwd, { [at]: `->${to}` });
-  if (how === "nested" && fs.existsSync(join(cwd, "sub"))) git(join(cwd, "sub"), "init", "-q", "--template=");
-  if (how) git(cwd, "init", "-q", "--template=");
-  if (how === "add") git(cwd, "add", "-f", ".");
+type Made = typeof tree extends fc.Arbitrary<infer T> ? T : never;
+function build(cwd: string, { files, ignores, links, git: how }: Made): void {
+  put(cwd, files);
+  for (const [at, lines] of Object.entries(ignores)) put(cwd, { [at]: lines.join("\n") });
+  for (const [at, to] of Object.entries(links)) if (!fs.existsSync(join(cwd, at))) put(cwd, { [at]: `->${to}` });
+  if (how === "nested" && fs.existsSync(join(cwd, "sub"))) shell(cwd, "git init -q --template= sub");
+  if (how) shell(cwd, `git init -q --template=${how === "add" ? "; git add -f ." : ""}`);
 }
 
 // ── Ctrl+C ──
 
 const stopped = new Error("stopped by the test");
+/** By hand: whether it has read a file yet, and what stops it. */
+async function grepping(where: Place, rg: string, args: object) {
+  const [core, stop, seen] = [await opened(where, using(rg)), new AbortController(), { isReading: false }];
+  const { files } = core.ctx();
+  const open = (file: string) => {
+    seen.isReading = true;
+    return files.open(file);
+  };
+  const own = { signal: { value: stop.signal }, files: { value: Object.create(files, { open: { value: open } }) } };
+  const running = Promise.resolve(core.tools.get("grep")!.value.run(args, Object.create(core.ctx(), own)));
+  const end = rejects(running, stopped);
+  return {
+    seen,
+    end: () => {
+      stop.abort(stopped);
+      return end;
+    },
+  };
+}
+const many = Array.from({ length: 40 }, (_, i) => [`${i}`, "no such thing here\n".repeat(50_000)]);
 for (const [what, args, files] of [
   ["an endless regular expression", { query: "(a+)+$", regex: true }, { "a.txt": `${"a".repeat(20_000)}!\n` }],
-  [
-    "many large files, by text",
-    { query: "zebra", ignore_case: true },
-    Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`${i}`, "no such thing here\n".repeat(50_000)])),
-  ],
+  ["many large files, by text", { query: "zebra", ignore_case: true }, Object.fromEntries(many)],
 ] as [string, object, Tree][])
   test(`grep stops at Ctrl+C, and lets other work go on until then: in ${what}`, async () => {
-    const { core, ctx } = await context(project(files), using(""));
-    const stop = new AbortController();
-    let isReading = false;
-    const open = (file: string) => {
-      isReading = true;
-      return ctx.files.open(file);
-    };
-    const own = Object.create(ctx, {
-      signal: { value: stop.signal },
-      files: { value: Object.create(ctx.files, { open: { value: open } }) },
-    });
-    const running = Promise.resolve(core.tools.get("grep")!.value.run(args, own));
-    running.catch(() => {});
-    await waitFor("a turn of its own while grep reads", () => isReading);
-    stop.abort(stopped);
-    await rejects(running, stopped);
+    const { seen, end } = await grepping(project(files), "", args);
+    await waitFor("a turn of its own while grep reads", () => seen.isReading);
+    await end();
   });
 
 test("grep stops at Ctrl+C in ripgrep, which ends too", async (t) => {
   const where = project({ "a.txt": "x\n" });
   const tools = fs.mkdtempSync(join(tmpdir(), "zz-fake-")); // not in the project or right above it
   t.after(() => fs.rmSync(tools, { recursive: true }));
-  const fake = join(tools, "rg");
-  fs.writeFileSync(fake, `#!/bin/sh\necho $$ >> ${join(where.cwd, "pids")}\nexec sleep 300\n`, { mode: 0o755 });
-  const { core, ctx } = await context(where, using(fake));
-  const stop = new AbortController();
-  const own = Object.create(ctx, { signal: { value: stop.signal } });
-  const running = Promise.resolve(core.tools.get("grep")!.value.run({ query: "x" }, own));
-  running.catch(() => {});
-  const pids = (): string[] => fs.readFileSync(join(where.cwd, "pids"), "utf8").trim().split("\n");
-  await waitFor(
-    "one for the hits, one for the files",
-    () => fs.existsSync(join(where.cwd, "pids")) && pids().length === 2,
-  );
-  stop.abort(stopped);
-  await rejects(running, stopped);
+  const [fake, pids] = [join(tools, "rg"), join(tools, "pids")];
+  fs.writeFileSync(fake, `#!/bin/sh\necho $$ >> ${pids}\nexec sleep 300\n`, { mode: 0o755 });
+  const { end } = await grepping(where, fake, { query: "x" });
+  const started = () => (fs.existsSync(pids) ? fs.readFileSync(pids, "utf8").trim().split("\n") : []);
+  await waitFor("one for the hits, one for the files", () => started().length === 2);
+  await end();
   const runs = (pid: string): boolean =>
     fs.existsSync(`/proc/${pid}`) && !/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
-  await waitFor("the end of both", () => !pids().some(runs));
+  await waitFor("the end of both", () => !started().some(runs));
 });
 
 const APART_MS = 2_000; // for a line that takes long
 
+const [SHORT, LONG] = [60, 20_000].map((length) => `${"a".repeat(length)}!\n`) as [string, string];
+const SLOW = "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.";
+const PASSED = "b.txt:1: xaaa\n[ignored, for the regular expression takes too long on it: a.min.js:1]";
 for (const [rg, what, files, query, expected] of [
-  ...WAYS.map((rg) => [
-    ...[rg, `${named(rg)}: one that takes for ever is given up`, { "a.txt": `${"a".repeat(60)}!\n` }, "(a+)+$"],
-    "Cannot search for '(a+)+$': the regular expression takes too long. Make it simpler.",
-  ]),
-  [
-    ...["", "a very long line is ignored, and said", { "a.min.js": `${"a".repeat(20_000)}!\n`, "b.txt": "xaaa\n" }],
-    ...["x?(a+)+$", "b.txt:1: xaaa\n[ignored, for the regular expression takes too long on it: a.min.js:1]"],
-  ],
+  ["rg", "with ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
+  ["", "without ripgrep: one that takes for ever is given up", { "a.txt": SHORT }, "(a+)+$", SLOW],
+  ["", "a very long line is ignored, and said", { "a.min.js": LONG, "b.txt": "xaaa\n" }, "x?(a+)+$", PASSED],
 ] as [string, string, Record<string, string>, string, string][])
   test(`grep: a regular expression has two seconds for a line: ${what}`, async (t) => {
     const clock = standingClock();
@@ -431,23 +328,13 @@ for (const [rg, what, files, query, expected] of [
 
 // ── The lister ──
 
-const list = async (where: Place, path?: string): Promise<string[]> => (await context(where)).ctx.files.list(path);
+const list = async (where: Place, path?: string) => (await opened(where)).ctx().files.list(path);
 
 test("the lister: links are listed, also those that lead nowhere; what is gone is not", async () => {
+  const links = { link: "->a.txt", lost: "->nowhere", folder: "->.." };
   for (const how of has("git") ? ["git", "walk"] : ["walk"]) {
-    const where = project({
-      "a.txt": "",
-      "gone.txt": "",
-      link: "->a.txt",
-      lost: "->nowhere",
-      folder: "->..",
-      s: "",
-      "src/x": "",
-    });
-    if (how === "git") {
-      git(where.cwd, "init", "-q");
-      git(where.cwd, "add", ".");
-    }
+    const where = project({ "a.txt": "", "gone.txt": "", ...links, s: "", "src/x": "" });
+    if (how === "git") shell(where.cwd, "git init -q; git add .");
     fs.rmSync(join(where.cwd, "gone.txt"));
     deepEqual(await list(where), ["a.txt", "folder", "link", "lost", "s", "src/x"], how);
     deepEqual(await list(where, "src"), ["src/x"], how);
@@ -479,9 +366,8 @@ for (const [row, [what, , expected]] of GLOBS.entries())
   });
 
 test("glob: 100 paths, and how many more", async () => {
-  const where = project(
-    Object.fromEntries(Array.from({ length: 103 }, (_, i) => [`f${String(i).padStart(3, "0")}`, ""])),
-  );
+  const names = Array.from({ length: 103 }, (_, i) => `f${String(i).padStart(3, "0")}`);
+  const where = project(Object.fromEntries(names.map((name) => [name, ""])));
   const lines = (await call(where, "glob", { pattern: "*" })).text.split("\n");
   deepEqual([lines.length, lines[99], lines[100]], [101, "f099", "[3 more; narrow the pattern or the path]"]);
 });
@@ -495,18 +381,15 @@ test("glob: at random, patterns mean what Node says they mean", async () => {
   const { matchesGlob } = await import("node:path/posix");
   const part = fc.constantFrom(..."a b ab * ? ** a* *b [ab] [!a] [a-b]? {a,b} {a,ab}b b{,a}".split(" "));
   const pattern = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
-  const file = fc
-    .array(fc.stringMatching(/^[abc]{1,3}$/), { minLength: 1, maxLength: 4 })
-    .map((parts) => parts.join("/"));
+  const segments = fc.array(fc.stringMatching(/^[abc]{1,3}$/), { minLength: 1, maxLength: 4 });
   let fits = 0;
-  fc.assert(
-    fc.property(pattern, file, (one, path) => {
-      const expected = matchesGlob(path, one);
-      if (expected) fits++;
-      equal(matcher(one)(path), expected, `${one} of ${path}`);
-    }),
-    { numRuns: runs(1_000, 5_000) },
-  );
+  const same = fc.property(pattern, segments, (one, parts) => {
+    const path = parts.join("/");
+    const expected = matchesGlob(path, one);
+    if (expected) fits++;
+    equal(matcher(one)(path), expected, `${one} of ${path}`);
+  });
+  fc.assert(same, { numRuns: runs(1_000, 5_000) });
   ok(fits > 10, `${fits} fit`);
 });
 
@@ -523,34 +406,28 @@ const PNG = Buffer.from(
   "base64",
 );
 const GIF = Buffer.from("R0lGODlhBQAEAIAAAAAAAP///yH5BAEAAAAALAAAAAAFAAQAAAIEhI+pWAA7", "base64");
+const BIG = Buffer.concat([PNG, Buffer.alloc(5 << 20)]);
 const pictures = project({
   "a.png": PNG,
   "wrong.png": GIF,
   "pointer.png": "version https://git-lfs\n",
   "none.png": Buffer.from([0, 1, 2]),
   "bom.txt": "\ufeffa\n",
-  "big.png": Buffer.concat([PNG, Buffer.alloc(5 * 1024 * 1024)]),
+  "big.png": BIG,
 });
 const READ = [
   ["a.png", `[image a.png, 2×3, ${PNG.length} bytes]`, "image/png"],
   ["wrong.png", `[image wrong.png, 5×4, ${GIF.length} bytes]`, "image/gif"],
   ["pointer.png", "1\tversion https://git-lfs", undefined],
   ["none.png", "Cannot read 'none.png': it is not text. Choose a text file.", undefined],
-  [
-    "big.png",
-    `Cannot read 'big.png': ${PNG.length + (5 << 20)} bytes are too many for a picture (5 MB). Make it smaller.`,
-  ],
+  ["big.png", `Cannot read 'big.png': ${BIG.length} bytes are too many for a picture (5 MB). Make it smaller.`],
   ["bom.txt", "1\ta", undefined],
 ] as const;
 const paths = READ.map(([path]) => ({ path }));
 const nthRead = together(pictures, "read_file", paths);
 for (const [row, [path, text, type]] of READ.entries())
   test(`read_file: ${path}`, async () => {
-    const got = await nthRead(row);
-    equal(got.text, text);
-    deepEqual(
-      got.images?.map((image) => image.type),
-      type && [type],
-    );
-    if (type) deepEqual(Buffer.from(got.images![0]!.base64, "base64"), fs.readFileSync(join(pictures.cwd, path)));
+    const { text: said, images } = await nthRead(row);
+    deepEqual([said, images?.map((image) => image.type)], [text, type && [type]]);
+    if (type) deepEqual(Buffer.from(images![0]!.base64, "base64"), fs.readFileSync(join(pictures.cwd, path)));
   });

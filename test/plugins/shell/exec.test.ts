@@ -12,10 +12,10 @@ import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
 import { asShown, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../../../plugins/shell/exec.ts";
 import { unused } from "../../../plugins/shell/pipes.ts";
 import type { Caps } from "../../../plugins/shell/processes.ts";
-import type { Sandbox } from "../../../plugins/shell/sandbox.ts";
 import { findSandbox, openSandbox } from "../../../plugins/shell/sandbox.ts";
 import { cleanEnv } from "../../../plugins/shell/secrets.ts";
 import { type StandingClock, standingClock } from "../../../sdk/clock.ts";
+import { tryTo } from "../../../sdk/text.ts";
 import { needs } from "../../support/needs.ts";
 import { some } from "../../support/runs.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -32,19 +32,17 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function box(): Promise<Sandbox> {
+async function inBox(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
-  return openSandbox({ programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" });
+  const sandbox = await openSandbox({ programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" });
+  return run(command, { ...more, sandbox }).finally(() => sandbox.close());
 }
 
 /** Processes of this machine whose command line holds a word. */
 function alive(word: string): number {
   const lines = fs.readdirSync("/proc").map((pid) => {
-    try {
-      return /^\d+$/.test(pid) ? fs.readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0") : [];
-    } catch {
-      return [];
-    }
+    const line = tryTo(() => /^\d+$/.test(pid) && fs.readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    return line ? line.split("\0") : [];
   });
   return lines.filter((words) => words.includes(word)).length;
 }
@@ -87,10 +85,8 @@ for (const why of ["No such file or directory", "Read-only file system", "Not a 
 test("runJob() keeps both outputs apart, and together in the order in which they came", async () => {
   const command = `for i in 1 2 3; do echo o$i; ${untilHeard("o$i")}; echo e$i >&2; ${untilHeard("e$i")}; done`;
   const outcome = await run(command, { onTail: hear });
-  equal(outcome.stdout, "o1\no2\no3\n");
-  equal(outcome.stderr, "e1\ne2\ne3\n");
+  deepEqual([outcome.stdout, outcome.stderr, outcome.bytes], ["o1\no2\no3\n", "e1\ne2\ne3\n", 18]);
   match(outcome.text, /^o1\ne1\no2\ne2\no3\ne3\n\[exit code 0 /);
-  equal(outcome.bytes, 18);
 });
 
 test("runJob() reads a character whose bytes come one by one", async () => {
@@ -120,9 +116,8 @@ test("runJob() shows the head and the end of a long output, and keeps all of it 
   ok(outcome.text.length <= MAX_SHOWN_CHARS, `${outcome.text.length} characters`);
   match(outcome.text, /^line 1\nline 2\n/);
   match(outcome.text, /\nline 20000\nred\ufffd\n\[not all/);
-  const [all, lines, bytes, file] = /\n\[… (\d+) lines, (\d+) bytes left out; all of it is in (\S+)\]\n/.exec(
-    outcome.text,
-  )!;
+  const cut = /\n\[… (\d+) lines, (\d+) bytes left out; all of it is in (\S+)\]\n/;
+  const [all, lines, bytes, file] = cut.exec(outcome.text)!;
   const [head, end] = outcome.text.split(all!);
   equal(file, outcome.file);
   const [last, next] = [head!.split("\n").at(-1)!, end!.split("\n")[0]!].map((line) => Number(line.slice(5)));
@@ -158,45 +153,35 @@ test("runJob() cuts one endless line, and says so when the rest cannot be kept",
 
 test("runJob() ends a command that prints for ever, and keeps no more than a file may hold", async () => {
   const outcome = await run("yes 'for ever'", { timeoutMs: 0 });
-  match(
-    outcome.text,
-    /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a file\]$/,
-  );
+  match(outcome.text, /\n\[killed after [\d.]+ s: it printed more than 100 MB\. Let it print less, by head, grep or a/);
   equal(fs.statSync(outcome.file!).size, MAX_FILE_BYTES);
   fs.rmSync(outcome.file!);
 });
 
 const freeTest = test;
+const late = async (nap: string, clock: StandingClock, ms: number, many = 1) => {
+  await waitFor("what it starts", () => alive(nap) === many);
+  await clock.waits(ms);
+  await clock.pass(ms);
+};
 for (const boxed of [false, true]) {
   const test = boxed ? needs("bwrap") : freeTest;
   const where = boxed ? "in the sandbox" : "without a sandbox";
-  const here = async (command: string, more: Partial<Job> = {}) => {
-    const sandbox = boxed ? await box() : undefined;
-    try {
-      return await run(command, { ...more, ...(sandbox && { sandbox }) });
-    } finally {
-      sandbox?.close();
-    }
-  };
+  const here = boxed ? inBox : run;
 
   test(`runJob() ends a command that takes too long, and all that it started, ${where}`, async () => {
     const [nap, clock] = [mark(), standingClock()];
     const running = here(`sleep ${nap} & sleep ${nap} | sleep ${nap}`, { timeoutMs: 500, clock });
-    await waitFor("what it starts", () => alive(nap) === 3);
-    await clock.waits(500);
-    await clock.pass(500);
+    await late(nap, clock, 500, 3);
     const outcome = await running;
     match(outcome.text, /^\[killed after 0\.5 s: it did not end by itself\. Give it a longer timeout_ms /);
-    equal(outcome.timedOut, true);
-    equal(alive(nap), 0);
+    deepEqual([outcome.timedOut, alive(nap)], [true, 0]);
   });
 
   test(`runJob() ends a command that ignores SIGTERM, ${where}`, async () => {
     const [nap, clock] = [mark(), standingClock()];
     const running = here(`trap '' TERM INT; echo on; while :; do sleep ${nap}; done`, { timeoutMs: 300, clock });
-    await waitFor("its sleep", () => alive(nap));
-    await clock.waits(300);
-    await clock.pass(300);
+    await late(nap, clock, 300);
     await clock.pass(2_000); // what it gets to end by itself
     const outcome = await running;
     match(outcome.text, /^on\n\[killed after 0\.3 s: /);
@@ -206,11 +191,8 @@ for (const boxed of [false, true]) {
   test(`runJob() lets a command clean up on SIGTERM, ${where}`, async () => {
     const [nap, clock] = [mark(), standingClock()];
     const running = here(`trap 'echo cleaned; exit 9' TERM; sleep ${nap} & wait`, { timeoutMs: 300, clock });
-    await waitFor("its sleep", () => alive(nap));
-    await clock.waits(300);
-    await clock.pass(300);
-    const outcome = await running;
-    match(outcome.text, /^cleaned\n\[killed after 0\.3 s: /);
+    await late(nap, clock, 300);
+    match((await running).text, /^cleaned\n\[killed after 0\.3 s: /);
   });
 
   test(`runJob() is interrupted, and leaves no listener, ${where}`, async () => {
@@ -218,17 +200,14 @@ for (const boxed of [false, true]) {
     const stop = new AbortController();
     const outcome = await here(`echo begun; sleep ${nap}`, { signal: stop.signal, onTail: () => stop.abort() });
     match(outcome.text, /^begun\n\[interrupted\]$/);
-    equal(outcome.aborted, true);
-    equal(alive(nap), 0);
-    equal(getEventListeners(stop.signal, "abort").length, 0);
+    deepEqual([outcome.aborted, alive(nap), getEventListeners(stop.signal, "abort").length], [true, 0, 0]);
   });
 
   test(`runJob() does not wait for a child that holds the output, ${where}`, async () => {
     const nap = mark();
     const outcome = await here(`sleep ${nap} & echo done`);
     match(outcome.text, /^done\n/);
-    equal(outcome.exit, 0);
-    equal(alive(nap), 0);
+    deepEqual([outcome.exit, alive(nap)], [0, 0]);
     if (!boxed) match(outcome.text, /\n\[processes that it left running were ended\. .*\]\n\[exit code 0 /);
   });
 }
@@ -240,24 +219,19 @@ test("runJob() ends what was left running without an output, in a group of its o
   deepEqual([alive(nap), alive(other)], [0, 0]);
 });
 
-const LEFT: [what: string, command: (nap: string) => string][] = [
-  ["left its session and holds the output", (nap) => `setsid sleep ${nap} & echo done`],
-  ["cleared its variables", (nap) => `(env -i setsid sh -c '/bin/sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`],
-  [
-    "left its session by a double fork",
-    (nap) =>
-      `(setsid sh -c 'sleep ${nap} & : > /tmp/up${nap}' >/dev/null 2>&1 &); until [ -e /tmp/up${nap} ]; do sleep 0.01; done; rm /tmp/up${nap}; echo done`,
-  ],
-  [
-    "did so after the command had ended",
-    (nap) => `(setsid sh -c 'sleep 0.2; sleep ${nap} & exit' >/dev/null 2>&1 &); echo done`,
-  ],
-  ["ignores TERM", (nap) => `(setsid sh -c 'trap "" TERM; sleep ${nap}; sleep ${nap}' >/dev/null 2>&1 &); echo done`],
+const QUIET = ">/dev/null 2>&1";
+const UP = "until [ -e /tmp/upNAP ]; do sleep 0.01; done; rm /tmp/upNAP";
+const LEFT: [what: string, command: string][] = [
+  ["left its session and holds the output", "setsid sleep NAP &"],
+  ["cleared its variables", `(env -i setsid sh -c '/bin/sleep NAP & exit' ${QUIET} &);`],
+  ["left its session by a double fork", `(setsid sh -c 'sleep NAP & : > /tmp/upNAP' ${QUIET} &); ${UP};`],
+  ["did so after the command had ended", `(setsid sh -c 'sleep 0.2; sleep NAP & exit' ${QUIET} &);`],
+  ["ignores TERM", `(setsid sh -c 'trap "" TERM; sleep NAP; sleep NAP' ${QUIET} &);`],
 ];
 for (const [what, command] of some(LEFT, 2))
   test(`runJob() ends a process that ${what}, and says so`, async () => {
     const nap = mark();
-    const outcome = await run(command(nap));
+    const outcome = await run(`${command.replaceAll("NAP", nap)} echo done`);
     match(outcome.text, /^done\n\[processes that it left running were ended\. .*\]\n\[exit code [03] /);
     equal(alive(nap), 0);
   });
@@ -274,45 +248,21 @@ test("runJob() ends nothing that is not the command's, though it is as near to i
   equal(other.exitCode ?? other.signalCode, null);
 });
 
+const TMP = /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/;
+const MEMORY = /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/;
+const MANY = /\[killed after .*: it started more than 50 processes\. Let it start fewer at a time\]$/;
+const FILL = "for i in 1 2 3 4 5 6 7 8 9; do head -c 20000000 /dev/zero > /tmp/$i; done; sleep 300";
+const OPEN = "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; for i in 3 4; do head -c 40000000 /dev/zero >&$i; done";
 const OVER: [what: string, command: string, caps: Partial<Caps>, says: RegExp][] = [
-  [
-    "takes too much memory",
-    `perl -e '$x = "x" x 300_000_000; sleep 300'`,
-    { memory: 200e6 },
-    /\[killed after .*: it took more than 191 MB of memory\. Let it work in smaller parts\]$/,
-  ],
-  [
-    "starts too many processes",
-    "for i in $(seq 60); do sleep 300 & done; wait",
-    { processes: 50 },
-    /\[killed after .*: it started more than 50 processes\. Let it start fewer at a time\]$/,
-  ],
-  [
-    "fills its /tmp",
-    "i=0; while :; do i=$((i+1)); head -c 20000000 /dev/zero > /tmp/$i; [ $i = 10 ] && sleep 300; done",
-    { tmp: 50e6 },
-    /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/,
-  ],
-  [
-    "fills its /tmp with files that it deletes and holds open",
-    "exec 3> /tmp/a 4> /tmp/b; rm /tmp/a /tmp/b; head -c 40000000 /dev/zero >&3; head -c 40000000 /dev/zero >&4; sleep 300",
-    { tmp: 50e6 },
-    /\[killed after .*: it wrote more than 48 MB to \/tmp\. Let it write less, or into the project\]$/,
-  ],
+  ["takes too much memory", `perl -e '$x = "x" x 300_000_000; sleep 300'`, { memory: 200e6 }, MEMORY],
+  ["starts too many processes", "for i in $(seq 60); do sleep 300 & done; wait", { processes: 50 }, MANY],
+  ["fills its /tmp", FILL, { tmp: 50e6 }, TMP],
+  ["fills its /tmp with files that it deletes and holds open", `${OPEN}; sleep 300`, { tmp: 50e6 }, TMP],
 ];
-for (const [what, command, caps, says] of OVER)
-  needs("bwrap", ...(command.includes("perl") ? (["perl"] as const) : []))(
-    `runJob() ends a command that ${what}`,
-    async () => {
-      const sandbox = await box();
-      try {
-        const outcome = await run(command, { caps, sandbox });
-        match(outcome.text, says);
-      } finally {
-        sandbox.close();
-      }
-    },
-  );
+for (const [what, command, caps, says] of OVER) {
+  const test = command.includes("perl") ? needs("bwrap", "perl") : needs("bwrap");
+  test(`runJob() ends a command that ${what}`, async () => match((await inBox(command, { caps })).text, says));
+}
 
 // ── where long outputs lie ─────────────────────────────────────────────────────────────────────────────
 
@@ -329,8 +279,7 @@ test("runJob() keeps no output behind a link, and touches nothing of what it lea
     outcome.text,
     /\[the whole output could not be kept in '.*planted': it is not a folder but a link\. Remove it\]/,
   );
-  equal(outcome.file, undefined);
-  deepEqual(fs.readdirSync(theirs).sort(), ["note", "output-20200101000000-01234567.txt"]);
+  deepEqual([outcome.file, fs.readdirSync(theirs).sort()], [undefined, ["note", "output-20200101000000-01234567.txt"]]);
 });
 
 test("runJob() cleans the folder of outputs of its own old ones only, and keeps it to the person", async () => {
@@ -343,11 +292,8 @@ test("runJob() cleans the folder of outputs of its own old ones only, and keeps 
   for (const name of [old, other]) fs.utimesSync(join(folder, name), 1, 1);
   const { file } = await run(LONG, { keepIn: folder });
   equal(fs.statSync(folder).mode & 0o777, 0o700);
-  deepEqual(
-    [old, young, other].map((name) => fs.existsSync(join(folder, name))),
-    [false, true, true],
-  );
-  ok(fs.existsSync(file!));
+  const there = [old, young, other].map((name) => fs.existsSync(join(folder, name)));
+  deepEqual([...there, fs.existsSync(file!)], [false, true, true, true]);
 });
 
 test("runJob() uses no folder of somebody else's", {
@@ -377,10 +323,8 @@ test("runJob() leaves no timer, listener, handle or open file behind", async () 
 test("runJob() shows the last lines as they change, ten times a second at most, without codes", async () => {
   const [seen, clock]: [string[], StandingClock] = [[], standingClock()];
   const next = (name: string) => `until [ -e ${name} ]; do sleep 0.01; done; printf '\\r\\033[32m${name}%%'`;
-  const running = run(`printf '10%%'; ${next("20")}; ${next("30")}; echo; echo`, {
-    clock,
-    onTail: (line) => seen.push(line),
-  });
+  const onTail = (line: string) => seen.push(line);
+  const running = run(`printf '10%%'; ${next("20")}; ${next("30")}; echo; echo`, { clock, onTail });
   await clock.waits(0);
   await clock.pass(0);
   fs.writeFileSync(join(cwd, "20"), "");
@@ -490,13 +434,8 @@ test("cleanEnv() drops a variable whose value is a secret, unless it is allowed"
 });
 
 test("cleanEnv() drops what holds the value of a variable that was dropped", () => {
-  const env = {
-    API_KEY: "abcd-efgh-1234",
-    COPY: "abcd-efgh-1234",
-    PART: "--key abcd-efgh-1234",
-    OTHER: "abcd",
-    PIN_TOKEN: "1",
-  };
-  deepEqual(clean({ ...env, ONE: "1" }), { OTHER: "abcd", ONE: "1" });
-  deepEqual(clean(env, "API_KEY", "COPY").COPY, "abcd-efgh-1234");
+  const [value, env] = ["abcd-efgh-1234", { OTHER: "abcd", PIN_TOKEN: "1" }];
+  const all = { ...env, API_KEY: value, COPY: value, PART: `--key ${value}` };
+  deepEqual(clean({ ...all, ONE: "1" }), { OTHER: "abcd", ONE: "1" });
+  deepEqual(clean(all, "API_KEY", "COPY").COPY, value);
 });

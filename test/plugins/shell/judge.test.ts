@@ -1,66 +1,43 @@
 // What command lines run and whether they may: tables of lines, and lines made by bash's grammar, of which those that are allowed
 // really run, in a jail that sees every program started and every file touched.
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path, { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { holdsSecret } from "../../../kernel/secret-files.ts";
 import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/index.ts";
+import { tryTo } from "../../../sdk/text.ts";
 import { DANGEROUS, type Row } from "../../support/dangerous.ts";
 import { fuzz } from "../../support/fuzz-judge.ts";
 import { needs } from "../../support/needs.ts";
+import { put, type Tree } from "../../support/repository.ts";
 import { runs, SEED } from "../../support/runs.ts";
 
-const CLEAN = { index: false, history: false, knows: () => true };
-const NONE: Lists = {
-  allow: [],
-  deny: [],
-  except: [],
-  repository: { reads: [] },
-  fileFacts: { secret: holdsSecret, git: CLEAN },
-};
+const fileFacts = { secret: holdsSecret, git: { index: false, history: false, knows: () => true } };
+const NONE: Lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
 const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-judge-")));
 after(() => rmSync(base, { recursive: true, force: true }));
 
-/** A project; `->x` makes a link. */
-function project(name: string, files: Record<string, string>): string {
+/** A project of empty files, and others. */
+function project(name: string, empty: string[], more: Tree = {}): string {
   const root = join(base, name);
-  for (const [file, content] of Object.entries(files)) {
-    mkdirSync(join(root, path.dirname(file)), { recursive: true });
-    if (content.startsWith("->")) symlinkSync(content.slice(2), join(root, file));
-    else writeFileSync(join(root, file), content);
-  }
+  put(root, { ...Object.fromEntries(empty.map((name) => [name, ""])), ...more });
   return root;
 }
 
-const root = project("root", {
-  ".git/HEAD": "",
-  "a.ts": "",
-  "b.ts": "",
-  "c d": "",
-  "src/x.ts": "",
-  "src/deep/y.ts": "",
-  "app/[slug]/page.tsx": "",
-  ".env": "",
-  ".env.json": "",
-  "o-1": "",
-  inside: "->src/deep",
-  outside: "->/etc",
-  "sub/package.json": "",
-});
-const keys = project("keys", { "a.ts": "", "src/server.pem": "" });
-project("other", { "a.ts": "" });
-const lifted = project("lifted", { "a.ts": "", ".ignore": "!.env" });
+const CODE = ["a.ts", "b.ts", "c d", "src/x.ts", "src/deep/y.ts", "app/[slug]/page.tsx"];
+const OTHERS = [".git/HEAD", ".env", ".env.json", "o-1", "sub/package.json"];
+const root = project("root", [...CODE, ...OTHERS], { inside: "->src/deep", outside: "->/etc" });
+const keys = project("keys", ["a.ts", "src/server.pem"]);
+project("other", ["a.ts"]);
+const lifted = project("lifted", ["a.ts"], { ".ignore": "!.env" });
 
 /** What the kernel's gate asks for, of what a judged line reads. */
 const SECRET = /(^|\/)(\.env(\..*)?|id_(rsa|dsa|ecdsa|ed25519)|.*\.(pem|key|p12|pfx)|\.npmrc|\.netrc)$/;
 const isPlain = (name: string, cwd: string): boolean => {
   const file = path.resolve(cwd, name);
-  let real = file;
-  try {
-    real = realpathSync(file);
-  } catch {}
+  const real = tryTo(() => realpathSync(file)) ?? file;
   return (real === cwd || real.startsWith(`${cwd}/`)) && !SECRET.test(real);
 };
 /** "gate": the judge allows it, and the gate asks for what it reads. */
@@ -129,10 +106,8 @@ const table = <Row extends [line: string, ...rest: unknown[]]>(
   test(heading, async () => {
     const found: unknown[] = [];
     for (const row of rows) found.push([row[0], await look(row)]);
-    deepEqual(
-      found,
-      rows.map(([line, ...rest]) => [line, rest]),
-    );
+    const expected = rows.map(([line, ...rest]) => [line, rest]);
+    deepEqual(found, expected);
   });
 /** The pattern itself if it matches, so that it is equal; or else the text. */
 const matching = (text: string, pattern: RegExp): RegExp | string => (pattern.test(text) ? pattern : text);
@@ -317,7 +292,8 @@ describe("what is read and written, from where the line starts", () => {
     return [judged.reads, judged.writes];
   });
   test("a glob that matches more than 500 files asks", async () => {
-    const many = project("many", Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`f${i}`, ""])));
+    const names = Array.from({ length: 501 }, (_, i) => `f${i}`);
+    const many = project("many", names);
     equal((await judgeLine("cat *", many, NONE)).verdict, "ask");
     equal((await judgeLine("cat f1*", many, NONE)).verdict, "allow");
   });

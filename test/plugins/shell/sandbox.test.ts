@@ -12,6 +12,7 @@ import { credentials } from "../../../kernel/secret-files.ts";
 import { type Job, type Outcome, runJob } from "../../../plugins/shell/exec.ts";
 import { isPrivate, judgeHost, parseHost } from "../../../plugins/shell/proxy.ts";
 import { findSandbox, type Limits, openSandbox, type Sandbox } from "../../../plugins/shell/sandbox.ts";
+import { tryTo } from "../../../sdk/text.ts";
 import { needs, whyNot } from "../../support/needs.ts";
 import { withEnvironment } from "../../support/run.ts";
 import { some } from "../../support/runs.ts";
@@ -21,12 +22,8 @@ import { together } from "../../support/together.ts";
 // Not in /tmp: a command has one of its own, where nothing of this would be seen.
 const SECRET = "s3cret-7731";
 const base = fs.realpathSync(fs.mkdtempSync("/var/tmp/zz-box-"));
-const [root, home, outside, keepIn] = ["project", "home", "outside", "kept"].map((name) => join(base, name)) as [
-  string,
-  string,
-  string,
-  string,
-];
+const at = (name: string) => join(base, name);
+const [root, home, outside, keepIn] = [at("project"), at("home"), at("outside"), at("kept")];
 const node = `'${process.execPath}'`;
 /** A request with a proxy as other programs make it: in place of curl, which is not everywhere. */
 const request = `${node} '${stripped("test/support/request.ts")}'`;
@@ -42,20 +39,13 @@ before(async () => {
   process.env.HOME = home;
   put(join(outside, "file"), "untouched");
   put(join(home, "notes"), "readable");
-  for (const file of [
-    join(home, ".ssh/id"),
-    join(home, ".netrc"),
-    join(home, ".npmrc"),
-    join(root, ".env"),
-    join(root, "conf/key.pem"),
-    join(base, "denied/deep"),
-  ])
-    put(file, SECRET);
+  const secrets = ["home/.ssh/id", "home/.netrc", "home/.npmrc", "project/.env", "project/conf/key.pem", "denied/deep"];
+  for (const file of secrets) put(at(file), SECRET);
   fs.symlinkSync(join(root, ".env"), join(root, "link"));
   fs.symlinkSync(join(base, "denied"), join(root, "folder-link"));
   fs.symlinkSync(outside, join(root, "way-out"));
   fs.linkSync(join(root, ".env"), join(root, "conf/twin"));
-  git("init", "-q", "-b", "main");
+  git(root, "init", "-q", "-b", "main");
   put(join(root, ".gitignore"), ".env\nkey.pem\n");
 });
 after(() => {
@@ -64,16 +54,10 @@ after(() => {
   fs.rmSync(base, { recursive: true, force: true });
 });
 
-function put(file: string, text: string): void {
-  fs.writeFileSync(file, text);
-}
-
-function git(...args: string[]): string {
-  return execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", ...args], {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"],
-  }).toString();
-}
+const put = (file: string, text: string) => fs.writeFileSync(file, text);
+const AUTHOR = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always"];
+const git = (cwd: string, ...args: string[]): string =>
+  execFileSync("git", [...AUTHOR, ...args], { cwd, encoding: "utf8", stdio: "pipe" });
 
 async function box(limits: Partial<Limits> = {}): Promise<Sandbox> {
   const hide = [join(root, ".env"), join(root, "conf/key.pem"), join(base, "denied"), join(base, "not-there")];
@@ -96,9 +80,8 @@ async function run(command: string, limits: Partial<Limits> | Sandbox = {}): Pro
 
 /** Each in a shell of its own, in one sandbox: what it prints, and its exit code. `after` runs after each. */
 async function runEach(commands: string[], limits: Partial<Limits> = {}, after = "true") {
-  const lines = commands.map(
-    (one) => `(LC_ALL=C; export LC_ALL; ${one}\n) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`,
-  );
+  const end = `) 2>&1; printf '\\n== exit %d\\n' $?; { ${after}; } 2>&1`;
+  const lines = commands.map((one) => `(LC_ALL=C; export LC_ALL; ${one}\n${end}`);
   const { stdout, text } = await run(lines.join("\n"), limits);
   const parts = stdout.split(/^== exit (\d+)\n/m);
   equal(parts.length, 2 * commands.length + 1, text);
@@ -167,20 +150,16 @@ sandboxTest("a sandboxed command cannot write, mount or move anything outside", 
     for (const [i, [what, , says = NO_WRITE]] of rows.entries()) match(outcomes[i]!.text, says, what);
     equal(fs.readFileSync(join(outside, "file"), "utf8"), "untouched");
     equal(fs.statSync(join(outside, "file")).mode & 0o777, 0o644);
-    deepEqual(fs.readdirSync(outside), ["file"]);
-    deepEqual(
-      fs.readdirSync(base).filter((name) => name.startsWith("project")),
-      ["project"],
-    );
+    const projects = fs.readdirSync(base).filter((name) => name.startsWith("project"));
+    deepEqual([fs.readdirSync(outside), projects], [["file"], ["project"]]);
     equal(fs.readFileSync(join(home, "notes"), "utf8"), "readable");
   }),
 );
 
 sandboxTest("a sandboxed command writes to folders that were allowed, and a denied folder stays denied", async () => {
-  const outcome = await run(
-    `echo a > ${outside}/allowed && cat ${outside}/allowed; echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`,
-    { write: [outside, join(base, "denied"), join(base, "denied/sub")] },
-  );
+  const write = [outside, at("denied"), at("denied/sub")];
+  const denied = `echo b > ${base}/denied/x; echo b > ${base}/denied/sub/x`;
+  const outcome = await run(`echo a > ${outside}/allowed && cat ${outside}/allowed; ${denied}`, { write });
   equal(outcome.stdout, "a\n");
   match(outcome.stderr, /denied\/x: Permission denied\n.*sub\/x: Permission denied\n$/s);
   fs.rmSync(join(outside, "allowed"));
@@ -189,11 +168,8 @@ sandboxTest("a sandboxed command writes to folders that were allowed, and a deni
 sandboxTest("a sandboxed command has a /tmp of its own, which lasts until the sandbox is closed", async () => {
   const sandbox = await box();
   const name = `/tmp/zz-probe-${process.pid}`;
-  match(
-    (await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox)).text,
-    new RegExp(`^${name}\n/tmp\n`),
-  );
-  equal(fs.existsSync(name), false);
+  const { stdout } = await run(`echo mine > ${name}; ls -A /tmp/zz-probe*; echo $TMPDIR`, sandbox);
+  deepEqual([stdout, fs.existsSync(name)], [`${name}\n/tmp\n`, false]);
   match((await run(`cat ${name}`, sandbox)).text, /^mine\n/);
   sandbox.close();
   match((await run(`cat ${name}`)).text, /No such file/);
@@ -233,12 +209,8 @@ const READS: [what: string, command: string][] = [
 ];
 sandboxTest("a sandboxed command cannot read what is denied", () =>
   together(READS, async (rows) => {
-    const made = "mine copy moved";
-    const outcomes = await runEach(
-      rows.map(([, command]) => command),
-      {},
-      `cat ${made} 2> /dev/null; rm -f ${made}`,
-    );
+    const commands = rows.map(([, command]) => command);
+    const outcomes = await runEach(commands, {}, "cat mine moved 2> /dev/null; rm -f mine moved");
     for (const [i, [what]] of rows.entries()) {
       ok(!outcomes[i]!.text.includes(SECRET), `${what}: ${outcomes[i]!.text}`);
       ok(outcomes[i]!.exit !== 0, `${what}: ${outcomes[i]!.text}`);
@@ -280,10 +252,7 @@ sandboxTest("a sandboxed command cannot end, trace or enter a process outside, o
 
 sandboxTest("a sandboxed command has no capability and cannot gain one", async () => {
   const outcome = await run("grep -E '^(CapEff|CapPrm|CapBnd|NoNewPrivs)' /proc/self/status");
-  equal(
-    outcome.stdout.replace(/\s+/g, " "),
-    "CapPrm: 0000000000000000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ",
-  );
+  match(outcome.stdout, /^CapPrm:\s0+\nCapEff:\s0+\nCapBnd:\s0+\nNoNewPrivs:\s1\n$/);
 });
 
 // ── the network ────────────────────────────────────────────────────────────────────────────────────────
@@ -313,48 +282,37 @@ const get =
     `${request} http://127.0.0.1:${port}${more}`;
 const fetched = (port: number) =>
   `${node} -e 'fetch("http://127.0.0.1:${port}").then((r) => r.text()).then((t) => process.stdout.write(t))'`;
+const ANSWERED = /^answered$/;
 type Asks = [command: (port: number) => string, says: RegExp];
-const NETS: [net: (port: number) => Limits["net"], asks: Asks[]][] = [
-  [
-    () => "none",
-    [
-      [get(), /ECONNREFUSED|ENETUNREACH/],
-      [raw, /ECONNREFUSED/],
-    ],
-  ],
-  [() => "all", [[get(), /^answered$/]]],
-  [(port) => [`127.0.0.1:${port}`], [[get(), /^answered$/]]],
+const NETS: [net: (port: number) => Limits["net"], ...asks: Asks[]][] = [
+  [() => "none", [get(), /ECONNREFUSED|ENETUNREACH/], [raw, /ECONNREFUSED/]],
+  [() => "all", [get(), ANSWERED]],
+  [(port) => [`127.0.0.1:${port}`], [get(), ANSWERED]],
   [
     () => ["127.0.0.1"],
-    [
-      [get("/x?y body=sent"), /^answered$/],
-      [get(" tunnel"), /^answered$/],
-      [fetched, /^answered$/],
-      [raw, /ECONNREFUSED/],
-      [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/],
-    ],
+    [get("/x?y body=sent"), ANSWERED],
+    [get(" tunnel"), ANSWERED],
+    [fetched, ANSWERED],
+    [raw, /ECONNREFUSED/],
+    [() => get()(1), /zz's proxy cannot reach '127\.0\.0\.1:1': .*ECONNREFUSED/],
   ],
 ];
-for (const [net, asks] of NETS)
+for (const [net, ...asks] of NETS)
   sandboxTest(`with net ${JSON.stringify(net(80))} a sandboxed command reaches that, and nothing else`, async () => {
     const server = await serve();
     const commands = asks.map(([command]) => command(server.port));
     const outcomes = await runEach(commands, { net: net(server.port) });
     server.close();
     for (const [i, [, says]] of asks.entries()) match(outcomes[i]!.own.trim(), says, commands[i]);
-    equal(server.seen.length, asks.filter(([, says]) => /answered/.test(says.source)).length, server.seen.join());
+    equal(server.seen.length, asks.filter(([, says]) => says === ANSWERED).length, server.seen.join());
     const sent = server.seen.filter((one) => one.startsWith("POST"));
     deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
   });
 
 const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
+const NOT_AMONG = /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/;
 const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [
-  [
-    "is told of another port",
-    ["127.0.0.1:1"],
-    get(),
-    /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/,
-  ],
+  ["is told of another port", ["127.0.0.1:1"], get(), NOT_AMONG],
   ["is told of another host", ["example.com"], get(" proxy=always"), NOT_LET],
   ["is told of another host behind a tunnel", ["example.com"], get(" proxy=always tunnel"), NOT_LET],
   ["gains nothing by a header", ["example.com"], get(" proxy=always host=example.com"), NOT_LET],
@@ -370,16 +328,11 @@ for (const [what, net, command, says] of PROXIED)
     deepEqual(server.seen, []);
   });
 
-sandboxTest(
-  "a program that a sandboxed command starts is reached on its own loopback, whatever hosts are allowed",
-  async () => {
-    const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
-    const outcome = await run(`${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`, {
-      net: ["example.com"],
-    });
-    match(outcome.text, /^own\n\[exit code 0 /);
-  },
-);
+sandboxTest("what a sandboxed command starts is reached on its own loopback, whatever hosts are allowed", async () => {
+  const code = 'require("http").createServer((_, r) => r.end("own")).listen(8123, "127.0.0.1")';
+  const command = `${node} -e '${code}' & ${request} http://127.0.0.1:8123 retry; kill %1`;
+  match((await run(command, { net: ["example.com"] })).text, /^own\n\[exit code 0 /);
+});
 
 sandboxTest("a sandboxed command cannot connect to an abstract socket", async () => {
   const at = `\0zz-${process.pid}`;
@@ -420,13 +373,10 @@ test("judgeHost() lets pass what a rule names, and nothing of a private network 
 });
 
 test("judgeHost() says how to allow a name that leads into a private network", async () => {
-  const judged = await judgeHost(parseHost("git.corp:443"), [parseHost("git.corp")], async () => [
-    { address: "10.0.0.5", family: 4 },
-  ]);
-  match(
-    judged.refusal!,
-    /^zz does not let commands connect to 'git\.corp:443': its address 10\.0\.0\.5 is of this machine or a private network\. The person can allow it with --allow-net=git\.corp,10\.0\.0\.5$/,
-  );
+  const resolve = async () => [{ address: "10.0.0.5", family: 4 }];
+  const { refusal = "" } = await judgeHost(parseHost("git.corp:443"), [parseHost("git.corp")], resolve);
+  match(refusal, /^zz does not let commands connect to 'git\.corp:443': its address 10\.0\.0\.5 is of this machine /);
+  match(refusal, / or a private network\. The person can allow it with --allow-net=git\.corp,10\.0\.0\.5$/);
 });
 
 test("parseHost() refuses what is no host", async () => {
@@ -444,22 +394,18 @@ test("isPrivate() knows the addresses of this machine, its network and a cloud's
 // ── git ────────────────────────────────────────────────────────────────────────────────────────────────
 
 const AS = "git -c user.name=t -c user.email=t@t";
+const ELSEWHERE =
+  "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config";
+const TAKEN = /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/;
+const WORKTREE = "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false";
 const PLANTS: [what: string, command: string, says: RegExp][] = [
   ["write a hook", "echo 'touch pwned' > .git/hooks/post-commit", /Read-only file system/],
   ["remove the hooks", "rm -rf .git/hooks && mkdir .git/hooks", /busy|Read-only/],
   ["move the repository away", "mv .git .g && git init -q", /busy/],
   ["write to the configuration", "echo '[core] fsmonitor = touch pwned' >> .git/config", /Read-only file system/],
   ["put another configuration there", "cp .git/config c && mv c .git/config; r=$?; rm -f c; exit $r", /busy|Read-only/],
-  [
-    "lead git to another folder",
-    "cp -r .git evil; echo ../evil > .git/commondir; echo '[core] fsmonitor = touch pwned' >> evil/config; false",
-    /\.git\/commondir' could run commands outside of the sandbox: what could was taken out of it\]/,
-  ],
-  [
-    "add a worktree's configuration",
-    "echo '[core] fsmonitor = touch pwned' > .git/config.worktree; false",
-    /\.git\/config\.worktree' could run commands/,
-  ],
+  ["lead git to another folder", `${ELSEWHERE}; false`, TAKEN],
+  ["add a worktree's configuration", WORKTREE, /\.git\/config\.worktree' could run commands/],
 ];
 for (const [what, command, says] of some(PLANTS, 3))
   sandboxTest(`a sandboxed command cannot ${what}`, async () => {
@@ -468,14 +414,9 @@ for (const [what, command, says] of some(PLANTS, 3))
     match(outcome.text, says);
     ok(outcome.exit !== 0, outcome.text);
     equal(fs.readFileSync(join(root, ".git/config"), "utf8"), config);
-    deepEqual(
-      ["commondir", "config.worktree", "hooks/post-commit", "../.zz", "../pwned"].filter((name) =>
-        fs.existsSync(join(root, ".git", name)),
-      ),
-      [],
-    );
-    git("status");
-    equal(fs.existsSync(join(root, "pwned")), false);
+    git(root, "status");
+    const planted = ["commondir", "config.worktree", "hooks/post-commit", "../.zz", "../pwned"];
+    ok(!planted.some((name) => fs.existsSync(join(root, ".git", name))));
     fs.rmSync(join(root, "evil"), { recursive: true, force: true });
   });
 
@@ -490,93 +431,66 @@ sandboxTest("a sandboxed command keeps what is in .zz as it is", async () => {
 
 sandboxTest("a sandboxed command makes a repository, which works and keeps nothing that runs", async () => {
   const project = fs.mkdtempSync(join(base, "fresh-"));
-  const made = await run(
-    `git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git && echo 1 > a && git add a && ${AS} commit -qm one && git log --oneline | wc -l`,
-    { root: project },
-  );
-  match(made.text, /^1\n\[exit code 0 /);
-  match(
-    execFileSync("git", ["config", "-l", "--local"], { cwd: project }).toString(),
-    /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/,
-  );
-  match(
-    (await run(`echo 2 > a && ${AS} commit -qam two && git log --oneline | wc -l`, { root: project })).text,
-    /^2\n/,
-  );
+  const first = "git init -q -b main . && git config user.name t && git remote add origin https://example.com/x.git";
+  const commit = `git add a && ${AS} commit -qm one && git log --oneline | wc -l`;
+  match((await run(`${first} && echo 1 > a && ${commit}`, { root: project })).text, /^1\n\[exit code 0 /);
+  const kept = /user\.name=t\nremote\.origin\.url=https:\/\/example\.com\/x\.git\n/;
+  match(git(project, "config", "-l", "--local"), kept);
+  match((await run(`echo 2 > a && ${commit}`, { root: project })).text, /^2\n/);
 });
 
+const TRAPS = [
+  "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
+  "git init -q . && mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change",
+  "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
+];
 sandboxTest("a repository that a sandboxed command lays as a trap is made harmless", async () => {
-  for (const trap of some(
-    [
-      "git init -q . && printf '[core]\\n\\trepositoryformatversion = 0 \\\\\\n\\n\\tfsmonitor = touch pwned\\n[include]\\n\\tpath = ../evil\\n' > .git/config; printf '[core]\\n\\tfsmonitor = touch pwned\\n' > evil",
-      "git init -q . && mkdir -p .git/hooks && printf '#!/bin/sh\\ntouch pwned\\n' > .git/hooks/post-index-change && chmod 755 .git/hooks/post-index-change",
-      "git init -q e && git -C e config core.fsmonitor 'touch pwned' && ln -s e/.git .git",
-    ],
-    3,
-  )) {
+  for (const trap of some(TRAPS, 3)) {
     const project = fs.mkdtempSync(join(base, "trap-"));
     const outcome = await run(`${trap}; echo set`, { root: project });
     match(outcome.text, /^set\n\[.* could run commands outside of the sandbox: /);
     put(join(project, "a"), "");
-    for (const args of [["status"], ["add", "a"], ["x"]])
-      try {
-        execFileSync("git", args, { cwd: project, stdio: "ignore" });
-      } catch {} // some are no repository any more
+    for (const args of [["status"], ["add", "a"], ["x"]]) tryTo(() => git(project, ...args)); // some are none any more
     equal(fs.existsSync(join(project, "pwned")), false, trap);
   }
 });
 
 sandboxTest("a sandboxed command commits in a worktree and in a submodule, and plants nothing there", async () => {
-  const [main, tree, sub] = [fs.mkdtempSync(join(base, "main-")), join(base, "tree"), "sub"];
-  const at = (cwd: string, ...args: string[]) =>
-    execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always", ...args], {
-      cwd,
-      stdio: "pipe",
-    });
-  at(main, "init", "-q", "-b", "main");
-  at(main, "commit", "-q", "--allow-empty", "-m", "one");
-  at(main, "worktree", "add", "-q", tree);
-  at(main, "submodule", "--quiet", "add", main, sub);
-  for (const project of [tree, join(main, sub)]) {
-    const works = await run(`echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`, {
-      root: project,
-    });
-    match(works.text, /^0\n\[exit code 0 /);
+  const [main, tree] = [fs.mkdtempSync(at("main-")), at("tree")];
+  git(main, "init", "-q", "-b", "main");
+  git(main, "commit", "-q", "--allow-empty", "-m", "one");
+  git(main, "worktree", "add", "-q", tree);
+  git(main, "submodule", "--quiet", "add", main, "sub");
+  for (const project of [tree, join(main, "sub")]) {
+    const work = `echo 1 > a; git add a && ${AS} commit -qm two && git status --short | wc -l`;
+    match((await run(work, { root: project })).text, /^0\n\[exit code 0 /);
     const folder = fs.readFileSync(join(project, ".git"), "utf8").trim().replace("gitdir: ", "");
     const common = `$(git rev-parse --git-common-dir)`;
-    const plants = await run(
-      `LC_ALL=C; git config core.fsmonitor x; echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree; mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`,
-      { root: project },
-    );
+    const plant = `echo 1 > ${common}/hooks/post-commit; echo 1 >> ${common}/config; echo 1 > ${folder}/config.worktree`;
+    const move = `mv ${folder} ${folder}2; mv .git g; echo 'gitdir: /' > .git`;
+    const plants = await run(`LC_ALL=C; git config core.fsmonitor x; ${plant}; ${move}`, { root: project });
     equal(plants.stderr.split("\n").filter((line) => /busy|Read-only|could not/i.test(line)).length, 6, plants.text);
     match(plants.text, /config\.worktree' could run commands/);
-    equal(at(project, "status", "--short").toString(), "");
+    equal(git(project, "status", "--short"), "");
   }
 });
 
 sandboxTest("a .git file that a command could have made opens no folder outside", async () => {
-  const project = fs.mkdtempSync(join(base, "forged-"));
-  const other = fs.mkdtempSync(join(base, "other-"));
-  execFileSync("git", ["init", "-q"], { cwd: other });
+  const [project, other] = [fs.mkdtempSync(at("forged-")), fs.mkdtempSync(at("other-"))];
+  git(other, "init", "-q");
   put(join(project, ".git"), `gitdir: ${other}/.git\n`);
-  const outcome = await run(`touch ${other}/.git/x`, { root: project });
-  match(outcome.text, /Read-only file system/);
+  match((await run(`touch ${other}/.git/x`, { root: project })).text, /Read-only file system/);
 });
 
 // ── ordinary work ──────────────────────────────────────────────────────────────────────────────────────
 
+const BRANCH = "git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q";
+const MERGE = `${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`;
+const DEVICES = "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null";
 const WORKS: [what: string, command: string, says: RegExp][] = [
   ["commit", `git add .gitignore && ${AS} commit -qm one && git log --format=%s`, /^one\n/],
-  [
-    "branch, stash and merge",
-    `git switch -qc b && echo 1 >> .gitignore && git stash -q && git stash pop -q && ${AS} commit -qam two && git switch -q main && git merge -q b && git log --format=%s | head -1`,
-    /^two\n/,
-  ],
-  [
-    "use the devices",
-    "echo x > /dev/null && head -c 4 /dev/urandom | wc -c && echo a | tee /dev/stderr >/dev/null && : > /dev/shm/x",
-    /^4\na\n\[exit code 0/,
-  ],
+  ["branch, stash and merge", `${BRANCH} && ${MERGE}`, /^two\n/],
+  ["use the devices", `${DEVICES} && : > /dev/shm/x`, /^4\na\n\[exit code 0/],
   ["make a temporary file", 'f=$(mktemp) && echo 1 > $f && cat $f && test -w "$TMPDIR"', /^1\n\[exit code 0/],
   ["see its own processes only", "ls /proc | grep -c '^[0-9]'", /^\d\n/],
 ];
@@ -589,31 +503,25 @@ sandboxTest("a sandboxed command can do what people's work needs", async () => {
 });
 
 sandboxTest("a project in a home that is hidden, and one behind a link, are worked in as any", async () => {
-  const project = join(base, "hidden/p");
+  const project = at("hidden/p");
   fs.mkdirSync(project, { recursive: true });
-  put(join(base, "hidden/x"), SECRET);
-  fs.symlinkSync(project, join(base, "alias"));
-  const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", {
-    root: join(base, "alias"),
-    hide: [join(base, "hidden")],
-  });
-  match(outcome.stdout, new RegExp(`^${project}\nmade\n$`));
-  ok(!outcome.text.includes(SECRET) && fs.existsSync(join(project, "made")));
+  put(at("hidden/x"), SECRET);
+  fs.symlinkSync(project, at("alias"));
+  const outcome = await run("pwd -P; touch made; ls; cat ../x; ls ..", { root: at("alias"), hide: [at("hidden")] });
+  deepEqual([outcome.stdout, outcome.text.includes(SECRET)], [`${project}\nmade\n`, false]);
+  ok(fs.existsSync(join(project, "made")));
 });
 
 // ── nothing to write ───────────────────────────────────────────────────────────────────────────────────
 
-sandboxTest(
-  "a command with nothing to write reads, has a /tmp of its own, no network, and sees no secret",
-  async () => {
-    const server = await serve();
-    const command = `cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l; ${raw(server.port)}`;
-    const outcome = await run(command, { readonly: true, net: ["127.0.0.1"] });
-    server.close();
-    match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
-    ok(!outcome.text.includes(SECRET));
-  },
-);
+sandboxTest("a command with nothing to write reads, has its own /tmp, no network, and sees no secret", async () => {
+  const server = await serve();
+  const reads = "cat .gitignore; f=$(mktemp); echo own > $f; cat $f; cat .env ~/.ssh/id; git status --short | wc -l";
+  const outcome = await run(`${reads}; ${raw(server.port)}`, { readonly: true, net: ["127.0.0.1"] });
+  server.close();
+  match(outcome.stdout, /^\.env\nkey\.pem\n(?:1\n)?own\n\d+\nECONNREFUSED\n$/);
+  ok(!outcome.text.includes(SECRET));
+});
 
 sandboxTest("a command with nothing to write sees a project that lies in /tmp", async () => {
   const project = fs.mkdtempSync("/tmp/zz-readonly-");

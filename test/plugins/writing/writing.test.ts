@@ -2,11 +2,12 @@
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { firstRules } from "../../../kernel/rules.ts";
 import { type Harness, type Move, standingClock } from "../../../sdk/testing.ts";
+import { project, put } from "../../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
 import { harness } from "../../support/script.ts";
@@ -15,13 +16,6 @@ const HEAD = 'import type { Zz } from "zz";\n';
 const plugin = (body: string) => `${HEAD}export default (zz: Zz) => ${body};\n`;
 const tool = (rest: string) => plugin(`zz.tool({ name: "lamp", description: "The lamp.", ${rest} })`);
 const LAMP = tool('run: () => "on"');
-
-function put(where: Place, name: string, text: string, at: "cwd" | "home" = "cwd"): string {
-  const file = join(where[at], name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-  return file;
-}
 
 /** A place whose folder is where the home's plugins are: what is checked there is loaded as well, in another process. */
 function atHome(): Place {
@@ -32,22 +26,20 @@ function atHome(): Place {
 }
 
 async function check(where: Place, name: string, files: Record<string, string>, env = {}) {
-  for (const [other, text] of Object.entries(files)) put(where, other, text);
+  put(where.cwd, files);
   return zz(where, ["--check-plugin", name], { env });
 }
 
 const ZOD = 'import { z } from "zod";\n';
 const SCHEMA = '{ type: "object", properties: { n: { type: "number" } }, required: ["n"] }';
 const CONFIGURED = "export default (zz: Zz<typeof defaults>) => zz.config.unit.length > 9 && zz.defer(() => {});\n";
+const MADE = "export default async () => { await (await harness()).close(); };\n";
 const RIGHT: [what: string, code: string][] = [
   ["the shorthand", tool('params: { c: "string", n: "number?", t: "string[]" }, run: ({ c, n = 1 }) => c.at(n) ?? ""')],
   ["zod", ZOD + tool("params: z.object({ n: z.number() }), run: ({ n }) => n.toFixed()")],
   ["JSON Schema", tool(`params: ${SCHEMA}, run: ({ n }) => n.toFixed()`)],
   ["settings of its own", `${HEAD}export const defaults = { unit: "C" };\n${CONFIGURED}`],
-  [
-    "a test of it",
-    'import { harness } from "zz/test";\nexport default async () => { await (await harness()).close(); };\n',
-  ],
+  ["a test of it", `import { harness } from "zz/test";\n${MADE}`],
   ["an import of a type alone", `import type { Word } from "./lib/word";\nexport const w: Word = "";\n${LAMP}`],
 ];
 
@@ -109,18 +101,15 @@ for (const [name, reason] of [
   ["big.ts", "1048577 bytes are too many for a plugin. Split it."],
 ] as const)
   test(`--check-plugin refuses ${name}`, async () => {
-    const where = place();
-    put(where, "a.txt", "x");
-    put(where, "big.ts", "/".repeat(1024 * 1024 + 1));
+    const where = project({ "a.txt": "x", "big.ts": "/".repeat(1024 * 1024 + 1) });
     const ran = await zz(where, ["--check-plugin", name]);
     deepEqual([ran.stderr, ran.code], [`Cannot check '${name}': ${reason}\n`, 2]);
   });
 
 test("--check-plugin checks a folder's index, tells --json, and checks one of zz's own from source", async () => {
-  const where = place();
-  const file = put(where, "lamp/index.ts", LAMP);
-  const { file: told, problems } = JSON.parse((await zz(where, ["--check-plugin", "lamp", "--json"])).stdout);
-  deepEqual([told, problems], [file, []]); // as text, a folder is in the last table
+  const where = project({ "lamp/index.ts": LAMP });
+  const { file, problems } = JSON.parse((await zz(where, ["--check-plugin", "lamp", "--json"])).stdout);
+  deepEqual([file, problems], [join(where.cwd, "lamp/index.ts"), []]); // as text, a folder is in the last table
   if (isAll) equal((await zz(where, ["--check-plugin", join(ROOT, "plugins", "git")])).code, 0);
 });
 
@@ -137,16 +126,13 @@ test("--new-plugin writes one that works, has no type errors, and passes its own
     execFileSync(join(ROOT, "node_modules", ".bin", "tsc"), ["-p", where.home], node); // as an editor sees it
   }
   const again = await zz(where, ["--new-plugin", "my-greeter"]);
-  deepEqual(
-    [again.stderr, again.code],
-    [`Cannot make plugin 'my-greeter': ${file} is already there. Edit it, or choose another name.\n`, 2],
-  );
+  const there = `Cannot make plugin 'my-greeter': ${file} is already there. Edit it, or choose another name.\n`;
+  deepEqual([again.stderr, again.code], [there, 2]);
 });
 
 test("--new-plugin leaves what is there, and makes a link again that leads nowhere", async () => {
   const where = place();
-  put(where, "tsconfig.json", "{}", "home");
-  put(where, "node_modules/zod/mine", "", "home");
+  put(where.home, { "tsconfig.json": "{}", "node_modules/zod/mine": "" });
   symlinkSync("/nowhere", join(where.home, "node_modules", "zz"));
   const ran = await zz(where, ["--new-plugin", "lamp"]);
   equal(readFileSync(join(where.home, "tsconfig.json"), "utf8"), "{}");
@@ -181,25 +167,20 @@ const inHome = (where: { home: string }) =>
 
 const torch = LAMP.replace("lamp", "torch");
 let opened: Promise<Harness> | undefined;
-/** Its one checker has read TypeScript's libraries after the first plugin. */
-const shared = () =>
-  (opened ??= harness({
-    own: true,
-    answer: "nobody",
-    home: { "plugins/torch.ts": torch },
-    script: [() => moves.shift()!],
-  }));
 const moves: (string | Move)[] = [];
 after(async () => (await opened)?.close());
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
-function permit({ core }: Harness, allow: Options["allow"], deny: Options["deny"] = {}): void {
-  Object.assign(core.options, { allow, deny });
-  core.rules.splice(0, core.rules.length, ...firstRules(core.options));
+/** Its one checker has read TypeScript's libraries after the first plugin. */
+async function allowing(allow?: Options["allow"], deny: Options["deny"] = {}): Promise<Harness> {
+  const [home, script] = [{ "plugins/torch.ts": torch }, [() => moves.shift()!]];
+  const run = await (opened ??= harness({ own: true, answer: "nobody", home, script }));
+  Object.assign(run.core.options, { allow, deny });
+  run.core.rules.splice(0, run.core.rules.length, ...firstRules(run.core.options));
+  return run;
 }
 
 test("write_plugin replaces a plugin of the home, also one that was loaded at the start", async (t) => {
-  const run = await shared();
-  permit(run, ALL);
+  const run = await allowing(ALL);
   t.after(async () => {
     writeFileSync(join(run.home, "plugins", "torch.ts"), torch);
     await run.reload();
@@ -210,17 +191,16 @@ test("write_plugin replaces a plugin of the home, also one that was loaded at th
 });
 
 test("write_plugin shows of one that is there what differs, under its name", async (t) => {
-  const run = await shared();
-  permit(run, undefined);
-  const questions: string[] = [];
+  const run = await allowing();
+  let shown = "";
   t.after(() => void delete run.core.ask);
   run.core.ask = async (question) => {
-    questions.push(question);
+    shown ||= question;
     return "n";
   };
   const code = torch.replace('"on"', '"lit"');
   match((await run.call("write_plugin", { name: "torch", code })).text, /Refused/);
-  match(questions[0]!, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
+  match(shown, /^┃ edit \/.*\/plugins\/torch\.ts, what differs:\n┃ @@ .*\n(┃ [ +-].*\n)+┠/m);
 });
 
 const REFUSED: [what: string, code: string, reason: RegExp][] = [
@@ -232,8 +212,7 @@ const REFUSED: [what: string, code: string, reason: RegExp][] = [
 ];
 for (const [what, code, reason] of REFUSED)
   test(`write_plugin refuses one ${what}, and leaves nothing behind`, async () => {
-    const run = await shared();
-    permit(run, ALL);
+    const run = await allowing(ALL);
     const { text, failed } = await run.call("write_plugin", { name: "lamp", code });
     match(text, reason);
     deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
@@ -252,8 +231,7 @@ test("write_plugin gives a plugin up that never ends its loading", async (t) => 
 });
 
 test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
-  const run = await shared();
-  permit(run, undefined);
+  const run = await allowing();
   const { text, refused } = await run.call("write_plugin", { name: "lamp", code: LAMP });
   equal(text, "Refused: requires run access to \"plugin lamp\"; run again with --allow-run='plugin lamp'.");
   deepEqual([refused, inHome(run)], [true, ["torch.ts"]]);
@@ -264,29 +242,21 @@ for (const [what, allow, deny] of [
   ["all commands allowed", { run: true }],
 ] as [string, Options["allow"], Options["deny"]?][])
   test(`write_plugin with ${what} is refused`, async () => {
-    const run = await shared();
-    permit(run, allow, deny);
+    const run = await allowing(allow, deny);
     const { text, refused } = await run.call("write_plugin", { name: "lamp", code: LAMP });
-    equal(refused, true, text);
-    deepEqual(inHome(run), ["torch.ts"]);
+    deepEqual([refused, inHome(run)], [true, ["torch.ts"]], text);
   });
 
 test("write_plugin adds a tool that the model has in the next round of the same turn, and /undo takes it back", async () => {
-  const run = await shared();
-  permit(run, { run: ["plugin lamp"] });
+  const run = await allowing({ run: ["plugin lamp"] });
   moves.push({ call: ["write_plugin", { name: "lamp", code: LAMP }] }, { call: ["lamp"] }, "Done.");
   const from = run.requests.length;
   const { text, results } = await run.ask("light");
   const file = join(run.home, "plugins", "lamp.ts");
-  equal(text, "Done.");
-  deepEqual(
-    results.map((one) => one.text),
-    [`Wrote ${file}. It is in use, and adds the tool lamp.`, "on"],
-  );
-  deepEqual(
-    run.requests.slice(from).map(({ tools }) => tools.some(({ name }) => name === "lamp")),
-    [false, true, true],
-  );
+  const [first, ...more] = run.requests.slice(from).map(({ tools }) => tools.some(({ name }) => name === "lamp"));
+  deepEqual([text, first, more], ["Done.", false, [true, true]]);
+  const said = results.map((one) => one.text);
+  deepEqual(said, [`Wrote ${file}. It is in use, and adds the tool lamp.`, "on"]);
   deepEqual(await run.command("/undo"), [`Undone: created ${file}.`]);
   deepEqual(inHome(run), ["torch.ts"]);
   await run.reload();
@@ -318,8 +288,7 @@ export const COUNT = 3;
 `;
 
 test("--functions makes a tool of each exported function, by its types and its JSDoc", async () => {
-  const where = place();
-  put(where, "days.ts", DAYS);
+  const where = project({ "days.ts": DAYS });
   const both = ["--functions", CODE, "--functions", "days.ts"];
   const tools = JSON.parse((await zz(where, [...both, "--tools", "--json"])).stdout);
   const own = (name: string) => tools.find((one: any) => one.name === name);
@@ -327,15 +296,11 @@ test("--functions makes a tool of each exported function, by its types and its J
   deepEqual([kind, description, schema.required], ["read", "Adds two numbers.", ["first"]]);
   deepEqual(schema.properties, { first: { type: "number", description: "the one" }, second: { type: "number" } });
   const day = { hour: { type: "number" }, half: { type: "string", enum: ["am", "pm"], description: "AM or PM" } };
-  deepEqual(own("list_days").schema.properties, {
-    days: {
-      type: "array",
-      items: { type: "object", properties: day, required: ["hour"], additionalProperties: false },
-    },
-    loud: { type: "boolean" },
-    names: { type: "array", items: { type: "string" } },
-  });
-  deepEqual(own("list_days").schema.required, ["days"]);
+  const { properties, required } = own("list_days").schema;
+  const items = { type: "object", properties: day, required: ["hour"], additionalProperties: false };
+  const names = { type: "array", items: { type: "string" } };
+  deepEqual(properties, { days: { type: "array", items }, loud: { type: "boolean" }, names });
+  deepEqual(required, ["days"]);
   equal((await zz(where, [...both, "--call", "add_numbers", '{"first":1}'])).stdout, "3\n");
   const args = '{"days":[{"hour":1}],"names":["a","b"]}';
   equal((await zz(where, [...both, "--call", "list_days", args])).stdout, '{"days":[{"hour":1}],"names":["a","b"]}\n');
@@ -365,13 +330,11 @@ test("A function that fails is a failed call", async () => {
 test("--check-plugin runs nothing but what zz loads by itself, that once, and no plugin beside it", async () => {
   const where = atHome();
   const code = `import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");\n${LAMP}`;
-  put(where, "torn.ts", "export default (zz) => {");
-  put(where, "lamp.ts", code);
+  put(where.cwd, { "torn.ts": "export default (zz) => {", "lamp.ts": code });
   const own = await zz(where, ["--check-plugin", "lamp.ts"]);
   deepEqual([own.stdout, own.stderr, own.code], ["'lamp.ts' has no type errors, and loads.\n", "", 0]);
   equal(readFileSync(join(where.home, "loads"), "utf8"), "x");
-  const other = place();
-  put(other, "in/lamp.ts", code);
+  const other = project({ "in/lamp.ts": code });
   const { stdout, code: exit } = await zz(other, ["--check-plugin", "in/lamp.ts"]);
   match(
     stdout,

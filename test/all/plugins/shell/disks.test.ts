@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { type Harness, harness } from "../../../../sdk/testing.ts";
 import { impossible, type Needed, type Test } from "../../../support/needs.ts";
+import { withEnvironment } from "../../../support/run.ts";
 import { needsView } from "../../../support/view.ts";
 import { waitFor } from "../../../support/wait.ts";
 import { walk } from "../../../support/walk.ts";
@@ -26,15 +27,10 @@ const diskTest = (...programs: Needed[]): Test =>
 /** By this file, not by another run of it. */
 const mounted: string[] = [];
 
-interface Disk {
-  zz: Harness;
-  said: { key: string };
-  stop(): Promise<unknown>; // the disk goes away
-}
-/** A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it before. */
-async function onDisk(t: TestContext, argv: (back: string, at: string) => string[], setup = ""): Promise<Disk> {
+/** A project on a disk that these words mount, in the foreground, on its folder. `setup` fills it before, `stop` takes it away. */
+async function onDisk(t: TestContext, argv: (back: string, at: string) => string[], setup = "") {
   const back = fs.mkdtempSync(join(os.tmpdir(), "zz-disk-"));
-  const said: Disk["said"] = { key: "n" };
+  const said = { key: "n" };
   const answer = async (_: string, keys?: string) => (keys ? said.key : "");
   const zz = await harness({ own: true, answer });
   mounted.push(back, zz.root);
@@ -70,14 +66,12 @@ mkdir -p new/in; echo x > new/in/x; cat bin > bin2; echo 1 > dist/new; echo 2 > 
 const contents = (root: string): Record<string, string> =>
   Object.fromEntries(Object.entries(walk(root)).map(([name, what]) => [name, what.replace(/^(\w+) \d+/, "$1")]));
 
-for (const [what, options] of [
-  ["FUSE", []],
-  [
-    "a disk that does not let modes and owners be set",
-    ["--chmod-deny", "--chown-deny", "--chgrp-deny", "--xattr-none"],
-  ],
-  ["a disk that keeps no modes", ["--perms=a=rwX", "--chmod-ignore", "--chown-ignore", "--chgrp-ignore"]],
-] as const)
+const DISKS = {
+  FUSE: [],
+  "a disk that does not let modes and owners be set": ["--chmod-deny", "--chown-deny", "--chgrp-deny", "--xattr-none"],
+  "a disk that keeps no modes": ["--perms=a=rwX", "--chmod-ignore", "--chown-ignore", "--chgrp-ignore"],
+};
+for (const [what, options] of Object.entries(DISKS))
   diskTest("bindfs")(`${what}: no leaves all as it was, yes keeps it, /undo takes it back`, async (t) => {
     const { zz, said } = await onDisk(t, bindfs(...options), SETUP);
     const plain = fs.mkdtempSync(join(os.tmpdir(), "zz-plain-"));
@@ -125,14 +119,9 @@ diskTest()("a full disk: nothing is kept, and what was there is still there", as
   sh(zz.root, SETUP);
   const was = walk(zz.root);
   said.key = "y";
-  for (const script of [
-    "echo more >> a; head -c 900k /dev/zero > big",
-    "echo 2 > dist/old; head -c 900k /dev/zero > dist/big",
-  ]) {
-    match(
-      (await run(zz, script)).text,
-      /Nothing that it changed was kept: Cannot write '.+': the disk is full\. Make room\./,
-    );
+  const full = /Nothing that it changed was kept: Cannot write '.+': the disk is full\. Make room\./;
+  for (const [file, large] of Object.entries({ a: "big", "dist/old": "dist/big" })) {
+    match((await run(zz, `echo more >> ${file}; head -c 900k /dev/zero > ${large}`)).text, full);
     deepEqual(walk(zz.root), was);
   }
   await run(zz, "echo more >> a");
@@ -205,18 +194,15 @@ diskTest("mount.exfat-fuse")(
     mounted.push(at);
     const make = "truncate -s 8M image && mkfs.exfat image >&2 && mkdir on && losetup -f --show image";
     const loop = sh(at, make).stdout.trim();
-    const tmp = process.env.TMPDIR;
     t.after(() => {
       sh("/", `umount -l '${at}/on'; losetup -d ${loop}`);
       fs.rmSync(at, { recursive: true });
     });
     const { status, stderr } = sh(at, `mount.exfat-fuse ${loop} on`);
     equal(status, 0, stderr);
-    process.env.TMPDIR = join(at, "on");
-    const zz = await harness({ own: true, answer: "yes", script: ["hello"] }).finally(() => {
-      if (tmp === undefined) delete process.env.TMPDIR;
-      else process.env.TMPDIR = tmp;
-    });
+    using elsewhere = withEnvironment({ TMPDIR: join(at, "on") });
+    const zz = await harness({ own: true, answer: "yes", script: ["hello"] });
+    elsewhere[Symbol.dispose]();
     try {
       zz.write("name", "one\n");
       await zz.call("write_file", { path: "other", content: "x\n" });
@@ -238,8 +224,6 @@ diskTest("mount.exfat-fuse")(
 
 test("nothing is left mounted", () => {
   const there = fs.readFileSync("/proc/self/mountinfo", "utf8");
-  deepEqual(
-    mounted.filter((at) => there.includes(at)),
-    [],
-  );
+  const left = mounted.filter((at) => there.includes(at));
+  deepEqual(left, []);
 });

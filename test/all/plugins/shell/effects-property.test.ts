@@ -31,40 +31,24 @@ const quote = (name: string): string =>
 const KNOWN =
   "a b src src/s src/deep src/deep/x n n/m n/m/o link link/q lonk lonk/s empty empty/e tool bin ro/r dist dist/old dist/n dist/in " +
   "dist/in/i node_modules node_modules/m node_modules/m/index.js node_modules/x/y .gitignore sub/g sub/h";
-const ANY_BYTE = fc
-  .array(
-    fc.integer({ min: 1, max: 255 }).filter((byte) => byte !== 0x2f),
-    { minLength: 1, maxLength: 6 },
-  )
-  .map((bytes) => Buffer.from(bytes).toString("latin1"))
-  .filter((name) => !/^\.|^zz/i.test(name));
-const strange = fc.oneof(
-  fc.constantFrom("caf\xe9", "d\xff", "d\xff/new\nline", "d\xff/x", "d\xff/y/z", "src/\xfe"),
-  ANY_BYTE,
-);
+const byte = fc.integer({ min: 1, max: 255 }).filter((byte) => byte !== 0x2f);
+const bytes = fc.array(byte, { minLength: 1, maxLength: 6 }).map((bytes) => Buffer.from(bytes).toString("latin1"));
+const ANY_BYTE = bytes.filter((name) => !/^\.|^zz/i.test(name));
+const STRANGE = ["caf\xe9", "d\xff", "d\xff/new\nline", "d\xff/x", "d\xff/y/z", "src/\xfe"];
+const strange = fc.oneof(fc.constantFrom(...STRANGE), ANY_BYTE);
 const name = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...KNOWN.split(" ")) },
   { weight: 2, arbitrary: strange },
   { weight: 1, arbitrary: fc.tuple(fc.constantFrom("src/", "dist/", "new/"), ANY_BYTE).map((parts) => parts.join("")) },
 );
 const at = name.map(quote);
+const MODES = ["chmod 700", "chmod 711", "chmod 755", "chmod 640", "chmod 000", "chmod 1777", "chmod a-w"];
+const PRINTS = ["'\\1\\0\\2'", "'%70000s' x", "'no end'", "''", "'a\\r\\nb'"].map((text) => `printf ${text} >`);
 const op = fc.oneof(
   fc.tuple(fc.constantFrom("echo x >", "echo more >>", "mkdir -p", "rm -rf", "rmdir", "touch", "rm -f", "unlink"), at),
   fc.tuple(fc.constantFrom("mv", "mv -T", "cp -r", "cp -a", "ln -s", "ln", "ln -sfn", "cp -P", "mv -T -f"), at, at),
-  fc.tuple(
-    fc.constantFrom("chmod 700", "chmod 711", "chmod 755", "chmod 640", "chmod 000", "chmod 1777", "chmod a-w"),
-    at,
-  ),
-  fc.tuple(
-    fc.constantFrom(
-      "printf '\\1\\0\\2' >",
-      "printf '%70000s' x >",
-      "printf 'no end' >",
-      "printf '' >",
-      "printf 'a\\r\\nb' >",
-    ),
-    at,
-  ),
+  fc.tuple(fc.constantFrom(...MODES), at),
+  fc.tuple(fc.constantFrom(...PRINTS), at),
   at.map((where) => ["rm -rf", where, "; mkdir -p", where, "; echo again >", `${where}/$'again'`]),
   at.map((where) => ["rm -rf", where, "; echo file >", where]),
   at.map((where) => ["rm -rf", where, "; ln -s a", where]),
@@ -109,10 +93,8 @@ async function prove({ zz, plain, tree, was, said }: Stage, script: string, no: 
 
 viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 180_000 + RUNS * 10_000 }, async (t) => {
   const said: Stage["said"] = { now: "n" };
-  const [plain, tree] = ["zz-plain-", "zz-tree-"].map((name) => fs.mkdtempSync(join(os.tmpdir(), name))) as [
-    string,
-    string,
-  ];
+  const folder = (name: string) => fs.mkdtempSync(join(os.tmpdir(), name));
+  const [plain, tree] = [folder("zz-plain-"), folder("zz-tree-")];
   bash(tree, SETUP);
   const make = async (): Promise<Stage> => {
     const answer = async (_: string, keys?: string) => {
@@ -130,20 +112,13 @@ viewTest(`${RUNS} random commands: no, yes and undo hold`, { timeout: 180_000 + 
     for (const folder of [plain, tree]) fs.rmSync(folder, { recursive: true, force: true });
   });
   let ran = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(
-        op.map((words) => words.join(" ")),
-        { minLength: 1, maxLength: 8 },
-      ),
-      async (ops) => {
-        if (++ran % 300 === 0) {
-          clear([stage.zz.root]);
-          stage = await make(); // a session of thousands of changes is another test
-        }
-        await prove(stage, command(ops), ran % 4 === 1);
-      },
-    ),
-    { numRuns: RUNS },
-  );
+  const line = op.map((words) => words.join(" "));
+  const holds = fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), async (ops) => {
+    if (++ran % 300 === 0) {
+      clear([stage.zz.root]);
+      stage = await make(); // a session of thousands of changes is another test
+    }
+    await prove(stage, command(ops), ran % 4 === 1);
+  });
+  await fc.assert(holds, { numRuns: RUNS });
 });

@@ -1,7 +1,7 @@
 // What plugins keep in a conversation, and what they send: it goes back, on and into another one with it.
 import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Zz } from "zz";
+import type { Ctx, Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
 
 /** Counts the person's messages, when they are answered. */
@@ -52,12 +52,7 @@ describe("zz.state()", () => {
     ["a second state", (zz) => [zz.state({ a: 1 }), zz.state({ b: 2 })], /zz\.state\(\) was called twice, and a plugin has one state\. Put both into one object\./],
   ]; // biome-ignore format: a table
   for (const [what, plugin, why] of REFUSED)
-    test(`${what} is refused at load`, async () => {
-      await rejects(
-        harness({ plugins: [(zz: Zz) => void plugin(zz)] }),
-        (error: Error) => why.test(error.message) || Promise.reject(error),
-      );
-    });
+    test(`${what} is refused at load`, () => rejects(harness({ plugins: [(zz: Zz) => void plugin(zz)] }), why));
 
   test("what cannot be saved later is told, and the turn goes on", async (t) => {
     const plugin = (zz: Zz) => {
@@ -82,15 +77,8 @@ describe("chat.send() during a turn", () => {
       if (!said.has(text)) send(text);
       said.add(text);
     };
-    zz.tool({
-      name: "sends",
-      description: "d",
-      run(_, { chat }) {
-        once("from a tool", chat.send);
-        once("and another", chat.send);
-        return "sent";
-      },
-    });
+    const sends = ({ send }: Ctx["chat"]) => ["from a tool", "and another"].map((text) => once(text, send));
+    zz.tool({ name: "sends", description: "d", run: (_, { chat }) => sends(chat) && "sent" });
     zz.command({ name: "send", description: "d", run: (text, { chat }) => chat.send(text) });
     zz.wrap("render", (text, next, { chat }) => {
       once("from a wrapper", chat.send);
@@ -122,8 +110,7 @@ test("A model that was chosen answers when the conversation is opened again, als
       name: "second",
       models: async () => [{ id: "a" }, { id: "b" }],
       async *chat() {
-        yield { text: "From the second." };
-        yield { finish: "stop" };
+        yield* [{ text: "From the second." }, { finish: "stop" }];
       },
     });
   const zz = await harness({ plugins: [counter, second] }, t);
@@ -168,14 +155,9 @@ test("a message that is shortened keeps its calls, with short arguments", async 
 });
 
 test("a tool cannot undo or redo, as the person can", async (t) => {
-  const tool = (zz: Zz) =>
-    zz.tool({
-      name: "back",
-      description: "d",
-      kind: "change",
-      params: { redo: "boolean?" },
-      run: async ({ redo }, { files }) => (redo ? files.redo() : files.undo()),
-    });
+  const run = async ({ redo }: any, { files }: Ctx) => (redo ? files.redo() : files.undo());
+  const params = { redo: "boolean?" } as const;
+  const tool = (zz: Zz) => zz.tool({ name: "back", description: "d", kind: "change", params, run });
   const zz = await harness({ plugins: [tool], answer: "yes" }, t);
   for (const word of ["undo", "redo"]) {
     const { text, failed } = await zz.call("back", { redo: word === "redo" });

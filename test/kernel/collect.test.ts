@@ -16,6 +16,7 @@ const call = (call: CallDelta): Delta => ({ call });
 const usage = (input: number, output: number): Delta => ({ usage: { input, output } });
 const finish = (finish: string): Delta => ({ finish });
 const [stop, calls] = [finish("stop"), finish("tool_calls")];
+const f = call({ index: 0, id: "a", name: "f", args: '{"x":1}' });
 
 /** An id that the server did not send reads "made". */
 const plain = (given: Call[], deltas: Delta[]): Call[] => {
@@ -28,10 +29,7 @@ const plain = (given: Call[], deltas: Delta[]): Call[] => {
 
 const x1 = { x: 1 };
 const one: Call[] = [{ id: "a", name: "f", args: x1 }];
-const two: Call[] = [
-  { id: "a", name: "f", args: x1 },
-  { id: "b", name: "g", args: { y: 2 } },
-];
+const two: Call[] = [...one, { id: "b", name: "g", args: { y: 2 } }];
 const made = (name: string, args: Record<string, unknown>): Call => ({ id: "made", name, args });
 
 // [what holds, the deltas, the calls]; each stream ends with tool_calls.
@@ -95,11 +93,8 @@ for (const [sentence, given, ended, broken] of BROKEN)
   });
 
 test("collect() leaves the whole one of two calls usable when the limit cut the second", async () => {
-  const deltas = [
-    call({ index: 0, id: "a", name: "f", args: '{"x":1}' }),
-    call({ index: 1, id: "b", name: "g", args: '{"y' }),
-  ];
-  const reply = await collect(from([...deltas, finish("length")]));
+  const second = call({ index: 1, id: "b", name: "g", args: '{"y' });
+  const reply = await collect(from([f, second, finish("length")]));
   deepEqual(reply.calls, [one[0], { id: "b", name: "g", args: {}, broken: CUT }]);
   equal(reply.finish, "length");
 });
@@ -109,7 +104,6 @@ test("collect() drops a call of which nothing came but an index", async () => {
   deepEqual(reply, { text: "hi", thinking: "", calls: [], finish: "stop" });
 });
 
-const f = call({ index: 0, id: "a", name: "f", args: '{"x":1}' });
 // biome-ignore format: one case a row.
 const FINISHES: [string, Delta[], Finish][] = [
   ["stop is stop", [text("hi"), stop], "stop"],
@@ -146,13 +140,9 @@ for (const [sentence, deltas, expected] of THOUGHTS)
     deepEqual(await collect(from([...deltas, stop])), { ...expected, calls: [], finish: "stop" }));
 
 test("collect() shows what has come so far, thinking apart", async () => {
-  const seen: string[][] = [];
-  await collect(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, thinking) => seen.push([text, thinking]));
-  deepEqual(seen.slice(0, 3), [
-    ["", "hm"],
-    ["Hel", "hm"],
-    ["Hello", "hm"],
-  ]);
+  const seen: string[] = [];
+  await collect(from([thinking("hm"), text("Hel"), text("lo"), stop]), (text, hm) => seen.push(`${hm}: ${text}`));
+  deepEqual(seen.slice(0, 3), ["hm: ", "hm: Hel", "hm: Hello"]);
 });
 
 const said = [thinking("hm"), text("Dimm")];

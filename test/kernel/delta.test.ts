@@ -4,14 +4,12 @@ import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
 
-const provider = (deltas: unknown[]) => (zz: Zz) =>
-  zz.provider({
-    name: "odd",
-    models: async () => [],
-    async *chat() {
-      yield* deltas as any[];
-    },
-  });
+const provider = (deltas: unknown[]) => {
+  async function* chat() {
+    yield* deltas as any[];
+  }
+  return (zz: Zz) => zz.provider({ name: "odd", models: async () => [], chat });
+};
 
 const FIELDS = "It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
 

@@ -1,5 +1,5 @@
 // What a provider must be sent back, such as a signature: kept on the answer, saved, and given to that provider alone.
-import { deepEqual, equal, rejects } from "node:assert/strict";
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { ChatRequest, Delta, Message, Zz } from "zz";
 import { harness, type Setup } from "zz/test";
@@ -44,10 +44,8 @@ test("an extra, alone and beside text, thinking and calls, comes back with the n
   deepEqual(answers(1)[0]!.extra, [1, signature, ["beside a call"]]);
   deepEqual(answers(1)[0]!.calls![0]!.extra, { sig: "call" });
   await zz.ask("and now?");
-  deepEqual(
-    answers(2).map(({ extra }) => extra),
-    [[1, signature, ["beside a call"]], ["end"]],
-  );
+  const extras = answers(2).map(({ extra }) => extra);
+  deepEqual(extras, [[1, signature, ["beside a call"]], ["end"]]);
   await zz.restart();
   await zz.chat.use("signed/m");
   await zz.ask("and later?");
@@ -61,13 +59,8 @@ test("another provider does not get it, and the one that it is from gets it agai
   await zz.ask("time?");
   await zz.chat.use("other/m");
   await zz.ask("and now?");
-  deepEqual(
-    answers(2).map(({ extra, calls }) => [extra, calls?.[0]?.extra]),
-    [
-      [undefined, undefined],
-      [undefined, undefined],
-    ],
-  );
+  equal(answers(2).length, 2);
+  ok(answers(2).every(({ extra, calls }) => (extra ?? calls?.[0]?.extra) === undefined));
   await zz.chat.use("signed/n");
   await zz.ask("and then?");
   deepEqual([answers(3)[0]!.extra, answers(3)[0]!.calls![0]!.extra], [[signature], { sig: "call" }]);

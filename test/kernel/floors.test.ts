@@ -101,11 +101,8 @@ describe("Kernel and plugins", () => {
 
   test("the kernel names no plugin and no flag of one", () => {
     const plugins = new Set(PLUGINS.map((file) => basename(rootOf(file), ".ts")));
-    const flags = new Set(
-      PLUGINS.flatMap((file) => [...text(file).matchAll(/\.flag\(\{\s*name: "([\w-]+)"/g)]).map(
-        ([, name]) => `--${name}`,
-      ),
-    );
+    const FLAG = /\.flag\(\{\s*name: "([\w-]+)"/g;
+    const flags = new Set(PLUGINS.flatMap((file) => [...text(file).matchAll(FLAG)]).map(([, name]) => `--${name}`));
     const isPlugins = (one: string) => flags.has(one) || plugins.has(one.replace(/^\//, "").split("/")[0]!);
     const found = [...HOUSE, ...DATA]
       .filter((file) => !file.startsWith("sdk/"))

@@ -1,28 +1,19 @@
 // The step "gate": a plugin's word on each call, after the rules'. It can only be stricter.
-import { deepEqual, match } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Judged, Needs, Ruling, Tool, Verdict, Zz } from "zz";
 import { harness, type Setup, standingClock } from "zz/test";
 
 type Wrap = Parameters<Zz["wrap"]>[1];
-const NEEDS: Record<string, Needs> = {
-  pure: {},
-  free: { read: ["a.txt"] },
-  open: { run: ["make"] },
-  shut: { read: ["a.txt"], run: ["secret"] },
-};
+const [reads, makes] = [{ read: ["a.txt"] }, { run: ["make"] }];
+const NEEDS: Record<string, Needs> = { pure: {}, free: reads, open: makes, shut: { ...reads, run: ["secret"] } };
 
 /** A tool whose calls need what they are told to, and a wrapper around its judging. */
 async function gated(t: TestContext, around: unknown, more: Setup = {}) {
   let ran = 0;
   const plugin = (zz: Zz) => {
-    zz.tool({
-      name: "act",
-      description: "d",
-      params: { what: "string" },
-      needs: ({ what }) => NEEDS[what]!,
-      run: () => `ran ${++ran}`,
-    });
+    const needs = ({ what }: { what: string }) => NEEDS[what]!;
+    zz.tool({ name: "act", description: "d", params: { what: "string" }, needs, run: () => `ran ${++ran}` });
     zz.wrap("gate", around as Wrap as never);
   };
   const setup: Setup = { files: { "a.txt": "a" }, deny: { run: ["secret"] }, ...more };
@@ -52,10 +43,8 @@ describe("nothing that a wrapper does loosens a verdict", () => {
       for (const _ of [1, 2]) {
         match((await act("shut")).text, /^Refused: run access to "secret" is denied by --deny-run=secret\.$/);
         const open = await act("open");
-        deepEqual(
-          [open.text, open.refused, open.asked.length],
-          ['Refused: the person said no to run access to "make".', true, 1],
-        );
+        deepEqual([open.refused, open.asked.length], [true, 1]);
+        equal(open.text, 'Refused: the person said no to run access to "make".');
       }
     });
 
@@ -68,22 +57,13 @@ describe("nothing that a wrapper does loosens a verdict", () => {
   });
 
   const VERDICTS: Verdict[] = ["allow", "ask", "deny"];
-  const OWN: [what: string, own: Verdict][] = [
-    ["pure", "allow"],
-    ["free", "allow"],
-    ["open", "ask"],
-    ["shut", "deny"],
-  ];
-  for (const [what, own] of OWN)
+  for (const [what, own] of Object.entries({ pure: "allow", free: "allow", open: "ask", shut: "deny" } as const))
     for (const verdict of VERDICTS)
       test(`'${own}' of the rules and '${verdict}' of a plugin, for what is ${what}, come to the stricter`, async (t) => {
         const { act } = await gated(t, saying({ verdict }), { answer: "yes" });
         const { refused, asked } = await act(what);
         const stricter = VERDICTS[Math.max(VERDICTS.indexOf(own), VERDICTS.indexOf(verdict))];
-        deepEqual(
-          { refused, asked: asked.length },
-          { refused: stricter === "deny", asked: stricter === "ask" ? 1 : 0 },
-        );
+        deepEqual([refused, asked.length], [stricter === "deny", stricter === "ask" ? 1 : 0]);
       });
 });
 
@@ -99,10 +79,8 @@ describe("a stricter word", () => {
     test(`${what}, refuses the call, and the decision is told of`, async (t) => {
       const { zz, act } = await gated(t, around, { allow: { run: true } });
       deepEqual(await act("open"), { text, refused: true, asked: [] });
-      const decided = zz.events.flatMap((fact) =>
-        fact.type === "decided" ? [[fact.kind, fact.name, fact.allowed]] : [],
-      );
-      deepEqual(decided.at(-1), ["run", "make", false]);
+      const { kind, name, allowed } = zz.events.findLast((fact) => fact.type === "decided")!;
+      deepEqual([kind, name, allowed], ["run", "make", false]);
     });
 
   test("a wrapper that hangs is cut off, and the call refused", async (t) => {
@@ -121,19 +99,16 @@ describe("a stricter word", () => {
   test("ask puts it to the person each time, whatever is allowed, with the reason and without a lasting yes", async (t) => {
     const around = saying({ verdict: "ask", why: "it costs money" });
     const { act } = await gated(t, around, { answer: async (_, keys) => (keys ? "y" : ""), allow: { run: ["make"] } });
-    for (const [what, access] of [
-      ["open", 'run access to "make"'],
-      ["free", 'read access to "a.txt"'],
-      ["pure", 'run access to "act"'],
-    ] as const)
+    for (const [what, access] of Object.entries({
+      open: 'run access to "make"',
+      free: 'read access to "a.txt"',
+      pure: 'run access to "act"',
+    }))
       for (const time of [1, 2]) {
         const { text, asked } = await act(what);
         match(text, /^ran/);
-        deepEqual(
-          asked,
-          [`┏ act requests ${access}.\n┠ it costs money.\n┗ Allow? [y/N/?] (? explains) `],
-          `${what} ${time}`,
-        );
+        const question = `┏ act requests ${access}.\n┠ it costs money.\n┗ Allow? [y/N/?] (? explains) `;
+        deepEqual(asked, [question], `${what} ${time}`);
       }
   });
 });

@@ -77,20 +77,15 @@ for (const [what, rules, kind, need, verdict] of [
     equal(context(core, openChat(core, "x/y")).permissions.judge(kind, need).verdict, verdict);
   });
 
-for (const [name, flag] of [
-  ["$x y", "--allow-run='$x y'"],
-  ["eval '$x', y", undefined],
-] as const)
+for (const [name, flag] of Object.entries({ "$x y": "--allow-run='$x y'", "eval '$x', y": undefined }))
   test(`What only its name allows is asked for under --allow-run, once: ${name}`, async () => {
     const asked: string[] = [];
     const core = await createZz({ root, home: where.home, save: false, allow: { run: true } });
     const chat = openChat(core, "x/y");
     const tool: Tool = { name: "t", description: "d", run: () => "ran" };
     const weighed = () => gate({ core, chat, ctx: context(core, chat) }, tool, {}, { run: [byName(name)] });
-    match(
-      String(await weighed()),
-      /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/,
-    );
+    const why = /is asked for even where all is allowed, and there is no terminal to ask on: so it is\.$/;
+    match(String(await weighed()), why);
     core.ask = async (question) => {
       asked.push(question);
       return "A";
@@ -288,6 +283,8 @@ test("One refused file of several leaves all as they were", async () => {
   deepEqual(fs.readdirSync(at), []);
 });
 
+const toONE: Tool["run"] = async (_, { files }) =>
+  files.write("t", (await files.read("t")).text.replace("1", "ONE")).then(() => "done");
 const [LINES, GROWN] = ["1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nNEW\n"];
 for (const [what, meanwhile, answers, after, says] of [
   ["elsewhere, and yes again", GROWN, ["y", "y"], GROWN.replace("1", "ONE"), /^done$/],
@@ -298,22 +295,16 @@ for (const [what, meanwhile, answers, after, says] of [
   test(`A file that changes while the question is open: ${what}`, async () => {
     const told: string[] = [];
     let changed = false;
-    const { file, go } = await doing(
-      async (_, { files }) => {
-        await files.write("t", (await files.read("t")).text.replace("1", "ONE"));
-        return "done";
+    const { file, go } = await doing(toONE, {
+      ask: async (question, keys) => {
+        if (!keys) return "";
+        told.push(question);
+        if (!changed && meanwhile === undefined) fs.rmSync(file("t"));
+        else if (!changed) fs.writeFileSync(file("t"), meanwhile!);
+        changed = true;
+        return answers.shift()!;
       },
-      {
-        ask: async (question, keys) => {
-          if (!keys) return "";
-          told.push(question);
-          if (!changed && meanwhile === undefined) fs.rmSync(file("t"));
-          else if (!changed) fs.writeFileSync(file("t"), meanwhile!);
-          changed = true;
-          return answers.shift()!;
-        },
-      },
-    );
+    });
     fs.writeFileSync(file("t"), LINES);
     match((await go()).text, says);
     equal(fs.existsSync(file("t")) ? fs.readFileSync(file("t"), "utf8") : undefined, after);
@@ -411,25 +402,15 @@ for (const [key, after, says] of [
 
 test("What was sent back is told as not allowed, also after a yes to another version of the change", async (t) => {
   const answers = ["y", "r"];
-  const edits = (zz: Zz) =>
-    zz.tool({
-      name: "edits",
-      description: "d",
-      changes: true,
-      run: async (_, { files }) =>
-        files.write("t", (await files.read("t")).text.replace("1", "ONE")).then(() => "done"),
-    });
+  const edits = (zz: Zz) => zz.tool({ name: "edits", description: "d", changes: true, run: toONE });
   const answer = async (_: string, keys?: string) => {
     if (keys && answers.length === 2) zz.write("t", GROWN);
     return keys ? answers.shift()! : "";
   };
   const zz = await harness({ plugins: [edits], files: { t: LINES }, answer }, t);
   match((await zz.call("edits")).text, /sent it back/);
-  const decided = zz.events.flatMap((fact) => (fact.type === "decided" ? [[fact.allowed, fact.why]] : []));
-  deepEqual(decided.slice(-2), [
-    [true, "the person said yes"],
-    [false, "the person sent it back"],
-  ]);
+  const decided = zz.events.flatMap((fact) => (fact.type === "decided" ? [`${fact.allowed}: ${fact.why}`] : []));
+  deepEqual(decided.slice(-2), ["true: the person said yes", "false: the person sent it back"]);
 });
 
 test("What was allowed while another question stood open needs no question; what else the call needs does", async (t) => {
@@ -438,10 +419,7 @@ test("What was allowed while another question stood open needs no question; what
   const open = new Promise<void>((resolve) => (release = resolve));
   const reader = (zz: Zz) =>
     zz.tool({
-      name: "look",
-      kind: "read",
-      description: "looks",
-      params: { paths: "string[]" },
+      ...({ name: "look", kind: "read", description: "looks", params: { paths: "string[]" } } as const),
       needs: ({ paths }: { paths: string[] }) => ({ read: paths }),
       run: () => "seen",
     });
@@ -543,10 +521,7 @@ test("What differs between two versions of a file is seen in the question", asyn
   let content: Uint8Array = Buffer.alloc(0);
   const tool = (zz: Zz) =>
     zz.tool({
-      name: "put",
-      description: "d",
-      params: {},
-      changes: true,
+      ...{ name: "put", description: "d", params: {}, changes: true },
       run: (_, { files }) => files.write("file", content).then(() => ""),
     });
   const zz = await harness({ plugins: [{ name: "put", default: tool }] }, t);

@@ -116,10 +116,8 @@ describe("a tool that overrides another", () => {
     const mine = zz.ctx.about.plugins.find(({ name }) => name === "mine")!;
     deepEqual(mine.adds, [{ kind: "tool", name: "read_file (instead of the one of that name)" }]);
     await zz.ask("hi");
-    deepEqual(
-      zz.requests[0]!.tools.map(({ description, schema }) => [description, schema.properties]),
-      [["mine", {}]],
-    );
+    const told = zz.requests[0]!.tools.map(({ description, schema }) => [description, schema.properties]);
+    deepEqual(told, [["mine", {}]]);
   });
 
   test("gives it back when its plugin goes", async (t) => {
@@ -131,10 +129,8 @@ describe("a tool that overrides another", () => {
   });
 
   test("without the word it is refused, and the word is told", async () => {
-    await rejects(
-      harness({ plugins: [says("first"), says("mine")] }),
-      /tool 'read_file' is already there, from 'first' \(.*\)\. Rename one of them, or say override: true\./,
-    );
+    const why = /tool 'read_file' is already there, from 'first' \(.*\)\. Rename one of them, or say override: true\./;
+    await rejects(harness({ plugins: [says("first"), says("mine")] }), why);
   });
 });
 

@@ -59,11 +59,8 @@ for (const way of Object.keys(WAYS) as Way[])
     };
     module("zod", 'export const mine = "an older zod";');
     module("dep", 'export { mine } from "zod";');
-    const both = tellsOf(
-      "both",
-      'mine + " and " + typeof z.object',
-      'import { mine } from "dep"; import { z } from "zod";',
-    );
+    const imports = 'import { mine } from "dep"; import { z } from "zod";';
+    const both = tellsOf("both", 'mine + " and " + typeof z.object', imports);
     const files = [
       plugin(where, "own.ts", NOW),
       plugin(where, "zodded.ts", ZODDED),
@@ -183,16 +180,11 @@ describe("a plugin that fails is skipped and named, and zz answers", { concurren
     const where = place();
     const file = plugin(where, "own.ts", '\nexport default () => { throw new Error("no luck"); };');
     plugin(where, "script.mjs", 'console.log("ran");');
-    for (const rest of [
-      ["--once", "hi"],
-      ["--json", "hi"],
-      ["--call", "list_dir", "{}"],
-      ["--run", "script.mjs"],
-    ]) {
-      const ran = await ask(where, [say("x")], ["--plugin", file, ...rest]);
-      deepEqual([ran.code, ran.sent.length], [2, 0], rest[0]);
+    for (const rest of ["--once hi", "--json hi", "--call list_dir {}", "--run script.mjs"]) {
+      const ran = await ask(where, [say("x")], ["--plugin", file, ...rest.split(" ")]);
+      deepEqual([ran.code, ran.sent.length], [2, 0], rest);
       match(ran.stderr, /^Cannot load plugin 'own' \(.*own\.ts:2\): no luck[^\n]*\n$/);
-      match(ran.stdout, rest[0] === "--json" ? /"Cannot load plugin 'own' / : /^$/);
+      match(ran.stdout, rest.startsWith("--json") ? /"Cannot load plugin 'own' / : /^$/);
     }
     equal((await zz(where, ["--plugin", file, "--tools"])).code, 0); // a list may be looked at
   });
@@ -387,10 +379,7 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     plugin(where, "other/src/own.ts", here("from_package"));
     plugin(where, "none/notes.md", "none");
     const found = await tools(where, "--plugin", "pack", "--plugin", "./other/");
-    deepEqual(
-      found.filter((name: string) => name.startsWith("from_")),
-      ["from_index", "from_package"],
-    );
+    equal(found.filter((name: string) => name.startsWith("from_")).join(), "from_index,from_package");
     const plugins = JSON.parse((await zz(where, ["--plugin", "pack", "--plugins", "--json"])).stdout);
     deepEqual(plugins.find(({ from }: any) => from === "flag").name, "pack");
     const none = await zz(where, ["--plugin", "none", "--tools"]);
@@ -405,10 +394,7 @@ describe("where plugins come from", { concurrency: 3 }, () => {
     const all = await tools(where, "--plugin", file);
     ok(all.includes("from_home") && all.includes("from_flag") && all.includes("read_file"), all.join());
     const some = await tools(where, "--plugin", file, "--no-plugins");
-    deepEqual(
-      all.filter((name: string) => !some.includes(name)),
-      ["from_home"],
-    );
+    equal(all.filter((name: string) => !some.includes(name)).join(), "from_home");
   });
 });
 

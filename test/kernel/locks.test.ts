@@ -1,5 +1,5 @@
 // Files of the home that several zz change at once: nothing is lost, and a dead process holds nobody up.
-import { deepEqual, equal, match } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
@@ -24,10 +24,8 @@ test("Processes that each add to one file ten times lose nothing", async () => {
   const file = join(cwd, "list.json");
   const add = (id: string) =>
     `for (let i = 0; i < 10; i++) updatePrivate(${JSON.stringify(file)}, (text) => JSON.stringify([...JSON.parse(text || "[]"), "${id}-" + i]));`;
-  deepEqual(
-    await Promise.all(ids(WRITERS).map((id) => child(add(id)))),
-    ids(WRITERS).map(() => 0),
-  );
+  const codes = await Promise.all(ids(WRITERS).map((id) => child(add(id))));
+  ok(codes.every((code) => code === 0));
   equal(new Set(JSON.parse(fs.readFileSync(file, "utf8"))).size, WRITERS * 10);
 });
 

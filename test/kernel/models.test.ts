@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, test } from "node:test";
 import type { DialogHost } from "../../kernel/contract.ts";
-
 import { converse } from "../../kernel/dialog.ts";
 import { learnWindow } from "../../kernel/models.ts";
 import { readSession } from "../../kernel/sessions.ts";
@@ -17,19 +16,12 @@ import { place } from "../support/run.ts";
 import { random, runs, SEED } from "../support/runs.ts";
 import { waitFor } from "../support/wait.ts";
 
+const sized = (id: string, context_length: number) => ({ id, context_length });
+const capabilities = ["completion"];
 const fakes = {
   small: await openai.fakeOpenAI([openai.say("ok")], [{ id: "m", context_length: 4_000 }, { id: "n" }]),
-  large: await openai.fakeOpenAI(
-    [openai.say("ok")],
-    [
-      { id: "m", context_length: 100_000 },
-      { id: "n", context_length: 9_000 },
-    ],
-  ),
-  old: await ollama.fakeOllama(
-    [ollama.say("ok")],
-    [{ name: "m:latest", trained: 4_096, capabilities: ["completion"] }],
-  ),
+  large: await openai.fakeOpenAI([openai.say("ok")], [sized("m", 100_000), sized("n", 9_000)]),
+  old: await ollama.fakeOllama([ollama.say("ok")], [{ name: "m:latest", trained: 4_096, capabilities }]),
   new: await ollama.fakeOllama([ollama.say("ok")], [{ name: "m:latest", trained: 65_536 }]),
 };
 after(() => Object.values(fakes).map((fake) => fake.close()));

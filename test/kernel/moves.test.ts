@@ -3,7 +3,7 @@
 import { deepEqual, ok, throws } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Move } from "../../kernel/contract.ts";
 import { changedSince, keepMoves, keptMoves, type Moves, markMoves, move, plan } from "../../kernel/moves.ts";
@@ -156,10 +156,8 @@ test("a folder that was swapped for a link leads nowhere", { skip: !isLinux }, (
   const { root, planned } = stage(t);
   fs.renameSync(join(root, "in"), join(root, "elsewhere"));
   fs.symlinkSync("elsewhere", join(root, "in"));
-  throws(
-    () => move({ ...planned, rows: planned.rows.slice(4, 5), from: planned.from!.slice(4, 5) }, false),
-    /its folder was swapped for a link/,
-  );
+  const some = { ...planned, rows: planned.rows.slice(4, 5), from: planned.from!.slice(4, 5) };
+  throws(() => move(some, false), /its folder was swapped for a link/);
   deepEqual(fs.readFileSync(join(root, "elsewhere/edited"), "utf8"), "old");
 });
 
@@ -170,22 +168,15 @@ test("nor do files in a link that only stands there until a folder takes its pla
   fs.symlinkSync("elsewhere", join(root, "in"));
   const was = walk(root);
   for (const name of ["edited", "x", "same"]) fs.writeFileSync(join(sessions, name), "new");
-  const moves = plan(root, [
-    ["in/edited", join(sessions, "edited")],
-    ["in/same", join(sessions, "same")],
-    ["in/deep/x", join(sessions, "x")],
-  ]);
-  deepEqual(
-    moves.rows.map(([, was]) => was),
-    [null, null, null],
-  );
+  const names = ["in/edited", "in/same", "in/deep/x"];
+  const edits = names.map((name): Move => [name, join(sessions, basename(name))]);
+  const moves = plan(root, edits);
+  ok(moves.rows.every(([, was]) => was === null));
   deepEqual(changedSince(moves, false), { changed: [], missing: [] });
   keepMoves(sessions, moves);
   throws(() => move(moves, false), /its folder was swapped for a link/);
-  throws(
-    () => move({ ...moves, rows: moves.rows.map(([name, , is]) => [name, is, null]) }, false),
-    /swapped for a link/,
-  );
+  const rows: Moves["rows"] = moves.rows.map(([name, , is]) => [name, is, null]);
+  throws(() => move({ ...moves, rows }, false), /swapped for a link/);
   deepEqual(walk(root), was);
   fs.unlinkSync(join(root, "in"));
   fs.mkdirSync(join(root, "in/deep"), { recursive: true });

@@ -1,17 +1,6 @@
 // Other programs: found outside of the project alone, and started from one place.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import {
-  chmodSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import fs from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
@@ -24,15 +13,18 @@ import { INIT, shell } from "../support/repository.ts";
 import { type Place, place, ROOT } from "../support/run.ts";
 
 const NAMES = "rg git bash sh xclip pbcopy wl-copy xdg-open open stty bwrap mkfifo node npm setsid".split(" ");
-const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-programs-")));
-after(() => rmSync(base, { recursive: true, force: true }));
+const base = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), "zz-programs-")));
+after(() => fs.rmSync(base, { recursive: true, force: true }));
 
 /** A folder of programs that leave a mark when they run. */
 function plant(folder: string, mark: string, names = NAMES): string {
-  mkdirSync(folder, { recursive: true });
+  fs.mkdirSync(folder, { recursive: true });
   for (const name of names) {
-    writeFileSync(join(folder, name), `#!/bin/sh\necho "$0 $*" >> '${mark}'\ncat >/dev/null 2>&1 </dev/null\nexit 1\n`);
-    chmodSync(join(folder, name), 0o755);
+    fs.writeFileSync(
+      join(folder, name),
+      `#!/bin/sh\necho "$0 $*" >> '${mark}'\ncat >/dev/null 2>&1 </dev/null\nexit 1\n`,
+    );
+    fs.chmodSync(join(folder, name), 0o755);
   }
   return folder;
 }
@@ -50,8 +42,8 @@ describe("programs are found", () => {
   const mark = join(base, "mark");
   const outer = join(base, "work");
   const root = join(outer, "mono", "packages", "app");
-  mkdirSync(root, { recursive: true });
-  writeFileSync(join(outer, "mono/package.json"), "{}");
+  fs.mkdirSync(root, { recursive: true });
+  fs.writeFileSync(join(outer, "mono/package.json"), "{}");
   const put = (at: string) => plant(join(base, at), mark, ["rg", "own"]);
   put("work/mono/packages/app/node_modules/.bin");
   put("work/mono/packages/app/bin");
@@ -66,11 +58,11 @@ describe("programs are found", () => {
   plant(join(outer, "mono"), mark, ["rg"]);
   put("safe/bin");
   put("other/lib/node_modules/tool/bin");
-  mkdirSync(join(base, "links"));
-  const link = (name: string, to: string) => symlinkSync(to, join(base, "links", name)) ?? join(base, "links", name);
+  fs.mkdirSync(join(base, "links"));
+  const link = (name: string, to: string) => fs.symlinkSync(to, join(base, "links", name)) ?? join(base, "links", name);
   const linked = (name: string, to: string) => {
-    mkdirSync(join(base, "links", name));
-    symlinkSync(to, join(base, "links", name, "rg"));
+    fs.mkdirSync(join(base, "links", name));
+    fs.symlinkSync(to, join(base, "links", name, "rg"));
     return join(base, "links", name);
   };
   const safe = join(base, "safe/bin");
@@ -96,15 +88,9 @@ describe("programs are found", () => {
       t.after(() => process.chdir(here));
       process.chdir(root);
       equal(findProgram("rg", root, folder), expected);
-      equal(
-        findProgram("rg", root, `${folder}:${safe}`),
-        expected ?? join(safe, "rg"),
-        "what comes first is passed over",
-      );
-      equal(
-        safePath(root, `${folder}:${safe}`),
-        [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1).join(":"),
-      );
+      equal(findProgram("rg", root, `${folder}:${safe}`), expected ?? join(safe, "rg"), "the first is passed over");
+      const kept = [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1);
+      equal(safePath(root, `${folder}:${safe}`), kept.join(":"));
     });
   for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), "", "rg\0", "~/rg"])
     test(`not by the name ${JSON.stringify(name)}`, () =>
@@ -136,17 +122,18 @@ describe("programs are found", () => {
       "Cannot start 'own-and-only': it is not installed, or only where the project could have put it. Install it on this machine.",
     );
   });
-  test("and none of the planted ones ran meanwhile", () => equal(existsSync(mark), false));
+  test("and none of the planted ones ran meanwhile", () => equal(fs.existsSync(mark), false));
 });
 
 test("programs are started from one place: no other file loads what starts them", () => {
-  const files = ["zz.ts", ...globSync("{kernel,sdk,plugins}/**/*.{ts,js,mjs}", { cwd: ROOT })];
+  const files = ["zz.ts", ...fs.globSync("{kernel,sdk,plugins}/**/*.{ts,js,mjs}", { cwd: ROOT })];
   ok(files.length > 100, "it looks at the sources");
   const module = "(node:)?(child_process|cluster|process_wrap|spawn_sync|.*node-pty|execa|cross-spawn)";
   const loads = new RegExp(`(\\bfrom |\\bimport[ (]+|(require|getBuiltinModule|inding)\\()["'\`]${module}["'\`]`);
   const inSandbox = /^ {2}const child = require\("node:child_process"\)\.spawn\(argv/; // in the text of a program
   const found = files.filter((file) =>
-    readFileSync(join(ROOT, file), "utf8")
+    fs
+      .readFileSync(join(ROOT, file), "utf8")
       .split("\n")
       .some((line) => loads.test(line) && !line.startsWith("import type ") && !inSandbox.test(line)),
   );
@@ -164,15 +151,15 @@ function under(names: string[]): Planted {
   const where = place();
   const cwd = join(where.cwd, "work/app");
   const mark = join(where.cwd, "../ran");
-  mkdirSync(cwd, { recursive: true });
-  writeFileSync(join(cwd, "a.txt"), "needle\n");
-  writeFileSync(join(cwd, "a.pdf"), "%PDF");
+  fs.mkdirSync(cwd, { recursive: true });
+  fs.writeFileSync(join(cwd, "a.txt"), "needle\n");
+  fs.writeFileSync(join(cwd, "a.pdf"), "%PDF");
   shell(cwd, `${INIT.replace("trunk", "main")}; git add a.txt; git -c user.name=A -c user.email=a@b commit -qm Begin`);
   const above = [cwd, dirname(cwd), where.cwd, dirname(where.cwd)];
   const bins = above.map((folder) => plant(join(folder, "node_modules/.bin"), mark, names));
   const npx = plant(join(where.home, ".npm/_npx/0/node_modules/.bin"), mark, names);
   const path = [npx, ...bins, "/node_modules/.bin", ".", "", "node_modules/.bin", process.env.PATH].join(":");
-  return { ...where, cwd, path, ran: () => (existsSync(mark) ? readFileSync(mark, "utf8") : "") };
+  return { ...where, cwd, path, ran: () => (fs.existsSync(mark) ? fs.readFileSync(mark, "utf8") : "") };
 }
 const CALLS: [tool: string, args: object, said: RegExp][] = [
   ["grep", { query: "needle" }, /a\.txt:1: needle/],
@@ -196,12 +183,7 @@ needs("git")("No planted program runs without a sandbox, nor for /status, /copy 
     const core = await createZz({ root: where.cwd, home: where.home, save: false, allow: { run: true } });
     core.ask = async () => "y";
     const chat = openChat(core, "x/y");
-    chat.messages.push({ role: "user", text: "q" }, {
-      role: "assistant",
-      text: "answer",
-      model: "x/y",
-      ms: 1,
-    } as never);
+    chat.messages.push({ role: "user", text: "q" }, { role: "assistant", text: "answer", model: "x/y" } as never);
     const ctx = context(core, chat);
     const command = (name: string, rest = "") => core.commands.get(name)!.value.run(rest, ctx);
     await command("status");
@@ -218,8 +200,6 @@ needs("git")("No planted program runs without a sandbox, nor for /status, /copy 
     Object.assign(process.env, before);
   }
   equal(where.ran(), "");
-  match(
-    readFileSync(`${where.home}/own`, "utf8"),
-    /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/,
-  );
+  const own = fs.readFileSync(`${where.home}/own`, "utf8");
+  match(own, /tools\/xclip -selection clipboard\n.*\/tools\/(xdg-)?open .*a\.pdf\n/);
 });

@@ -30,9 +30,8 @@ async function asks(settings: object, args: string[], { env = {}, project, kept,
   return { ...ran, fake, path, body, headers, runs, key: headers.authorization };
 }
 type More = Partial<{ env: Record<string, string>; project: object; kept: object; start: typeof zz }>;
-const work = (more: object) => ({
-  providers: { work: { like: "openai", url: "FAKE", key_command_seconds: 150, ...more } },
-});
+const WORK = { like: "openai", url: "FAKE", key_command_seconds: 150 };
+const work = (more: object) => ({ providers: { work: { ...WORK, ...more } } });
 const counted = (command: string) => `echo x >> HERE/${LOG}; ${command}`;
 const once = ["--once", "-m", "work/m", "hi"];
 
@@ -69,9 +68,8 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
   });
   test("without an address is another name for the one that it is like, and a model of it", async () => {
     const providers = { groq: { url: "FAKE" }, fast: { like: "groq", model: "llama-x" } };
-    const { stdout, key, body } = await asks({ providers }, ["--once", "-m", "fast", "hi"], {
-      env: { GROQ_API_KEY: KEY },
-    });
+    const env = { GROQ_API_KEY: KEY };
+    const { stdout, key, body } = await asks({ providers }, ["--once", "-m", "fast", "hi"], { env });
     deepEqual([stdout, key, body.model], ["Hi\n", BEARER, "llama-x"]);
   });
   test("that is like nobody is told of", async () => {
@@ -80,12 +78,8 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     equal(code, 2);
   });
   test("shows its key nowhere", async () => {
-    const { stdout, stderr } = await asks(work({ key_command: `echo ${KEY}` }), [
-      "--once",
-      "--json",
-      "--debug",
-      ...once.slice(1),
-    ]);
+    const args = ["--once", "--json", "--debug", ...once.slice(1)];
+    const { stdout, stderr } = await asks(work({ key_command: `echo ${KEY}` }), args);
     doesNotMatch(stdout + stderr, new RegExp(KEY));
   });
   test("takes its command from the person's settings, never from a project's", async () => {
@@ -113,8 +107,6 @@ describe("a key_command", { concurrency: 4 }, () => {
       match(stderr, /Cannot get the key of 'work' by its key_command: /);
       match(stderr, words);
       match(stderr, /Run it yourself, and fix it\./);
-      equal(stdout, "");
-      equal(code, 2);
-      equal(fake.requests.length, 0);
+      deepEqual([stdout, code, fake.requests.length], ["", 2, 0]);
     });
 });

@@ -74,10 +74,8 @@ const wire = (message: Message) => {
     const images = message.images?.map((image) => ({ type: "image_url", image_url: { url: image.base64 } }));
     return { role: "user", content: images ? [{ type: "text", text: message.text }, ...images] : message.text };
   }
-  const tool_calls = message.calls?.map(({ id, name, args }) => ({
-    id,
-    function: { name, arguments: JSON.stringify(args) },
-  }));
+  const function_ = ({ name, args }: Call) => ({ name, arguments: JSON.stringify(args) });
+  const tool_calls = message.calls?.map((one) => ({ id: one.id, function: function_(one) }));
   return { role: "assistant", content: message.text || null, ...(tool_calls && { tool_calls }) };
 };
 

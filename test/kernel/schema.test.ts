@@ -54,24 +54,13 @@ describe("parameters that are not an object are refused at load, with the tool's
 });
 
 describe("defaults stand where nothing was said", () => {
-  const inner = {
-    n: Type.Number({ default: 3 }),
-    deep: Type.Object({ word: Type.String({ default: "w" }) }, { default: {} }),
-  };
+  const three = { type: "number", default: 3 };
+  const deep = Type.Object({ word: Type.String({ default: "w" }) }, { default: {} });
+  const inner = { n: Type.Number({ default: 3 }), deep };
   for (const [what, params, args, gives] of [
     ["typebox", Type.Object(inner), {}, '{"n":3,"deep":{"word":"w"}}'],
-    [
-      "typebox: what was said goes before",
-      Type.Object(inner),
-      { n: 0, deep: { word: "" } },
-      '{"n":0,"deep":{"word":""}}',
-    ],
-    [
-      "JSON Schema",
-      { type: "object", properties: { n: { type: "number", default: 3 } }, required: ["n"] },
-      {},
-      '{"n":3}',
-    ],
+    ["typebox, what was said", Type.Object(inner), { n: 0, deep: { word: "" } }, '{"n":0,"deep":{"word":""}}'],
+    ["JSON Schema", { type: "object", properties: { n: three }, required: ["n"] }, {}, '{"n":3}'],
   ] as const)
     test(what, async (t) => {
       const zz = await harness({ plugins: [tool(params)] }, t);

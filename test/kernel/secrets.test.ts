@@ -27,10 +27,7 @@ describe("a secret", () => {
     ["String()", () => String(one)],
     ["JSON", () => JSON.stringify({ one, all: [one] })],
     ["util.inspect", () => inspect({ one }, { depth: 9, showHidden: true })],
-    [
-      "util.inspect without its own word",
-      () => inspect(one, { customInspect: false, showHidden: true, getters: true }),
-    ],
+    ["util.inspect without own words", () => inspect(one, { customInspect: false, showHidden: true, getters: true })],
     ["structuredClone", () => JSON.stringify(structuredClone({ one }))],
     ["its properties", () => JSON.stringify(Object.getOwnPropertyDescriptors(one)) + Reflect.ownKeys(one).join()],
   ];
@@ -45,10 +42,8 @@ describe("a secret", () => {
 
   test("gets its value back in a header and an address, and in nothing else", () => {
     const body = JSON.stringify({ key: String(one) });
-    const { url, request } = outgoing(`https://a.example/?key=${secret("a b/c+d&e")}`, {
-      headers: { authorization: `Bearer ${one}` },
-      body,
-    });
+    const headers = { authorization: `Bearer ${one}` };
+    const { url, request } = outgoing(`https://a.example/?key=${secret("a b/c+d&e")}`, { headers, body });
     equal(url, "https://a.example/?key=a%20b%2Fc%2Bd%26e");
     deepEqual(request.headers, { authorization: `Bearer ${KEY}` });
     equal(request.body, body);
@@ -68,10 +63,7 @@ describe("a secret", () => {
 
 test("A secret with words of its own is shown as these, in texts, in JSON and in what is printed", () => {
   const one = secret("a-vault-0123456789", "[vault]");
-  deepEqual(
-    [veil(`it is ${one}`), JSON.stringify({ one }), inspect(one)],
-    ["it is [vault]", '{"one":"[vault]"}', "[vault]"],
-  );
+  deepEqual([veil(`it is ${one}`), JSON.stringify([one]), inspect(one)], ["it is [vault]", '["[vault]"]', "[vault]"]);
   equal(veil("it is a-vault-0123456789"), "it is [vault]");
   equal(veil(`${secret("another-0123456789")}`), "[key]");
 });
@@ -93,10 +85,7 @@ describe("in an address", () => {
     ["https://oauth2:tok-0123456@a.example", "https://oauth2:[key]@a.example"],
     ["http://a.example/?x=1&api_key=abc&y=2", "http://a.example/?x=1&api_key=[key]&y=2"],
     ["http://a.example/?key=1#token=2", "http://a.example/?key=[key]#token=[key]"],
-    [
-      "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
-      "http://a.example/?page_token=17&next_token=18&tokens=5&monkey=1",
-    ],
+    ["http://a/?page_token=1&next_token=1&tokens=5&monkey=1", "http://a/?page_token=1&next_token=1&tokens=5&monkey=1"],
     ["me:pass-word1@box:11434", "me:[key]@box:11434"],
     ["no address, me@home.example a=b", "no address, me@home.example a=b"],
   ];
@@ -106,12 +95,7 @@ describe("in an address", () => {
       equal(filled(sealUrl(url), "url", new Set()), url);
       equal(sealUrl(sealUrl(url)), sealUrl(url));
     });
-  for (const text of [
-    "npm:left-pad@1.2.3",
-    "mailto:john.smith@a.example",
-    "git@a.example:me/x.git",
-    "ssh://git@a.example/x",
-  ])
+  for (const text of ["npm:left-pad@1.2.3", "mailto:john.smith@a.example", "git@a.example:me/x.git", "ssh://git@a.b/x"])
     test(`${text} in a setting is not veiled elsewhere`, () => {
       learnData({ x: text });
       equal(veil(text), text);
@@ -155,12 +139,8 @@ describe("a value that is known", () => {
         .join("")
         .slice(0, chars);
       learn(long, "[long]");
-      for (const form of [
-        long,
-        JSON.stringify(long).slice(1, -1),
-        encodeURIComponent(long),
-        Buffer.from(long).toString("base64"),
-      ]) {
+      const json = JSON.stringify(long).slice(1, -1);
+      for (const form of [long, json, encodeURIComponent(long), Buffer.from(long).toString("base64")]) {
         match(veil(`a ${form} b`), /^a (\[long\])+=* b$/, `${chars} characters`);
         ok(isVeiled(form));
       }

@@ -16,26 +16,15 @@ import { type How, type Place, place, type Ran, ROOT, zz } from "../support/run.
 import { waitFor } from "../support/wait.ts";
 
 const ID = "20260101-000000-aaaaaaaa";
-const head = (id = ID, root = "/p"): Header => ({
-  zz: 1,
-  id,
-  at: "2026-01-01T00:00:00.000Z",
-  root,
-  model: "openai/m",
-  title: id,
-});
+const AT = "2026-01-01T00:00:00.000Z";
+const head = (id = ID, root = "/p"): Header => ({ zz: 1, id, at: AT, root, model: "openai/m", title: id });
 const entry = (id: number, parent: number | null, text: string): Entry =>
-  ({
-    id,
-    parent,
-    at: "2026-01-01T00:00:00.000Z",
-    type: "message",
-    message: { role: id % 2 ? "user" : "assistant", text },
-  }) as Entry;
+  ({ id, parent, at: AT, type: "message", message: { role: id % 2 ? "user" : "assistant", text } }) as Entry;
 const said = (count: number): Entry[] =>
   Array.from({ length: count }, (_, i) => entry(i + 1, i || null, `said ${i + 1}`));
 const lines = (...all: unknown[]): string =>
   all.map((one) => (typeof one === "string" ? one : JSON.stringify(one)) + "\n").join("");
+const textsOf = (branch: Entry[]) => branch.flatMap(({ message }) => message?.text ?? []).join(", ");
 const ids = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
 
 /** Puts a session file down as bytes and says where it is. */
@@ -195,10 +184,8 @@ test("zz --sessions lists what can be read and leaves out what cannot", async ()
   fs.mkdirSync(join(where.home, "sessions", "folder.jsonl"));
   const { code, stdout } = await zz(where, ["--sessions", "--json"]);
   equal(code, 0);
-  deepEqual(
-    JSON.parse(stdout).map(({ id }: Header) => id),
-    ["20260404-000000-dddddddd", ID],
-  );
+  const listed = JSON.parse(stdout).map(({ id }: Header) => id);
+  deepEqual(listed, ["20260404-000000-dddddddd", ID]);
 });
 
 // ── One writer at a time ───────────────────────────────────────────────────────────────────────────────
@@ -237,12 +224,8 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
     openSession(${JSON.stringify(home)}, ${JSON.stringify(ID)}, console.error); process.kill(process.pid, "SIGKILL");`;
   // The shell becomes a sleep, which never waits for its children.
-  const parent = spawn("sh", [
-    "-c",
-    '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60',
-    process.execPath,
-    code,
-  ]);
+  const script = '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60';
+  const parent = spawn("sh", ["-c", script, process.execPath, code]);
   t.after(() => parent.kill("SIGKILL"));
   const pid = Number(await new Promise<string>((told) => parent.stdout.once("data", (data) => told(String(data)))));
   await waitFor("the process to be dead and not reaped", () =>
@@ -278,10 +261,8 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
     equal(fs.readFileSync(lockOf(where.home), "utf8"), held);
     answered(await ask(where, ["--fork", ID]));
     throws(() => openSession(where.home, ID, silent), /another zz/, "nor twice in one process");
-    deepEqual(
-      folder(where.home).filter((name) => !name.endsWith(".jsonl")),
-      [`${ID}.lock`],
-    );
+    const locks = folder(where.home).filter((name) => !name.endsWith(".jsonl"));
+    deepEqual(locks, [`${ID}.lock`]);
   } finally {
     session.close();
   }
@@ -298,10 +279,8 @@ test("session files and locks are the person's alone, whatever the umask", () =>
   try {
     const session = openSession(home, head(), silent);
     session.append("message", { message: { role: "user", text: "secret" } });
-    deepEqual(
-      [mode(join(home, "sessions", `${ID}.jsonl`)), mode(lockOf(home)), mode(join(home, "sessions"))],
-      ["600", "600", "700"],
-    );
+    const at = join(home, "sessions");
+    deepEqual([mode(join(at, `${ID}.jsonl`)), mode(lockOf(home)), mode(at)], ["600", "600", "700"]);
     session.close();
   } finally {
     process.umask(umask);
@@ -352,10 +331,7 @@ test("zz --fork leaves the original byte-identical: a torn end, too", async () =
   const copies = folder(where.home).filter((name) => !name.startsWith(ID));
   equal(copies.length, 2, "and no locks");
   const { branch } = look(where.home, copies[0]!.replace(".jsonl", ""));
-  deepEqual(
-    branch.flatMap(({ message }) => message?.text ?? []),
-    ["said 1", "said 2", "ping", "pong"],
-  );
+  equal(textsOf(branch), "said 1, said 2, ping, pong");
 });
 
 test("zz -n -c reads the last session, tells the model and writes nothing", async () => {
@@ -379,10 +355,8 @@ for (const [what, home] of [
     fs.writeFileSync(join(where.cwd, "file"), "mine\n");
     const ran = await ask({ ...where, home: home(where) }, []);
     answered(ran);
-    match(
-      ran.stderr,
-      /^Cannot save the session in '.+': .+\. It goes on unsaved; --home or ZZ_HOME names another place\.\n$/,
-    );
+    const why = /^Cannot save the session in '.+': .+\. It goes on unsaved; --home or ZZ_HOME names another place\.\n$/;
+    match(ran.stderr, why);
     equal(fs.readFileSync(join(where.cwd, "file"), "utf8"), "mine\n");
   });
 
@@ -451,10 +425,7 @@ onDisk("a disk that fills up in mid-turn costs the saving, not the answer, and l
   deepEqual(more, [], "nor a lock");
   const { branch, heard } = look(where.home, name!.replace(".jsonl", ""));
   deepEqual(heard, []);
-  deepEqual(
-    branch.flatMap(({ message }) => message?.text ?? []),
-    ["ping"],
-  );
+  equal(textsOf(branch), "ping");
 });
 
 onDisk("a disk with room for the lock but not for the header leaves no empty session file behind", ({ home }) => {
@@ -516,10 +487,9 @@ test(`${MANY} sessions are listed by their last use, and -c finds the one of thi
   }
   const mine = put(where.home, lines(head(id(7), fs.realpathSync(where.cwd)), ...said(2)), id(7));
   fs.utimesSync(mine, 1, 1); // the one that is looked at last
-  deepEqual(
-    listSessions(where.home).map(({ id }) => id),
-    [...Array.from({ length: MANY }, (_, i) => id(MANY - 1 - i)).filter((one) => one !== id(7)), id(7)],
-  );
+  const others = Array.from({ length: MANY }, (_, i) => id(MANY - 1 - i)).filter((one) => one !== id(7));
+  const listed = listSessions(where.home).map(({ id }) => id);
+  deepEqual(listed, [...others, id(7)]);
   const ran = await ask(where, ["-c"]);
   answered(ran);
   deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
@@ -533,8 +503,6 @@ test("A lock whose process died before the session had a first line goes with th
   const files = { "a.lock": "999999999 1", "b.lock": "999999999 1", "b.jsonl": "", "c.lock": held };
   for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(folder, name), text);
   await zz(where, ["-c", "-m", "offline/router", "/help"]);
-  deepEqual(
-    fs.readdirSync(folder).filter((name) => /^[abc]\.lock/.test(name)),
-    ["c.lock"],
-  );
+  const locks = fs.readdirSync(folder).filter((name) => /^[abc]\.lock/.test(name));
+  deepEqual(locks, ["c.lock"]);
 });

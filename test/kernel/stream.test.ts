@@ -28,12 +28,7 @@ writeFileSync(
   };\n`,
 );
 
-interface Turn {
-  answer?: Answer;
-  error?: Fault;
-  retried: Events["retried"][];
-  fake: Pick<Fake, "port" | "requests">;
-}
+type Turn = { answer?: Answer; error?: Fault; retried: Events["retried"][]; fake: Pick<Fake, "port" | "requests"> };
 /** A clock on which nobody waits between two tries, but it is noted how long they would have waited. */
 let slept: number[] = [];
 const clock: Clock = { ...CLOCK, sleep: async (ms) => void slept.push(Math.round(ms)) };
@@ -44,19 +39,10 @@ const server = await fakeOpenAI((seen) => {
   return typeof script === "function" ? script(seen, turn) : script[Math.min(turn, script.length - 1)]!;
 });
 after(server.close);
+const tools = ["lamp_dim", "kiln_status", "ledger_append", "look"];
+const given = { home: base, root: base, own: false, plugins: [lamps], tools, baseUrl: server.url, save: false };
 const open = (more: Options = {}) =>
-  createZz({
-    home: base,
-    root: base,
-    own: false,
-    plugins: [lamps],
-    tools: ["lamp_dim", "kiln_status", "ledger_append", "look"],
-    baseUrl: server.url,
-    key: "k",
-    save: false,
-    io: Object.assign(processIo(), { clock }),
-    ...more,
-  });
+  createZz({ ...given, key: "k", io: Object.assign(processIo(), { clock }), ...more });
 const shared = await open();
 
 /** One turn, or several, against one script. With options of its own it has a zz of its own. */
@@ -119,19 +105,11 @@ for (const [server, said, expected] of CACHED)
     deepEqual(answer!.usage, { input: 61, output: 9, ...expected });
   });
 
-interface Told {
-  text?: string;
-  thinking?: string;
-  finish?: Answer["finish"];
-  usage?: [input: number, output: number];
-  calls?: [name: string, args: unknown, id: string][]; // "made": zz made the id
-}
+type Called = [name: string, args: unknown, id: string]; // "made": zz made the id
+type Told = Partial<Pick<Answer, "text" | "thinking" | "finish">> & { usage?: [number, number]; calls?: Called[] };
 const dim: Told["calls"] = [["lamp_dim", { level: 8 }, "call_q1"]];
 const whole = { id: "c", object: "chat.completion", model: "m", usage: { prompt_tokens: 61, completion_tokens: 9 } };
-const message = (message: unknown, finish_reason = "stop") => ({
-  ...whole,
-  choices: [{ index: 0, message, finish_reason }],
-});
+const message = (message: unknown, end = "stop") => ({ ...whole, choices: [{ message, finish_reason: end }] });
 const lampCall = { id: "call_q1", type: "function", function: { name: "lamp_dim", arguments: '{"level":8}' } };
 const utf8 = new TextEncoder().encode(delta({ content: "Grüße 🏮 灯" }) + stop + DONE);
 const half = (piece: string): [Uint8Array, Uint8Array] => {
@@ -268,11 +246,8 @@ describe("of what may pass,", () => {
       equal(answer?.text ?? error?.message.replace(/:\d+/, ""), expected);
       deepEqual(slept, retried.map(({ wait }) => wait)); // biome-ignore format: short
       deepEqual(retried.map(({ attempt }) => attempt), waits.map((_, i) => i + 1)); // biome-ignore format: short
-      for (const [i, [least, most]] of waits.entries())
-        ok(
-          retried[i]!.wait >= least && retried[i]!.wait <= most,
-          `waited ${retried[i]!.wait} ms, not ${least} to ${most}`,
-        );
+      for (const [i, { wait }] of retried.entries())
+        ok(wait >= waits[i]![0] && wait <= waits[i]![1], `waited ${wait} ms, not ${waits[i]}`);
       equal(fake.requests.length, waits.length + 1);
       const [first, ...more] = fake.requests.map(({ body }) => body);
       for (const body of more) deepEqual(body, first, "the same request again");
@@ -294,11 +269,8 @@ const FIELDS: [string, number, string, Record<string, unknown>, Record<string, u
 describe("a field that a server refuses by name", () => {
   for (const [field, status, words, options, instead] of FIELDS)
     test(`is left out from then on: ${field} (${status})`, async () => {
-      const { answer, error, retried, fake } = await turn(
-        refusing(field, status, words),
-        { options, model: `openai/${field}-${status}` },
-        2,
-      ); // a server is asked without it from then on
+      const more = { options, model: `openai/${field}-${status}` };
+      const { answer, error, retried, fake } = await turn(refusing(field, status, words), more, 2);
       if (error) throw error;
       equal(answer!.text, "Hi");
       deepEqual(retried, [], "this is no retry: nobody waits");

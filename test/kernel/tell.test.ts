@@ -15,19 +15,11 @@ test("what is told in a round comes after its results, with the next request, an
   };
   const zz = await harness({ plugins: [plugin], script: [{ calls: [["now"], ["now"]] }, "One.", "Two."] }, t);
   await zz.ask("go");
-  const expected = [
-    "user: go",
-    "assistant: ",
-    "tool: noon",
-    "tool: noon",
-    "aside: linted after call_1",
-    "aside: linted after call_2",
-  ];
+  const asides = ["aside: linted after call_1", "aside: linted after call_2"];
+  const expected = ["user: go", "assistant: ", "tool: noon", "tool: noon", ...asides];
   deepEqual(plain(zz.chat.messages), [...expected, "assistant: One."]);
-  deepEqual(
-    zz.requests[1]!.messages.map(({ role, text }) => `${role}: ${text}`),
-    [...expected.slice(0, 4), "user: linted after call_1\n\nlinted after call_2"],
-  );
+  const sent = zz.requests[1]!.messages.map(({ role, text }) => `${role}: ${text}`);
+  deepEqual(sent, [...expected.slice(0, 4), "user: linted after call_1\n\nlinted after call_2"]);
   await zz.restart();
   await zz.ask("on");
   deepEqual(plain(zz.chat.messages), [...expected, "assistant: One.", "user: on", "assistant: Two."]);
@@ -46,16 +38,8 @@ test("what is told while the model answers comes after the answer, and goes with
 });
 
 test("what is told before the first message goes after it, and names no session; nothing is told of nothing", async (t) => {
-  const plugin = (zz: Zz) => {
-    zz.command({
-      name: "say",
-      description: "d",
-      run(_, { chat }: Ctx) {
-        chat.tell("first");
-        chat.tell(" \n");
-      },
-    });
-  };
+  const run = (_: string, { chat }: Ctx) => void ["first", " \n"].map((text) => chat.tell(text));
+  const plugin = (zz: Zz) => zz.command({ name: "say", description: "d", run });
   const zz = await harness({ plugins: [plugin], script: ["One."] }, t);
   await zz.command("/say");
   deepEqual([zz.chat.messages.length, zz.chat.id], [0, null]);

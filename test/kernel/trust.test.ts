@@ -1,10 +1,11 @@
 // What a project brings in its .zz/: left out until the person says yes, by the bytes that they said yes to.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import { harness } from "../../sdk/testing.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { put } from "../support/repository.ts";
 import { place, zz } from "../support/run.ts";
 
 const HELLO = `import type { Zz } from "zz";
@@ -13,12 +14,9 @@ export default (zz: Zz) => zz.tool({ name: "hello", description: "greets", run: 
 
 function project(files: Record<string, string>) {
   const where = place();
-  const put = (name: string, text: string, base = where.cwd) => {
-    mkdirSync(dirname(join(base, name)), { recursive: true });
-    writeFileSync(join(base, name), text);
-  };
-  for (const [name, text] of Object.entries(files)) put(name, text);
-  return { where, put, zz: (...args: string[]) => zz(where, args) };
+  put(where.cwd, files);
+  const puts = (name: string, text: string, base = where.cwd) => put(base, { [name]: text });
+  return { where, put: puts, zz: (...args: string[]) => zz(where, args) };
 }
 
 const RUNS = `${HELLO}import { writeFileSync } from "node:fs"; writeFileSync(new URL("../../ran", import.meta.url), "");\n`;
@@ -27,10 +25,9 @@ test("A project's plugin does not run before a yes, runs after it, and not after
   const { where, put, zz } = project({ ".zz/plugins/hello.ts": RUNS });
   const before = await zz("--call", "hello");
   equal(before.code, 2);
-  match(
-    before.stderr,
-    /^Left out what this folder brings: nobody has trusted \.zz\/plugins\/hello\.ts\. Look at it, then: zz --trust$/m,
-  );
+  const left =
+    "Left out what this folder brings: nobody has trusted .zz/plugins/hello.ts. Look at it, then: zz --trust";
+  ok(before.stderr.split("\n").includes(left), before.stderr);
   ok(!existsSync(join(where.cwd, "ran")), "not even imported");
 
   const yes = await zz("--trust");
@@ -58,10 +55,7 @@ const CHANGES: [name: string, change: (put: (name: string, text: string) => void
 ];
 for (const [name, change] of CHANGES)
   test(`A yes holds no longer after ${name}`, async () => {
-    const { where, put, zz } = project({
-      ".zz/plugins/hello.ts": HELLO,
-      ".zz/plugins/words.ts": "export const a = 1;",
-    });
+    const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO, ".zz/plugins/words.ts": "export {};" });
     await zz("--trust");
     equal((await zz("--call", "hello")).code, 0);
     change(put, where.cwd);
@@ -166,27 +160,20 @@ test("Prompts of a project: layers and commands, the nearest winning, once the p
 });
 
 test("A project's settings that loosen something count once the person said yes, and are named before", async () => {
-  const { zz } = project({
-    ".zz/zz.config.json": JSON.stringify({ permissions: { allow: { write: ["out"] } }, rounds: 7 }),
-  });
+  const { zz } = project({ ".zz/zz.config.json": JSON.stringify({ permissions: { allow: { write: ["out"] } } }) });
   const write = ["--call", "write_file", JSON.stringify({ path: "out/a.txt", content: "a" })];
   const before = await zz(...write);
   equal(before.code, 4);
-  match(
-    before.stderr,
-    /Cannot take permissions\.allow from .*Trust the folder \(--trust, \/trust\), or set it in your own settings\./,
-  );
+  const why =
+    /Cannot take permissions\.allow from .*Trust the folder \(--trust, \/trust\), or set it in your own settings\./;
+  match(before.stderr, why);
   match(before.stderr, /nobody has trusted \.zz\/zz\.config\.json/);
   await zz("--trust");
   const after = await zz(...write);
   deepEqual([after.code, after.stderr], [0, ""]);
 });
 
-const BROKEN: [name: string, kept: string][] = [
-  ["no JSON", "{"],
-  ["other shapes", '{ "/": 3, "x": null }'],
-];
-for (const [name, kept] of BROKEN)
+for (const [name, kept] of Object.entries({ "no JSON": "{", "other shapes": '{ "/": 3, "x": null }' }))
   test(`A trust.json that is ${name} means no`, async () => {
     const { where, put, zz } = project({ ".zz/plugins/hello.ts": HELLO });
     put("trust.json", kept, where.home);

@@ -4,29 +4,20 @@ import { describe, test } from "node:test";
 import { codeBlocks, readJson } from "../../sdk/answer.ts";
 
 describe("codeBlocks()", () => {
-  const ROWS: [name: string, text: string, blocks: [language: string, text: string][]][] = [
-    ["none in prose", "Use `a` or ``` b ``` here.", []],
-    ["one, with its language", "So:\n```js\na();\n\nb();\n```\nDone.", [["js", "a();\n\nb();"]]],
-    [
-      "several",
-      "```\na\n```\nand\n```sh\nb\n```",
-      [
-        ["", "a"],
-        ["sh", "b"],
-      ],
-    ],
-    ["tildes, which hold backticks", "~~~md\n```\na\n```\n~~~", [["md", "```\na\n```"]]],
-    ["one that is never closed", "Here:\n```py\na = 1\nb = 2\n", [["py", "a = 1\nb = 2"]]],
-    ["in a list, without its indent", "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then", [["sh", "a\n  b"]]],
-    ["in a quotation", "> ```\n> a\n>  b\n> ```", [["", "a\n b"]]],
+  const ROWS: [name: string, text: string, ...blocks: string[]][] = [
+    ["none in prose", "Use `a` or ``` b ``` here."],
+    ["one, with its language", "So:\n```js\na();\n\nb();\n```\nDone.", "js: a();\n\nb();"],
+    ["several", "```\na\n```\nand\n```sh\nb\n```", ": a", "sh: b"],
+    ["tildes, which hold backticks", "~~~md\n```\na\n```\n~~~", "md: ```\na\n```"],
+    ["one that is never closed", "Here:\n```py\na = 1\nb = 2\n", "py: a = 1\nb = 2"],
+    ["in a list, without its indent", "1. Run\n   ```sh\n   a\n     b\n   ```\n2. Then", "sh: a\n  b"],
+    ["in a quotation", "> ```\n> a\n>  b\n> ```", ": a\n b"],
   ];
-  for (const [name, text, blocks] of ROWS)
-    test(name, () =>
-      deepEqual(
-        codeBlocks(text),
-        blocks.map(([language, text]) => ({ language, text })),
-      ),
-    );
+  for (const [name, text, ...blocks] of ROWS)
+    test(name, () => {
+      const found = codeBlocks(text).map(({ language, text }) => `${language}: ${text}`);
+      deepEqual(found, blocks);
+    });
 });
 
 describe("readJson()", () => {

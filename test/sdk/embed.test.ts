@@ -38,10 +38,7 @@ test("It answers what is asked, and hears what happens", async (t) => {
   const [questions, heard] = [[] as string[], [] as string[]];
   const zz = await embed({
     ...options,
-    ask: async (question) => {
-      questions.push(question);
-      return "y";
-    },
+    ask: async (question) => (questions.push(question) ? "y" : ""),
     on: {
       called: ({ call }) => void heard.push(call.name),
       answered: ({ text }, { root }) => void heard.push(text, root),
@@ -58,10 +55,8 @@ test("What cannot be used is refused with a sentence", async (t) => {
   const { options } = await server(t, say("never"));
   const broken = () => Promise.reject(new Error("no key"));
   await rejects(embed({ ...options, plugins: [broken] }), /^Error: Cannot load plugin 'broken' \(.*\): no key$/);
-  await rejects(
-    embed({ ...options, on: { called2: () => {} } as object }),
-    /there is no event 'called2'\. Did you mean 'called'\?/,
-  );
+  const on: object = { called2: () => {} };
+  await rejects(embed({ ...options, on }), /there is no event 'called2'\. Did you mean 'called'\?/);
 });
 
 test("Once it is closed, it says so to whoever asks or calls", async (t) => {

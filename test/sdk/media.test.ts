@@ -21,11 +21,7 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
   ["an MP3 with a tag", TAGGED, { type: "audio/mpeg" }],
   ["a FLAC", FLAC, { type: "audio/flac" }],
   ["an Ogg", OGG, { type: "audio/ogg" }],
-  [
-    "a PNG with something after it",
-    Buffer.concat([png(), text("PK\x03\x04")]),
-    { type: "image/png", width: 3, height: 2 },
-  ],
+  ["a PNG and more after it", Buffer.concat([png(), text("PK\x03\x04")]), { type: "image/png", width: 3, height: 2 }],
   ["a PNG's first eight bytes", png().subarray(0, 8), cutOff("image/png")],
   [
     "a PNG without a picture",
@@ -37,18 +33,10 @@ const ROWS: [what: string, bytes: Buffer, is: Media | undefined][] = [
     Buffer.concat([png().subarray(0, 33), text("\xff\xff\xff\xffIDAT")]),
     cutOff("image/png"),
   ],
-  [
-    "a JPEG without a frame",
-    text("\xff\xd8\xff\xe0\0\x04abno more"),
-    { type: "image/jpeg", broken: "holds no picture" },
-  ],
+  ["a JPEG without a frame", text("\xff\xd8\xff\xe0\0\x04abno mo"), { type: "image/jpeg", broken: "holds no picture" }],
   ["a PDF of two words", text("%PDF-1.7\n%%EOF\n"), { type: "application/pdf", broken: "holds no document" }],
   ["half a PDF", PDF.subarray(0, 30), cutOff("application/pdf")],
-  [
-    "one frame that leads nowhere",
-    text(`\xff\xfb\x14${"x".repeat(200)}`),
-    { type: "audio/mpeg", broken: "holds no sound" },
-  ],
+  ["a frame that leads off", text(`\xff\xfb\x14${"x".repeat(200)}`), { type: "audio/mpeg", broken: "holds no sound" }],
   ["a pointer of Git LFS", text("version https://git-lfs.github.com/spec/v1\n"), undefined],
   ["words about Ogg and FLAC", text(`OggS, fLaC and so on ${"x".repeat(90)}`), undefined],
 ];
@@ -66,10 +54,7 @@ test("mediaOf() of bytes without sense neither throws nor hangs", () => {
 });
 
 test("mediaIn() refuses what is not whole", () => {
-  throws(
-    () => mediaIn(png().subarray(0, 33)),
-    /^Error: it begins as image\/png, but is cut off\. Get a whole copy of it\.$/,
-  );
+  throws(() => mediaIn(png().subarray(0, 33)), /: it begins as image\/png, but is cut off\. Get a whole copy of it\.$/);
   equal(mediaIn(text("hello")), undefined);
 });
 

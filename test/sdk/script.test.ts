@@ -24,18 +24,15 @@ interface Words {
 const zzAgain = mains();
 
 /** In a process of its own, for its way to start, what is piped in or how it ends; `again`: in one that ran others before. */
-async function running(
-  source: string,
-  script: Script,
-  { flags = [], args = [], name = "it.ts", again = false, ...how }: How & Words = {},
-) {
+async function running(source: string, script: Script, how: How & Words = {}) {
+  const { flags = [], args = [], name = "it.ts", again = false, ...rest } = how;
   const where = place();
   const fake = await fakeOpenAI(script);
   after(() => fake.close());
   writeFileSync(join(where.cwd, name), source);
   writeFileSync(join(where.cwd, "a.txt"), "content of a\n");
   const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, "--run", name, ...args];
-  const ran = await (again ? zzAgain : zz)(where, asks, how);
+  const ran = await (again ? zzAgain : zz)(where, asks, rest);
   const sent = fake.requests.map((request) => request.body);
   return { ...ran, where, sent, said: sent.map(({ messages }) => messages.at(-1).content) };
 }
@@ -113,10 +110,8 @@ test("zz.chat: several turns, each with those before it, saved as one session", 
 console.log(await chat.ask("one"), await chat.ask("two"), chat.messages.length, chat.model, typeof chat.id);`;
   const ran = await running(source, [say("1"), say("2")], { again: true });
   deepEqual([ran.stdout, ran.code], ["1 2 4 openai/m string\n", 0]);
-  deepEqual(
-    ran.sent[1].messages.slice(1).map((message: any) => message.content),
-    ["one", "1", "two"],
-  );
+  const sent = ran.sent[1].messages.slice(1).map((message: any) => message.content);
+  deepEqual(sent, ["one", "1", "two"]);
   equal(ran.where.sessions().length, 1);
 });
 
@@ -193,10 +188,8 @@ test("A script is a program by its first line", { skip: process.platform === "wi
   writeFileSync(file, `#!/usr/bin/env -S zz --run\n${HEAD}console.log("hello", zz.args[0]);\n`);
   chmodSync(file, 0o755);
   const path = [join(where.cwd, "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
-  const { stdout, stderr } = spawnSync(file, ["you"], {
-    env: { ...process.env, PATH: path, ZZ_HOME: where.home },
-    encoding: "utf8",
-  });
+  const env = { ...process.env, PATH: path, ZZ_HOME: where.home };
+  const { stdout, stderr } = spawnSync(file, ["you"], { env, encoding: "utf8" });
   deepEqual([stdout, stderr], ["hello you\n", ""]);
 });
 

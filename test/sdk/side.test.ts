@@ -33,34 +33,19 @@ const textsOf = (messages: Message[]) => messages.map(({ text }) => text);
 describe("a side request with tools", () => {
   test("lets the model call them until it answers; the conversation keeps the answer alone, and all that it cost", async (t) => {
     const usage = { input: 10, output: 1 };
-    const { zz, said, asked } = await helping(t, { tools: ["now"] }, [
-      { call: ["now"], usage },
-      { text: "Here, at noon.", usage },
-      "Done.",
-    ]);
+    const script: Step[] = [{ call: ["now"], usage }, { text: "Here, at noon.", usage }, "Done."];
+    const { zz, said, asked } = await helping(t, { tools: ["now"] }, script);
     equal(said.text, "Done.");
     deepEqual(textsOf(asked[1]!.messages), ["where is it?", "", "noon"]);
-    deepEqual(
-      asked.map(({ task, tools }) => [task, tools.map(({ name }) => name)]),
-      [
-        ["helper", ["now"]],
-        ["helper", ["now"]],
-      ],
-    );
+    const requests = asked.map(({ task, tools }) => `${task}: ${tools.map(({ name }) => name)}`);
+    deepEqual(requests, ["helper: now", "helper: now"]);
     deepEqual(textsOf([...zz.chat.messages]), ["go", "", "Here, at noon.", "Done."]);
     const spent = zz.chat.tree().entries.filter(({ type }) => type === "spent");
-    deepEqual(
-      spent.map(({ task, usage }) => [task, usage]),
-      [
-        ["helper", usage],
-        ["helper", usage],
-      ],
-    );
-    const called = zz.events.flatMap((fact) => (fact.type === "called" ? [[fact.call.name, fact.inner ?? false]] : []));
-    deepEqual(called, [
-      ["now", true],
-      ["help", false],
-    ]);
+    const helpers = { task: "helper", usage };
+    const costs = spent.map(({ task, usage }) => ({ task, usage }));
+    deepEqual(costs, [helpers, helpers]);
+    const called = zz.events.flatMap((fact) => (fact.type === "called" ? [`${fact.call.name} ${fact.inner}`] : []));
+    deepEqual(called, ["now true", "help undefined"]);
   });
 
   for (const [what, setup, text] of [
@@ -73,11 +58,8 @@ describe("a side request with tools", () => {
     });
 
   test("has no other tools, whatever the model calls", async (t) => {
-    const { results } = await helping(t, { tools: ["now"] }, [
-      { calls: [["make"], ["nowhere"], ["now"]] },
-      "Well.",
-      "Done.",
-    ]);
+    const script: Step[] = [{ calls: [["make"], ["nowhere"], ["now"]] }, "Well.", "Done."];
+    const { results } = await helping(t, { tools: ["now"] }, script);
     const [make, nowhere, now] = textsOf(results(1));
     match(make!, /^Cannot call 'make': There is no tool 'make'|^Cannot call 'make': there is no tool 'make'/);
     match(nowhere!, /^Cannot call 'nowhere': /);
@@ -87,20 +69,14 @@ describe("a side request with tools", () => {
   test("must answer after so many rounds", async (t) => {
     const call: Step = { call: ["now"] };
     const { said, asked } = await helping(t, { tools: ["now"], rounds: 2 }, [call, call, "At noon.", "Done."]);
-    deepEqual(
-      asked.map(({ tools }) => tools.length),
-      [1, 1, 0],
-    );
+    equal(asked.map(({ tools }) => tools.length).join(), "1,1,0");
     equal(asked[2]!.messages.at(-1)!.text, "No more tools can be used now. Answer with what you know.");
     deepEqual([said.results[0]!.text, said.text], ["At noon.", "Done."]);
   });
 
   test("what this run leaves out, it has not either", async (t) => {
     const { asked } = await helping(t, { tools: ["now", "make"] }, ["There.", "Done."], { tools: ["help", "now"] });
-    deepEqual(
-      asked[0]!.tools.map(({ name }) => name),
-      ["now"],
-    );
+    equal(asked[0]!.tools.map(({ name }) => name).join(), "now");
   });
 
   test("what the helper read, the conversation has not seen; what it saw itself, it may change", async (t) => {
@@ -135,11 +111,8 @@ describe("a side request with tools", () => {
     const plugin = (zz: Zz) => {
       zz.tool({ name: "stop", description: "d", run: () => `ran ${++ran}` });
       zz.on("called", ({ call }) => void (call.name === "stop" && kit.stop()));
-      zz.command({
-        name: "try",
-        description: "d",
-        run: async (_, ctx) => void (await ctx.request({ ...asking, tools: ["stop"] })),
-      });
+      const tries = (_: string, ctx: Ctx) => ctx.request({ ...asking, tools: ["stop"] }).then(() => {});
+      zz.command({ name: "try", description: "d", run: tries });
     };
     const kit = await harness({ plugins: [plugin], script: [{ calls: [["stop"], ["stop"]] }, "Well."] }, t);
     await rejects(kit.command("/try"));

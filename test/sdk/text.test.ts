@@ -16,11 +16,7 @@ test("thousands() is what toLocaleString() gives for an integer", () =>
 const FILE = block("FILE a.ts", "--- FILE b.ts ---\n1\n--- END");
 for (const [what, text, words] of [
   ["words alone", "what is this?", "what is this?"],
-  [
-    "two files and piped text",
-    [FILE, block("FILE c", ""), block("STDIN", "x"), "sum up\nall"].join("\n\n"),
-    "sum up\nall",
-  ],
+  ["two files and piped text", [FILE, block("FILE c", ""), block("STDIN", "x"), "sum\nup"].join("\n\n"), "sum\nup"],
   ["a file alone", FILE, "FILE a.ts"],
   ["a block behind them", `see\n\n${FILE}`, `see\n\n${FILE}`],
   ["a block without an end", "--- FILE a.ts ---\nhello", "--- FILE a.ts ---\nhello"],

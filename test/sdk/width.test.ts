@@ -26,7 +26,7 @@ test("each character takes the columns that string-width says, on its own and am
 
 test("no line is too long, and nothing but spaces is lost", () => {
   const piece = fc.oneof(
-    fc.constantFrom(" ", "  ", ",", ".", ")", "/", "word", "漢字", "💡"),
+    fc.constantFrom(" ", "  ", ",", ".", ")", "/", "w", "漢字", "💡"),
     fc.string({ maxLength: 9 }),
   );
   fc.assert(

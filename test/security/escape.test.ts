@@ -29,17 +29,8 @@ after(() => fs.rmSync(base, { recursive: true, force: true }));
 function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   const signal = new AbortController().signal;
   const keepIn = join(base, "kept");
-  return runJob({
-    programs: programs(root),
-    clock: CLOCK,
-    command,
-    cwd: root,
-    env: process.env,
-    timeoutMs: 170_000,
-    signal,
-    keepIn,
-    ...more,
-  });
+  const job = { programs: programs(root), clock: CLOCK, command, cwd: root, env: process.env, timeoutMs: 170_000 };
+  return runJob({ ...job, signal, keepIn, ...more });
 }
 
 async function boxed(command: string, limits: Partial<Limits> = {}, more: Partial<Job> = {}): Promise<Outcome> {
@@ -99,10 +90,9 @@ const perl = (number: number, args: string) =>
 perlTest("a sandboxed command has none of the system calls that lead out", async () => {
   const command = CALLS.map(([, one, other, args]) => perl(x64 ? one : other, args)).join("; ");
   const [free, held] = [await run(command), await boxed(command)].map(({ stdout }) => stdout.trimEnd().split("\n"));
-  deepEqual(
-    held!.map((errno, i) => [CALLS[i]![0], Number(errno)]),
-    CALLS.map(([what, , , , errno]) => [what, errno]),
-  );
+  const expected = CALLS.map(([what, , , , errno]) => [what, errno]);
+  const found = held!.map((errno, i) => [CALLS[i]![0], Number(errno)]);
+  deepEqual(found, expected);
   const alike = /load a BPF|clone3|of no known kind|open a mount|type|paste|ciphers/;
   if (process.getuid?.() === 0)
     for (const [i, [what, , , , errno]] of CALLS.entries())
@@ -135,9 +125,9 @@ test("filter() knows no machine but those whose calls it was made for", () => {
     const bytes = filter({ machine })!;
     equal(bytes.length % 8, 0);
     for (let at = 0; at < bytes.length; at += 8) {
-      const jump =
-        bytes.readUInt16LE(at) !== 0x15 && bytes.readUInt16LE(at) !== 0x35 && bytes.readUInt16LE(at) !== 0x45;
-      const longest = jump ? 0 : Math.max(bytes[at + 2]!, bytes[at + 3]!);
+      const longest = ![0x15, 0x35, 0x45].includes(bytes.readUInt16LE(at))
+        ? 0
+        : Math.max(bytes[at + 2]!, bytes[at + 3]!);
       ok(at + 8 * (longest + 1) < bytes.length || at + 8 === bytes.length, `${machine}: a jump out of the program`);
     }
     equal(bytes.readUInt32LE(bytes.length - 4), 0x7fff0000);
@@ -153,13 +143,7 @@ const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: str
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
   ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
   ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
-  [
-    "bound in the project, with another name",
-    root,
-    join(root, "six"),
-    join(root, "seven"),
-    "fs.linkSync('six', 'seven')",
-  ],
+  ["bound in the project, and linked", root, join(root, "six"), join(root, "seven"), "fs.linkSync('six', 'seven')"],
   ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
 ];
 /** A program outside that listens at all of them, each by its path as it is given, in a folder. */

@@ -43,26 +43,14 @@ const git = ({ cwd }: Place, ...args: string[]): string => shell(cwd, `git ${WHO
 const secretsOf = ({ cwd: root }: Place) => {
   const { signal } = new AbortController();
   const permissions = { secret: holdsSecret };
-  return secretsInGit({
-    root,
-    git: gitOf(root),
-    programs: programs(root),
-    permissions,
-    signal,
-    io: { clock: CLOCK },
-  } as Ctx);
+  const io = { clock: CLOCK };
+  return secretsInGit({ root, git: gitOf(root), programs: programs(root), permissions, signal, io } as Ctx);
 };
 /** Asks the judge itself for its verdict on each. */
 async function judges(where: Place, verdict: string, commands: string[]): Promise<void> {
   const fileFacts = { secret: holdsSecret, git: await secretsOf(where) };
-  const lists = {
-    allow: [],
-    deny: [],
-    except: [],
-    repository: { reads: [] },
-    fileFacts,
-    find: programs(where.cwd).find,
-  };
+  const { find } = programs(where.cwd);
+  const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts, find };
   for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
 }
 const ENV = { ".env": `K=${TOKEN}\n` };
@@ -143,14 +131,7 @@ test("rg asks where it would show files of secrets", async () => {
 describe("The sandbox hides", () => {
   const test = needs("git", "bwrap");
   const where = repository(A);
-  const FILES = [
-    "ID_RSA",
-    "node_modules/@a/b/.npmrc",
-    "prod.env",
-    "x/.AWS/credentials",
-    ".env.local~",
-    "deep/keys.json",
-  ];
+  const FILES = ["ID_RSA", "node_modules/@a/b/.npmrc", "prod.env", "x/.AWS/credentials", ".env.local~", "a/keys.json"];
   const SHOWN = [".env.example", "src/secrets/a.ts"];
   const program = `for (const name of process.argv.slice(1))
     try { console.log(name, require("fs").readFileSync(name, "utf8")) } catch (error) { console.log(name, error.code) }`;

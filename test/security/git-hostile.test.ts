@@ -73,10 +73,8 @@ const STATUS: Look = ["git_status", {}];
 const DIFF: Look = ["git_diff", {}];
 const SINCE: Look = ["git_diff", { ref: "HEAD" }];
 const LOG: Look = ["git_log", {}];
-const LISTS: Look[] = [
-  ["grep", { query: "one" }],
-  ["list_dir", {}],
-];
+const LIST: Look = ["list_dir", {}];
+const LISTS: Look[] = [["grep", { query: "one" }], LIST];
 /** The look that is most like what git itself is asked. */
 const likest = (command: string): Look => (/ (log|show)/.test(command) ? LOG : / diff/.test(command) ? DIFF : STATUS);
 /** One of them for each row, by turns. */
@@ -136,11 +134,8 @@ const inner =
     fill(cwd, "a repository in it", (model) => {
       const source = repository(join(model, "../source"), { "in.txt": "one\n", "same.txt": "same\n" });
       repository(model);
-      shell(
-        model,
-        `git -c protocol.file.allow=always submodule --quiet add "$1" sub; git add sub; git ${IS_ADA} commit -qm Sub`,
-        source,
-      );
+      const add = 'submodule --quiet add "$1" sub; git add sub';
+      shell(model, `git -c protocol.file.allow=always ${add}; git ${IS_ADA} commit -qm Sub`, source);
     });
     put(cwd, { "sub/in.txt": "two\n" });
     touch(join(cwd, "sub/in.txt"));
@@ -169,47 +164,24 @@ const bare: Lay = ({ cwd, program }) => {
   fs.mkdirSync(join(cwd, ".git"));
   fs.appendFileSync(join(cwd, "config"), `[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = ${program}\n`);
 };
+const EXTERNAL = set("[diff]\n\texternal = PROGRAM\n");
+const SHOWN = set("[diff]\n\tsubmodule = diff\n");
+const CONVERTED = also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n'));
+const FILTERED = also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n'));
+const CHECKED = set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n");
 /** What is planted, the command by which git would run it, what zz says of it. `tools`: zz's own switch it off unasked. */
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
   ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
   ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
   ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
-  [
-    "a submodule's external diff",
-    also(inner(set("[diff]\n\texternal = PROGRAM\n")), set("[diff]\n\tsubmodule = diff\n")),
-    "git diff",
-    /'sub'.*diff\.external/,
-    "off",
-  ],
-  [
-    "a text conversion",
-    also(attributes("*.txt diff=x"), set('[diff "x"]\n\ttextconv = PROGRAM\n')),
-    "git diff",
-    /diff\.x\.textconv/,
-  ],
+  ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /'sub'.*diff\.external/, "off"],
+  ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
-  [
-    "a folder of hooks",
-    also(hook("hooks"), set("[core]\n\thooksPath = hooks\n")),
-    "git status",
-    /core\.hookspath/,
-    "off",
-  ],
-  ["an external diff", set("[diff]\n\texternal = PROGRAM\n"), "git diff", /diff\.external/],
-  [
-    "a filter",
-    also(attributes("*.txt filter=x"), set('[filter "x"]\n\tclean = PROGRAM\n')),
-    "git diff",
-    /filter\.x\.clean/,
-    "off",
-  ],
-  [
-    "a signature check",
-    also(signed, set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n")),
-    "git log",
-    /gpg\.program|log\.showsignature/,
-  ],
+  ["a folder of hooks", also(hook("hooks"), set("[core]\nhooksPath=hooks\n")), "git status", /core\.hookspath/, "off"],
+  ["an external diff", EXTERNAL, "git diff", /diff\.external/],
+  ["a filter", FILTERED, "git diff", /filter\.x\.clean/, "off"],
+  ["a signature check", also(signed, CHECKED), "git log", /gpg\.program|log\.showsignature/],
   ["an alias", set("[alias]\n\tst = !PROGRAM\n"), "git st", /alias/],
 ];
 
@@ -250,10 +222,8 @@ describe("a repository's own programs do not run unasked", () => {
       const ran = planted(lay);
       const { call, asked, say } = await session(shared);
       const first = /hook/.test(what) ? DIFF : likest(byGit); // git diff writes to the index, and runs the hook of that
-      const other = turn(
-        OTHERS.filter((one) => one !== first),
-        row,
-      );
+      const others = OTHERS.filter((one) => one !== first);
+      const other = turn(others, row);
       const look = async (all: Look[], when: string) => {
         for (const [tool, args] of all) {
           const { text } = await call(tool, args);
@@ -358,20 +328,11 @@ const AWAY: [what: string, lay: Pointed][] = [
       borrow(all.cwd, head(all));
     }),
   ],
-  [
-    "a working tree elsewhere",
-    own(({ cwd, other }) => {
-      git(cwd, "config", "core.worktree", other);
-    }),
-  ],
+  ["a working tree elsewhere", own(({ cwd, other }) => void git(cwd, "config", "core.worktree", other))],
 ];
 const SHOWS = [
-  "git log -p",
-  "git show HEAD",
-  "git diff HEAD",
-  "git reflog",
-  "git log --all --format=%B",
-  "git cat-file -p HEAD",
+  ...["git log -p", "git show HEAD", "git diff HEAD", "git reflog"],
+  ...["git log --all --format=%B", "git cat-file -p HEAD"],
 ];
 
 describe("a .git that points elsewhere shows nothing of it unasked", () => {
@@ -394,13 +355,12 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
       }
     });
 
-  const NEAR: [what: string, lay: (all: ReturnType<typeof pair>) => string][] = [
+  const NEAR: [what: string, lay: (all: ReturnType<typeof pair>) => string | undefined][] = [
     [
       "what git itself and usual tools write",
       ({ cwd }) => {
         repository(cwd);
         configure(cwd, USUAL);
-        return cwd;
       },
     ],
     [
@@ -408,7 +368,6 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
       ({ cwd, other }) => {
         fs.rmSync(cwd, { recursive: true });
         git(other, "worktree", "add", "-q", cwd);
-        return cwd;
       },
     ],
     [
@@ -422,7 +381,7 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
   ];
   for (const [row, [what, lay]] of some([...NEAR.entries()], 3))
     test(`${what} goes unasked`, async () => {
-      const root = lay(pair());
+      const root = lay(pair()) ?? cwd;
       const { call, asked } = await session(root === cwd ? shared : openZz(root, home));
       const command = turn(["git status", "git log -3", "git diff"], row);
       const looks = [STATUS, DIFF, LOG, turn([SINCE, ...LISTS], row), ["run_command", { command }]] as Look[];
@@ -441,16 +400,9 @@ describe("a .git that points elsewhere shows nothing of it unasked", () => {
   });
 });
 
-const USUAL: [string, string][] = [
-  ["core.autocrlf", "input"],
-  ["remote.origin.url", "git@github.com:a/b.git"],
-  ["branch.main.remote", "origin"],
-  ["user.email", "a@b"],
-  ["lfs.https://github.com/a/b.git/info/lfs.access", "basic"],
-  ["submodule.x.url", "https://x/y"],
-  ["gc.auto", "0"],
-  ["gitflow.prefix.feature", "feature/"],
-  ["http.https://github.com/.extraHeader", "x"],
-  ["url.git@github.com:.insteadOf", "https://github.com/"],
-  ["fetch.prune", "true"],
-];
+const USUAL = Object.entries({
+  ...{ "core.autocrlf": "input", "remote.origin.url": "git@github.com:a/b.git", "branch.main.remote": "origin" },
+  ...{ "user.email": "a@b", "lfs.https://github.com/a/b.git/info/lfs.access": "basic", "fetch.prune": "true" },
+  ...{ "gc.auto": "0", "gitflow.prefix.feature": "feature/", "http.https://github.com/.extraHeader": "x" },
+  ...{ "url.git@github.com:.insteadOf": "https://github.com/", "submodule.x.url": "https://x/y" },
+});

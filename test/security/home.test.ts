@@ -1,9 +1,10 @@
 // A command that the person asked for or allowed sees of the home what is known to be needed, and what was allowed by name: no credentials of any tool.
 import { deepEqual, equal, match } from "node:assert/strict";
 import fs from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after, before } from "node:test";
 import { needs } from "../support/needs.ts";
+import { put } from "../support/repository.ts";
 import { withEnvironment } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 
@@ -19,10 +20,8 @@ const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pk
 
 const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its own
 before(() => {
-  for (const [i, name] of [...HIDDEN, ...SHOWN].entries()) {
-    fs.mkdirSync(dirname(join(home, name)), { recursive: true });
-    fs.writeFileSync(join(home, name), `${i < HIDDEN.length ? CANARY : "shown"} ${name}\n`);
-  }
+  for (const name of HIDDEN) put(home, { [name]: `${CANARY} ${name}\n` });
+  for (const name of SHOWN) put(home, { [name]: `shown ${name}\n` });
 });
 after(() => fs.rmSync(home, { recursive: true }));
 
@@ -45,10 +44,7 @@ test("nothing else of the home is seen", async () => {
 
 test("what is known to be needed is seen", async () => {
   const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}`);
-  deepEqual(
-    said.match(/^shown .*$/gm),
-    SHOWN.map((name) => `shown ${name}`),
-  );
+  deepEqual(said.match(/(?<=^shown ).*$/gm), SHOWN);
 });
 
 test("what the person allowed by name is seen, and can be written", async () => {

@@ -50,13 +50,9 @@ describe("nested repositories", () => {
     const own = ["git status", "git log"];
     const input = [...lines, ...own].map((line) => JSON.stringify(line)).join("\n");
     const { stdout } = await zz(where, ["--judge", "-"], { input });
-    const unasked = stdout
-      .trimEnd()
-      .split("\n")
-      .flatMap((line) => (JSON.parse(line).way === "beforehand" ? [] : [JSON.parse(line)]));
-    deepEqual(
-      unasked.map(({ command, way }) => [command, way]),
-      own.map((line) => [line, "unasked"]),
-    );
+    const judged = Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
+    const unasked = judged.flatMap(({ command, way }) => (way === "beforehand" ? [] : `${way} ${command}`));
+    const expected = own.map((line) => `unasked ${line}`);
+    deepEqual(unasked, expected);
   });
 });

@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Ask, Result } from "../../kernel/contract.ts";
+import type { Result } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
@@ -45,11 +45,7 @@ const BEFORE: Options = { settings: { shell: { effects: "before" } } };
 async function held(where: Place, answers: string[] = [], more: Options = {}) {
   const core = await kernel.createZz({ root: where.cwd, home: where.home, save: false, ...more });
   const asked: string[] = [];
-  const ask: Ask = async (question) => {
-    asked.push(question);
-    return answers.shift() ?? "";
-  };
-  core.ask = ask;
+  core.ask = async (question) => (asked.push(question) && answers.shift()) || "";
   kernel.openChat(core, "x/y");
   const ctx = core.ctx();
   return { core, asked, call: (name: string, args: unknown): Promise<Result> => ctx.call(name, args) };
@@ -216,26 +212,17 @@ needs("bwrap")("A command cannot make the rules of a home that lies in the proje
   fs.mkdirSync(join(home, "plugins"), { recursive: true });
   const command = "touch home/permissions.json home/zz.config.json home/plugins/x.ts";
   await tool(where, "run_command", { command }, ["--allow-run"], { ZZ_HOME: home });
-  deepEqual(
-    fs.readdirSync(home, { recursive: true }).filter((name) => /json|x\.ts/.test(String(name))),
-    [],
-  );
+  equal(fs.readdirSync(home, { recursive: true }).filter((name) => /json|x\.ts/.test(String(name))).length, 0);
 });
 
 test("What is longer than anybody reads before a yes is refused", async () => {
   const where = place();
   put(where, { old: "a\n".repeat(50_000) });
   const { call, asked } = await held(where);
-  for (const [path, content] of [
-    ["new", "x".repeat(3_000_000)],
-    ["new", "x\n".repeat(20_001)],
-    ["old", "b\n".repeat(50_000)],
-  ]) {
+  const [wide, long, other] = ["x".repeat(3_000_000), "x\n".repeat(20_001), "b\n".repeat(50_000)];
+  for (const [path, content] of Object.entries({ new: wide, "./new": long, old: other })) {
     const { text, refused } = await call("write_file", { path, content });
     deepEqual([asked.length, refused], [0, true]);
-    match(
-      text,
-      /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters)\)\. Do it in/,
-    );
+    match(text, /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters)\)\. Do it/);
   }
 });

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { createServer } from "node:net";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { openChat } from "../../kernel/chat.ts";
@@ -14,18 +14,13 @@ import { refreshPlugins } from "../../kernel/loader.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { createZz } from "../../zz.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { put } from "../support/repository.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
 
 const hello = (gives: string, head = "") =>
   `${head}\nexport default (zz) => zz.tool({ name: "hello", description: "greets", run: () => ${gives} });\n`;
 
-function put(base: string, files: Record<string, string>): void {
-  for (const [name, text] of Object.entries(files)) {
-    fs.mkdirSync(dirname(join(base, name)), { recursive: true });
-    fs.writeFileSync(join(base, name), text);
-  }
-}
 function project(files: Record<string, string>): Place {
   const where = place();
   put(where.cwd, files);
@@ -51,10 +46,8 @@ function plugins(files: Record<string, string>): Place {
 
 for (const when of ["before", "after"])
   test(`Settings behind a link that was made ${when} the yes are not said yes to`, async () => {
-    const where = project({
-      ".zz/plugins/hello.ts": hello('"hi"'),
-      "conf.json": JSON.stringify({ permissions: { allow: { write: ["out"] } } }),
-    });
+    const loose = JSON.stringify({ permissions: { allow: { write: ["out"] } } });
+    const where = project({ ".zz/plugins/hello.ts": hello('"hi"'), "conf.json": loose });
     const link = () => fs.symlinkSync("../conf.json", join(where.cwd, ".zz/zz.config.json"));
     if (when === "before") link();
     const { stderr } = await zz(where, ["--trust"]);
@@ -196,10 +189,8 @@ for (const isLinked of [false, true])
     for (const name of ["a", "b"]) match(await said(name), /^two/, name);
   });
 
-for (const [name, twin] of [
-  ["x.ts", "x.js"],
-  ["x.ts", "x/index.ts"],
-] as const)
+const name = "x.ts";
+for (const twin of ["x.js", "x/index.ts"])
   test(`Of ${name} and ${twin} one is loaded, and the other named: they would take each other's tools`, async () => {
     const where = plugins({ [name]: hello('"one"'), [twin]: hello('"two"') });
     const { core } = await live(where);

@@ -1,26 +1,22 @@
 // Where zz works is said once: settings, permissions, prompts and programs are those of that folder, wherever the process stands.
 import { deepEqual, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { test } from "node:test";
 import { openChat } from "../../kernel/chat.ts";
 import { context } from "../../kernel/context.ts";
 import { reread, settings } from "../../kernel/settings.ts";
 import { keepTrust } from "../../kernel/trust.ts";
 import { createZz, embed } from "../../zz.ts";
+import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 
 /** A project `b`, and a process that stands in another, whose settings say the opposite. */
 function two(theirs: object, others: object = {}, more: Record<string, string> = {}) {
   const where = place();
   const b = join(fs.realpathSync(where.cwd), "b");
-  const put = (file: string, text: string) => {
-    fs.mkdirSync(dirname(file), { recursive: true });
-    fs.writeFileSync(file, text);
-  };
-  put(join(b, ".zz/zz.config.json"), JSON.stringify(theirs));
-  put(join(where.cwd, ".zz/zz.config.json"), JSON.stringify(others));
-  for (const [name, text] of Object.entries(more)) put(join(b, name), text);
+  put(b, { ".zz/zz.config.json": JSON.stringify(theirs), ...more });
+  put(where.cwd, { ".zz/zz.config.json": JSON.stringify(others) });
   return { where, b, home: where.home };
 }
 async function standing<T>(folder: string, act: () => Promise<T>): Promise<T> {

@@ -15,35 +15,19 @@ import { place, zz } from "../support/run.ts";
 // ── by name ──
 
 const SECRET = [
-  ...[
-    ".aws/credentials",
-    ".docker/config.json",
-    "keys.json",
-    "env.json",
-    "node_modules/x/.env",
-    ".env-prod",
-    "prod.env",
-  ],
+  ...[".aws/credentials", ".docker/config.json", "keys.json", "env.json", "node_modules/x/.env", ".env-prod"],
   ...["a/b/.Config/GH/hosts.yml", ".git/modules/lib/config", ".git/worktrees/w/config.worktree", "lib.git/config"],
   ...[".GIT/CONFIG", ".env2", ".ENV.LOCAL", "production-env", ".envrc", ".kube/config", "prod-kubeconfig.yaml"],
   ...["office.ovpn", "wg0.conf", "secret.json", "db-credentials.json", "service-account-1.json", "terraform.tfstate"],
   ...["client_secret_12.apps.json", "prod.auto.tfvars", "wallet.dat", "UTC--2020-01-01", ".mozilla/x/logins.json"],
   ...[".psql_history", "id_ecdsa_sk", "deploy_rsa", "user.keytab", "login.keychain-db", "Login Data", "wp-config.php"],
-  ...[
-    ".htpasswd",
-    "rclone.conf",
-    "vault_pass.txt",
-    "signing.p8",
-    "/proc/self/environ",
-    "deploy/secrets",
-    "/etc/shadow",
-  ],
+  ...[".htpasswd", "rclone.conf", "vault_pass.txt", "sign.p8", "/proc/self/environ", "deploy/secrets", "/etc/shadow"],
   ...["/etc/sudoers.d/me", "secring.gpg", "my-private-key.asc", "Server.PEM", "store.jks"],
   // copies of one
   ...[".env.local~", "#.env#", ".#.env", ".env.swp", ".server.pem.swp", "id_rsa.1", "server.pem.bak.2", "id_rsa copy"],
   // names that some disks take for one
   ...[".env.", ".env ", ".env::$DATA", "server.pem:stream", "a\\.env", "\uff0eenv", ".\u200cenv", "\u212aeys.json"],
-  ...["HEAD:.env", "lib:.env"],
+  ...["HEAD:.env", "lib:.env", "prod.env"],
 ];
 const ORDINARY = [
   ...[".env.example", ".env.local.example", ".env.example~", "example.env", "secrets.example.yml", "key.pem.sample"],
@@ -109,6 +93,8 @@ after(() => fs.rmSync(base, { recursive: true, force: true }));
 const READ: Options["allow"] = { read: true };
 const WRITE: Options["allow"] = { write: true };
 const ALL: Options["allow"] = { read: true, write: true, run: true, net: true, env: true };
+const OWN = [".bashrc", ".ssh/rc", ".config/git/config", ".config/autostart/x.desktop", ".local/bin/ls"];
+const HOOKS = [".husky/pre-commit", "x.git/hooks/post-receive", ".GIT/hooks/x", ".g\u200cit/hooks/x", ".git./hooks/x"];
 const [APP, HOMES] = [join(me, "code/app"), join(base, "homes")];
 
 describe("in a home", () => {
@@ -130,14 +116,7 @@ describe("in a home", () => {
     ["a dotfile by a list with the home", me, "read", ".bashrc", "ask", { read: ["."] }],
     ["a dotfile by a pattern", me, "read", ".bashrc", "ask", { read: [".bash*"] }],
     ["writing in a home", me, "write", "a.txt", "allow", WRITE],
-    ...[".bashrc", ".ssh/rc", ".config/git/config", ".config/autostart/x.desktop", ".local/bin/ls"].map((file) => [
-      `writing ~/${file}`,
-      me,
-      "write",
-      file,
-      "ask",
-      WRITE,
-    ]),
+    ...OWN.map((file) => [`writing ~/${file}`, me, "write", file, "ask", WRITE]),
     ["writing it from a project, with a list", APP, "write", join(me, ".bashrc"), "ask", { write: ["~"] }],
     ["writing it by the name of its folder", me, "write", ".ssh/authorized_keys", "ask", { write: [".ssh"] }],
     ["writing it by a pattern", me, "write", ".bashrc", "ask", { write: [".bash*"] }],
@@ -145,9 +124,7 @@ describe("in a home", () => {
     ["writing it with -A", me, "write", ".bashrc", "allow", ALL],
     ["writing that by its folder", me, "write", ".config/x/y", "allow", { write: [".config/x"] }],
     ["writing a dotfile of a project", APP, "write", ".bashrc", "allow", WRITE],
-    ...[".husky/pre-commit", "x.git/hooks/post-receive", ".GIT/hooks/x", ".g\u200cit/hooks/x", ".git./hooks/x"].map(
-      (file) => [`writing ${JSON.stringify(file)} of a project`, APP, "write", file, "ask", { write: ["."] }],
-    ),
+    ...HOOKS.map((at) => [`writing ${JSON.stringify(at)} of a project`, APP, "write", at, "ask", { write: ["."] }]),
   ] as [string, string, Kind, string, Verdict, Options["allow"]?][])
     test(`${what}: ${verdict}`, async () => {
       const { permissions } = await gateIn(root, allow ? { allow } : {});

@@ -39,12 +39,8 @@ describe("git-ignored files that may run later", () => {
   });
 
   test("are taken away again when a command in the project made them", async () => {
-    await using zz = await harness({
-      own: true,
-      answer: "nobody",
-      allow: { run: true, write: true },
-      files: { "x.sh": script(FILES) },
-    });
+    const allow = { run: true as const, write: true as const };
+    await using zz = await harness({ own: true, answer: "nobody", allow, files: { "x.sh": script(FILES) } });
     shell(zz.root, "git init -q");
     const { text } = await zz.call("run_command", { command: "sh x.sh 2>/dev/null; true", direct: true });
     for (const name of FILES) {

@@ -10,27 +10,15 @@ import { viewTest } from "../support/view.ts";
 
 /** A folder of PATH in the home, what else its programs need, and what lies beside them. */
 const PLACES: [bin: string, needs: string[], secrets: string[]][] = [
-  [
-    "work/bin",
-    [],
-    ["work/other/.env", "work/other/src/main.ts", "work/bin/.env", "work/bin/notes.txt", "work/bin/sub/key"],
-  ],
+  ["work/bin", [], ["work/other/.env", "work/other/main.ts", "work/bin/.env", "work/bin/notes.txt", "work/bin/sub/k"]],
   ["go/bin", [], ["go/src/private/main.go", "go/pkg/mod/private.example/lib.go"]],
   [".foundry/bin", [], [".foundry/keystores/me", ".foundry/cache/x"]],
   [".local/bin", [], [".local/share/keyrings/login.keyring", ".local/state/history"]],
-  [
-    ".cargo/bin",
-    [".rustup/toolchains/stable/bin/rustc"],
-    [".cargo/credentials.toml", ".cargo/registry/private/lib.rs"],
-  ],
+  [".cargo/bin", [".rustup/toolchains/stable/bin/rustc"], [".cargo/credentials.toml", ".cargo/registry/private/x.rs"]],
   [".nvm/versions/node/v22/bin", [".nvm/versions/node/v22/lib/node_modules/npm/cli.js"], [".nvm/.env"]],
   [".volta/bin", [".volta/tools/image/node/bin/node"], [".volta/hooks.json", ".volta/log/x"]],
   [".pyenv/shims", [".pyenv/versions/3.13/lib/os.py"], [".pyenv/.git/config"]],
-  [
-    ".bun/bin",
-    [".bun/install/global/node_modules/x/index.js"],
-    [".bun/install/cache/private/index.js", ".bun/.bunfig"],
-  ],
+  [".bun/bin", [".bun/install/global/node_modules/x/index.js"], [".bun/install/cache/private/x.js", ".bun/.bunfig"]],
   ["apps/jdk/bin", ["apps/jdk/lib/jrt-fs.jar", "apps/jdk/lib/modules"], ["apps/jdk/notes/key", "apps/secret.txt"]],
   ["code/venv/bin", ["code/venv/pyvenv.cfg", "code/venv/lib/x.py"], ["code/settings.py", "code/.env"]],
   ["miniconda3/bin", ["miniconda3/conda-meta/history", "miniconda3/lib/x.py"], ["miniconda3/.condarc"]],
@@ -69,10 +57,7 @@ const run = async (script: string) => {
 viewTest("every program on PATH runs on a copy, also behind a link, and finds what it needs", async () => {
   const needs = PLACES.flatMap(([, files]) => files);
   const said = await run([...names, "lone", `cd "$HOME" && cat ${needs.join(" ")}`].join("\n"));
-  deepEqual(
-    said.match(/^\S+ works$/gm),
-    [...names, "lone"].map((name) => `${name} works`),
-  );
+  equal(said.match(/^\S+ works$/gm)?.join(), [...names, "lone"].map((name) => `${name} works`).join());
   equal(said.match(/^needed by /gm)?.length, needs.length);
 });
 

@@ -20,13 +20,9 @@ before(async () => void (has("bwrap") && equal(await findSandbox(programs(ROOT))
 const call = (where: Place, command: string, args: string[] = [], env = {}) =>
   zz(where, [...args, "--call", "run_command", JSON.stringify({ command })], { env });
 const told = async (where: Place, args: string[], lines: string[]) => {
-  const { stdout } = await zz(where, [...args, "--judge", "-"], {
-    input: lines.map((one) => JSON.stringify(one)).join("\n"),
-  });
-  return stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  const input = lines.map((one) => JSON.stringify(one)).join("\n");
+  const { stdout } = await zz(where, [...args, "--judge", "-"], { input });
+  return Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line));
 };
 
 /** A project in which an unasked rg runs a program of the project's: a hole in the judge, made on purpose. */
@@ -47,10 +43,8 @@ sandboxTest("what slips past the judge unasked can write nothing", async () => {
   const [where, env] = holed();
   const ran = await call(where, "rg hello a.ts", ["--allow-env=RIPGREP_CONFIG_PATH"], env);
   match(ran.stdout, /hello, none\n.*hello, none/, "the hole is there, and holds");
-  deepEqual(
-    [fs.existsSync(join(where.cwd, "pwned")), fs.readFileSync(join(where.cwd, "a.ts"), "utf8")],
-    [false, "hello\n"],
-  );
+  ok(!fs.existsSync(join(where.cwd, "pwned")));
+  equal(fs.readFileSync(join(where.cwd, "a.ts"), "utf8"), "hello\n");
 });
 
 sandboxTest("an unasked command has no network, whatever is allowed", async () => {
@@ -74,29 +68,9 @@ describe("where there is no sandbox", () => {
   const PLAIN = ["ls -la src", "/bin/ls", "cat 'c d'", 'cat "c d"', "  grep -n hello a.ts ", "[ -f a.ts ]", "date +%s"];
   const NOT = [
     ...["ls | sort", "ls; pwd", "ls &", "ls\npwd", "x=1", "CI=1 ls", "ls *.ts", "ls a.?s", "ls {a,b}.ts", "ls ~"],
-    ...[
-      "echo $HOME",
-      'echo "$HOME"',
-      "ls >/dev/null",
-      "cat < a.ts",
-      "bash -c ls",
-      "timeout 5 ls",
-      "cd src",
-      ":",
-      "(ls)",
-    ],
-    ...[
-      "{ ls; }",
-      "! ls",
-      "l\\s",
-      "ls # x",
-      "env CI=1 ls",
-      "find . -exec echo {} \\;",
-      "egrep x a.ts",
-      "ls 'a\nb'",
-      "",
-    ],
-    ...["  ", "echo !x", "ls ''\\''"],
+    ...["echo $HOME", 'echo "$HOME"', "cat < a.ts", "bash -c ls", "timeout 5 ls", "cd src", ":", "(ls)"],
+    ...["{ ls; }", "! ls", "l\\s", "ls #x", "env CI=1 ls", "find . -exec echo {} \\;", "egrep x a.ts", "ls 'a\nb'", ""],
+    ...["ls >/dev/null", "  ", "echo !x", "ls ''\\''"],
   ];
 
   test("one plain command goes unasked, and nothing else", async () => {
@@ -143,25 +117,8 @@ describe("where there is no sandbox", () => {
 
 test("every line needs something that a denial bites on", async () => {
   const where = place();
-  const pieces = [
-    "x=1",
-    "RANDOM=1",
-    " ",
-    "\n",
-    ";",
-    "#",
-    ":",
-    "''",
-    "&&",
-    "(",
-    ")",
-    "{ ",
-    "; }",
-    "<<E",
-    "$(",
-    "`",
-    "bash -c ",
-  ];
+  const signs = [" ", "\n", ";", "#", ":", "''", "&&", "(", ")", "{ ", "; }", "<<E", "$(", "`"];
+  const pieces = ["x=1", "RANDOM=1", ...signs, "bash -c "];
   const made = fc.sample(fc.array(fc.constantFrom(...pieces), { maxLength: 7 }), { numRuns: runs(50, 300) });
   const lines = ["", " ", "# x", ":", "x=1", "BASH_ENV='$(id >pwned)' bash -c x=1", ...made.map((all) => all.join(""))];
   for (const { command, verdict } of await told(where, ["--deny-run"], lines)) equal(verdict, "deny", command);

@@ -43,17 +43,7 @@ const COMMANDS: Record<string, string[]> = {
   builtin: ["echo a", "eval '>pwned'", "source evil.sh"],
   exec: ["ls", "-a x ls", ">pwned", "./canary", "3<a.ts"],
   eval: ["ls", "'ls -la'", "'>pwned'", "x=1", "RANDOM='a[$(>pwned)]'", "'ls; touch pwned'", "-- ls"],
-  bash: [
-    "-c ls",
-    "-c 'ls; pwd'",
-    "-c x=1",
-    "-xc ls",
-    "-c './canary'",
-    "evil.sh",
-    "-c '. ./evil.sh'",
-    "-lc ls",
-    "-ic ls",
-  ],
+  bash: ["-c ls", "-c 'ls;ls'", "-c x=1", "-xc ls", "-c ./canary", "evil.sh", "-c '. ./evil.sh'", "-lc ls", "-ic ls"],
   sh: ["-c ls", "-c 'x=1'", "evil.sh", "-c '>pwned'", "-ec ls", "-c 'ls' x y"],
   git: ["status", "log --oneline", "diff", "branch", "tag x", "-c core.pager=./canary log", "log -p --output=pwned"],
   rg: ["-n hello", "hello src", "--pre ./canary hello", "--files", "--pre=./canary -z hello"],
@@ -94,24 +84,8 @@ const PIECES = [
   ...words(`
     '  "  \\  ;  &  |  (  )  {  }  #  $  \`  !  ~  *  [  ]  <  >  =  $(  \${  $((  ((  <<  $'  ''  ""  &&  ||  ;;  fi  esac
     1  -  é  $x  $'\\n'`),
-  ...[
-    "\\\n",
-    "\n",
-    " #",
-    " ",
-    "\t",
-    "[[ ",
-    " ]]",
-    "<<E\n",
-    "\nE\n",
-    "if ",
-    "; do ",
-    "; done",
-    "; then ",
-    "case ",
-    " in ",
-  ],
-  ...["time ", "coproc ", "function ", "{ ", "; }", "x=1 "],
+  ...["\\\n", "\n", " #", " ", "\t", "[[ ", " ]]", "<<E\n", "\nE\n", "if ", "; do ", "; done", "; then ", "case "],
+  ...[" in ", "time ", "coproc ", "function ", "{ ", "; }", "x=1 "],
 ];
 
 /** Makes lines from a seed. */

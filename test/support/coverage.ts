@@ -22,9 +22,8 @@ export async function coverage(tests: string[], copies: Copy[]): Promise<Map<str
     copies.map(async (copy) => {
       for (let test = left.shift(); test !== undefined; test = left.shift()) {
         const covered = await measure(test, copy);
-        console.error(
-          `${covered.passes ? "covers" : "FAILS "} ${(covered.ms / 1_000).toFixed(1).padStart(6)} s  ${test}`,
-        );
+        const took = (covered.ms / 1_000).toFixed(1).padStart(6);
+        console.error(`${covered.passes ? "covers" : "FAILS "} ${took} s  ${test}`);
         all.set(test, covered);
       }
     }),
@@ -50,10 +49,8 @@ async function measure(test: string, copy: Copy): Promise<Covered> {
       if (!texts.has(file)) texts.set(file, readFileSync(join(copy.root, file), "utf8"));
       const marks = ran.get(file) ?? new Uint8Array(texts.get(file)!.length);
       ran.set(file, marks);
-      addRanges(
-        marks,
-        functions.flatMap(({ ranges }) => ranges),
-      );
+      const ranges = functions.flatMap((one) => one.ranges);
+      addRanges(marks, ranges);
     }
   }
 }

@@ -99,13 +99,11 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["ls() { cat a.ts; }; ls", "cat ls", "ask", /function/],
   ],
   "what is set, and runs something or changes what runs": [
-    ...[
-      "LC_ALL=zh_CN.GBK bash -c ''",
-      "BASH_ENV='$(id >pwned)' bash -c x=1",
-      "LD_PRELOAD=./e.so bash -c x=1",
-      "RANDOM='a[$(id>pwned)]'",
-      "eval RANDOM=1",
-    ].map((line): Row => [line, "", "ask"]),
+    ["LC_ALL=zh_CN.GBK bash -c ''", "", "ask"],
+    ["BASH_ENV='$(id >pwned)' bash -c x=1", "", "ask"],
+    ["LD_PRELOAD=./e.so bash -c x=1", "", "ask"],
+    ["RANDOM='a[$(id>pwned)]'", "", "ask"],
+    ["eval RANDOM=1", "", "ask"],
     ...["SECONDS", "LD_PRELOAD", "_"].map(
       (name): Row => [`for ${name} in a; do :; done`, ":", "ask", new RegExp(`sets ${name}`)],
     ),

@@ -6,15 +6,9 @@ import { programOf, SHELLS, WRAPPERS } from "../../plugins/shell/judge/programs.
 import { linesFrom } from "./bash-lines.ts";
 import { type Jail, openJail, type Started } from "./jail.ts";
 
-export interface Found {
-  line: string;
-  did: string;
-}
-export interface Tally {
-  allowed: number;
-  found: Found[];
-  empty: number; // lines that need nothing, so there is nothing to deny
-}
+export type Found = { line: string; did: string };
+/** `empty`: lines that need nothing, so there is nothing to deny. */
+export type Tally = { allowed: number; found: Found[]; empty: number };
 type Allowed = { line: string; judged: Judged };
 
 const BATCH = 300;

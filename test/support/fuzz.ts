@@ -14,10 +14,8 @@ const ROOT = join(import.meta.dirname, "..", "..");
 /** What makes a file random, itself or by what of test/support it imports. */
 const SOURCES = /from "\S*support\/(property|undo-model|fuzz-judge|text-calls)\.ts"|\bSEED\b[^;]* from "\S*runs\.ts"/;
 
-const { values: flags, positionals: named } = parseArgs({
-  options: { rounds: { type: "string", default: "Infinity" } },
-  allowPositionals: true,
-});
+const rounds = { type: "string", default: "Infinity" } as const;
+const { values: flags, positionals: named } = parseArgs({ options: { rounds }, allowPositionals: true });
 const files = named.length
   ? named
   : globSync("test/**/*.test.ts", { cwd: ROOT })

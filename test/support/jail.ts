@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { put } from "./repository.ts";
 
 /** One program that was started: its file, then its words. */
 export interface Started {
@@ -59,11 +60,7 @@ done < /log/lines
 exit 0`;
 
 const FILES: Record<string, string> = {
-  "a.ts": "hello\n1\n",
-  "b.ts": "x\n",
-  "c d": "",
-  "src/x.ts": "hello\n",
-  "app/[slug]/page.tsx": "",
+  ...{ "a.ts": "hello\n1\n", "b.ts": "x\n", "c d": "", "src/x.ts": "hello\n", "app/[slug]/page.tsx": "" },
   "evil.sh": "echo x > pwned\n",
 };
 
@@ -99,10 +96,7 @@ export function openJail(): Jail {
     fs.rmSync(at("box"), { recursive: true, force: true });
     for (const folder of [root, home, path.join(tmp, path.relative("/tmp", at("box")))])
       fs.mkdirSync(folder, { recursive: true });
-    for (const [name, text] of Object.entries(FILES)) {
-      fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
-      fs.writeFileSync(path.join(root, name), text);
-    }
+    put(root, FILES);
     const git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main";
     const script = `${git} init -q; ${git} add -A; ${git} commit -qm one`;
     execFileSync("sh", ["-ec", script], { cwd: root, env: { PATH: process.env.PATH, HOME: home } });

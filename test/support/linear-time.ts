@@ -79,6 +79,7 @@ const TEXTS: Record<string, (size: number) => string> = Object.fromEntries([
   ],
 ]);
 
+const numbered = (n: number) => Array.from({ length: n }, (_, i) => `x${i}`).join("\n");
 const plain = (text: string) => text;
 const paint = { removed: plain, added: plain, strong: plain, dim: plain };
 const look = { width: 80, theme: theme("dark") };
@@ -107,11 +108,8 @@ async function listed(ignore: string): Promise<unknown> {
 /** What is done with a text; what throws has come to an end, too. */
 export const ENTRIES: Record<string, (text: string, size: number) => (() => unknown)[]> = {
   "a tool's name": (text) => [() => findTool({ tools }, text), () => unknown("tool", text, ["read_file", "grep"])],
-  "two answers as one": (text) => [
-    () => joinHalves(text, text),
-    () => joinHalves(text, `${text}x`),
-    () => joinHalves(`x${text}`, text),
-  ],
+  "two answers as one": (text) =>
+    [text, `x${text}`].flatMap((one) => [text, `${text}x`].map((two) => () => joinHalves(one, two))),
   "clean()": (text) => [() => clean(text), () => cleanRendered(text)],
   "a template": (text) => [() => fillTemplate(text, "a b"), () => fillTemplate("$1 $@", text)],
   "the short form of a schema": (text) => [
@@ -139,9 +137,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => collected("calls", ...pieces(text).map((args) => ({ call: { index: 0, name: "a", args } }))),
     () => collected("calls", ...pieces(text).map((args) => ({ call: { args } }))),
   ],
-  "a history": (text, n) => [
-    () => repair(Array.from({ length: n / 20 }, () => ({ role: "user", text: text.slice(0, 10) }) as const)),
-  ],
+  "a history": (text, n) => [() => repair(Array(n / 20).fill({ role: "user", text: text.slice(0, 10) }))],
   "a glob": (text) => [() => fits(text), () => fits(`**/${text}`), () => fits(`${text}*/x`)],
   "a query of grep": (text) => [
     () => patternFor({ query: text, regex: true, ignoreCase: false }),
@@ -176,11 +172,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
   Markdown: (text) => [() => renderMarkdown(text, look)],
   "a difference": (text, n) => [
     () => renderDiff({ path: "a", before: text, after: text.replaceAll("a", "b").split("").reverse().join("") }, paint),
-    () =>
-      renderDiff(
-        { path: "a", before: Array.from({ length: n / 8 }, (_, i) => `x${i}`).join("\n"), after: text },
-        paint,
-      ),
+    () => renderDiff({ path: "a", before: numbered(n / 8), after: text }, paint),
   ],
   "a line of the terminal": (text) => [
     () => [format.short(text), format.tail(text, 80), format.argumentsOf({ a: text, b: [text] })],

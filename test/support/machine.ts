@@ -42,12 +42,9 @@ export interface Took {
   peak: number;
   stdout: string;
 }
+type How = { cwd: string; env?: NodeJS.ProcessEnv };
 /** What a program takes. It may not fail. */
-export function took(
-  command: string,
-  args: readonly string[],
-  { cwd, env = process.env }: { cwd: string; env?: NodeJS.ProcessEnv },
-): Promise<Took> {
+export function took(command: string, args: readonly string[], { cwd, env = process.env }: How): Promise<Took> {
   const started = performance.now();
   const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let [stdout, stderr, peak] = ["", "", 0];

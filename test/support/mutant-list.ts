@@ -5,15 +5,7 @@ import { join } from "node:path";
 import { ts } from "@ts-morph/common";
 import { random } from "./runs.ts";
 
-export interface Mutant {
-  file: string;
-  line: number;
-  kind: Kind;
-  before: string;
-  was: string;
-  after: string;
-  becomes: string;
-}
+export type Mutant = Record<"file" | "before" | "was" | "after" | "becomes", string> & { line: number; kind: Kind };
 const KINDS = ["negate a condition", "drop a statement", "change a constant", "swap two arguments"] as const;
 type Kind = (typeof KINDS)[number];
 type Candidate = Pick<Mutant, "file" | "line" | "kind"> & { start: number; end: number; becomes: string };
@@ -155,11 +147,9 @@ function withContext({ file, line, kind, start, end, becomes }: Candidate, text:
   return { file, line, kind, before, was, after, becomes };
 }
 
+type Mutated = { text: string; line: number };
 /** The text with the mutant in it, and in which line it is now; undefined if what it changes is not there any more. */
-export function mutate(
-  text: string,
-  { before, was, after, becomes }: Mutant,
-): { text: string; line: number } | undefined {
+export function mutate(text: string, { before, was, after, becomes }: Mutant): Mutated | undefined {
   const inContext = placeOfOnly(text, before + was + after);
   const start = inContext === undefined ? placeOfOnly(text, was) : inContext + before.length;
   if (start === undefined) return undefined;

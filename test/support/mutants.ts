@@ -1,7 +1,7 @@
 // Do the tests notice when the product is broken? `node test/support/mutants.ts --run` breaks it in one place after the other, as
 // test/support/mutants.json says, and runs the test files that cover the place, until one fails. Nothing is broken in the checkout itself.
 //
-//   --list          makes the list anew
+//   --list          makes the list again
 //   --run           runs the tests; without it the mutants are shown
 //   --files GLOB    only mutants of these files
 //   --tests GLOB    only these test files
@@ -28,27 +28,15 @@ type Verdict = "killed" | "survived" | "not covered" | "not found";
 /** `left`: how many files were not run any more, since it took too long. */
 type Result = { verdict: Verdict; by?: string; left?: number };
 
-const { values: flags } = parseArgs({
-  options: {
-    list: { type: "boolean" },
-    run: { type: "boolean" },
-    files: { type: "string", default: "**" },
-    tests: { type: "string", default: "**" },
-    suite: { type: "string", default: "npm" },
-  },
-});
+const [flag, glob] = [{ type: "boolean" }, { type: "string", default: "**" }] as const;
+const suite = { type: "string", default: "npm" } as const;
+const { values: flags } = parseArgs({ options: { list: flag, run: flag, files: glob, tests: glob, suite } });
 if (flags.suite === "all") process.env.ZZ_ALL = "1";
 
-if (flags.list)
-  writeFileSync(
-    LIST,
-    `[\n${makeMutants(ROOT, SEED)
-      .map((mutant) => JSON.stringify(mutant))
-      .join(",\n")}\n]\n`,
-  );
-const mutants = (JSON.parse(readFileSync(LIST, "utf8")) as Mutant[]).filter(({ file }) =>
-  matchesGlob(file, flags.files),
-);
+const rows = flags.list ? makeMutants(ROOT, SEED).map((mutant) => JSON.stringify(mutant)) : [];
+if (flags.list) writeFileSync(LIST, `[\n${rows.join(",\n")}\n]\n`);
+const listed: Mutant[] = JSON.parse(readFileSync(LIST, "utf8"));
+const mutants = listed.filter(({ file }) => matchesGlob(file, flags.files));
 if (flags.run) await runAll();
 else for (const mutant of mutants) console.log(shown(mutant));
 

@@ -13,16 +13,7 @@ type World = Map<string, string>; // by path; bytes as latin1
 type Done = { path: string; before: string | undefined; after: string | undefined; undone: boolean; group: number };
 
 const paths = fc.constantFrom("a.txt", "b.txt", "sub/c.txt", "sub/deep/d.bin", "[...slug]/e f.txt", "-n.txt");
-const SPECIAL = [
-  "",
-  "x",
-  "one\ntwo\nthree\n",
-  "one\r\ntwo\r\n",
-  "\ufeffbom\n",
-  "no newline",
-  "$& $1 $$\n",
-  "\xff\xfe\0binary",
-];
+const SPECIAL = ["", "x", "1\n2\n3\n", "one\r\ntwo\r\n", "\ufeffbom\n", "no newline", "$& $1 $$\n", "\xff\xfe\0binary"];
 const contents = fc.oneof(fc.constantFrom(...SPECIAL), fc.string({ unit: "binary", maxLength: 40 })).map(latin);
 const step = <Fields extends object>(
   weight: number,
@@ -91,14 +82,8 @@ export async function livesHold(runs: number): Promise<number> {
       else if (step.do === "restart" && chat.session) {
         const { id, turn } = chat;
         chat.session.close();
-        chat = Object.assign(
-          openChat(
-            core,
-            "script/m",
-            openSession(home, id!, () => {}),
-          ),
-          { turn },
-        );
+        const session = openSession(home, id!, () => {});
+        chat = Object.assign(openChat(core, "script/m", session), { turn });
       }
       check(JSON.stringify(step));
     }

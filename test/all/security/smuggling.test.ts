@@ -137,10 +137,8 @@ for (let part = 0; part < PARTS; part++)
     while (left.length) {
       const batch = left.slice(0, 25);
       const script = `cat > /tmp/lines.json <<'ZZ_END'\n${JSON.stringify(batch)}\nZZ_END\nnode -e '${DRIVER.replaceAll("'", "'\\''")}'`;
-      const { text } = await all.zz.call("run_command", {
-        command: `bash -c '${script.replaceAll("'", "'\\''")}'`,
-        timeout_ms: 120_000,
-      });
+      const command = `bash -c '${script.replaceAll("'", "'\\''")}'`;
+      const { text } = await all.zz.call("run_command", { command, timeout_ms: 120_000 });
       const begun = [...text.matchAll(/^#(\d+)$/gm)].map(([, number]) => Number(number));
       ok(begun.includes(batch[0]![0]), `it did not run: ${batch[0]![1]}\n${text}`);
       const last = left.findIndex(([number]) => number === begun.at(-1)) + 1;

@@ -19,13 +19,9 @@ export const TOOLS = [
   ),
 ];
 
-export async function readReply(
-  given: Partial<Reply>,
-  how: { worded?: boolean; tools?: typeof TOOLS } = {},
-): Promise<Reply> {
-  const reply: Reply = { text: "", thinking: "", calls: [], finish: "stop", ...given };
-  return rescue(reply, { tools: how.tools ?? TOOLS, options: {}, worded: how.worded ?? false });
-}
+type How = { worded?: boolean; tools?: typeof TOOLS };
+export const readReply = (given: Partial<Reply>, { worded = false, tools = TOOLS }: How = {}): Promise<Reply> =>
+  rescue({ text: "", thinking: "", calls: [], finish: "stop", ...given }, { tools, options: {}, worded });
 
 /** `name {args}` of each call; what is broken says so. */
 export const shown = ({ calls }: Reply): string[] =>

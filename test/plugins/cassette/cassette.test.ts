@@ -12,11 +12,7 @@ const KEY = "sk-canary-0123456789abcdef";
 const NOWHERE = "http://127.0.0.1:9/v1";
 
 /** Records a run, and gives what a run without the server says. */
-async function twice(
-  script: Script,
-  words: string[],
-  where = place(),
-): Promise<{ first: Ran; again: Ran; where: Place }> {
+async function twice(script: Script, words: string[], where = place()) {
   const fake = await fakeOpenAI(script);
   const to = (url: string) => ["-m", "openai/m", "--base-url", url];
   const first = await zz(where, [...to(fake.url), "--key", KEY, "--record", "tape", ...words], { clock: HURRIED });
@@ -47,11 +43,8 @@ describe("a cassette", { concurrency: 3 }, () => {
   test("round by round, with calls that really run", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
-    const { first, again } = await twice(
-      [call(["read_file", { path: "a.txt" }]), say("Found.")],
-      ["--json", "find it"],
-      where,
-    );
+    const script = [call(["read_file", { path: "a.txt" }]), say("Found.")];
+    const { first, again } = await twice(script, ["--json", "find it"], where);
     for (const { stdout } of [first, again])
       deepEqual(JSON.parse(stdout).calls, [{ name: "read_file", args: { path: "a.txt" }, ok: true }]);
     equal(JSON.parse(again.stdout).text, "Found.");
@@ -66,7 +59,7 @@ describe("a cassette", { concurrency: 3 }, () => {
     deepEqual([ran.stdout, ran.code, fake.requests.length], ["", 2, 0]);
     match(
       ran.stderr,
-      /^Cannot replay 'tape': nothing like this was recorded in it \(POST \/v1\/chat\/completions, user: something else\)\. Record it again with --record\.$/m,
+      /^Cannot replay 'tape': nothing like this .*\/chat\/completions, user: something else\)\. Record/m,
     );
     const other = await zz(where, ["-m", "openai/n", ...args.slice(2), "hi"]);
     equal(other.code, 2, "another model is another question");
@@ -86,12 +79,8 @@ describe("a cassette", { concurrency: 3 }, () => {
     });
 
   test("holds no key, and is the person's alone", async () => {
-    const echo = stream(
-      delta({ content: `your key is ${KEY.slice(0, 9)}` }),
-      delta({ content: KEY.slice(9) }),
-      delta({}, "stop"),
-      DONE,
-    );
+    const [one, two] = [`your key is ${KEY.slice(0, 9)}`, KEY.slice(9)].map((content) => delta({ content }));
+    const echo = stream(one!, two!, delta({}, "stop"), DONE);
     const { where } = await twice([echo], ["hi"]);
     doesNotMatch(tape(where), /canary-0123/);
     equal(statSync(join(where.cwd, "tape")).mode & 0o777, 0o600);

@@ -103,8 +103,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const one = () => said(zz, "frail", "one");
     match(await one(), /ended before it could answer/);
     match(await one(), /ended before it could answer/);
-    const left =
-      /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it again\.$/;
+    const left = /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it/;
     match(await one(), left);
     match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
     deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
@@ -132,10 +131,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
     const zz = await harness({ own: true }, t);
-    match(
-      (await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" })).text,
-      /there is no tool 'start_in_sandbox'/,
-    );
+    match((await zz.call("start_in_sandbox", { argv: ["ls"] })).text, /there is no tool 'start_in_sandbox'/);
   });
 
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
@@ -159,10 +155,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const two = ["fickle__two", "The same."];
     deepEqual(await says(), [["fickle__one", "As in start 1."], two]);
     await zz.command("/mcp restart fickle");
-    match(
-      zz.questions.join(),
-      /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 2\. text/,
-    );
+    match(zz.questions.join(), /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 2\./);
     deepEqual(await says(), [two]);
     const { text } = await zz.call("fickle__one", {});
     match(text, /its description changed, and nobody has agreed to it\. .*\/mcp accept/);
@@ -268,10 +261,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     const where = having({}, PROJECT);
     const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
     const before = await zz(where, args);
-    match(
-      before.stderr,
-      /^Left out what this folder .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
-    );
+    match(before.stderr, /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m);
     match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
     equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
     match((await zz(where, args)).stderr, /^theirs {2}not needed yet · not started yet · .*· of this project$/m);
@@ -317,10 +307,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
-    match(
-      zz.questions[0]!,
-      /run access to "mcp:e sampling\/createMessage".* ask your model, at your cost.*What is up/s,
-    );
+    match(zz.questions[0]!, /run access to "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s);
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
     delete zz.core.ask; // nobody is there any more

@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
@@ -13,6 +13,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { listen } from "../../support/fake/http.ts";
 import { environment, type Place, place, ROOT, WAYS, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 
@@ -109,10 +110,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
   });
 
   test("--mcp=PORT: says that another program has the port, and what to do", async (t) => {
-    const other = createServer().listen(0, "127.0.0.1");
-    await once(other, "listening");
-    t.after(() => other.close());
-    const { port } = other.address() as { port: number };
+    const { port } = new URL(await listen(t, () => {}));
     const { code, stderr } = await zz(place(), [`--mcp=${port}`]);
     const why = "another program has it. Choose another port, or 0 for any that is free.";
     deepEqual([code, stderr], [1, `Cannot serve on port ${port}: ${why}\n`]);

@@ -28,8 +28,7 @@ const AROUND: ((call: string) => string)[] = [
   (call) => `assert.deepEqual(parse('${call}'), [{ name: "get_weather" }]);`,
   (call) => `The raw output was "${call}", which the client showed as plain text.`,
   (call) => `## Format\n\nFor example, a call looks like:\n\n${call}\n\nEach block holds exactly one object.`,
-  (call) =>
-    `1. The prompt lists the tools.\n2. The model answers with ${call}, and the loop runs it.\n3. It goes back.`,
+  (call) => `1. The prompt lists tools.\n2. The model answers with ${call}, and the loop runs it.\n3. It goes on.`,
   (call) => `| format | sample |\n|---|---|\n| this one | \`${call}\` |\n| another | none |`,
   (call) => `<p>The model writes <code>${call}</code> and waits.</p>`,
 ];

@@ -14,8 +14,7 @@ const DIM_TEXT = '{"name":"lamp_dim","arguments":"{\\"level\\":1}"}';
 const log = (text: string) => `log ${JSON.stringify({ text })}`;
 const HOLM = 'tide {"port":"Holm"}';
 
-const kimi = (id: string, args: string) =>
-  `<|tool_call_begin|>${id}<|tool_call_argument_begin|>${args}<|tool_call_end|>`;
+const kimi = (id: string, of: string) => `<|tool_call_begin|>${id}<|tool_call_argument_begin|>${of}<|tool_call_end|>`;
 const k3 = (tag: string, inner: string) => `<|open|>${tag}<|sep|>${inner}<|close|>${tag.split(" ")[0]}<|sep|>`;
 const action = (name: string) => `Action: ${FENCE}json\n[{"tool_name": "${name}", "parameters": {}}]\n${FENCE}`;
 const [ANALYSIS, COMMENTARY] = ["<|channel|>analysis<|message|>", "<|channel|>commentary"];
@@ -25,6 +24,14 @@ const SEARCH = `${COMMENTARY} to=browser.search<|message|>{"query":"x"}<|call|>`
 const parameter = ([name, value]: [string, string]) => `<parameter=${name}>${value}</parameter>`;
 const coder = (name: string, args: Record<string, string>) =>
   `<function=${name}>${Object.entries(args).map(parameter).join("")}</function>`;
+const CODER = "<function=lamp_dim>\n<parameter=level>1</parameter>\n</function>";
+const invoke = (mark: string, tool: string, name: string, value: string) =>
+  `<${mark}invoke name="${tool}"><${mark}parameter name="${name}">${value}</${mark}parameter></${mark}invoke>`;
+const STEP = invoke("steptml:", "log", "text", "v");
+const HOLM_JSON = '{"name": "tide", "parameters": {"port": "Holm"}}';
+const ACTION = `<|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "kiln", "parameters": {}}\n]<|END_ACTION|>`;
+const [ID, DX] = ['<parameter name="id">007</parameter>', '<parameter name="dx">1.0</parameter>'];
+const INVOKE = `<invoke name="move">\n${ID}\n${DX}\n</invoke>`;
 const THINKS = `Hm. <think>${block(KILN)}</think> No.`;
 const CLOSER = "</tool_call><tool_call>{";
 
@@ -45,23 +52,13 @@ const TABLES: Record<string, Row[]> = {
     ["what does not fit", block('{"name":"lamp_dim","arguments":{"level":"x"}}'), ['lamp_dim {"level":"x"}']],
   ],
   "Qwen3-Coder": [
-    [
-      "no closing tag",
-      "<function=move><parameter=id>a\n<parameter=dx>1</parameter></function>",
-      ['move {"id":"a","dx":1}'],
-    ],
+    ["no end", "<function=move><parameter=id>a\n<parameter=dx>1</parameter></function>", ['move {"id":"a","dx":1}']],
     ["the block closes all", "<tool_call><function=lamp_dim><parameter=level>\n1\n</tool_call>", [DIM]],
     ["name and value run together", block("<function=lamp_dim><parameter=level=1</parameter></function>"), [DIM]],
     ["a Python object", coder("note", { title: "t", body: "{'a': None}" }), ['note {"title":"t","body":{"a":null}}']],
     ["one for a list", coder("lamp_dim", { level: "1", rooms: "attic" }), ['lamp_dim {"level":1,"rooms":["attic"]}']],
     ["a body of JSON", '<function=lamp_dim>{"level": 1}</function>', [DIM]],
-    [
-      "Seed",
-      "<seed:think>dim it</seed:think>\n<seed:tool_call>\n<function=lamp_dim>\n<parameter=level>1</parameter>\n</function>\n</seed:tool_call>",
-      [DIM],
-      "",
-      "dim it",
-    ],
+    ["Seed", `<seed:think>dim it</seed:think>\n<seed:tool_call>\n${CODER}\n</seed:tool_call>`, [DIM], "", "dim it"],
     ["MiniCPM", '<function name="log"><param name="text"><![CDATA[a <b>]]></param></function>', [log("a <b>")]],
     ["no closing tags", "<tool_call>\n<function=log>\n<parameter=text>\na\n</parameter>\n", [log("a")]],
   ],
@@ -95,16 +92,8 @@ const TABLES: Record<string, Row[]> = {
   ],
   DeepSeek: [
     ["no first begin", `<｜tool▁calls▁begin｜>function<｜tool▁sep｜>kiln\n${FENCE}json\n{}\n${FENCE}`, [STATUS]],
-    [
-      "all arguments under one key",
-      '<｜DSML｜invoke name="lamp_dim"><｜DSML｜parameter name="arguments" string="false">{"level": 1}</｜DSML｜parameter></｜DSML｜invoke>',
-      [DIM],
-    ],
-    [
-      "Step-3",
-      '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="log"><steptml:parameter name="text">v</steptml:parameter></steptml:invoke><｜tool_call_end｜>',
-      [log("v")],
-    ],
+    ["all arguments under one key", invoke("｜DSML｜", "lamp_dim", 'arguments" string="false', '{"level": 1}'), [DIM]],
+    ["Step-3", `<｜tool_call_begin｜>function<｜tool_sep｜>${STEP}<｜tool_call_end｜>`, [log("v")]],
   ],
   GLM: [
     ["the first key's tag is missing", "<tool_call>lamp_dimlevel</arg_key><arg_value>1</arg_value></tool_call>", [DIM]],
@@ -119,20 +108,9 @@ const TABLES: Record<string, Row[]> = {
   "Granite, Command, Phi, InternLM, xLAM, Apertus, GigaChat": [
     ["Command-R", `Plan: look.\n${action("kiln")}`, [STATUS], "Plan: look."],
     ["Command-R's tool for an answer", action("directly-answer"), [], action("directly-answer")],
-    [
-      "Command A",
-      '<|START_THINKING|>need the kiln<|END_THINKING|><|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "kiln", "parameters": {}}\n]<|END_ACTION|>',
-      [STATUS],
-      "",
-      "need the kiln",
-    ],
+    ["Command A", `<|START_THINKING|>need it<|END_THINKING|>${ACTION}`, [STATUS], "", "need it"],
     ["Phi", 'functools[{"name": "log", "arguments": {"text": "a]b"}}]', [log("a]b")]],
-    [
-      "InternLM",
-      'Looking it up.<|action_start|> <|plugin|>\n{"name": "tide", "parameters": {"port": "Holm"}}<|action_end|>',
-      [HOLM],
-      "Looking it up.",
-    ],
+    ["InternLM", `Hm.<|action_start|> <|plugin|>\n${HOLM_JSON}<|action_end|>`, [HOLM], "Hm."],
     ["Apertus", '<|tools_prefix|>[{"lamp_dim": {"level": 1}}, {"kiln": {}}]<|tools_suffix|>', [DIM, STATUS]],
   ],
   MiniMax: [
@@ -173,12 +151,7 @@ const TABLES: Record<string, Row[]> = {
     ["ReAct with JSON", 'Action: lamp_dim\nAction Input: {"level": 1}', [DIM]],
     ["thinking that never closes is", `<thought>I need it ${block(KILN)}`, [STATUS], "", "I need it"],
     ["ReAct, none", "Action: None\nAction Input: None", [], "Action: None\nAction Input: None"],
-    [
-      "Anthropic's tags",
-      'Moving.\n<function_calls>\n<invoke name="move">\n<parameter name="id">007</parameter>\n<parameter name="dx">1.0</parameter>\n</invoke>\n</function_calls>',
-      ['move {"id":"007","dx":1}'],
-      "Moving.",
-    ],
+    ["Anthropic's tags", `So.\n<function_calls>\n${INVOKE}\n</function_calls>`, ['move {"id":"007","dx":1}'], "So."],
     ["a broken attribute", '<invoke name="kiln verbose="no">\n</invoke>', [STATUS]],
     ["a doubled name", block('{"name":"lamp_dimlamp_dim","arguments":{"level":1}}'), [DIM]],
     ["thinking in the middle is not looked at", THINKS, [], THINKS],

@@ -37,10 +37,10 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
   });
 
   const LIMITS = {
-    "claude-3-haiku-20240307": 4_096,
+    "claude-3-haiku-1": 4_096,
     "claude-opus-4-1": 32_000,
     "claude-sonnet-5-5": 64_000,
-    kimi: 8_192,
+    "kimi-k2": 8_192,
   };
   for (const [model, most] of Object.entries(LIMITS))
     test(`asks ${model} for at most ${most} tokens`, async () => {

@@ -13,8 +13,7 @@ export function tar(entries: Entries): Buffer {
     const head = Buffer.alloc(512);
     const put = (text: string, at: number) => head.write(text, at, "latin1");
     head.write(name, 0);
-    const octal = (value: number, at: number, digits: number) =>
-      put(`${value.toString(8).padStart(digits, "0")}\0`, at);
+    const octal = (value: number, at: number, size: number) => put(`${value.toString(8).padStart(size, "0")}\0`, at);
     for (const [i, value] of [mode, 0, 0].entries()) octal(value, 100 + 8 * i, 7);
     for (const [i, value] of [bytes.length, 0].entries()) octal(value, 124 + 12 * i, 11);
     put(" ".repeat(8), 148);

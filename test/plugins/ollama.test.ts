@@ -2,46 +2,23 @@
 import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { standingClock } from "zz/test";
 import { base } from "../../plugins/ollama.ts";
 import type { Script } from "../support/fake/http.ts";
-import {
-  broken,
-  call,
-  done,
-  type FakeOllama,
-  failure,
-  fakeOllama,
-  type Installed,
-  line,
-  refuse,
-  say,
-  stream,
-} from "../support/fake/ollama.ts";
+import * as own from "../support/fake/ollama.ts";
 import { fakeOpenAI, say as sayOpenAI } from "../support/fake/openai.ts";
-import { type Place, place, type Ran, zz } from "../support/run.ts";
+import { type Place, place, zz } from "../support/run.ts";
 import { HURRIED, PIXEL } from "../support/wires.ts";
 
+const { broken, call, done, failure, fakeOllama, line, refuse, say, stream } = own;
+type Surroundings = { models?: own.Installed[]; where?: Place; env?: Record<string, string> };
 /** Asks the program with this fake as its Ollama. */
-async function ask(
-  script: Script,
-  args: string[],
-  { models, where = place(), env }: { models?: Installed[]; where?: Place; env?: Record<string, string> } = {},
-): Promise<Ran & { fake: FakeOllama; bodies: any[]; where: Place }> {
+async function ask(script: Script, args: string[], { models, where = place(), env }: Surroundings = {}) {
   const fake = await fakeOllama(script, models);
-  try {
-    const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env }, clock: HURRIED });
-    return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
-  } finally {
-    await fake.close();
-  }
-}
-/** A port that nobody listens on any more. */
-async function freePort(): Promise<number> {
-  const { port, close } = await fakeOllama([]);
-  await close();
-  return port;
+  after(fake.close);
+  const ran = await zz(where, ["--once", ...args], { env: { OLLAMA_HOST: fake.url, ...env }, clock: HURRIED });
+  return { ...ran, fake, bodies: fake.requests.map(({ body }) => body), where };
 }
 const M = ["-m", "ollama/m"];
 const LIMIT_MS = 300; // for an Ollama of this machine to answer
@@ -81,9 +58,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     const where = place();
     writeFileSync(join(where.cwd, "lamp.txt"), "on\noff\n");
     const args = { path: "lamp.txt", start: 2 };
-    const { code, stdout, bodies } = await ask([call(["read_file", args]), say("It is off.")], [...M, "is it on?"], {
-      where,
-    });
+    const script = [call(["read_file", args]), say("It is off.")];
+    const { code, stdout, bodies } = await ask(script, [...M, "is it on?"], { where });
     deepEqual([code, stdout], [0, "It is off.\n"]);
     equal(bodies.length, 2);
     const { parameters } = bodies[0].tools.find((tool: any) => tool.function.name === "read_file").function;
@@ -116,7 +92,7 @@ describe("Ollama", { concurrency: 3 }, () => {
     ["a small trained window is taken whole", { trained: 8_192 }, [], 8_192],
     ["the model's own num_ctx wins, smaller", { parameters: 'num_ctx 4096\nstop "<|end|>"' }, ["--no-tools"], 4_096],
     ["what the person sets goes before all", { parameters: "num_ctx 4096" }, ["-o", "num_ctx", "12000"], 12_000],
-  ] as [string, Partial<Installed>, string[], number][])
+  ] as [string, Partial<own.Installed>, string[], number][])
     test(`num_ctx is always sent: ${what}`, async () => {
       const { bodies } = await ask([say("ok")], [...M, ...args, "hi"], { models: [{ name: "m:latest", ...model }] });
       equal(bodies[0].options.num_ctx, expected);
@@ -159,11 +135,8 @@ describe("Ollama", { concurrency: 3 }, () => {
     const where = place();
     writeFileSync(join(where.cwd, "lamp.png"), Buffer.from(PIXEL, "base64"));
     const models = [{ name: "lamp:7b", trained: 8_192, capabilities: ["completion", "vision"] }];
-    const { code, bodies } = await ask([say("a lamp")], ["-m", "ollama/lamp:7b", "-f", "lamp.png", "what is it?"], {
-      where,
-      models,
-    });
-    equal(code, 0);
+    const args = ["-m", "ollama/lamp:7b", "-f", "lamp.png", "what is it?"];
+    const { bodies } = await ask([say("a lamp")], args, { where, models });
     deepEqual(bodies[0].messages.at(-1), { role: "user", content: "what is it?", images: [PIXEL] });
   });
 
@@ -188,11 +161,9 @@ describe("Ollama", { concurrency: 3 }, () => {
   ] as const)
     test(`${what} is tried three times, then exit is 1 with a sentence`, async () => {
       const { code, stdout, stderr, bodies } = await ask([step], [...M, "hi"]);
-      equal(code, 1);
-      equal(stdout, "", "nothing of a broken answer is shown");
+      deepEqual([code, stdout, bodies.length], [1, "", 3]);
       match(stderr.trim().split("\n").at(-1)!, words);
       doesNotMatch(stderr, /TypeError|^\s+at |^terminated/m);
-      equal(bodies.length, 3);
     });
 
   test("400 is not tried again", async () => {
@@ -210,14 +181,14 @@ describe("Ollama", { concurrency: 3 }, () => {
 
   test("a model that is not installed: the sentence says how to get it, at once", async () => {
     const { code, stderr, bodies } = await ask([say("ok")], ["-m", "ollama/qwen9:7b", "hi"]);
-    equal(code, 1);
+    deepEqual([code, bodies.length], [1, 0]);
     match(stderr, /no model 'qwen9:7b'.*ollama pull qwen9:7b/);
     doesNotMatch(stderr, /Trying again/);
-    equal(bodies.length, 0);
   });
 
   test("no server there: a sentence that names the address, exit 1", async () => {
-    const port = await freePort();
+    const { port, close } = await fakeOllama([]);
+    await close(); // so that nobody listens there
     const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
     const { code, stdout, stderr } = await zz(place(), [...M, "--once", "hi"], { env });
     deepEqual([code, stdout], [1, ""]);
@@ -245,9 +216,8 @@ describe("Ollama", { concurrency: 3 }, () => {
   });
 
   test("-m ollama alone takes the first model with tools", async () => {
-    const { code, bodies } = await ask([say("Hello.")], ["-m", "ollama", "hi"], {
-      models: [{ name: "plain:latest", capabilities: ["completion"] }, { name: "lamp:7b" }],
-    });
+    const models = [{ name: "plain:latest", capabilities: ["completion"] }, { name: "lamp:7b" }];
+    const { code, bodies } = await ask([say("Hello.")], ["-m", "ollama", "hi"], { models });
     deepEqual([code, bodies[0]?.model], [0, "lamp:7b"]);
   });
 
@@ -283,11 +253,7 @@ describe("Ollama", { concurrency: 3 }, () => {
     ];
     const { code, stdout } = await ask([], ["--models", "-m", "ollama"], { models });
     equal(code, 0);
-    deepEqual(stdout.trimEnd().split(/ *\n/), [
-      "ollama/lamp:7b   32768 tokens",
-      "ollama/old:latest",
-      "ollama/small:1b  2048 tokens",
-    ]);
+    match(stdout, /^ollama\/lamp:7b {3}32768 tokens\nollama\/old:latest *\nollama\/small:1b {2}2048 tokens\n$/);
     const json = JSON.parse((await ask([], ["--models", "-m", "ollama", "--json"], { models })).stdout);
     deepEqual(json[0], { id: "ollama/lamp:7b", window: 32_768, tools: true, vision: true });
     deepEqual(json[1], { id: "ollama/old:latest" });
@@ -333,8 +299,7 @@ for (const [host, expected] of [
 ] as const)
   test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({ url: host }), expected));
 
-for (const [url, expected] of [
-  ["http://box:1/v1/", "http://box:1"],
-  ["https://box/ollama/api/", "https://box/ollama"],
-] as const)
-  test(`base() takes --base-url ${url} without what is added to it`, () => equal(base({ url }), expected));
+test("base() takes --base-url without what is added to it", () => {
+  const [one, two] = ["http://box:1/v1/", "https://box/ollama/api/"].map((url) => base({ url }));
+  deepEqual([one, two], ["http://box:1", "https://box/ollama"]);
+});

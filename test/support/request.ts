@@ -50,8 +50,8 @@ function send(options: http.RequestOptions, body = ""): Promise<string> {
 function connect(options: http.RequestOptions): Promise<import("node:net").Socket> {
   return new Promise((resolve, reject) => {
     const request = http.request(options).on("error", reject).end();
-    request.on("connect", ({ statusCode }, socket) =>
-      statusCode === 200 ? resolve(socket) : reject(new Error(`response ${statusCode}`)),
-    );
+    request.on("connect", ({ statusCode }, socket) => {
+      statusCode === 200 ? resolve(socket) : reject(new Error(`response ${statusCode}`));
+    });
   });
 }

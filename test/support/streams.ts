@@ -48,10 +48,7 @@ const begun = (content_block: object) =>
 export const STREAMS: Record<string, Stream> = {
   "Chat Completions": { ...CHAT, event: (content) => chunk({ content }) },
   "Chat Completions, thinking": { ...CHAT, event: (words) => chunk({ content: null, reasoning_content: words }), tail: chunk({ content: "x" }) + CHAT.tail }, // biome-ignore format: one
-  "Chat Completions, other alphabets": {
-    ...CHAT,
-    event: (words) => chunk({ content: `${words.slice(0, 9)} 漢字 🙂` }),
-  },
+  "Chat Completions, other letters": { ...CHAT, event: (words) => chunk({ content: `${words.slice(0, 9)} 漢字 🙂` }) },
   "Anthropic's Messages": { ...ANTHROPIC, head: begun({ type: "text", text: "" }), event: (text) => messages("content_block_delta", { index: 0, delta: { type: "text_delta", text } }) }, // biome-ignore format: one
   "Anthropic's Messages, thinking": { ...ANTHROPIC, head: begun({ type: "thinking", thinking: "" }), event: (thinking) => messages("content_block_delta", { index: 0, delta: { type: "thinking_delta", thinking } }), tail: messages("content_block_stop", { index: 0 }) + messages("content_block_start", { index: 1, content_block: { type: "text", text: "x" } }) + ANTHROPIC.tail }, // biome-ignore format: one
   "OpenAI's Responses": { model: "openai/gpt-5", event: (delta) => responses("response.output_text.delta", { ...item, delta, logprobs: [], obfuscation: "AbCdEfGh" }), tail: responses("response.completed", { response: { status: "completed", output: [] } }) }, // biome-ignore format: one
@@ -60,10 +57,7 @@ export const STREAMS: Record<string, Stream> = {
 };
 
 /** The seconds of CPU that each turn took, after one that only loads what is loaded on first use. */
-async function read(
-  { model, head = "", event, tail }: Stream,
-  bytes: number,
-): Promise<{ said: number; seconds: number[] }> {
+async function read({ model, head = "", event, tail }: Stream, bytes: number) {
   const home = mkdtempSync(join(tmpdir(), "zz-streams-"));
   const server = fork(join(import.meta.dirname, "fake", "flood.ts"));
   server.send({ head, events: WORDS.map(event), tail, bytes } satisfies Flood);

@@ -5,27 +5,15 @@ import { findCalls } from "../../plugins/text-calls/find.ts";
 import { FORMATS, type Format } from "../../plugins/text-calls/formats.ts";
 import { fc } from "./property.ts";
 
-const string = { type: "string" };
-const SCHEMA = {
-  type: "object",
-  properties: {
-    text: string,
-    path: string,
-    count: { type: "integer" },
-    ratio: { type: "number" },
-    flag: { type: "boolean" },
-    list: { type: "array", items: string },
-    numbers: { type: "array", items: { type: "integer" } },
-    nested: { type: "object" },
-    either: { type: ["string", "null"] },
-    any: {},
-  },
+const [string, count] = [{ type: "string" }, { type: "integer" }];
+const properties = {
+  ...{ text: string, path: string, count, ratio: { type: "number" }, flag: { type: "boolean" } },
+  ...{ list: { type: "array", items: string }, numbers: { type: "array", items: count } },
+  ...{ nested: { type: "object" }, either: { type: ["string", "null"] }, any: {} },
 };
-export const RANDOM_TOOLS = ["write_file", "run", "a", "get-weather", "read_file2"].map((name) => ({
-  name,
-  description: `Does ${name}.`,
-  schema: SCHEMA as Record<string, unknown>,
-}));
+const schema: Record<string, unknown> = { type: "object", properties };
+const NAMES = ["write_file", "run", "a", "get-weather", "read_file2"];
+export const RANDOM_TOOLS = NAMES.map((name) => ({ name, description: `Does ${name}.`, schema }));
 
 /** Pieces of every grammar, which must stay text if they are part of a text. */
 const MARKS =
@@ -35,12 +23,12 @@ const MARKS =
   true null None 42 1.0 é 💡 ｜ </ < &lt; = : , ;`.split(/\s+/);
 const PHRASES = ['<invoke name="a">', '{"name": "run", "arguments": {}}', "Action: run\nAction Input: {}"];
 const PIECES = [...MARKS, ...PHRASES, "\n", "\n\n", " ", "\t", "\r", "\u2028", "\0"];
+const [piece, signs] = [fc.constantFrom(...PIECES), fc.string({ maxLength: 20, unit: "grapheme" })];
+const words = fc.array(fc.oneof(piece, fc.string({ maxLength: 6, unit: "grapheme" })), { maxLength: 6 });
 const text = fc.oneof(
-  fc
-    .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 6, unit: "grapheme" })), { maxLength: 6 })
-    .map((all) => all.join("")),
-  fc.string({ maxLength: 20, unit: "grapheme" }),
-  fc.constantFrom(...PIECES),
+  words.map((all) => all.join("")),
+  signs,
+  piece,
 );
 const integer = fc.maxSafeInteger();
 const ratio = fc.double({ noNaN: true, noDefaultInfinity: true }).map((one) => (Object.is(one, -0) ? 0 : one));
@@ -51,25 +39,13 @@ const { any } = fc.letrec((tie) => ({
   object: fc.dictionary(key, tie("any"), { maxKeys: 3, noNullPrototype: true }),
 }));
 const nested = fc.dictionary(key, any, { maxKeys: 3, noNullPrototype: true });
-const args = fc.record(
-  {
-    text,
-    path: text,
-    count: integer,
-    ratio,
-    flag: fc.boolean(),
-    list: fc.array(text, { maxLength: 3 }),
-    numbers: fc.array(integer, { maxLength: 3 }),
-    nested,
-    either: fc.oneof(text, fc.constant(null)),
-    any: text,
-  },
-  { requiredKeys: [], noNullPrototype: true },
-);
-const call = fc.record(
-  { name: fc.constantFrom(...RANDOM_TOOLS.map(({ name }) => name)), args },
-  { noNullPrototype: true },
-);
+const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { maxLength: 3 });
+const values = {
+  ...{ text, path: text, count: integer, ratio, flag: fc.boolean(), list: some(text), numbers: some(integer) },
+  ...{ nested, either: fc.oneof(text, fc.constant(null)), any: text },
+};
+const args = fc.record(values, { requiredKeys: [], noNullPrototype: true });
+const call = fc.record({ name: fc.constantFrom(...NAMES), args }, { noNullPrototype: true });
 const calls = fc.array(call, { minLength: 1, maxLength: 3 });
 const before = fc.constantFrom("", "Let me look.", "Ünïcode 💡!\n\nNow the file.");
 

@@ -47,31 +47,30 @@ export interface How {
 }
 
 /** Runs turns with this fake as the provider of the model, then closes the server. */
-export async function turnWith(
-  fake: Fake,
-  model: string,
-  { options, turns = 1, before, images }: How = {},
-): Promise<Turn> {
-  const free = instances(model, options);
-  const instance = free.pop() ?? (await open(model, options));
+export async function turnWith(fake: Fake, model: string, how: How = {}): Promise<Turn> {
+  const { options, turns = 1, before = [], images = [] } = how;
+  const key = JSON.stringify([model, options]);
+  const mine = free.get(key) ?? [];
+  free.set(key, mine);
+  const instance = mine.pop() ?? (await open(model, options));
   const { core } = instance;
   core.options.baseUrl = fake.url;
   const retried: Events["retried"][] = (instance.retried = []);
   const chat = kernel.openChat(core, model);
-  chat.messages.push(...(before ?? []));
-  const bodies = () => fake.requests.map(({ body }) => body);
+  chat.messages.push(...before);
+  const had = () => ({ retried, fake, bodies: fake.requests.map(({ body }) => body), messages: chat.messages });
   try {
     let answer: Answer | undefined;
     for (let i = 0; i < turns; i++) {
-      for (const image of images ?? []) chat.attached.push(image);
+      chat.attached.push(...images);
       answer = await kernel.runTurn(core, chat, "hi");
     }
-    return { answer: answer!, retried, fake, bodies: bodies(), messages: chat.messages };
+    return { answer: answer!, ...had() };
   } catch (error) {
     if ((error as Error).name === "AssertionError") throw error;
-    return { error: error as Fault, retried, fake, bodies: bodies(), messages: chat.messages };
+    return { error: error as Fault, ...had() };
   } finally {
-    free.push(instance);
+    mine.push(instance);
     await fake.close();
   }
 }
@@ -85,11 +84,6 @@ interface Instance {
 }
 /** Those that are free, by what they were made with: each serves one turn after the other. */
 const free = new Map<string, Instance[]>();
-function instances(model: string, options?: Options): Instance[] {
-  const key = JSON.stringify([model, options]);
-  if (!free.has(key)) free.set(key, []);
-  return free.get(key)!;
-}
 
 async function open(model: string, options?: Options): Promise<Instance> {
   const core = await kernel.createZz({

@@ -1,26 +1,19 @@
 // An editor drives the built program by the Agent Client Protocol: the SDK's own client, and the process itself.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after, describe, test } from "node:test";
 import * as acp from "@agentclientprotocol/sdk";
 import { tryTo } from "zz/text";
-import type { Fake, Script } from "../../support/fake/http.ts";
+import type { Script } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
 import { environment, type Place, place, WAYS, zz } from "../../support/run.ts";
 import { stripped } from "../../support/stripped.ts";
 import { viewTest } from "../../support/view.ts";
 import { waitFor } from "../../support/wait.ts";
 
-/** The editor of all tests, with zz as it starts it: one process for all sessions, and one more for each. */
-interface Editor {
-  agent: acp.ClientContext;
-  process: ChildProcess;
-  fake: Fake;
-  close(): Promise<number | null>;
-}
 /** What the editor and the model do in the test that runs. */
 const now = {
   updates: [] as acp.SessionUpdate[],
@@ -30,14 +23,15 @@ const now = {
   unsaved: {} as Record<string, string>,
 };
 const house = place(); // of the process that all tests share
-let shared: Promise<Editor> | undefined;
+let shared: ReturnType<typeof open> | undefined;
 after(async () => (await shared)?.process.kill("SIGKILL"));
 
 const { session } = acp.methods.agent;
 const FLAGS = (url: string) => ["--acp", "-m", "openai/m", "--base-url", url, "--key", "x"];
 const [node, program] = WAYS.dist;
 
-async function open(): Promise<Editor> {
+/** The editor of all tests, with zz as it starts it: one process for all sessions, and one more for each. */
+async function open() {
   let [at, played] = [0, now.script];
   const fake = await fakeOpenAI((seen) => {
     if (played !== now.script) [at, played] = [0, now.script];
@@ -61,21 +55,18 @@ async function open(): Promise<Editor> {
       if (content === undefined) throw acp.RequestError.resourceNotFound(params.path);
       return { content };
     });
-  const connection = app.connect(
-    acp.ndJsonStream(Writable.toWeb(child.stdin) as WritableStream<Uint8Array>, Readable.toWeb(child.stdout) as any),
-  );
+  const [to, from] = [Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)] as any;
+  const { agent } = app.connect(acp.ndJsonStream(to, from));
   const exited = new Promise<number | null>((done) => child.once("exit", done));
-  await connection.agent.request(acp.methods.agent.initialize, {
-    protocolVersion: acp.PROTOCOL_VERSION,
-    clientCapabilities: { fs: { readTextFile: true } },
-  });
+  const clientCapabilities = { fs: { readTextFile: true } };
+  await agent.request(acp.methods.agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities });
   const close = async () => {
     child.stdin.end();
     const code = await exited;
     await fake.close();
     return code;
   };
-  return { agent: connection.agent, process: child, fake, close };
+  return { agent, process: child, fake, close };
 }
 
 /** The editor with a project of this test's own, and what is asked of the model from now on. */
@@ -87,8 +78,9 @@ async function editor(wish: Partial<typeof now>) {
 }
 
 const SAID = say("Done.");
-const begin = async ({ agent, where }: { agent: acp.ClientContext; where: Place }) =>
-  (await agent.request(session.new, { cwd: where.cwd, mcpServers: [] })).sessionId;
+type At = { agent: acp.ClientContext; where: Place };
+const begin = async ({ agent, where: { cwd } }: At, mcpServers: acp.McpServer[] = []) =>
+  (await agent.request(session.new, { cwd, mcpServers })).sessionId;
 const prompt = (agent: acp.ClientContext, sessionId: string, text: string) =>
   agent.request(session.prompt, { sessionId, prompt: [{ type: "text", text }] });
 const textIn = (updates: acp.SessionUpdate[], kind = "agent_message_chunk") =>
@@ -103,10 +95,7 @@ describe("--acp", () => {
     equal((await prompt(one.agent, id, "write it")).stopReason, "end_turn");
     equal(readFileSync(join(one.where.cwd, "a.txt"), "utf8"), "new\n");
     const [question] = one.asked;
-    deepEqual(
-      question!.options.map(({ kind }) => kind),
-      ["allow_once", "allow_always", "reject_once"],
-    );
+    equal(question!.options.map(({ kind }) => kind).join(), "allow_once,allow_always,reject_once");
     const words = 'write_file requests write access to "a.txt".\na.txt: new';
     deepEqual(question!.toolCall.content, [
       { type: "content", content: { type: "text", text: words } },
@@ -121,7 +110,7 @@ describe("--acp", () => {
   });
 
   viewTest(
-    "a command's question says all that the prompt would: the command, modes, links, what goes, what is ignored",
+    "a command's question says all that the prompt would: modes, links, what goes, what is ignored",
     async () => {
       const command =
         "chmod 777 a.txt; ln -s /etc/passwd lnk; rm gone; mkdir -p out .husky; echo 1 > out/x; echo rm > .husky/pre-push";
@@ -202,7 +191,7 @@ describe("--acp", () => {
     const one = await editor({ script: [write(1), say("a"), write(2), say("b")] });
     const made = await one.agent.request(session.new, { cwd: one.where.cwd, mcpServers: [] });
     deepEqual(made.modes!.availableModes.map(({ id }) => id), ["ask", "edit", "read"]); // biome-ignore format: short
-    const sessionId = made.sessionId;
+    const { sessionId } = made;
     await one.agent.request(session.setMode, { sessionId, modeId: "edit" });
     await prompt(one.agent, sessionId, "write");
     equal(one.asked.length, 0);
@@ -212,17 +201,16 @@ describe("--acp", () => {
     ok(!existsSync(join(one.where.cwd, "2.txt")));
     const nope = one.agent.request(session.setMode, { sessionId, modeId: "nope" });
     await rejects(nope, /no mode 'nope'/);
-    const { configOptions } = await one.agent.request(session.setConfigOption, {
-      ...{ sessionId, configId: "model", value: "openai/n" },
-    });
+    const model = { sessionId, configId: "model", value: "openai/n" };
+    const { configOptions } = await one.agent.request(session.setConfigOption, { ...model });
     equal((configOptions[0] as any).currentValue, "openai/n");
   });
 
   test("two sessions at once, each in its folder", async () => {
     const one = await editor({ script: () => say("Hello.") });
     const [first, second] = [await begin(one), await begin({ agent: one.agent, where: place() })];
-    const both = await Promise.all([prompt(one.agent, first, "x"), prompt(one.agent, second, "y")]);
-    deepEqual([both[0].stopReason, both[1].stopReason], ["end_turn", "end_turn"]);
+    for (const { stopReason } of await Promise.all([prompt(one.agent, first, "x"), prompt(one.agent, second, "y")]))
+      equal(stopReason, "end_turn");
   });
 
   test("a failed request is an error in zz's words; a command answers as a message", async () => {
@@ -238,18 +226,14 @@ describe("--acp", () => {
     const one = await editor({ script: [say("Fine.")] });
     one.process.stdin!.write('nonsense\n[1]\n{"jsonrpc":"2.0","id":"q","method":"session/prompt","params":{}}\n');
     await rejects(prompt(one.agent, "x", "hello"), /there is no session 'x'/);
+    const unknown = { code: -32601, message: /^Cannot do '.*': zz has no such method\.$/ };
     for (const method of ["nope/nope", "session/nope", "_ours/nope"])
       for (const params of [{ sessionId: "x" }, {}, undefined])
-        await rejects(one.agent.request(method, params), {
-          code: -32601,
-          message: /^Cannot do '.*': zz has no such method\.$/,
-        });
+        await rejects(one.agent.request(method, params), unknown);
     const beginIn = (cwd: string) => one.agent.request(session.new, { cwd, mcpServers: [] });
     await rejects(beginIn("relative"), /absolute path/);
-    await rejects(
-      beginIn(join(one.where.cwd, "nowhere")),
-      /^.*Cannot begin a session in '.*nowhere': there is no such folder/,
-    );
+    const nowhere = join(one.where.cwd, "nowhere");
+    await rejects(beginIn(nowhere), /Cannot begin a session in '.*nowhere': there is no such folder/);
     await prompt(one.agent, await begin(one), "hello");
     equal(textIn(one.updates), "Fine.");
   });
@@ -258,8 +242,7 @@ describe("--acp", () => {
     const where = place();
     const fake = await fakeOpenAI([call(["write_file", { path: "a.txt", content: "x" }]), say("no")]);
     const env = environment(where, {});
-    const stdio: ["pipe", "pipe", "inherit"] = ["pipe", "pipe", "inherit"];
-    const child = spawn(node, [program, ...FLAGS(fake.url)], { cwd: where.cwd, env, stdio });
+    const child = spawn(node, [program, ...FLAGS(fake.url)], { cwd: where.cwd, env, stdio: "pipe" });
     after(() => child.exitCode === null && child.kill("SIGKILL"));
     const lines = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
     let text = "";
@@ -281,28 +264,21 @@ describe("--acp", () => {
 
   test("MCP servers that the editor names: asked for like any, for that session alone, and ended with it", async () => {
     const mark = `of-${process.pid}-${Date.now()}`;
-    const script = [
-      call(["mcp_tools", { servers: ["Note_pad"] }]),
-      call(["Note_pad__one", { text: "${HOME}" }]),
-      say("Called."),
-      say("Elsewhere."),
-    ];
-    const one = await editor({ script });
+    const look = call(["mcp_tools", { servers: ["Note_pad"] }]);
+    const one = await editor({ script: [look, call(["Note_pad__one", { text: "${HOME}" }]), SAID, SAID] });
     const env = [
       { name: "SECRET_OF_MINE", value: "sesame-4711" },
-      { name: "WORD_OF_MINE", value: ", ${HOME} of the editor" },
+      { name: "WORD_OF_MINE", value: ", ${HOME} of it" },
     ];
     const args = [stripped("test/support/fake/mcp.ts"), "env", "", mark];
     const named = { name: "Note pad!", command: process.execPath, args, env };
     const sse = { type: "sse" as const, name: "old", url: "http://127.0.0.1:1", headers: [] };
-    const { sessionId } = await one.agent.request<acp.NewSessionResponse>(session.new, {
-      ...{ cwd: one.where.cwd, mcpServers: [named, { ...named, name: "Note_pad" }, sse] },
-    });
+    const sessionId = await begin(one, [named, { ...named, name: "Note_pad" }, sse]);
     equal((await prompt(one.agent, sessionId, "note it")).stopReason, "end_turn");
     match(textIn(one.updates), /MCP server 'old' is left out: zz speaks MCP over stdio and HTTP/);
     const [first, , third] = one.fake.requests.map(({ body }) => JSON.stringify(body));
     match(first!, /Note_pad \(not started yet\); Note_pad-2 \(not started yet\)/);
-    match(third!, /one \{.*HOME.*\} \[key\], \$\{HOME\} of the editor/, "its words are taken as they are");
+    match(third!, /one \{.*HOME.*\} \[key\], \$\{HOME\} of it/, "its words are taken as they are");
     match(JSON.stringify(one.asked.map(({ toolCall }) => toolCall)), /Note_pad__one/);
     const commandOf = (pid: string) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "";
     const running = () => readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandOf(pid).includes(mark));
@@ -316,9 +292,7 @@ describe("--acp", () => {
   test("the host of an MCP server that the editor names is asked for; a name of the settings stays theirs", async () => {
     const one = await editor({ script: [call(["mcp_tools", { servers: ["far"] }]), say("No.")], say: "n" });
     const http = (name: string) => ({ type: "http" as const, name, url: "http://127.0.0.1:9/mcp", headers: [] });
-    const { sessionId } = await one.agent.request<acp.NewSessionResponse>(session.new, {
-      ...{ cwd: one.where.cwd, mcpServers: [http("far"), http("mine")] },
-    });
+    const sessionId = await begin(one, [http("far"), http("mine")]);
     await prompt(one.agent, sessionId, "look");
     match(JSON.stringify(one.asked), /127\.0\.0\.1:9/);
     match(JSON.stringify(one.fake.requests.at(-1)!.body), /the person said no/);

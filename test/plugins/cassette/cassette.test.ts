@@ -12,11 +12,7 @@ const KEY = "sk-canary-0123456789abcdef";
 const NOWHERE = "http://127.0.0.1:9/v1";
 
 /** Records a run, and gives what a run without the server says. */
-async function twice(
-  script: Script,
-  words: string[],
-  where = place(),
-): Promise<{ first: Ran; again: Ran; where: Place }> {
+async function twice(script: Script, words: string[], where = place()) {
   const fake = await fakeOpenAI(script);
   const to = (url: string) => ["-m", "openai/m", "--base-url", url];
   const first = await zz(where, [...to(fake.url), "--key", KEY, "--record", "tape", ...words], { clock: HURRIED });
@@ -47,11 +43,8 @@ describe("a cassette", { concurrency: 3 }, () => {
   test("round by round, with calls that really run", async () => {
     const where = place();
     writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
-    const { first, again } = await twice(
-      [call(["read_file", { path: "a.txt" }]), say("Found.")],
-      ["--json", "find it"],
-      where,
-    );
+    const script = [call(["read_file", { path: "a.txt" }]), say("Found.")];
+    const { first, again } = await twice(script, ["--json", "find it"], where);
     for (const { stdout } of [first, again])
       deepEqual(JSON.parse(stdout).calls, [{ name: "read_file", args: { path: "a.txt" }, ok: true }]);
     equal(JSON.parse(again.stdout).text, "Found.");
@@ -64,10 +57,7 @@ describe("a cassette", { concurrency: 3 }, () => {
     const args = ["-m", "openai/m", "--base-url", fake.url, "--replay", "tape"];
     const ran = await zz(where, [...args, "something else"]);
     deepEqual([ran.stdout, ran.code, fake.requests.length], ["", 2, 0]);
-    match(
-      ran.stderr,
-      /^Cannot replay 'tape': nothing like this was recorded in it \(POST \/v1\/chat\/completions, user: something else\)\. Record it again with --record\.$/m,
-    );
+    match(ran.stderr, /^Cannot replay 'tape': nothing like this .*\/chat\/completions, user: something else\)\. /m);
     const other = await zz(where, ["-m", "openai/n", ...args.slice(2), "hi"]);
     equal(other.code, 2, "another model is another question");
   });

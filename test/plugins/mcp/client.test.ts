@@ -14,13 +14,10 @@ import { waitFor } from "../../support/wait.ts";
 
 const MODULES = join(ROOT, "node_modules", "@modelcontextprotocol");
 const { NODE_COMPILE_CACHE = "" } = process.env; // each start of such a server compiles a megabyte of code
-const EVERYTHING = {
-  command: process.execPath,
-  args: [join(MODULES, "server-everything/dist/index.js")],
-  env: { NODE_COMPILE_CACHE },
-};
-const FAKE = stripped("test/support/fake/mcp.ts");
-const fake = (...args: string[]) => ({ ...{ command: process.execPath, args: [FAKE, ...args] }, sandbox: false });
+const [command, FAKE] = [process.execPath, stripped("test/support/fake/mcp.ts")];
+const args = [join(MODULES, "server-everything/dist/index.js")];
+const everything = { e: { command, args, env: { NODE_COMPILE_CACHE }, sandbox: false } };
+const fake = (...args: string[]) => ({ command, args: [FAKE, ...args], sandbox: false });
 
 function having(mcpServers: object, files: Record<string, string> = {}): Place {
   const where = place();
@@ -46,24 +43,18 @@ const names = async (zz: Harness) => (await told(zz)).map(({ name }) => name);
 
 describe("MCP servers", { concurrency: 2 }, () => {
   test("a scripted model calls a tool of server-everything through zz --once", async (t) => {
-    const where = having({ everything: { ...EVERYTHING, sandbox: false } });
-    const first = await fakeOpenAI([
-      call(["mcp_tools", { servers: ["everything"] }]),
-      call(["everything__echo", { message: "hello there" }]),
-      say("Done."),
-    ]);
+    const where = having(everything);
+    const calls = [call(["mcp_tools", { servers: ["e"] }]), call(["e__echo", { message: "hello there" }])];
+    const first = await fakeOpenAI([...calls, say("Done.")]);
     t.after(first.close);
     const args = ["--once", "-m", "openai/m", "--key", "x", "--base-url"];
-    const ran = await zz(where, [...args, first.url, "--allow-run=mcp:everything", "hi"]);
+    const ran = await zz(where, [...args, first.url, "--allow-run=mcp:e", "hi"]);
     deepEqual([ran.code, ran.stdout, ran.stderr], [0, "Done.\n", ""]);
     const [one, two, three] = first.requests.map(({ body }) => body);
-    match(JSON.stringify(one.tools), /Get the tools of MCP servers.* everything \(not started yet\)\./);
-    doesNotMatch(JSON.stringify(one.tools), /everything__|mcp_call|mcp_sampling/);
-    match(
-      two.messages.at(-1).content,
-      /^Described from now on:\neverything__echo: MCP server 'everything' says: Echoes/,
-    );
-    const echo = two.tools.find((tool: any) => tool.function.name === "everything__echo").function;
+    match(JSON.stringify(one.tools), /Get the tools of MCP servers.* e \(not started yet\)\./);
+    doesNotMatch(JSON.stringify(one.tools), /e__|mcp_call|mcp_sampling/);
+    match(two.messages.at(-1).content, /^Described from now on:\ne__echo: MCP server 'e' says: Echoes/);
+    const echo = two.tools.find((tool: any) => tool.function.name === "e__echo").function;
     deepEqual(echo.parameters.required, ["message"]);
     equal(three.messages.at(-1).content, "Echo: hello there");
 
@@ -71,7 +62,7 @@ describe("MCP servers", { concurrency: 2 }, () => {
     t.after(second.close);
     await zz(where, [...args, second.url, "hi"]);
     const names = second.requests[0]!.body.tools.map((tool: any) => tool.function.name);
-    ok(names.includes("everything__echo"), "what it has is known from the last time, without starting it");
+    ok(names.includes("e__echo"), "what it has is known from the last time, without starting it");
     equal(statSync(join(where.home, "mcp-tools.json")).mode & 0o777, 0o600);
   });
 
@@ -112,14 +103,12 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const one = () => said(zz, "frail", "one");
     match(await one(), /ended before it could answer/);
     match(await one(), /ended before it could answer/);
-    match(
-      await one(),
-      /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it again\.$/,
-    );
+    const left = /^MCP server 'frail' failed twice and is left alone: .*exit code 3.* \/mcp restart frail tries it/;
+    match(await one(), left);
     match((await zz.command("/mcp")).join(), /^frail {2}failed: it ended \(it ended with exit code 3/);
     deepEqual(await zz.command("/mcp restart frail"), ["MCP server 'frail' runs: 1 tool."]);
     for (let i = 0; i < 2; i++) await one();
-    match(await one(), /failed twice and is left alone/);
+    match(await one(), left);
     await clock.pass(600_001);
     match(await one(), /ended before it could answer/);
     const counted = join(zz.root, "starts");
@@ -130,25 +119,19 @@ describe("MCP servers", { concurrency: 2 }, () => {
   });
 
   test("no server outlives a zz that is ended by a signal", { skip: process.platform !== "linux" }, async () => {
-    const where = place();
-    const file = join(where.cwd, "..", "starts");
-    mkdirSync(where.home);
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { it: fake("hang", file) } }));
-    const started = (child: ChildProcess) =>
-      void waitFor("the server", () => existsSync(file)).then(() => child.kill("SIGHUP"));
+    const file = join(place().cwd, "starts");
+    const where = having({ it: fake("hang", file) });
+    const begun = waitFor("the server", () => existsSync(file));
+    const started = (child: ChildProcess) => void begun.then(() => child.kill("SIGHUP"));
     const call = ["--allow-run", "--call", "mcp_call", '{"server":"it","tool":"one"}'];
     equal((await zzProcess(where, call, { started })).code, 129);
-    const left = () =>
-      readdirSync("/proc").filter(
-        (pid) => /^\d+$/.test(pid) && (tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")) ?? "").includes(file),
-      );
-    await waitFor("its end", () => !left().length);
+    const commands = () => readdirSync("/proc").map((pid) => tryTo(() => readFileSync(`/proc/${pid}/cmdline`, "utf8")));
+    await waitFor("its end", () => !commands().some((command) => command?.includes(file)));
   });
 
   test("only a plugin can ask for the sandbox: a model's call by that name is no tool", async (t) => {
     const zz = await harness({ own: true }, t);
-    const { text } = await zz.call("start_in_sandbox", { argv: ["ls"], ready: "now" });
-    match(text, /there is no tool 'start_in_sandbox'/);
+    match((await zz.call("start_in_sandbox", { argv: ["ls"] })).text, /there is no tool 'start_in_sandbox'/);
   });
 
   test("what would steer the model is shown first, and left out where nobody agrees", async (t) => {
@@ -172,15 +155,10 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const two = ["fickle__two", "The same."];
     deepEqual(await says(), [["fickle__one", "As in start 1."], two]);
     await zz.command("/mcp restart fickle");
-    match(
-      zz.questions.join(),
-      /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 2\. text/,
-    );
+    match(zz.questions.join(), /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 2\./);
     deepEqual(await says(), [two]);
-    match(
-      (await zz.call("fickle__one", {})).text,
-      /its description changed, and nobody has agreed to it\. .*\/mcp accept/,
-    );
+    const { text } = await zz.call("fickle__one", {});
+    match(text, /its description changed, and nobody has agreed to it\. .*\/mcp accept/);
     answer = "y";
     await zz.command("/mcp accept fickle");
     deepEqual(await says(), [["fickle__one", "As in start 2."], two]);
@@ -196,11 +174,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
           await zz.restart();
           await zz.call("mcp_start", { server: "fickle" });
         }
-      match(
-        zz.questions.join(),
-        /one says something else than before:\n +- As in start 1\. text\n +\+ As in start 3\. text/,
-      );
-      match((await zz.call("mcp_call", { server: "fickle", tool: "one" })).text, /nobody has agreed to it/);
+      match(zz.questions.join(), /one says something else than before:\n +- As in start 1\..*\n +\+ As in start 3\./);
+      match(await said(zz, "fickle", "one"), /nobody has agreed to it/);
     }
   });
 
@@ -252,18 +227,14 @@ const sandboxTest = isHidden
   : needs("bwrap");
 describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
   const FILES = join(MODULES, "server-filesystem/dist/index.js");
-  const files = (zz: { root: string }, more: object = {}) => ({
-    files: { command: process.execPath, args: [FILES, zz.root], ...more },
-  });
-
   sandboxTest("a server writes in the project only where its settings say so, and reads no secrets", async (t) => {
-    const root = { root: "." };
+    const files = { command, args: [FILES, "."] };
     const setup: Setup = { own: true, files: { "a.txt": "hello", ".env": "TOKEN=1" } };
-    const zz = await started(t, files(root), { ...setup, plugins: [] });
+    const zz = await started(t, { files }, { ...setup, plugins: [] });
     match(await said(zz, "files", "read_text_file", { path: "a.txt" }), /hello/);
     match(await said(zz, "files", "read_text_file", { path: ".env" }), /EACCES|permission denied|denied/i);
     match(await said(zz, "files", "write_file", { path: "b.txt", content: "x" }), /EROFS|read-only/i);
-    const open = await started(t, files(root, { sandbox: { write: ["."] } }), { ...setup, plugins: [] });
+    const open = await started(t, { files: { ...files, sandbox: { write: ["."] } } }, { ...setup, plugins: [] });
     await said(open, "files", "write_file", { path: "b.txt", content: "x" });
     equal(open.read("b.txt"), "x");
     deepEqual(open.questions, []);
@@ -290,10 +261,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     const where = having({}, PROJECT);
     const args = ["-m", "openai/m", "--key", "x", "--once", "/mcp"];
     const before = await zz(where, args);
-    match(
-      before.stderr,
-      /^Left out what this folder brings: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m,
-    );
+    match(before.stderr, /^Left out what .*: nobody has trusted \.mcp\.json\. Look at it, then: zz --trust$/m);
     match(before.stderr, /^The MCP servers of \.mcp\.json are left out: nobody has trusted it\./m);
     equal((await zz(where, ["--trust"])).stdout, "Trusted, as they are now: .mcp.json.\n");
     match((await zz(where, args)).stderr, /^theirs {2}not needed yet · not started yet · .*· of this project$/m);
@@ -302,10 +270,9 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
   });
 
   test("a trusted project's server outside of the sandbox, its hosts and variables are asked for", async (t) => {
-    const servers = {
-      mcpServers: { theirs: { ...fake("env"), env: { X: "${HOME}" } }, far: { url: "https://mcp.example.com/x" } },
-    };
-    const zz = await harness({ plugins: [PLUGIN], files: { ".mcp.json": JSON.stringify(servers) }, answer: "no" }, t);
+    const theirs = { ...fake("env"), env: { X: "${HOME}" } };
+    const mcpServers = JSON.stringify({ mcpServers: { theirs, far: { url: "https://mcp.example.com/x" } } });
+    const zz = await harness({ plugins: [PLUGIN], files: { ".mcp.json": mcpServers }, answer: "no" }, t);
     await zz.ctx.plugins.trust(true);
     await zz.call("mcp_call", { server: "theirs", tool: "one" });
     await zz.command("/mcp");
@@ -314,8 +281,6 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await zz.call("mcp_call", { server: "far", tool: "one" });
     match(zz.questions.at(-2)!, /net access to "mcp\.example\.com"/);
   });
-
-  const everything = { e: { ...EVERYTHING, sandbox: false } };
 
   test("pictures and structured answers; prompts are slash commands, and resources go with a message", async (t) => {
     const zz = await started(t, everything, { own: true, plugins: [], script: ["ok"] });
@@ -330,10 +295,7 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     await rejects(zz.ask("/e__args-prompt"), /Cannot send 'args-prompt': it needs city/);
     await zz.ask("Sum up @e:demo://resource/static/document/features.md, please.");
     const sent = JSON.stringify(zz.requests.at(-1)!.messages.at(-1));
-    match(
-      sent,
-      /--- RESOURCE e:demo:\/\/resource\/static\/document\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/,
-    );
+    match(sent, /--- RESOURCE e:demo:\/\/resource\/static\/.*\/features\.md ---\\n.*--- END RESOURCE.*Sum up @e:demo:/);
     const said = await zz.ask("And @e:demo://no/such?");
     match(said.notes.join(), /@e:demo:\/\/no\/such is not attached: MCP server 'e' says: /);
     match((await zz.call("mcp_resource", { server: "e" })).text, /^demo:\/\/resource\/static\/document\//);
@@ -345,23 +307,15 @@ describe("MCP: servers of a project, prompts, resources, and what servers ask", 
     const zz = await started(t, everything, { allow: { run: ["mcp:e"] }, answer: ask, script: ["The model's word."] });
     const one = (tool: string, args: object) => zz.call("mcp_call", { server: "e", tool, arguments: args });
     match((await one("trigger-sampling-request", { prompt: "What is up?", maxTokens: 20 })).text, /The model's word\./);
-    const asked =
-      /run access to "mcp:e sampling\/createMessage"[\s\S]*wants to ask your model, at your cost[\s\S]*What is up/;
-    match(zz.questions[0]!, asked);
+    match(zz.questions[0]!, /run access to "mcp:e sampling\/createMessage".*your model, at your cost.*What is up/s);
     match((await one("trigger-elicitation-request", {})).text, /Ada/);
     match(zz.questions.join("\n"), /MCP server 'e' asks: .*Give it no password\./);
     delete zz.core.ask; // nobody is there any more
-    const refused = await one("trigger-sampling-request", { prompt: "x" });
-    match(
-      refused.text,
-      /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./,
-    );
-    const left = await one("trigger-elicitation-request", {});
-    match(left.text, /cancel/i);
+    const { text: refused } = await one("trigger-sampling-request", { prompt: "x" });
+    match(refused, /Refused: requires run access to "mcp:e sampling\/createMessage"; run again with --allow-run\./);
+    match((await one("trigger-elicitation-request", {})).text, /cancel/i);
     match(zz.notes.join(), /asked for something, and there is no terminal to ask on/);
-    await rejects(async () => {
-      const { failed, text } = await zz.call("mcp_sampling", { id: "made up" });
-      if (failed) throw new Error(text);
-    }, /no server asks/);
+    const made = await zz.call("mcp_sampling", { id: "made up" });
+    deepEqual([made.failed, /no server asks/.test(made.text)], [true, true]);
   });
 });

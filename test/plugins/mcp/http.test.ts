@@ -1,9 +1,10 @@
 // MCP servers at an address: streamable HTTP, and what is too long in it.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "zz/test";
+import { listen } from "../../support/fake/http.ts";
 import { ROOT } from "../../support/run.ts";
 
 const PLUGIN = join(ROOT, "plugins", "mcp", "index.ts");
@@ -11,33 +12,20 @@ const started = (t: TestContext, mcpServers: object, how: Setup = {}) =>
   harness({ plugins: [PLUGIN], settings: { mcpServers } as Setup["settings"], allow: { run: true }, ...how }, t);
 
 /** A server of ours: each request in a list, answered by hand. */
-async function serving(
-  t: TestContext,
-  answer: (request: IncomingMessage, body: string, response: ServerResponse, base: string) => void,
-) {
-  let base = "";
-  const http = createServer((request, response) => {
+type Serve = (request: IncomingMessage, body: string, response: ServerResponse) => void;
+const serving = (t: TestContext, answer: Serve) =>
+  listen(t, (request, response) => {
     let body = "";
-    request.on("data", (bytes) => (body += bytes)).on("end", () => answer(request, body, response, base));
+    request.on("data", (bytes) => (body += bytes)).on("end", () => answer(request, body, response));
   });
-  await new Promise<void>((go) => http.listen(0, "127.0.0.1", go));
-  base = `http://127.0.0.1:${(http.address() as { port: number }).port}`;
-  t.after(() => {
-    http.close();
-    http.closeAllConnections();
-  });
-  return base;
-}
 
 /** MCP without a library; undefined: it is no request. */
 function replyTo(body: string, call: (id: number) => object): object | undefined {
   const { id, method, params } = JSON.parse(body || "{}");
   const of = (result: object) => ({ jsonrpc: "2.0", id, result });
+  const serverInfo = { name: "hand", version: "1" };
   if (method === "initialize")
-    return of({
-      ...{ protocolVersion: params.protocolVersion, capabilities: { tools: {} } },
-      serverInfo: { name: "hand", version: "1" },
-    });
+    return of({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
   if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
   return method === "tools/call" ? of(call(id)) : undefined;
 }
@@ -96,11 +84,8 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       if (isNoCall(request, reply, response)) return;
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
-    const zz = await started(t, {
-      far: { url, headers: { Authorization: "Bearer ${FAR_TOKEN}" } },
-      shut: { url },
-      gone: { url: "http://127.0.0.1:9/mcp" },
-    });
+    const far = { url, headers: { Authorization: "Bearer ${FAR_TOKEN}" } };
+    const zz = await started(t, { far, shut: { url }, gone: { url: "http://127.0.0.1:9/mcp" } });
     const one = (server: string) => zz.call("mcp_call", { server, tool: "one" }).then(({ text }) => text);
     equal(await one("far"), "You sent Bearer [key]");
     equal(await one("shut"), "MCP server 'shut' wants a login. Type: /mcp login shut");

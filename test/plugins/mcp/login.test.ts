@@ -1,14 +1,14 @@
 // Logins to MCP servers: the browser, the callback, tokens that are kept privately and renewed; and the hosts that a server names for
 // them, each of which passes the gate before anything is sent there.
 import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import dns from "node:dns";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { harness, type Setup } from "../../../sdk/testing.ts";
+import { listen } from "../../support/fake/http.ts";
 import { ROOT } from "../../support/run.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -26,24 +26,22 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
   const it = { seen, base, where, expire: () => void (valid = "no longer") };
   const at = (part: keyof Where) => base[it.where[part] ?? "own"];
   for (const host of ["own", "far"] as const) {
-    const http = createServer(async (request, response) => {
+    base[host] = await listen(t, async (request, response) => {
       let body = "";
       for await (const bytes of request) body += bytes;
       const url = new URL(request.url!, base[host]);
       seen[host].push(`${request.method} ${url.pathname}`);
       const json = (value: object, status = 200, headers = {}) =>
         response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
-      if (moves && /oauth-protected-resource/.test(url.pathname))
-        return void response.writeHead(302, { location: moves.replace("FAR", base.far) }).end();
-      if (/oauth-protected-resource/.test(url.pathname))
+      if (/oauth-protected-resource/.test(url.pathname)) {
+        if (moves) return void response.writeHead(302, { location: moves.replace("FAR", base.far) }).end();
         return void json({ resource: `${base.own}/mcp`, authorization_servers: [at("issuer")] });
+      }
       if (/oauth-authorization-server/.test(url.pathname)) {
-        const urls = {
-          authorization_endpoint: "authorize",
-          token_endpoint: "token",
-          registration_endpoint: "register",
-        } as const;
-        const endpoints = Object.fromEntries(Object.entries(urls).map(([name, part]) => [name, `${at(part)}/${part}`]));
+        const urls = { authorization: "authorize", token: "token", registration: "register" } as const;
+        const endpoints = Object.fromEntries(
+          Object.entries(urls).map(([name, part]) => [`${name}_endpoint`, `${at(part)}/${part}`]),
+        );
         return void json({ issuer: at("issuer"), ...endpoints, response_types_supported: ["code"], code_challenge_methods_supported: ["S256"] }); // biome-ignore format: short
       }
       if (url.pathname === "/register") return void json({ ...JSON.parse(body), client_id: "client-of-test" }, 201);
@@ -56,17 +54,14 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
       if (url.pathname === "/token") {
         const form = new URLSearchParams(body);
         seen.grants.push(`${host} ${form.get("grant_type")}`);
-        const proof = createHash("sha256")
-          .update(form.get("code_verifier") ?? "")
-          .digest("base64url");
+        const proof = hash("sha256", form.get("code_verifier") ?? "", "base64url");
         if (form.get("grant_type") === "authorization_code" && proof !== challenge) return void json({ error: "invalid_grant" }, 400); // biome-ignore format: short
         valid = `access-token-${seen.grants.length}-abcdefgh`;
         return void json({ access_token: valid, refresh_token: "refresh-token-abcdefgh", token_type: "Bearer", expires_in: 3600 }); // biome-ignore format: short
       }
+      const metadata = `${at("resource")}/.well-known/oauth-protected-resource`;
       if (request.headers.authorization !== `Bearer ${valid}`)
-        return void json({}, 401, {
-          "www-authenticate": `Bearer resource_metadata="${at("resource")}/.well-known/oauth-protected-resource"`,
-        });
+        return void json({}, 401, { "www-authenticate": `Bearer resource_metadata="${metadata}"` });
       const { id, method, params } = JSON.parse(body || "{}");
       const results: Record<string, () => object> = {
         initialize: () => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "hand", version: "1" } }),
@@ -77,12 +72,6 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
       if (!result) return void response.writeHead(request.method === "GET" ? 405 : 202).end();
       json({ jsonrpc: "2.0", id, result });
     });
-    await new Promise<void>((go) => http.listen(0, "127.0.0.1", go));
-    base[host] = `http://127.0.0.1:${(http.address() as { port: number }).port}`;
-    t.after(() => {
-      http.close();
-      http.closeAllConnections();
-    });
   }
   return it;
 }
@@ -92,16 +81,13 @@ async function zzFor(t: TestContext, { base }: Awaited<ReturnType<typeof world>>
   const zz = await harness({ plugins: [PLUGIN], settings, allow: { run: true }, ...how }, t);
   const call = () => zz.call("mcp_call", { server: "far", tool: "one" }).then(({ text }) => text);
   const login = async () => {
-    const said = zz.command("/mcp login far").then(
-      (lines) => lines.at(-1)!,
-      (error: Error) => error.message,
-    );
+    const said = zz.command("/mcp login far").catch((error: Error) => [error.message]);
     const page = () => /^http:\S+authorize\S*$/m.exec(zz.notes.join("\n"))?.[0];
     const isOver = said.then(() => true);
     await waitFor("the login page, or the end", async () => page() ?? (await Promise.race([isOver, false])));
     const at = page();
     if (at) await fetch(at).then((answer) => answer.text());
-    return said;
+    return (await said).at(-1)!;
   };
   return { zz, call, login };
 }
@@ -172,9 +158,8 @@ describe("logins to MCP servers", () => {
     it.base.far = it.base.far.replace("127.0.0.1", "localhost");
     const { lookup } = dns.promises;
     t.after(() => Object.assign(dns.promises, { lookup }));
-    const isOwn = (name: unknown) => name === "127.0.0.1"; // as if it were far away
-    const far = async (...given: any[]) =>
-      isOwn(given[0]) ? [{ address: "93.184.215.14", family: 4 }] : (lookup as any)(...given);
+    const distant = [{ address: "93.184.215.14", family: 4 }]; // the server's own address, as if it were far away
+    const far = async (name: string, how: any) => (name === "127.0.0.1" ? distant : lookup(name, how));
     Object.assign(dns.promises, { lookup: far });
     const { login } = await zzFor(t, it, { answer: "yes" });
     match(await login(), /: Refused: 'localhost:\d+' belongs to this machine, and MCP server 'far' does not\.$/);

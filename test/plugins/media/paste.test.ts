@@ -26,6 +26,7 @@ function holds({ cwd }: Place, content: { image?: Buffer; text?: string }): void
   }
 }
 
+const CLIP = "the clipboard (image/png, 40 × 30, 1 KB)";
 /** Words, wherever the edge of the screen breaks them. */
 const says = (words: string): RegExp =>
   new RegExp(words.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&").replaceAll(" ", "\\s+"));
@@ -36,10 +37,7 @@ const again = await sharedRepl({ where, env: clipboard(where, "wl-paste"), rows:
 test("/paste takes an image; it goes with the next message, and only with that", async () => {
   holds(where, { image: PNG, text: "not this" });
   const zz = await again();
-  await zz.say(
-    "/paste",
-    says("With your next message: the clipboard (image/png, 40 × 30, 1 KB). /detach takes it back."),
-  );
+  await zz.say("/paste", says(`With your next message: ${CLIP}. /detach takes it back.`));
   await zz.say("what is it?");
   deepEqual(await zz.asked(1), [{ type: "text", text: "what is it?" }, image]);
   await zz.say("and now?", /Good\.[\s\S]*Good\./);
@@ -80,10 +78,7 @@ test("/detach takes back the last one, one of several, or all", async () => {
   await zz.say("/paste", /With your next message: the clipboard/);
   await zz.say("/paste", /2 attachments \(1: the clipboard[^;]*; 2: the\s+clipboard/);
   await zz.say("/detach 3", /Cannot detach '3': there is no such one\./);
-  await zz.say(
-    "/detach 1",
-    says("Taken back: the clipboard (image/png, 40 × 30, 1 KB). With your next message: the clipboard"),
-  );
+  await zz.say("/detach 1", says(`Taken back: ${CLIP}. With your next message: the clipboard`));
   await zz.say("/paste", /2 attachments[\s\S]*2 attachments/);
   await zz.say("/detach all", /Taken back: 2 attachments[\s\S]*Nothing is attached\./);
   await zz.say("hello");

@@ -3,7 +3,6 @@ import { doesNotMatch, equal, match } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import type { Zz } from "zz";
 import { harness, standingClock } from "../../../sdk/testing.ts";
 import { call, say } from "../../support/fake/openai.ts";
 import { DOWN, type ReplOptions, repl, ticks } from "../../support/repl.ts";
@@ -12,13 +11,23 @@ import { KEY } from "../../support/terminal.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const PLUGIN = `export default (zz) => {
-  zz.command({ name: "fruit", description: "d", run: async (_, { pick, note }) =>
-    note("picked " + (pick ? await pick("Which fruit?", ["apple", { name: "pear", description: "green" }, "plum"]) : "nowhere")) });
+  const choose = (name, question, choices) => zz.command({ name, description: "d", run: async (_, { pick, note }) =>
+    note("picked " + (pick ? await pick(question, choices) : "nowhere")) });
+  choose("fruit", "Which fruit?", ["apple", { name: "pear", description: "green" }, "plum"]);
+  choose("line", "Which line?", Array.from({ length: 40 }, (_, i) => ({ name: "line-" + (i + 1), description: "about " + i })));
+  choose("none", "Which fruit?", []);
   zz.command({ name: "password", description: "d", run: async (_, { ask, note, keep }) => {
     const said = await ask("Password? ", { secret: true });
     keep("said.txt", () => said);
     note("of " + said.length + " letters: <" + said + ">");
   } });
+  const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });
+  tool("choose", ({ pick }) => pick("Which fruit?", ["apple", "pear"]));
+  tool("draw", ({ io, terminal }) => terminal(() => {
+    io.stderr.write("Draw here. ");
+    io.stdin.setRawMode(true).resume();
+    return new Promise((done) => io.stdin.once("data", () => done("a key")));
+  }));
 };`;
 
 async function open(t: TestContext, options: ReplOptions = {}) {
@@ -62,19 +71,10 @@ test("on a dumb terminal there is no list, and no secret is asked for", async (t
 });
 
 describe("a list longer than the window", { concurrency: 3 }, () => {
-  const LONG = `export default (zz) => {
-    const lines = Array.from({ length: 40 }, (_, i) => ({ name: "line-" + (i + 1), description: "about " + (i + 1) }));
-    zz.command({ name: "line", description: "d", run: async (_, { pick, note }) =>
-      note("picked " + (await pick("Which line?", lines))) });
-    zz.command({ name: "none", description: "d", run: async (_, { pick, note }) =>
-      note("picked " + (await pick("Which fruit?", []))) });
-  };`;
   /** With a clock that stands: the list is drawn again once the size has not changed for 150 ms. */
-  const open = async (t: TestContext, rows: number, cols = 40) => {
-    const [where, clock] = [place(), standingClock()];
-    const file = join(where.cwd, "own.ts");
-    writeFileSync(file, LONG);
-    const it = await repl(t, { where, args: ["--plugin", file], cols, rows, clock });
+  const long = async (t: TestContext, rows: number, cols = 40) => {
+    const clock = standingClock();
+    const it = await open(t, { cols, rows, clock });
     const visible = () => {
       const { active } = it.view.buffer;
       const all = Array.from({ length: it.view.rows }, (_, i) => active.getLine(active.viewportY + i)!);
@@ -97,7 +97,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   };
 
   test("is drawn again in a window that gets lower, higher and narrower, with the same row selected", async (t) => {
-    const it = await open(t, 15);
+    const it = await long(t, 15);
     it.type(`/line${KEY.enter}`);
     equal(await it.selects("line-1"), 10);
     it.type(DOWN.repeat(7));
@@ -116,7 +116,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 
   test("stays narrowed by what was typed, and says how many fit", async (t) => {
-    const it = await open(t, 15, 60);
+    const it = await long(t, 15, 60);
     it.type(`/line${KEY.enter}`);
     await it.selects("line-1");
     it.type("line-2");
@@ -133,7 +133,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 
   test("Escape leaves it 50 ms later, also while the window changes, and nothing of it stays", async (t) => {
-    const it = await open(t, 15);
+    const it = await long(t, 15);
     it.type(`/line${KEY.enter}`);
     await it.selects("line-1");
     await it.drawn();
@@ -147,7 +147,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 
   test("as many rows as fit are shown from the start, at 4 rows", async (t) => {
-    const it = await open(t, 4);
+    const it = await long(t, 4);
     it.type(`/line${KEY.enter}`);
     await it.sees("❯ line-1");
     it.type(DOWN.repeat(4));
@@ -158,7 +158,7 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
   });
 
   test("an empty list says so, and none is taken", async (t) => {
-    const it = await open(t, 15);
+    const it = await long(t, 15);
     it.type(`/none${KEY.enter}`);
     doesNotMatch(await it.sees("picked undefined"), /select/);
     match(it.screen(), /Which fruit\?\nThere is nothing to choose from\./);
@@ -166,25 +166,13 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
 });
 
 describe("while a tool has the person choose or type, no live row is drawn", { concurrency: 3 }, () => {
-  const TOOLS = `export default (zz) => {
-    const tool = (name, act) => zz.tool({ name, description: "d", run: async (_, ctx) => "got " + (await act(ctx)) });
-    tool("choose", ({ pick }) => pick("Which fruit?", ["apple", "pear"]));
-    tool("draw", ({ io, terminal }) => terminal(() => {
-      io.stderr.write("Draw here. ");
-      io.stdin.setRawMode(true).resume();
-      return new Promise((done) => io.stdin.once("data", () => done("a key")));
-    }));
-  };`;
   for (const [name, shows, key, got] of [
     ["choose", "pear", `${DOWN}${KEY.enter}`, "got pear"],
     ["draw", "Draw here.", "x", "got a key"],
   ] as const)
     test(name, async (t) => {
-      const where = place();
-      writeFileSync(join(where.cwd, "own.ts"), TOOLS);
       const clock = standingClock();
-      const script = [call([name, {}]), say("Good.")];
-      const it = await repl(t, { where, args: ["--plugin", join(where.cwd, "own.ts")], script, clock });
+      const it = await open(t, { script: [call([name, {}]), say("Good.")], clock });
       it.type(`go${KEY.enter}`);
       await ticks(clock, it, shows);
       const before = it.raw().length;
@@ -198,12 +186,7 @@ describe("while a tool has the person choose or type, no live row is drawn", { c
 });
 
 test("in the test kit a function answers both", async (t) => {
-  const both = (zz: Zz) =>
-    zz.tool({
-      ...{ name: "it", description: "d" },
-      run: async (_, { ask, pick }) =>
-        JSON.stringify([await pick?.("Which?", ["a", { name: "b" }]), await ask?.("Key? ", { secret: true })]),
-    });
-  const zz = await harness({ plugins: [both], answer: async () => "b" }, t);
-  equal((await zz.call("it")).text, '["b","b"]');
+  const { ctx } = await harness({ answer: async () => "b" }, t);
+  equal(await ctx.pick!("Which?", ["a", { name: "b" }]), "b");
+  equal(await ctx.ask!("Key? ", { secret: true }), "b");
 });

@@ -15,8 +15,9 @@ for (const [what, lines, messages] of [
 ] as const)
   test(`addLine(): ${what}`, () => {
     const draft = newDraft();
+    const made = lines.map((line) => addLine(draft, line));
     deepEqual(
-      lines.map((line) => addLine(draft, line)).filter((message) => message !== undefined),
+      made.filter((message) => message !== undefined),
       messages,
     );
   });

@@ -7,11 +7,8 @@ import { addEntry, MAX_ENTRIES, MAX_ENTRY_CHARS, openHistory } from "../../../pl
 const zz = { veil: (text: string) => text.replaceAll("hidden", "[key]"), config: { history: true } } as unknown as Zz;
 
 function historyOf(text: string) {
-  const file = {
-    text,
-    read: () => file.text,
-    update: (change: (text: string) => string) => void (file.text = change(file.text)),
-  };
+  const update = (change: (text: string) => string) => void (file.text = change(file.text));
+  const file = { text, read: () => file.text, update };
   return { file, history: openHistory({ history: file } as never) };
 }
 

@@ -8,18 +8,12 @@ import { place } from "../../support/run.ts";
 
 const text = { type: "string" };
 const object = (properties: object, required = Object.keys(properties)) => ({
-  type: "object",
-  properties,
-  required,
-  additionalProperties: false,
+  ...{ type: "object", properties, required, additionalProperties: false },
 });
 
 describe("The short form", () => {
   const ROWS: [given: string, schema: object][] = [
-    [
-      "name, age int, tags: list",
-      object({ name: text, age: { type: "integer" }, tags: { type: "array", items: text } }),
-    ],
+    ["name, n int, tags: list", object({ name: text, n: { type: "integer" }, tags: { type: "array", items: text } })],
     ["ok bool, n number", object({ ok: { type: "boolean" }, n: { type: "number" } })],
     ["age int (in years, whole)", object({ age: { type: "integer", description: "in years, whole" } })],
     ["n int?, d? (if any)", object({ n: { type: "integer" }, d: { ...text, description: "if any" } }, [])],

@@ -36,8 +36,8 @@ test("they replace the theme's for their styles alone, and nothing where colours
 test("at the prompt an answer has them, and what is wrong is said", async (t) => {
   const where = place();
   mkdirSync(where.home, { recursive: true });
-  const put = (colours: object) =>
-    writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ display: { colours } }));
+  const file = join(where.home, "zz.config.json");
+  const put = (colours: object) => writeFileSync(file, JSON.stringify({ display: { colours } }));
   put({ heading: "magenta", heading1: "magenta" });
   const term = await repl(t, { where, script: [say("# Title\n\nWords.")] });
   await term.say("go", "Words.");

@@ -1,7 +1,7 @@
 // The head of a difference: what is done with which file, where in it, and what its lines do not tell.
 import { equal, match } from "node:assert/strict";
 import { test } from "node:test";
-import type { Difference, Zz } from "../../../kernel/contract.ts";
+import type { Ctx, Difference, Zz } from "../../../kernel/contract.ts";
 import { type Paint, renderDiff } from "../../../plugins/terminal/diff.ts";
 import { harness } from "../../support/script.ts";
 
@@ -22,23 +22,13 @@ for (const [difference, head] of ROWS)
     equal(renderDiff({ path: "a", ...difference }, PLAIN).split("\n")[0], head));
 
 test("a question about a folder and an empty file names them as such", async (t) => {
-  const makes = (zz: Zz) =>
-    zz.tool({
-      name: "makes",
-      description: "Makes a folder and a file.",
-      needs: () => ({ write: ["."] }),
-      run: async (_, { files, root }) => {
-        const state = (path: string, mode: number) => ({ path: `${root}/${path}`, bytes: Buffer.alloc(0), mode });
-        await files.apply([state("d", 0o040755), state("d/e", 0o100644)], "");
-        return "Made.";
-      },
-    });
-  let asked = "";
-  const answer = async (question: string) => {
-    asked += question;
-    return "y";
+  const run = async (_: object, { files, root }: Ctx) => {
+    const state = (path: string, mode: number) => ({ path: `${root}/${path}`, bytes: Buffer.alloc(0), mode });
+    await files.apply([state("d", 0o040755), state("d/e", 0o100644)], "");
+    return "Made.";
   };
-  const zz = await harness({ own: true, plugins: [{ name: "makes", default: makes }], answer }, t);
+  const makes = (zz: Zz) => zz.tool({ name: "makes", description: "d", needs: () => ({ write: ["."] }), run });
+  const zz = await harness({ own: true, plugins: [{ name: "makes", default: makes }], answer: async () => "y" }, t);
   await zz.call("makes", {});
-  match(asked, /^┃ create d · a folder\n┃ create d\/e · empty$/m);
+  match(zz.questions.join("\n"), /^┃ create d · a folder\n┃ create d\/e · empty$/m);
 });

@@ -5,13 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import jpeg from "jpeg-js";
 import pngjs from "pngjs";
-import {
-  drawn,
-  MAX_IMAGE_COLUMNS,
-  MAX_IMAGE_ROWS,
-  type Protocol,
-  protocolOf,
-} from "../../../plugins/terminal/images.ts";
+import * as images from "../../../plugins/terminal/images.ts";
 import { sixels } from "../../../plugins/terminal/sixel.ts";
 import { standingClock } from "../../../sdk/clock.ts";
 import { mediaIn } from "../../../sdk/media.ts";
@@ -20,7 +14,8 @@ import { JPEG, png } from "../../support/media.ts";
 import { repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
 
-const TERMINALS: [env: NodeJS.ProcessEnv, draws: Protocol | undefined][] = [
+const { drawn, MAX_IMAGE_COLUMNS, MAX_IMAGE_ROWS, protocolOf } = images;
+const TERMINALS: [env: NodeJS.ProcessEnv, draws: images.Protocol | undefined][] = [
   [{ TERM: "xterm-kitty", KITTY_WINDOW_ID: "1" }, "kitty"],
   [{ TERM: "xterm-256color", KITTY_WINDOW_ID: "1" }, "kitty"],
   [{ TERM: "xterm-256color", TERM_PROGRAM: "ghostty" }, "kitty"],
@@ -37,10 +32,8 @@ const TERMINALS: [env: NodeJS.ProcessEnv, draws: Protocol | undefined][] = [
 ];
 for (const [env, draws] of TERMINALS)
   test(`protocolOf() of ${JSON.stringify(env)} is ${draws}`, () => {
-    equal(
-      protocolOf((name) => env[name]),
-      draws,
-    );
+    const found = protocolOf((name) => env[name]);
+    equal(found, draws);
   });
 
 const KITTY = /^\x1b_Ga=T,f=100,q=2,[cr]=\d+,m=[01];[A-Za-z0-9+/=]+\x1b\\(\x1b_Gm=[01];[A-Za-z0-9+/=]+\x1b\\)*$/;
@@ -64,10 +57,7 @@ test("A long image goes to kitty in pieces, of which only the last says so", () 
   const image = { ...mediaIn(png())!, base64: Buffer.alloc(9_000, 7).toString("base64") };
   const text = drawn("kitty", image, 80);
   match(text, KITTY);
-  deepEqual(
-    Array.from(text.matchAll(/m=([01]);/g), ([, more]) => more),
-    ["1", "1", "0"],
-  );
+  equal(text.match(/m=[01];/g)!.join(""), "m=1;m=1;m=0;");
   equal(text.replace(/\x1b_G[^;]*;|\x1b\\/g, ""), image.base64);
 });
 
@@ -77,31 +67,21 @@ function red(width: number, height: number): Buffer {
   for (let i = 0; i < image.data.length; i += 4) image.data.set([200, 40, 80, 255], i);
   return pngjs.PNG.sync.write(image);
 }
+const COMMANDS = Buffer.from("\x1b\\\x07\x1b]0;owned\x07");
 function project(settings: object = {}) {
   const where = place();
   mkdirSync(where.home, { recursive: true });
   writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  const files = {
-    "dot.png": PNG,
-    "photo.jpg": JPEG,
-    "real.png": red(40, 30),
-    "real.jpg": jpeg.encode({ data: Buffer.alloc(16 * 8 * 4, 200), width: 16, height: 8 }).data,
-    "half.png": PNG.subarray(0, 40),
-  };
+  const real = jpeg.encode({ data: Buffer.alloc(16 * 8 * 4, 200), width: 16, height: 8 }).data;
+  const images = { "dot.png": PNG, "half.png": PNG.subarray(0, 40), "real.png": red(40, 30) };
+  const files = { ...images, "photo.jpg": JPEG, "real.jpg": real, "bad.png": Buffer.concat([PNG, COMMANDS]) };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(where.cwd, name), content);
   return where;
 }
 const drawings = (raw: string): string[] => raw.match(/\x1b_G.*?\x1b\\|\x1b\]1337;.*?\x07/gs) ?? [];
 const BASE64 = PNG.toString("base64");
-const NONE = {
-  TERM_PROGRAM: "",
-  LC_TERMINAL: "",
-  KITTY_WINDOW_ID: "",
-  KONSOLE_VERSION: "",
-  TMUX: "",
-  STY: "",
-  ZELLIJ: "",
-};
+const NAMES = ["TERM_PROGRAM", "LC_TERMINAL", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "TMUX", "STY", "ZELLIJ"];
+const NONE = Object.fromEntries(NAMES.map((name) => [name, ""]));
 const IN_KITTY = { ...NONE, TERM: "xterm-kitty" };
 const IN_ITERM = { ...NONE, TERM_PROGRAM: "iTerm.app" };
 
@@ -111,19 +91,17 @@ const start = (t: TestContext, env: Record<string, string>, path: string, tool =
 for (const [name, env, shape] of [
   ["kitty", IN_KITTY, KITTY],
   ["iTerm2", IN_ITERM, ITERM],
-] as const) {
+] as const)
   test(`show_image draws an image in ${name}, and the model is not sent it`, async (t) => {
     const zz = await start(t, env, "dot.png");
     await zz.say("show it", /show_image dot\.png · 40 × 30[\s\S]*Good\./);
-    const all = drawings(zz.raw());
-    equal(all.length, 1);
-    match(all[0]!, shape);
-    ok(all[0]!.includes(BASE64));
+    const [drawing = "", ...more] = drawings(zz.raw());
+    match(drawing, shape);
+    deepEqual([drawing.includes(BASE64), more], [true, []]);
     const { messages } = zz.fake.requests[1]!.body;
     equal(messages.at(-1).content, "The person sees 'dot.png' (40 × 30).");
     doesNotMatch(JSON.stringify(messages), /image_url/);
   });
-}
 
 test("What read_file gives, and what is attached, is drawn once", async (t) => {
   const zz = await start(t, IN_KITTY, "dot.png", "read_file");
@@ -137,9 +115,7 @@ test("What read_file gives, and what is attached, is drawn once", async (t) => {
 const answering = (zz: Awaited<ReturnType<typeof start>>, answer: string) => {
   let done = false;
   zz.onData(() => {
-    if (done || !zz.raw().includes("\x1b[c")) return;
-    done = true;
-    zz.type(answer);
+    if (!done && (done = zz.raw().includes("\x1b[c"))) zz.type(answer);
   });
 };
 const SIXEL = /\x1bP0;1;q"1;1;(\d+);(\d+)[^\x1b]*\x1b\\/g;
@@ -152,9 +128,11 @@ for (const [what, path, size] of [
     const zz = await start(t, NONE, path);
     answering(zz, "later\x1b[6;16;6t\x1b[?62;4;22c");
     await zz.say("show it", "Good.");
-    const all = [...zz.raw().matchAll(SIXEL)];
-    equal(all.length, 1, zz.screen());
-    deepEqual([Number(all[0]![1]), Number(all[0]![2])], size);
+    deepEqual(
+      Array.from(zz.raw().matchAll(SIXEL), (all) => all.slice(1).map(Number)),
+      [size],
+      zz.screen(),
+    );
     await zz.sees("› later");
     const count = zz.raw().split("\x1b[16t").length;
     zz.type("\x15and again\r");
@@ -203,13 +181,10 @@ for (const [what, env, path, why, settings] of UNSHOWN)
   });
 
 test("An image that holds control characters is drawn as base64 alone", async (t) => {
-  const where = project();
-  writeFileSync(join(where.cwd, "bad.png"), Buffer.concat([PNG, Buffer.from("\x1b\\\x07\x1b]0;owned\x07")]));
-  const script = [call(["show_image", { path: "bad.png" }]), say("Good.")];
-  const zz = await repl(t, { where, env: IN_ITERM, rows: 40, script });
+  const zz = await start(t, IN_ITERM, "bad.png");
   await zz.say("show it", "Good.");
-  const all = drawings(zz.raw());
-  equal(all.length, 1);
-  match(all[0]!, ITERM);
+  const [drawing = "", ...more] = drawings(zz.raw());
+  match(drawing, ITERM);
+  deepEqual(more, []);
   doesNotMatch(zz.raw(), /\x1b\]0;owned/);
 });

@@ -4,8 +4,7 @@ import { describe, test } from "node:test";
 import { findCalls } from "../../../plugins/text-calls/find.ts";
 import { TOOLS } from "./tools.ts";
 
-const hermes = (name: string, args: object) =>
-  `<tool_call>{"name":"${name}","arguments":${JSON.stringify(args)}}</tool_call>`;
+const hermes = (name: string, args: object) => `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
 const one = hermes("tide", { port: "Oslo" });
 const other = hermes("tide", { port: "Rome" });
 const glm = (port: string) => `<tool_call>tide\n<arg_key>port</arg_key>\n<arg_value>${port}</arg_value>\n</tool_call>`;
@@ -16,10 +15,8 @@ const unknown = hermes("launch", { port: "Oslo" });
 /** The text that is left, and what each call asks for; "!" before one that does not run and says why. */
 async function found(text: string): Promise<[string, ...string[]]> {
   const all = await findCalls(text, TOOLS, { worded: false });
-  return [
-    all?.text ?? text,
-    ...(all?.calls ?? []).map(({ name, args, broken }) => `${broken ? "!" : ""}${name} ${args.port ?? "?"}`),
-  ];
+  const calls = all?.calls.map(({ name, args, broken }) => `${broken ? "!" : ""}${name} ${args.port ?? "?"}`);
+  return [all?.text ?? text, ...(calls ?? [])];
 }
 
 describe("several calls in a text", () => {
@@ -42,10 +39,7 @@ describe("several calls in a text", () => {
     test(what, async () => deepEqual(await found(text), [left, ...calls]));
 
   test("the model reads why none ran, and what to do", async () => {
-    const all = await findCalls(`hello${one}hi${other}`, TOOLS, { worded: false });
-    match(
-      all!.calls[0]!.broken!,
-      /calls in the middle of its sentences, so none of its calls ran\. Send those that you mean again/,
-    );
+    const { calls } = (await findCalls(`hello${one}hi${other}`, TOOLS, { worded: false }))!;
+    match(calls[0]!.broken!, /in the middle of its sentences, so none of its calls ran\. Send those that you mean/);
   });
 });

@@ -1,7 +1,7 @@
 // Calls in text that name their tool as other programs do: in every format each becomes just what it becomes as a native call.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { after, describe, test } from "node:test";
-import type { Call, Ctx, Reply } from "../../../kernel/contract.ts";
+import type { Call, Reply } from "../../../kernel/contract.ts";
 import { decoded } from "../../../plugins/text-calls/coerce.ts";
 import { foreignTools, ownCalls } from "../../../plugins/text-calls/habits/calls.ts";
 import { rescue } from "../../../plugins/text-calls/rescue.ts";
@@ -17,9 +17,9 @@ let opened: Promise<Harness> | undefined;
 /** For all tests that only read what a call would be. */
 const house = () => (opened ??= harness({ own: true, files: FILES, answer: "yes" }));
 after(async () => (await opened)?.close());
-type Known = { ctx: Ctx; tools: Ctx["about"]["tools"]; foreign: ReturnType<typeof foreignTools> };
+type Known = Awaited<ReturnType<typeof known>>;
 /** What each text is read with; describing all tools takes a while. */
-async function known(): Promise<Known> {
+async function known() {
   const { ctx } = await house();
   const { tools } = ctx.about;
   return { ctx, tools, foreign: foreignTools(tools) };
@@ -52,9 +52,7 @@ test("A call under a foreign name is found in every format", async (t) => {
         const text = format.calls([{ id: `functions.${name}:0`, name, args }], tools);
         const found = (await read(it, `So:\n${text}`, true)).calls;
         if (!isSame(found, native))
-          wrong.push(
-            `${name} ${JSON.stringify(args).slice(0, 200)}\n  ${JSON.stringify(found)}\n  ${JSON.stringify(native)}`,
-          );
+          wrong.push(`${name} ${JSON.stringify(args).slice(0, 200)} ${JSON.stringify([found, native])}`);
       }
       ok(!wrong.length, `${wrong.length}:\n${wrong.slice(0, 8).join("\n")}`);
     });
@@ -72,8 +70,7 @@ function isSame(found: readonly Call[], native: readonly Call[]): boolean {
 describe("A foreign name in a text", () => {
   test("runs", async () => {
     const edit = { command: "str_replace", path: "a.ts", old_str: "return 1;", new_str: "return 2;" };
-    const say = (name: string, args: Call["args"]) =>
-      FORMATS[0]!.calls([{ id: `functions.${name}:0`, name, args }], []);
+    const say = (name: string, args: object) => `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`;
     const script = [say("Read", { file_path: "a.ts" }), say("str_replace_based_edit_tool", edit), "Done."];
     await using it = await harness({ own: true, files: FILES, answer: "yes", script });
     equal((await it.ask("go")).text, "Done.");

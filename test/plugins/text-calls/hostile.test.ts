@@ -24,10 +24,6 @@ test("objects in objects, deeper than is read, are no call", async () => {
 });
 
 test("__proto__ is a name like any other", async () => {
-  const [call] = (
-    await readReply({
-      text: `<tool_call>{'name':'note','arguments':{'title':'t','body':{'__proto__':{'a':1}}}}</tool_call>`,
-    })
-  ).calls;
-  deepEqual(JSON.stringify(call?.args), '{"title":"t","body":{"__proto__":{"a":1}}}');
+  const text = `<tool_call>{'name':'note','arguments':{'title':'t','body':{'__proto__':{'a':1}}}}</tool_call>`;
+  deepEqual(shown(await readReply({ text })), ['note {"title":"t","body":{"__proto__":{"a":1}}}']);
 });

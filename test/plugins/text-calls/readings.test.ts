@@ -8,105 +8,66 @@ type Row = [what: string, text: string, calls: string[], left?: string, thinking
 const STATUS = "kiln {}";
 const DIM = 'lamp_dim {"level":1}';
 const FENCE = "```";
+const block = (text: string) => `<tool_call>${text}</tool_call>`;
+const KILN = '{"name":"kiln","arguments":{}}';
+const DIM_TEXT = '{"name":"lamp_dim","arguments":"{\\"level\\":1}"}';
+const log = (text: string) => `log ${JSON.stringify({ text })}`;
+const HOLM = 'tide {"port":"Holm"}';
+
+const kimi = (id: string, of: string) => `<|tool_call_begin|>${id}<|tool_call_argument_begin|>${of}<|tool_call_end|>`;
+const k3 = (tag: string, inner: string) => `<|open|>${tag}<|sep|>${inner}<|close|>${tag.split(" ")[0]}<|sep|>`;
+const action = (name: string) => `Action: ${FENCE}json\n[{"tool_name": "${name}", "parameters": {}}]\n${FENCE}`;
+const [ANALYSIS, COMMENTARY] = ["<|channel|>analysis<|message|>", "<|channel|>commentary"];
+const [TO_DIM, NEXT] = [`${COMMENTARY} to=functions.lamp_dim`, "<|end|><|start|>assistant"];
+const LEVEL = '<|message|>{"level":1}<|call|>';
+const SEARCH = `${COMMENTARY} to=browser.search<|message|>{"query":"x"}<|call|>`;
+const parameter = ([name, value]: [string, string]) => `<parameter=${name}>${value}</parameter>`;
+const coder = (name: string, args: Record<string, string>) =>
+  `<function=${name}>${Object.entries(args).map(parameter).join("")}</function>`;
+const CODER = "<function=lamp_dim>\n<parameter=level>1</parameter>\n</function>";
+const invoke = (mark: string, tool: string, name: string, value: string) =>
+  `<${mark}invoke name="${tool}"><${mark}parameter name="${name}">${value}</${mark}parameter></${mark}invoke>`;
+const STEP = invoke("steptml:", "log", "text", "v");
+const HOLM_JSON = '{"name": "tide", "parameters": {"port": "Holm"}}';
+const ACTION = `<|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "kiln", "parameters": {}}\n]<|END_ACTION|>`;
+const [ID, DX] = ['<parameter name="id">007</parameter>', '<parameter name="dx">1.0</parameter>'];
+const INVOKE = `<invoke name="move">\n${ID}\n${DX}\n</invoke>`;
+const THINKS = `Hm. <think>${block(KILN)}</think> No.`;
+const CLOSER = "</tool_call><tool_call>{";
 
 const TABLES: Record<string, Row[]> = {
   "Hermes and Qwen": [
-    ["arguments as a string", '<tool_call>{"name":"lamp_dim","arguments":"{\\"level\\":1}"}</tool_call>', [DIM]],
+    ["arguments as a string", block(DIM_TEXT), [DIM]],
     ["no arguments", '<tool_call>{"name":"kiln"}</tool_call>', [STATUS]],
     ["null arguments", '<tool_call>{"name":"kiln","arguments":null}</tool_call>', [STATUS]],
     ["a brace that is missing", '<tool_call>{"name":"lamp_dim","arguments":{"level":1}</tool_call>', [DIM]],
     ["a brace missing at the end", '<tool_call>{"name":"lamp_dim","arguments":{"level":1}', [DIM]],
-    [
-      "single quotes, Python's words, a trailing comma",
-      "<tool_call>{'name': 'move', 'arguments': {'id': 'a', 'fast': True,}}</tool_call>",
-      ['move {"id":"a","fast":true}'],
-    ],
-    [
-      "line breaks in a string",
-      '<tool_call>{"name":"log","arguments":{"text":"a\n\tb"}}</tool_call>',
-      ['log {"text":"a\\n\\tb"}'],
-    ],
-    [
-      "escapes that are none",
-      `<tool_call>{"name":"log","arguments":{"text":"it\\'s \\$5"}}</tool_call>`,
-      [`log {"text":"it's $5"}`],
-    ],
-    [
-      "the closer in a string",
-      '<tool_call>{"name":"log","arguments":{"text":"</tool_call><tool_call>{"}}</tool_call>',
-      ['log {"text":"</tool_call><tool_call>{"}'],
-    ],
+    ["Python", block("{'name': 'move', 'arguments': {'id': 'a', 'fast': True,}}"), ['move {"id":"a","fast":true}']],
+    ["line breaks in a string", block('{"name":"log","arguments":{"text":"a\n\tb"}}'), [log("a\n\tb")]],
+    ["escapes that are none", block(`{"name":"log","arguments":{"text":"it\\'s \\$5"}}`), [log("it's $5")]],
+    ["the closer in a string", block(`{"name":"log","arguments":{"text":"${CLOSER}"}}`), [log(CLOSER)]],
     ["a name outside of the object", '<tool_call>lamp_dim\n{"level": 1}\n</tool_call>', [DIM]],
     ["cut in the arguments", '<tool_call>{"name":"log","arguments":{"text":"half of', ["log broken"]],
-    [
-      "one that is not offered: the model is told",
-      '<tool_call>{"name":"launch","arguments":{}}</tool_call>',
-      ["launch {}"],
-      "",
-    ],
-    [
-      "arguments that do not fit: the model is told",
-      '<tool_call>{"name":"lamp_dim","arguments":{"level":"high"}}</tool_call>',
-      ['lamp_dim {"level":"high"}'],
-      "",
-    ],
+    ["one that is not offered: the model is told", block('{"name":"launch","arguments":{}}'), ["launch {}"]],
+    ["what does not fit", block('{"name":"lamp_dim","arguments":{"level":"x"}}'), ['lamp_dim {"level":"x"}']],
   ],
   "Qwen3-Coder": [
-    [
-      "no closing tag of a parameter",
-      "<tool_call><function=move><parameter=id>a\n<parameter=dx>1</parameter></function></tool_call>",
-      ['move {"id":"a","dx":1}'],
-    ],
+    ["no end", "<function=move><parameter=id>a\n<parameter=dx>1</parameter></function>", ['move {"id":"a","dx":1}']],
     ["the block closes all", "<tool_call><function=lamp_dim><parameter=level>\n1\n</tool_call>", [DIM]],
-    [
-      "name and value run together",
-      "<tool_call><function=lamp_dim><parameter=level=1</parameter></function></tool_call>",
-      [DIM],
-    ],
-    [
-      "an object in Python's words",
-      "<function=note><parameter=title>t</parameter><parameter=body>{'a': None}</parameter></function>",
-      ['note {"title":"t","body":{"a":null}}'],
-    ],
-    [
-      "one thing for a list of it",
-      "<function=lamp_dim><parameter=level>1</parameter><parameter=rooms>attic</parameter></function>",
-      ['lamp_dim {"level":1,"rooms":["attic"]}'],
-    ],
+    ["name and value run together", block("<function=lamp_dim><parameter=level=1</parameter></function>"), [DIM]],
+    ["a Python object", coder("note", { title: "t", body: "{'a': None}" }), ['note {"title":"t","body":{"a":null}}']],
+    ["one for a list", coder("lamp_dim", { level: "1", rooms: "attic" }), ['lamp_dim {"level":1,"rooms":["attic"]}']],
     ["a body of JSON", '<function=lamp_dim>{"level": 1}</function>', [DIM]],
-    [
-      "Seed",
-      "<seed:think>dim it</seed:think>\n<seed:tool_call>\n<function=lamp_dim>\n<parameter=level>1</parameter>\n</function>\n</seed:tool_call>",
-      [DIM],
-      "",
-      "dim it",
-    ],
-    [
-      "MiniCPM",
-      '<function name="log"><param name="text"><![CDATA[a <b>]]></param></function>',
-      ['log {"text":"a <b>"}'],
-    ],
-    [
-      "the closing tags of function and block are missing",
-      "<tool_call>\n<function=move>\n<parameter=id>\na\n</parameter>\n",
-      ['move {"id":"a"}'],
-    ],
+    ["Seed", `<seed:think>dim it</seed:think>\n<seed:tool_call>\n${CODER}\n</seed:tool_call>`, [DIM], "", "dim it"],
+    ["MiniCPM", '<function name="log"><param name="text"><![CDATA[a <b>]]></param></function>', [log("a <b>")]],
+    ["no closing tags", "<tool_call>\n<function=log>\n<parameter=text>\na\n</parameter>\n", [log("a")]],
   ],
   Llama: [
-    [
-      "the schema echoed around a value",
-      '{"name":"lamp_dim","parameters":{"level":{"type":"integer","value":"1"}}}',
-      [DIM],
-    ],
-    ["a built-in call", '<|python_tag|>tide.call(port="Holm")', ['tide {"port":"Holm"}']],
-    ["Functionary 3.2", '>>>tide\n{"port": "Holm"}', ['tide {"port":"Holm"}']],
-    ["the opener eaten", 'tide{"port": "Holm"}</function>', ['tide {"port":"Holm"}']],
-    [
-      "source code behind the tag is text",
-      "<|python_tag|>import os\nprint(1)",
-      [],
-      "<|python_tag|>import os\nprint(1)",
-    ],
+    ["the schema echoed", '{"name":"lamp_dim","parameters":{"level":{"type":"integer","value":"1"}}}', [DIM]],
+    ["a built-in call", '<|python_tag|>tide.call(port="Holm")', [HOLM]],
+    ["Functionary 3.2", '>>>tide\n{"port": "Holm"}', [HOLM]],
+    ["the opener eaten", 'tide{"port": "Holm"}</function>', [HOLM]],
+    ["source code behind the tag is text", "<|python_tag|>import os\nprint()", [], "<|python_tag|>import os\nprint()"],
     ["an answer that is an object", '{"name": "Ada", "age": 3}', [], '{"name": "Ada", "age": 3}'],
   ],
   Pythonic: [
@@ -114,7 +75,7 @@ const TABLES: Record<string, Row[]> = {
     ["an assignment", "x = lamp_dim(level=1)", [DIM]],
     ["cut in a string", "[log(text='half", ["log broken"]],
     ["a list that is not closed", "[kiln(), lamp_dim(level=1)", [STATUS, DIM]],
-    ["one positional argument", '[tide("Holm")]', ['tide {"port":"Holm"}']],
+    ["one positional argument", '[tide("Holm")]', [HOLM]],
     [
       "long strings, dictionaries, Python's words",
       `[note(title='''a\n"b"''', body={'x': (1, 2), 'y': None}, weight=-1.5)]`,
@@ -130,72 +91,26 @@ const TABLES: Record<string, Row[]> = {
     ["thinking", "[THINK]hm[/THINK]Well.[TOOL_CALLS]kiln[ARGS]{}", [STATUS], "Well.", "hm"],
   ],
   DeepSeek: [
-    [
-      "the first begin dropped",
-      `<｜tool▁calls▁begin｜>function<｜tool▁sep｜>kiln\n${FENCE}json\n{}\n${FENCE}`,
-      [STATUS],
-    ],
-    [
-      "all arguments under one key",
-      '<｜DSML｜invoke name="lamp_dim"><｜DSML｜parameter name="arguments" string="false">{"level": 1}</｜DSML｜parameter></｜DSML｜invoke>',
-      [DIM],
-    ],
-    [
-      "Step-3",
-      '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="log"><steptml:parameter name="text">v</steptml:parameter></steptml:invoke><｜tool_call_end｜>',
-      ['log {"text":"v"}'],
-    ],
+    ["no first begin", `<｜tool▁calls▁begin｜>function<｜tool▁sep｜>kiln\n${FENCE}json\n{}\n${FENCE}`, [STATUS]],
+    ["all arguments under one key", invoke("｜DSML｜", "lamp_dim", 'arguments" string="false', '{"level": 1}'), [DIM]],
+    ["Step-3", `<｜tool_call_begin｜>function<｜tool_sep｜>${STEP}<｜tool_call_end｜>`, [log("v")]],
   ],
   GLM: [
-    ["the first key's tag is missing", "<tool_call>lamp_dimlevel</arg_key><arg_value>1</arg_value></tool_call>", [DIM]],
     ["the first key's tag is missing", "<tool_call>lamp_dimlevel</arg_key><arg_value>1</arg_value></tool_call>", [DIM]],
     ["no opening tag of a value", "<tool_call>lamp_dim<arg_key>level</arg_key>1</arg_value></tool_call>", [DIM]],
     ["a word behind the tag", "<tool_call>is what it writes.", [], "<tool_call>is what it writes."],
   ],
   Kimi: [
-    [
-      "nothing between in the id",
-      '<|tool_call_begin|>functionslamp_dim5<|tool_call_argument_begin|>{"level":1}<|tool_call_end|>',
-      [DIM],
-    ],
-    [
-      "the name in the object",
-      '<|tool_call_begin|>call_1<|tool_call_argument_begin|>{"name":"lamp_dim","arguments":{"level":1}}<|tool_call_end|>',
-      [DIM],
-    ],
-    [
-      "K3",
-      '<|open|>tools<|sep|><|open|>call tool="lamp_dim" index="0"<|sep|><|open|>argument key="level" type="number"<|sep|>1<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
-      [DIM],
-    ],
+    ["nothing between in the id", kimi("functionslamp_dim5", '{"level":1}'), [DIM]],
+    ["the name in the object", kimi("call_1", '{"name":"lamp_dim","arguments":{"level":1}}'), [DIM]],
+    ["K3", k3("tools", k3('call tool="lamp_dim" index="0"', k3('argument key="level" type="number"', "1"))), [DIM]],
   ],
   "Granite, Command, Phi, InternLM, xLAM, Apertus, GigaChat": [
-    [
-      "Command-R",
-      `Plan: look.\nAction: ${FENCE}json\n[{"tool_name": "kiln", "parameters": {}}]\n${FENCE}`,
-      [STATUS],
-      "Plan: look.",
-    ],
-    [
-      "Command-R's tool for an answer",
-      `Action: ${FENCE}json\n[{"tool_name": "directly-answer", "parameters": {}}]\n${FENCE}`,
-      [],
-      `Action: ${FENCE}json\n[{"tool_name": "directly-answer", "parameters": {}}]\n${FENCE}`,
-    ],
-    [
-      "Command A",
-      '<|START_THINKING|>need the kiln<|END_THINKING|><|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "kiln", "parameters": {}}\n]<|END_ACTION|>',
-      [STATUS],
-      "",
-      "need the kiln",
-    ],
-    ["Phi", 'functools[{"name": "log", "arguments": {"text": "a]b"}}]', ['log {"text":"a]b"}']],
-    [
-      "InternLM",
-      'Looking it up.<|action_start|> <|plugin|>\n{"name": "tide", "parameters": {"port": "Holm"}}<|action_end|>',
-      ['tide {"port":"Holm"}'],
-      "Looking it up.",
-    ],
+    ["Command-R", `Plan: look.\n${action("kiln")}`, [STATUS], "Plan: look."],
+    ["Command-R's tool for an answer", action("directly-answer"), [], action("directly-answer")],
+    ["Command A", `<|START_THINKING|>need it<|END_THINKING|>${ACTION}`, [STATUS], "", "need it"],
+    ["Phi", 'functools[{"name": "log", "arguments": {"text": "a]b"}}]', [log("a]b")]],
+    ["InternLM", `Hm.<|action_start|> <|plugin|>\n${HOLM_JSON}<|action_end|>`, [HOLM], "Hm."],
     ["Apertus", '<|tools_prefix|>[{"lamp_dim": {"level": 1}}, {"kiln": {}}]<|tools_suffix|>', [DIM, STATUS]],
   ],
   MiniMax: [
@@ -206,44 +121,16 @@ const TABLES: Record<string, Row[]> = {
     ],
   ],
   "gpt-oss": [
-    [
-      "as trained",
-      '<|channel|>analysis<|message|>User wants light.<|end|><|start|>assistant<|channel|>commentary to=functions.lamp_dim <|constrain|>json<|message|>{"level":1}<|call|>',
-      [DIM],
-      "",
-      "User wants light.",
-    ],
-    [
-      "only an answer",
-      "<|channel|>analysis<|message|>easy<|end|><|start|>assistant<|channel|>final<|message|>It is on.<|return|>",
-      [],
-      "It is on.",
-      "easy",
-    ],
-    [
-      "tokens stripped",
-      'analysisUser wants light.assistantcommentary to=functions.lamp_dim json{"level":1}',
-      [DIM],
-      "",
-      "User wants light.",
-    ],
-    [
-      "a preamble",
-      '<|channel|>commentary<|message|>I will dim it.<|end|><|start|>assistant<|channel|>commentary to=functions.lamp_dim<|message|>{"level":1}<|call|>',
-      [DIM],
-      "I will dim it.",
-    ],
-    [
-      "a built-in tool that was not offered",
-      '<|channel|>commentary to=browser.search<|message|>{"query":"x"}<|call|>',
-      [],
-      '<|channel|>commentary to=browser.search<|message|>{"query":"x"}<|call|>',
-    ],
-    ["cut", '<|channel|>commentary to=functions.lamp_dim <|constrain|>json<|message|>{"lev', ["lamp_dim broken"]],
+    ["as trained", `${ANALYSIS}Light.${NEXT}${TO_DIM} <|constrain|>json${LEVEL}`, [DIM], "", "Light."],
+    ["only an answer", `${ANALYSIS}easy${NEXT}<|channel|>final<|message|>It is on.<|return|>`, [], "It is on.", "easy"],
+    ["tokens stripped", 'analysisLight.assistantcommentary to=functions.lamp_dim json{"level":1}', [DIM], "", "Light."],
+    ["a preamble", `${COMMENTARY}<|message|>I dim it.${NEXT}${TO_DIM}${LEVEL}`, [DIM], "I dim it."],
+    ["a built-in tool that was not offered", SEARCH, [], SEARCH],
+    ["cut", `${TO_DIM} <|constrain|>json<|message|>{"lev`, ["lamp_dim broken"]],
   ],
   Gemma: [
     ["raw strings", "<|tool_call>call:tide{port:Holm,day:3}<tool_call|>", ['tide {"port":"Holm","day":3}']],
-    ["Python's way", '<|tool_call>call:tide(port="Holm")<tool_call|>', ['tide {"port":"Holm"}']],
+    ["Python's way", '<|tool_call>call:tide(port="Holm")<tool_call|>', [HOLM]],
     ["a fence of tool_code", `${FENCE}tool_code\nprint(default_api.lamp_dim(level=1))\n${FENCE}`, [DIM]],
   ],
   "Words that lead to a call": [
@@ -251,52 +138,23 @@ const TABLES: Record<string, Row[]> = {
       "The server returns 500, so I look at its log:",
       'They call it "kiln"',
       "Let me see what the client sends and how the server is called",
-    ].map((left): Row => [left, `${left}\n<tool_call>{"name":"kiln","arguments":{}}</tool_call>`, [STATUS], left]),
+    ].map((left): Row => [left, `${left}\n${block(KILN)}`, [STATUS], left]),
   ],
   "Generic forms": [
-    ["other tags for the block", '<tools>\n{"name":"kiln","arguments":{}}\n</tools>', [STATUS]],
-    ["a block in a fence", `${FENCE}\n<tool_call>{"name":"kiln","arguments":{}}</tool_call>\n${FENCE}`, [STATUS]],
-    [
-      "MiniCPM's Python in a fence",
-      `<|tool_call_start|>\n${FENCE}python\nlamp_dim(level=1)\n${FENCE}\n<|tool_call_end|>`,
-      [DIM],
-    ],
-    [
-      "tool_calls around",
-      '{"tool_calls":[{"function":{"name":"lamp_dim","arguments":"{\\"level\\":1}"}},{"name":"kiln","arguments":{}}]}',
-      [DIM, STATUS],
-    ],
-    ["tool_call around", '{"tool_call":{"name":"kiln","arguments":{}}}', [STATUS]],
+    ["other tags for the block", `<tools>\n${KILN}\n</tools>`, [STATUS]],
+    ["a block in a fence", `${FENCE}\n${block(KILN)}\n${FENCE}`, [STATUS]],
+    ["MiniCPM's", `<|tool_call_start|>\n${FENCE}python\nlamp_dim(level=1)\n${FENCE}\n<|tool_call_end|>`, [DIM]],
+    ["tool_calls around", `{"tool_calls":[{"function":${DIM_TEXT}},${KILN}]}`, [DIM, STATUS]],
+    ["tool_call around", `{"tool_call":${KILN}}`, [STATUS]],
     ["the name as the key", '{"lamp_dim": {"level": 1}}', [DIM]],
-    [
-      "ReAct",
-      "Thought: the log comes first.\nAction: log\nAction Input: opened at nine\nObservation: ok",
-      ['log {"text":"opened at nine"}'],
-      "the log comes first.",
-    ],
+    ["ReAct", "Thought: first.\nAction: log\nAction Input: at nine\nObservation: ok", [log("at nine")], "first."],
     ["ReAct with JSON", 'Action: lamp_dim\nAction Input: {"level": 1}', [DIM]],
-    [
-      "thinking that never closes is",
-      '<thought>I need it <tool_call>{"name":"kiln","arguments":{}}</tool_call>',
-      [STATUS],
-      "",
-      "I need it",
-    ],
+    ["thinking that never closes is", `<thought>I need it ${block(KILN)}`, [STATUS], "", "I need it"],
     ["ReAct, none", "Action: None\nAction Input: None", [], "Action: None\nAction Input: None"],
-    [
-      "Anthropic's tags",
-      'Moving.\n<function_calls>\n<invoke name="move">\n<parameter name="id">007</parameter>\n<parameter name="dx">1.0</parameter>\n</invoke>\n</function_calls>',
-      ['move {"id":"007","dx":1}'],
-      "Moving.",
-    ],
+    ["Anthropic's tags", `So.\n<function_calls>\n${INVOKE}\n</function_calls>`, ['move {"id":"007","dx":1}'], "So."],
     ["a broken attribute", '<invoke name="kiln verbose="no">\n</invoke>', [STATUS]],
-    ["a doubled name", '<tool_call>{"name":"lamp_dimlamp_dim","arguments":{"level":1}}</tool_call>', [DIM]],
-    [
-      "thinking in the middle is not looked at",
-      'Hm. <think><tool_call>{"name":"kiln","arguments":{}}</tool_call></think> No.',
-      [],
-      'Hm. <think><tool_call>{"name":"kiln","arguments":{}}</tool_call></think> No.',
-    ],
+    ["a doubled name", block('{"name":"lamp_dimlamp_dim","arguments":{"level":1}}'), [DIM]],
+    ["thinking in the middle is not looked at", THINKS, [], THINKS],
   ],
 };
 

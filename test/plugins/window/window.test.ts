@@ -3,16 +3,16 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
-import type { Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
+import type { Call, Changed, ChatRequest, Message } from "../../../kernel/contract.ts";
 import { counts, scales, weigh } from "../../../plugins/window/count.ts";
 import { recordUsage } from "../../../plugins/window/fit.ts";
 import { overflow } from "../../../plugins/window/overflow.ts";
 import { staleResults } from "../../../plugins/window/stale.ts";
 import { newState } from "../../../plugins/window/state.ts";
 import { filesChanged } from "../../../plugins/window/summary.ts";
-import type { Script, Step } from "../../support/fake/http.ts";
+import type { Fake, Script, Step } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, problems, refuse, say, strictOpenAI, tokensOf, usage } from "../../support/fake/openai.ts";
-import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { type Place, place, zz } from "../../support/run.ts";
 import { KEY, terminal } from "../../support/terminal.ts";
 
 const SUMMARY = "Goal: the lamp.\nConstraints: tabs, no semicolons.";
@@ -37,14 +37,21 @@ function talked(turns: number, config: object = {}): Place {
 const isSummary = (body: any): boolean => body.messages[0].content.startsWith("You keep the notes");
 const texts = (body: any): string => body.messages.map(({ content }: any) => content).join("\n");
 
+/** The flags for this server, which is closed at the end. */
+function flags(fake: Fake): string[] {
+  after(fake.close);
+  return ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+}
 /** Asks once more, in a conversation that goes on. */
 async function goesOn(where: Place, window: number, script: Script, args: string[] = [], tells = true) {
   const fake = await strictOpenAI(window, script, tells);
-  after(fake.close);
-  const ran: Ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools", ...args]);
+  const ran = await zz(where, [...flags(fake), "--no-tools", ...args]);
   const bodies = fake.requests.map(({ body }) => body);
   return { ...ran, bodies, chats: bodies.filter((body) => !isSummary(body)), refusals: fake.refusals };
 }
+const asking = (messages: Message[]): ChatRequest => ({
+  ...{ task: "chat", model: "m", system: "", tools: [], options: {}, endpoint: {}, messages },
+});
 const answers =
   (summary: Step, answer: Step = say("Good.")): Script =>
   ({ body }) =>
@@ -98,11 +105,7 @@ describe("a full window", () => {
   for (const [what, step, why] of [
     ["is empty", say(""), "the model answered with nothing"],
     ["is a call", call(["read_file", { path: "a" }]), "the model called a tool instead"],
-    [
-      "is no shorter",
-      say("words of no use at all. ".repeat(1_500)),
-      "the notes are no shorter than what they stand for",
-    ],
+    ["is no shorter", say("words of no use at all. ".repeat(1_500)), "the notes are no shorter than what they"],
     ["fails", refuse(400, { error: { message: "No such thing." } }), "No such thing"],
   ] as const)
     test(`a summary that ${what}: the conversation stays, the person is told, once`, async () => {
@@ -120,8 +123,7 @@ describe("a full window", () => {
     const calls = call(["run_command", { command: "cat huge.txt" }]);
     const script: Script = ({ body }) => (body.messages.at(-1).role === "tool" ? say("Read.") : calls);
     const fake = await strictOpenAI(16_384, script);
-    after(fake.close);
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-run", "show it"]);
+    const ran = await zz(where, [...flags(fake), "--allow-run", "show it"]);
     deepEqual([ran.stdout, ran.code, fake.refusals], ["Read.\n", 0, []], ran.stderr);
     const result = fake.requests[1]!.body.messages.at(-1).content;
     match(result, /row 1\n[\s\S]*characters left out/);
@@ -130,34 +132,25 @@ describe("a full window", () => {
 
   test("a window that the tools alone fill is said in a sentence, and nothing is sent", async () => {
     const fake = await strictOpenAI(2_000, [say("x")], false);
-    after(fake.close);
-    const where = talked(0, { window: 2_000, tools: { offer: "all" } });
-    const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "hello"]);
-    equal(ran.code, 1);
-    match(
-      ran.stderr,
-      /^Cannot send this: about \d+ tokens are left [^\n]*'openai\/m' takes in 2000\. Offer fewer tools/m,
-    );
-    equal(fake.requests.length, 0);
+    const ran = await zz(talked(0, { window: 2_000, tools: { offer: "all" } }), [...flags(fake), "hello"]);
+    deepEqual([ran.code, fake.requests.length], [1, 0]);
+    match(ran.stderr, /^Cannot send this: about \d+ tokens are left .*'openai\/m' takes in 2000\. Offer fewer tools/m);
   });
 });
 
 describe("a server that cuts the conversation without a word", () => {
   /** Four rounds, each with a file of some 700 tokens more; the server counts what `counts` makes of it. */
-  async function rounds(counts: (tokens: number) => number): Promise<Ran> {
+  async function rounds(counts: (tokens: number) => number) {
     const where = talked(0);
-    for (const name of ["a", "b", "c", "d"])
-      writeFileSync(join(where.cwd, name), `lamp ${name} in the hall\n`.repeat(150));
+    for (const name of "abcd") writeFileSync(join(where.cwd, name), `lamp ${name} in the hall\n`.repeat(150));
     const script: Script = ({ body }, turn) => {
-      const name = ["a", "b", "c", "d"][turn];
+      const name = "abcd"[turn];
       const step = name ? call(["read_file", { path: name }]) : say("Done.");
       const said = JSON.stringify(usage(61, 9)).slice(1, -1);
       const real = JSON.stringify(usage(counts(tokensOf(body)), 9)).slice(1, -1);
       return JSON.parse(JSON.stringify(step).replace(said, real));
     };
-    const fake = await fakeOpenAI(script);
-    after(fake.close);
-    return zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"]);
+    return zz(where, [...flags(await fakeOpenAI(script)), "go"]);
   }
 
   test("tokens that stop growing: it is said once, with what to set", async () => {
@@ -175,21 +168,13 @@ describe("a server that cuts the conversation without a word", () => {
     const text = "a lamp in the hall. ".repeat(99);
     const messages: Message[] = Array.from({ length: 3 }, () => ({ role: "user", text }));
     const tools = [{ name: "look", description: "looks ".repeat(500), schema: {} }];
-    const request = {
-      task: "chat",
-      model: "x/m",
-      system: "Help.",
-      messages,
-      tools,
-      options: {},
-      endpoint: {},
-    } as const;
+    const request = { ...asking(messages), model: "x/m", system: "Help.", tools };
     const notes: string[] = [];
     const state = newState({ config: {} } as never);
     const chat = { note: (text: string) => notes.push(text) } as never;
     for (const [change, input, data] of counts) {
       const reply = { text: "", thinking: "", calls: [], finish: "stop" as const, usage: { input, output: 1 }, data };
-      recordUsage(state, { ...request, ...change } as ChatRequest, reply, chat);
+      recordUsage(state, { ...request, ...change }, reply, chat);
     }
     return notes;
   }
@@ -228,10 +213,7 @@ describe("a provider that says it is too long", () => {
     ["This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
-    [
-      "Request too large for gpt on tokens per minute (TPM): Limit 30000, Requested 40000. maximum context length",
-      undefined,
-    ],
+    ["Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length", undefined],
     ["context_length_exceeded", undefined, 429],
     ["Invalid value for 'messages'", undefined],
     ["Payload too large", 0, 413],
@@ -241,14 +223,9 @@ describe("a provider that says it is too long", () => {
 });
 
 describe("the count", () => {
-  const TEXTS = {
-    prose: "The lamp in the hall was lit when we came home, and nobody had been there. ",
-    Chinese: "走廊里的灯亮着，但是没有人在家。请检查开关。",
-  };
-  const request = (...said: string[]): ChatRequest => {
-    const messages = said.map((text): Message => ({ role: "user", text }));
-    return { task: "chat", model: "m", system: "", tools: [], options: {}, endpoint: {}, messages };
-  };
+  const prose = "The lamp in the hall was lit when we came home, and nobody had been there. ";
+  const TEXTS = { prose, Chinese: "走廊里的灯亮着，但是没有人在家。请检查开关。" };
+  const request = (text: string): ChatRequest => asking([{ role: "user", text }]);
   const real = ({ messages }: ChatRequest) =>
     tokensOf({ messages: messages.map(({ role, text }) => ({ role, content: text })) });
 
@@ -267,28 +244,20 @@ describe("the count", () => {
 
 describe("what need not be seen again", () => {
   const long = "a line of it\n".repeat(40);
-  const made = (id: string, name: string, args: Record<string, unknown>): Message => ({
-    role: "assistant",
-    text: "",
-    calls: [{ id, name, args }],
-  });
+  type Args = Record<string, unknown>;
+  const called = (...calls: Call[]): Message => ({ role: "assistant", text: "", calls });
+  const made = (id: string, name: string, args: Args) => called({ id, name, args });
   const gave = (id: string, name: string, text = long): Message => ({ role: "tool", id, name, text });
   const chat = (...texts: string[]): Message[] =>
     texts.map((text, i) => ({ role: i % 2 ? "user" : "assistant", text }) as Message);
-  const read = (id: string, args: object = {}) => [
-    made(id, "read_file", { path: "src/a.ts", ...args }),
-    gave(id, "read_file"),
-  ];
+  const path = "src/a.ts";
+  const read = (id: string, args: object = {}) => [made(id, "read_file", { path, ...args }), gave(id, "read_file")];
   const start: Message = { role: "user", text: "look" };
   const edited = [made("2", "edit_file", { path: "./src/a.ts" }), gave("2", "edit_file", "ok")];
   const grepped = [made("1", "grep", { pattern: "x" }), gave("1", "grep")];
   const later = chat("a", "b", "c", "d", "e", "f");
   const cases: [what: string, messages: Message[], stubs: Record<number, RegExp>][] = [
-    [
-      "read again",
-      [start, ...read("1"), ...read("2")],
-      { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it was asked for again later\./ },
-    ],
+    ["read again", [start, ...read("1"), ...read("2")], { 2: /^\[read_file src\/a\.ts: 41 lines left out, since it/ }],
     ["a part of it, then all of it", [start, ...read("1", { start: 3 }), ...read("2")], { 2: /asked for again/ }],
     ["all of it, then a part", [start, ...read("1"), ...read("2", { start: 3 })], {}],
     ["changed since", [start, ...read("1"), ...edited, ...chat("done")], { 2: /the file was changed since/ }],
@@ -321,9 +290,7 @@ describe("at the prompt", () => {
   test("/compact makes notes with a hint, /context shows them, /back brings back what was said", async () => {
     const where = talked(4);
     const fake = await strictOpenAI(32_768, answers(say(SUMMARY)));
-    after(fake.close);
-    const args = ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-    const term = terminal(where, args, { cols: 100, rows: 60 });
+    const term = terminal(where, ["-c", ...flags(fake)], { cols: 100, rows: 60 });
     await term.sees(/›$/);
     term.type(`/compact keep the tabs${KEY.enter}`);
     await term.sees(/The first 2 turns are notes now: about \d+ tokens of conversation became \d+\.\s+The session/);
@@ -348,9 +315,7 @@ describe("at the prompt", () => {
     const where = talked(30);
     const slow: Step = { headers: { "content-type": "text/event-stream" }, body: [], ending: "hang" };
     const fake = await strictOpenAI(8_192, answers(slow));
-    after(fake.close);
-    const args = ["-c", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--no-tools"];
-    const term = terminal(where, args, { cols: 100 });
+    const term = terminal(where, ["-c", ...flags(fake), "--no-tools"], { cols: 100 });
     await term.sees(/›$/);
     term.type(`next${KEY.enter}`);
     await term.sees(/summarising 29 turns/);

@@ -7,11 +7,10 @@ import type { Message } from "../../../kernel/contract.ts";
 import { call, end, fakeGemini, parts, refuse, say, stream } from "../../support/fake/gemini.ts";
 import type { Script, Step } from "../../support/fake/http.ts";
 import { place, zz } from "../../support/run.ts";
-import { type How, lamps, PIXEL, type Turn, turnWith } from "../../support/wires.ts";
+import { type How, lamps, PIXEL, turnWith } from "../../support/wires.ts";
 
 const MODEL = "gemini/gemini-2.5-flash";
-const turn = async (script: Script, how: How = {}, model = MODEL): Promise<Turn> =>
-  turnWith(await fakeGemini(script), model, how);
+const turn = async (script: Script, how: How = {}, model = MODEL) => turnWith(await fakeGemini(script), model, how);
 /** With these options; effort and schema among them are the request's own. */
 const set = (options: Record<string, unknown>, more: How = {}): How => ({ ...more, options: { options } });
 
@@ -193,12 +192,8 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     });
 
   test("JSON Schema as the part of it that OpenAPI has", async () => {
-    const more = {
-      oneOf: [
-        { type: "string", format: "uri" },
-        { type: "array", items: { enum: [1, 2] } },
-      ],
-    };
+    const list = { type: "array", items: { enum: [1, 2] } };
+    const more = { oneOf: [{ type: "string", format: "uri" }, list] };
     const odd = {
       ...{ type: "object", additionalProperties: false, required: ["at"] },
       $defs: { at: { type: "object", properties: { x: { type: ["integer", "null"], default: 1 } } } },
@@ -207,8 +202,8 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     const file = join(place().cwd, "odd.ts");
     const tool = `{ name: "odd", description: "Odd.", run: () => "ok", params: ${JSON.stringify(odd)} }`;
     writeFileSync(file, `export default (zz) => zz.tool(${tool});`);
-    const script: Script = ({ body }) =>
-      JSON.stringify(body).includes("parametersJsonSchema") ? bad('Unknown name "parametersJsonSchema"') : say("Hi");
+    const no = bad('Unknown name "parametersJsonSchema"');
+    const script: Script = ({ body }) => (/parametersJsonSchema/.test(JSON.stringify(body)) ? no : say("Hi"));
     const { bodies, error } = await turn(script, { options: { plugins: [file], tools: ["odd"] } });
     if (error) throw error;
     deepEqual(bodies[1].tools[0].functionDeclarations[0].parameters, {
@@ -236,9 +231,8 @@ describe("Gemini: what a server refuses by name is sent otherwise from then on:"
     const script: Script = ({ body }) => {
       const calls = body.contents.flatMap(({ parts }: any) => parts.filter((part: any) => part.functionCall));
       if (!calls.length) return call(["kiln_status", {}]);
-      return calls[0].thoughtSignature
-        ? say("Hi")
-        : bad("Function call is missing a thought_signature in functionCall parts.");
+      const no = bad("Function call is missing a thought_signature in functionCall parts.");
+      return calls[0].thoughtSignature ? say("Hi") : no;
     };
     const { answer, bodies } = await turn(script, {}, "gemini/gemini-flash-latest");
     deepEqual([answer?.text, bodies.length], ["Hi", 3]);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
-import type { Fake, Step } from "../../support/fake/http.ts";
+import type { Step } from "../../support/fake/http.ts";
 import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";
 import { place, zz } from "../../support/run.ts";
 import { type Turn, turnWith } from "../../support/wires.ts";
@@ -48,10 +48,8 @@ function answer({ counts, ends }: Ways, deltas: object[], reason: string): Step 
   const every = counts === "every" ? { usage: COUNT } : {};
   const chunks = deltas.map((delta) => data({ choices: [{ index: 0, delta, finish_reason: null }], ...every }));
   const finish_reason = reason === "stop" ? reason : (ends ?? reason);
-  const last: Record<string, unknown> = { index: 0, delta: {}, finish_reason };
-  if (counts === "choice") last.usage = COUNT;
-  const more =
-    counts === "finish" ? { usage: COUNT } : counts === "x_groq" ? { x_groq: { id: "r", usage: COUNT } } : every;
+  const last = { index: 0, delta: {}, finish_reason, ...(counts === "choice" && { usage: COUNT }) };
+  const more = { finish: { usage: COUNT }, x_groq: { x_groq: { id: "r", usage: COUNT } } }[counts as string] ?? every;
   const extra = counts === "extra" ? [data({ choices: [], usage: COUNT })] : [];
   return stream(...chunks, data({ choices: [last], ...more }), ...extra, DONE);
 }
@@ -73,10 +71,10 @@ function callOf({ calls, id }: Ways): object[] {
 
 const OPTIONS = { max_tokens: 77, seed: 1, stop: ["x"], frequency_penalty: 0, presence_penalty: 0 };
 
-const turn = async (name: string, script: (body: any, at: number) => Step, more: Options = {}): Promise<Turn> =>
-  turnWith(await fakeOpenAI(({ body }, at) => script(body, at)), `${name}/m`, {
-    options: { options: OPTIONS, tools: ["lamp_dim"], ...more },
-  });
+async function turn(name: string, script: (body: any, at: number) => Step, more: Options = {}): Promise<Turn> {
+  const options = { options: OPTIONS, tools: ["lamp_dim"], ...more };
+  return turnWith(await fakeOpenAI(({ body }, at) => script(body, at)), `${name}/m`, { options });
+}
 
 /** What such a server says of a field that it does not know. */
 const refusal = ({ refuses = [] }: Ways, body: any): Step | undefined => {
@@ -87,20 +85,18 @@ const refusal = ({ refuses = [] }: Ways, body: any): Step | undefined => {
 describe("a turn with a call, at", { concurrency: 8 }, () => {
   for (const [name, ways] of Object.entries(WAYS))
     test(name, async () => {
-      const {
-        fake,
-        answer: given,
-        error,
-      } = await turn(name, (body, at) => {
+      const { thinks = [], calls } = ways;
+      const ran = await turn(name, (body, at) => {
         const wrong = refusal(ways, body);
         if (wrong) return wrong;
-        if (ways.calls === "no tools") return answer(ways, [...(ways.thinks ?? []), { content: "Dimmed." }], "stop");
-        if (at === 0) return answer(ways, [...(ways.thinks ?? []), ...callOf(ways)], "tool_calls");
+        if (calls === "no tools") return answer(ways, [...thinks, { content: "Dimmed." }], "stop");
+        if (at === 0) return answer(ways, [...thinks, ...callOf(ways)], "tool_calls");
         return answer(ways, [{ content: "Dim" }, { content: "med." }], "stop");
       });
+      const { fake, answer: given, error } = ran;
       if (error) throw error;
       equal(given!.text, "Dimmed.");
-      const rounds = ways.calls === "no tools" ? 1 : 2;
+      const rounds = calls === "no tools" ? 1 : 2;
       deepEqual(given!.usage, { input: 61 * rounds, output: 9 * rounds });
       equal(fake.requests.length, rounds, "nothing was refused");
       const [first, second] = fake.requests;
@@ -119,11 +115,7 @@ describe("a turn with a call, at", { concurrency: 8 }, () => {
     });
 });
 
-async function asks(
-  env: Record<string, string>,
-  args: string[],
-  settings: object = {},
-): Promise<{ out: string; fake: Fake; code: number | null }> {
+async function asks(env: Record<string, string>, args: string[], settings: object = {}) {
   const fake = await fakeOpenAI([say("Hi")]);
   const where = place();
   const filled = (text: string) => text.replaceAll("FAKE", fake.url).replaceAll("ROOT", new URL(fake.url).origin);
@@ -138,23 +130,20 @@ const groq = { providers: { groq: { url: "FAKE" } } };
 describe("a provider by its name", { concurrency: 4 }, () => {
   test("is the one that is asked where only its key is set, and takes its usual model", async () => {
     const { fake } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--once", "hi"], groq);
-    equal(fake.requests[0]!.headers.authorization, "Bearer gsk_0123456789abcdef");
-    equal(fake.requests[0]!.body.model, "llama-3.3-70b-versatile");
+    const { headers, body } = fake.requests[0]!;
+    deepEqual([headers.authorization, body.model], ["Bearer gsk_0123456789abcdef", "llama-3.3-70b-versatile"]);
   });
-  test("says which key it wants", async () => {
+  test("says which key it wants, and that Azure has no address of its own", async () => {
     const { code, out } = await asks({}, ["--once", "-m", "groq/x", "hi"]);
     equal(code, 2);
     match(out, /Cannot ask 'groq': no key is set\. Set GROQ_API_KEY, or/);
-  });
-  test("says that Azure has no address of its own", async () => {
-    const { out } = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, ["--once", "-m", "azure/x", "hi"]);
-    match(out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
+    const azure = await asks({ AZURE_OPENAI_API_KEY: "0123456789abcdef" }, ["--once", "-m", "azure/x", "hi"]);
+    match(azure.out, /Cannot ask 'azure': no address is set\. Set AZURE_OPENAI_ENDPOINT/);
   });
   test("is listed where it has a key or an address, and others are not asked", async () => {
     const providers = { groq: { url: "FAKE" }, vllm: { url: "FAKE" } };
     const { out } = await asks({ GROQ_API_KEY: "gsk_0123456789abcdef" }, ["--models"], { providers });
-    match(out, /groq\/m\n/);
-    match(out, /vllm\/m\n/);
+    for (const name of ["groq", "vllm"]) match(out, new RegExp(`${name}/m\n`));
     ok(!/mistral|lmstudio|azure/.test(out), out);
     match(out, /openai: Cannot ask 'openai': no key is set/);
   });
@@ -196,8 +185,7 @@ describe("Azure, by its address", { concurrency: 4 }, () => {
       const key = { AZURE_OPENAI_API_KEY: "0123456789abcdef" };
       const { fake, out } = await asks({ ...key, ...env }, ["--once", "-m", "azure/mine", "hi"], { providers });
       match(out, /^Hi/);
-      equal(fake.requests[0]!.path, path);
-      equal(fake.requests[0]!.headers["api-key"], "0123456789abcdef");
-      equal(fake.requests[0]!.headers.authorization, undefined);
+      const { headers, path: to } = fake.requests[0]!;
+      deepEqual([to, headers["api-key"], headers.authorization], [path, "0123456789abcdef", undefined]);
     });
 });

@@ -16,12 +16,9 @@ async function turn(script: Script, more: Options = {}, turns = 1, model = "open
 const [think, hi]: [Item, Item] = [{ think: "dim it", sealed: "s3al", id: "rs_a" }, { say: "Hi there" }];
 const dim: Item = { call: "lamp_dim", args: { level: 8 }, id: "call_q1" };
 test("What was thought goes back encrypted, in its place before its call, and not to another model", async () => {
-  const [later, look]: Item[] = [
-    { think: "and look", sealed: "s2" },
-    { call: "look", args: {}, id: "call_q2" },
-  ];
-  const two = [think, dim, later!, look!];
-  const { fake, error } = await turn([answer(...two), answer({ say: "done" })]);
+  const look: Item = { call: "look", args: {}, id: "call_q2" };
+  const two = answer(think, dim, { think: "and look", sealed: "s2" }, look);
+  const { fake, error } = await turn([two, answer({ say: "done" })]);
   if (error) throw error;
   const { input } = fake.requests[1]!.body;
   deepEqual(input.map((one: any) => one.encrypted_content ?? one.call_id ?? one.role), ["user", "s3al", "call_q1", "s2", "call_q2", "call_q1", "call_q2"]); // biome-ignore format: short
@@ -71,11 +68,9 @@ describe("the wire that is chosen", { concurrency: 8 }, () => {
       ok(!("wire" in fake.requests[0]!.body));
     });
   test("is the other one where a server has such a model and no such path", async () => {
-    const { answer: given, fake } = await turn(({ path }) =>
-      path.endsWith("responses") ? refuse(404, { error: "no such path" }) : sayAsChat("Hi there"),
-    );
-    equal(given!.text, "Hi there");
-    equal(fake.requests.length, 2);
+    const no = refuse(404, { error: "no such path" });
+    const { answer, fake } = await turn(({ path }) => (path.endsWith("responses") ? no : sayAsChat("Hi there")));
+    deepEqual([answer!.text, fake.requests.length], ["Hi there", 2]);
   });
   test("stays the same where a server refuses the request for another reason", async () => {
     const { error, fake } = await turn([refuse(403, { error: "not yours" })]);

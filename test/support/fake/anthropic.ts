@@ -1,18 +1,14 @@
 // Anthropic's Messages as the server sends them, byte for byte, and its refusals in its own words.
-import { type Fake, type Script, type Seen, type Step, serve } from "./http.ts";
+import { type Fake, type Script, type Seen, type Step, serve, stepOf } from "./http.ts";
 
 const SSE = { "content-type": "text/event-stream; charset=utf-8" };
 const pieces = (text: string, length = 5): string[] => text.match(new RegExp(`.{1,${length}}`, "gsu")) ?? [];
 
-export const event = (type: string, more: object = {}): string =>
+export const event = (type: string, more: object = {}) =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
 export const PING = event("ping");
-export const COUNTS = {
-  input_tokens: 61,
-  cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 0,
-  output_tokens: 1,
-};
+const NOT_CACHED = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 };
+export const COUNTS = { input_tokens: 61, ...NOT_CACHED, output_tokens: 1 };
 export const start = (usage: object = COUNTS): string =>
   event("message_start", {
     message: {
@@ -78,8 +74,7 @@ export async function fakeAnthropic(script: Script, models: object[][] = MODELS)
     if (`${request.method} ${request.path}` !== "POST /v1/messages") return refuse(404, "not_found_error", "Not Found");
     const wrong = problems(request);
     if (wrong.length) return refuse(400, "invalid_request_error", wrong.join("; "));
-    const at = turn++;
-    return typeof script === "function" ? script(request, at) : (script[Math.min(at, script.length - 1)] ?? {});
+    return stepOf(script, request, turn++);
   }, Object.fromEntries(pages));
 }
 const MODELS = [[{ type: "model", id: "claude-sonnet-4-5", display_name: "Claude Sonnet 4.5" }]];
@@ -138,7 +133,6 @@ function wrongBlock(one: any, where: string): string[] {
     (one.type === "thinking" && typeof one.signature !== "string" && "thinking.signature: Field required") ||
     (one.cache_control && /thinking/.test(one.type) && "cache_control: Extra inputs are not permitted");
   if (wrong) return [`${where}: ${wrong}`];
-  return (one.type === "tool_result" && one.content ? one.content : []).flatMap((inner: any) =>
-    wrongBlock(inner, where),
-  );
+  const inner: any[] = (one.type === "tool_result" && one.content) || [];
+  return inner.flatMap((block) => wrongBlock(block, where));
 }

@@ -1,7 +1,8 @@
 // A server on loopback that plays a script: each request takes the next step; once there is no more, the last step
 // repeats. A step is bytes, what it waits for, a hang or a cut; files such as openai.ts say what the bytes mean.
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
 
 export interface Step {
@@ -30,6 +31,18 @@ export interface Fake {
 }
 export type Script = Step[] | ((request: Seen, turn: number) => Step | Promise<Step>);
 
+/** A server for one test, and its address. */
+export async function listen(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
+  t.after(() => server.close().closeAllConnections());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The step of a script for this request. */
+export const stepOf = (script: Script, seen: Seen, turn: number): Step | Promise<Step> =>
+  typeof script === "function" ? script(seen, turn) : (script[Math.min(turn, script.length - 1)] ?? {});
+
 export async function serve(script: Script, routes: Record<string, (request: Seen) => Step> = {}): Promise<Fake> {
   const requests: Seen[] = [];
   let turn = 0;
@@ -42,11 +55,7 @@ export async function serve(script: Script, routes: Record<string, (request: See
     const route = routes[`${method} ${url}`];
     if (route) return play(response, route(seen));
     requests.push(seen);
-    const at = turn++;
-    await play(
-      response,
-      typeof script === "function" ? await script(seen, at) : (script[Math.min(at, script.length - 1)] ?? {}),
-    );
+    await play(response, await stepOf(script, seen, turn++));
   });
   await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
   const { port } = server.address() as AddressInfo;
@@ -54,18 +63,12 @@ export async function serve(script: Script, routes: Record<string, (request: See
     url: `http://127.0.0.1:${port}`,
     port,
     requests,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed());
-        server.closeAllConnections();
-      }),
+    close: () => new Promise((closed) => server.close(() => closed()).closeAllConnections()),
   };
 }
 
-async function play(
-  response: ServerResponse,
-  { status = 200, headers = {}, body = [], ending = "end", sent }: Step,
-): Promise<void> {
+async function play(response: ServerResponse, step: Step): Promise<void> {
+  const { status = 200, headers = {}, body = [], ending = "end", sent } = step;
   response.writeHead(status, headers);
   response.flushHeaders();
   for (const piece of body) {

@@ -1,5 +1,5 @@
 // Ollama's own API as the server sends it, byte for byte: lines of JSON, and its refusals in its own words.
-import { type Fake, type Script, type Seen, type Step, serve } from "./http.ts";
+import { type Fake, type Script, type Seen, type Step, serve, stepOf } from "./http.ts";
 
 const LINES = { "content-type": "application/x-ndjson" };
 const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
@@ -25,53 +25,35 @@ export const say = (text: string, thinking = "", reason = "stop"): Step =>
 
 /** Whole calls on one line, with arguments as an object; only newer servers send ids. */
 export const call = (...calls: [name: string, args: object, id?: string][]): Step =>
-  stream(
-    line({
-      tool_calls: calls.map(([name, args, id], index) => ({
-        ...(id && { id }),
-        function: { ...(id && { index }), name, arguments: args },
-      })),
-    }),
-    done(),
-  );
+  stream(line({ tool_calls: calls.map(wholeCall) }), done());
+const wholeCall = ([name, args, id]: [name: string, args: object, id?: string], index: number) => ({
+  ...(id && { id }),
+  function: { ...(id && { index }), name, arguments: args },
+});
 
 /** Only the start of an answer: then the connection is cut, or ends properly but without `done`. */
 export const broken = (text: string, ending: "cut" | "end"): Step => ({ ...stream(...texts(text)), ending });
 
-export const refuse = (status: number, words: string): Step => ({
-  status,
-  headers: JSON_TYPE,
-  body: [JSON.stringify({ error: words })],
-});
-const json = (body: unknown, ready?: Promise<unknown>): Step => ({
-  headers: JSON_TYPE,
+const json = (body: unknown, ready?: Promise<unknown>, status = 200): Step => ({
+  ...{ status, headers: JSON_TYPE },
   body: [...(ready ? [ready] : []), JSON.stringify(body)],
 });
+export const refuse = (status: number, error: string): Step => json({ error }, undefined, status);
 
 const GB = 1_000_000_000;
 /** The course of a pull: the manifest, a layer of which one half comes after the other, each once it may, then the final steps. */
 export const pulling = (gigabytes: number, first: Promise<unknown>, second: Promise<unknown>): Step => {
-  const layer = (digest: string, total: number, part: number) =>
-    `${JSON.stringify({ status: `pulling ${digest}`, digest: `sha256:${digest}`, total, completed: Math.round(total * part) })}\n`;
-  const status = (words: string) => `${JSON.stringify({ status: words })}\n`;
-  return stream(
-    status("pulling manifest"),
-    `${JSON.stringify({ status: "pulling 970aa74c0a90", digest: "sha256:970aa74c0a90", total: gigabytes * GB })}\n`,
-    first,
-    layer("970aa74c0a90", gigabytes * GB, 1 / 2),
-    second,
-    layer("970aa74c0a90", gigabytes * GB, 1),
-    layer("c71d239df917", 11_357, 1),
-    status("verifying sha256 digest"),
-    status("writing manifest"),
-    status("success"),
-  );
+  const layer = (digest: string, total: number, completed?: number) =>
+    status(`pulling ${digest}`, { digest: `sha256:${digest}`, total, completed });
+  const [big, total] = ["970aa74c0a90", gigabytes * GB];
+  const [begun, half, whole] = [layer(big, total), layer(big, total, total / 2), layer(big, total, total)];
+  const last = ["verifying sha256 digest", "writing manifest", "success"].map((words) => status(words));
+  return stream(MANIFEST, begun, first, half, second, whole, layer("c71d239df917", 11_357, 11_357), ...last);
 };
+const status = (words: string, more: object = {}): string => `${JSON.stringify({ status: words, ...more })}\n`;
+const MANIFEST = status("pulling manifest");
 /** The registry's error for an unknown model: status 200 was sent with the first line. */
-export const notInRegistry: Step = stream(
-  `${JSON.stringify({ status: "pulling manifest" })}\n`,
-  failure("pull model manifest: file does not exist"),
-);
+export const notInRegistry: Step = stream(MANIFEST, failure("pull model manifest: file does not exist"));
 
 export interface Installed {
   name: string;
@@ -109,16 +91,13 @@ export async function fakeOllama(
       const model = find(request.body.model);
       const refused = model ? refusal(request.body, model) : notFound(request.body.model);
       if (refused) return refused;
-      const step = turn++;
-      return typeof script === "function" ? script(request, step) : (script[Math.min(step, script.length - 1)] ?? {});
+      return stepOf(script, request, turn++);
     },
     {
       "GET /api/version": route(() => json({ version: "0.14.1" })),
-      "GET /api/tags": route(() =>
-        json({ models: installed.map(({ name }) => ({ name, model: name, size: 4_000_000_000, details: {} })) }, ready),
-      ),
+      "GET /api/tags": route(() => json({ models: installed.map(({ name }) => named(name, { size: 4 * GB })) }, ready)),
       "GET /api/ps": route(() =>
-        json({ models: installed.flatMap(({ name, loaded }) => (loaded ? [{ name, model: name, ...loaded }] : [])) }),
+        json({ models: installed.flatMap(({ name, loaded }) => (loaded ? named(name, loaded) : [])) }),
       ),
       "POST /api/pull": route(({ body, aborted }) => {
         void aborted.then(() => asked.push("closed /api/pull"));
@@ -134,6 +113,7 @@ export async function fakeOllama(
   return { ...fake, asked };
 }
 
+const named = (name: string, more: object) => ({ name, model: name, ...more });
 const notFound = (name: string): Step => refuse(404, `model '${name}' not found`);
 
 function shown({ capabilities = ["completion", "tools"], trained = 131_072, parameters }: Installed) {

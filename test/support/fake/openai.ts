@@ -1,5 +1,5 @@
 // Chat Completions as servers send it, byte for byte.
-import { type Fake, type Script, type Step, serve } from "./http.ts";
+import { type Fake, type Script, type Step, serve, stepOf } from "./http.ts";
 
 const SSE = { "content-type": "text/event-stream; charset=utf-8" };
 const at = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m" };
@@ -10,12 +10,10 @@ export const DONE = "data: [DONE]\n\n";
 /** One choice's delta, as a line of the stream. */
 export const delta = (delta: unknown, finish: string | null = null): string =>
   data({ ...at, choices: [{ index: 0, delta, finish_reason: finish }] });
-export const usage = (input: number, output: number): string =>
-  data({
-    ...at,
-    choices: [],
-    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
-  });
+export const usage = (prompt_tokens: number, completion_tokens: number): string => {
+  const total_tokens = prompt_tokens + completion_tokens;
+  return data({ ...at, choices: [], usage: { prompt_tokens, completion_tokens, total_tokens } });
+};
 
 export const stream = (...body: NonNullable<Step["body"]>): Step => ({ headers: SSE, body });
 
@@ -32,14 +30,12 @@ export const say = (text: string, finish = "stop"): Step =>
 /** Calls as OpenAI sends them: id and name first, then the arguments in pieces. */
 export const call = (...calls: [name: string, args: unknown][]): Step =>
   stream(
-    ...calls.flatMap(([name, args], index) => [
-      delta({
-        tool_calls: [{ index, id: `call_${name}_${index}`, type: "function", function: { name, arguments: "" } }],
-      }),
-      ...(JSON.stringify(args).match(/.{1,7}/gs) ?? []).map((piece) =>
-        delta({ tool_calls: [{ index, function: { arguments: piece } }] }),
-      ),
-    ]),
+    ...calls.flatMap(([name, args], index) => {
+      const piece = (text: string, more: object = {}, own: object = {}) =>
+        delta({ tool_calls: [{ index, ...more, function: { ...own, arguments: text } }] });
+      const begun = piece("", { id: `call_${name}_${index}`, type: "function" }, { name });
+      return [begun, ...(JSON.stringify(args).match(/.{1,7}/gs) ?? []).map((text) => piece(text))];
+    }),
     delta({}, "tool_calls"),
     usage(61, 9),
     DONE,
@@ -74,11 +70,10 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
     if (wrong.length) return refused(wrong.join("; "), "invalid_value");
     if (tokens > window)
       return refused(
-        `This model's maximum context length is ${window} tokens. However, your messages resulted in ${tokens} tokens. Please reduce the length of the messages.`,
+        `This model's maximum context length is ${window} tokens. However, your messages resulted in ${tokens} tokens.`,
         "context_length_exceeded",
       );
-    const step =
-      typeof script === "function" ? await script(request, turn) : script[Math.min(turn, script.length - 1)]!;
+    const step = await stepOf(script, request, turn);
     const body = (step.body ?? []).map((piece) =>
       typeof piece === "string" ? piece.replace(/"prompt_tokens":\d+/, `"prompt_tokens":${tokens}`) : piece,
     );
@@ -96,10 +91,10 @@ export async function strictOpenAI(window: number, script: Script, tells = true)
 export function tokensOf({ messages, tools }: any): number {
   const PIECES = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]| ?[\p{L}]{1,6}|\p{N}{1,3}|[^\s\p{L}\p{N}]|\s+/gu;
   const count = (text: string) => text.match(PIECES)?.length ?? 0;
-  const all = messages.map(
-    ({ content, tool_calls }: any) => 3 + count(JSON.stringify([content ?? "", tool_calls ?? ""])),
-  );
-  return all.reduce((sum: number, tokens: number) => sum + tokens, 0) + (tools ? count(JSON.stringify(tools)) : 0);
+  let all = tools ? count(JSON.stringify(tools)) : 0;
+  for (const { content = "", tool_calls = "" } of messages)
+    all += 3 + count(JSON.stringify([content ?? "", tool_calls]));
+  return all;
 }
 
 /** What the strictest of real servers would refuse about a request; empty if nothing. */

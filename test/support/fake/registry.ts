@@ -4,11 +4,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 
-export type Entries = [
-  name: string,
-  content: string | Buffer,
-  more?: { type?: string; link?: string; mode?: number },
-][];
+type More = { type?: string; link?: string; mode?: number };
+export type Entries = [name: string, content: string | Buffer, more?: More][];
 
 export function tar(entries: Entries): Buffer {
   const blocks = entries.flatMap(([name, content, { type = "0", link = "", mode = 0o644 } = {}]) => {
@@ -16,20 +13,15 @@ export function tar(entries: Entries): Buffer {
     const head = Buffer.alloc(512);
     const put = (text: string, at: number) => head.write(text, at, "latin1");
     head.write(name, 0);
-    for (const [value, at, length] of [
-      [mode, 100, 8],
-      [0, 108, 8],
-      [0, 116, 8],
-      [bytes.length, 124, 12],
-      [0, 136, 12],
-    ] as const)
-      put(`${value.toString(8).padStart(length - 1, "0")}\0`, at);
+    const octal = (value: number, at: number, size: number) => put(`${value.toString(8).padStart(size, "0")}\0`, at);
+    for (const [i, value] of [mode, 0, 0].entries()) octal(value, 100 + 8 * i, 7);
+    for (const [i, value] of [bytes.length, 0].entries()) octal(value, 124 + 12 * i, 11);
     put(" ".repeat(8), 148);
     put(type, 156);
     put(link, 157);
     put("ustar\x0000", 257);
     const sum = head.reduce((all, byte) => all + byte, 0);
-    put(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+    octal(sum, 148, 6);
     return [head, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
   });
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
@@ -51,15 +43,11 @@ export async function fakeRegistry() {
     if (sent) return void response.end(sent.bytes);
     const found = versions.get(url);
     if (!found) return void response.writeHead(404).end("{}");
-    const all = Object.fromEntries(
-      [...found].map(([at, { said, integrity }]) => [
-        at,
-        { ...said, dist: { tarball: `${registry}/${url}/-/${at}.tgz`, integrity } },
-      ]),
-    );
+    const dist = (at: string, integrity: string) => ({ tarball: `${registry}/${url}/-/${at}.tgz`, integrity });
+    const all = [...found].map(([at, { said, integrity }]) => [at, { ...said, dist: dist(at, integrity) }]);
     const latest = [...found.keys()].at(-1);
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ name: url, "dist-tags": { latest }, versions: all }));
+    response.end(JSON.stringify({ name: url, "dist-tags": { latest }, versions: Object.fromEntries(all) }));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const registry = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

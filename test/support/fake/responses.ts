@@ -17,74 +17,48 @@ export const USAGE = {
   input_tokens_details: { cached_tokens: 40 },
   output_tokens_details: { reasoning_tokens: 4 },
 };
+const WHOLE = { id: "resp_1", object: "response", status: "completed", output: [], usage: USAGE };
 export const completed = (more: object = {}): string =>
-  event("response.completed", {
-    response: { id: "resp_1", object: "response", status: "completed", output: [], usage: USAGE, ...more },
-  });
+  event("response.completed", { response: { ...WHOLE, ...more } });
 
 const pieces = (text: string, size: number): string[] => text.match(new RegExp(`.{1,${size}}`, "gsu")) ?? [];
 
 /** The events of one item of an answer. */
 export function itemEvents(item: Item, at: number): string[] {
   const whole = wholeItem(item, at);
-  const begun = event("response.output_item.added", {
-    output_index: at,
-    item: { ...whole, ...("call" in item && { arguments: "" }) },
-  });
-  const done = event("response.output_item.done", { output_index: at, item: whole });
-  const part = { output_index: at, item_id: (whole as { id: string }).id };
-  if ("say" in item) {
-    const kind = item.refuses ? "refusal" : "output_text";
-    return [
-      begun,
-      ...pieces(item.say, 5).map((delta) => event(`response.${kind}.delta`, { ...part, content_index: 0, delta })),
-      done,
-    ];
-  }
-  if ("think" in item)
-    return [
-      begun,
-      event("response.reasoning_summary_part.added", { ...part, summary_index: 0 }),
-      ...pieces(item.think, 5).map((delta) =>
-        event("response.reasoning_summary_text.delta", { ...part, summary_index: 0, delta }),
-      ),
-      done,
-    ];
-  const args = JSON.stringify(item.args);
-  return [
-    begun,
-    ...pieces(args, 7).map((delta) => event("response.function_call_arguments.delta", { ...part, delta })),
-    event("response.function_call_arguments.done", { ...part, arguments: args }),
-    done,
-  ];
+  const begun = { ...whole, ...("call" in item && { arguments: "" }) };
+  const of = (kind: string, more: object = {}) =>
+    event(`response.${kind}`, { output_index: at, item_id: whole.id, ...more });
+  const deltas = (kind: string, text: string, more: object = {}) =>
+    pieces(text, 5).map((delta) => of(`${kind}.delta`, { ...more, delta }));
+  const inner = () => {
+    if ("say" in item) return deltas(item.refuses ? "refusal" : "output_text", item.say, { content_index: 0 });
+    const first = { summary_index: 0 };
+    if ("think" in item)
+      return [of("reasoning_summary_part.added", first), ...deltas("reasoning_summary_text", item.think, first)];
+    const args = JSON.stringify(item.args);
+    return [...deltas("function_call_arguments", args), of("function_call_arguments.done", { arguments: args })];
+  };
+  const around = (kind: string, item: object) => event(`response.output_item.${kind}`, { output_index: at, item });
+  return [around("added", begun), ...inner(), around("done", whole)];
 }
 
-export function wholeItem(item: Item, at: number): object {
+export function wholeItem(item: Item, at: number): { id: string } {
+  const status = "completed";
+  const whole = (made: { id: string; [name: string]: unknown }) => made;
   if ("say" in item) {
     const part = item.refuses
       ? { type: "refusal", refusal: item.say }
       : { type: "output_text", text: item.say, annotations: [] };
-    return { id: `msg_${at}`, type: "message", role: "assistant", status: "completed", content: [part] };
+    return whole({ id: `msg_${at}`, type: "message", role: "assistant", status, content: [part] });
   }
   if ("think" in item) {
     const sealed = item.sealed === undefined ? {} : { encrypted_content: item.sealed };
-    return {
-      id: item.id ?? `rs_${at}`,
-      type: "reasoning",
-      summary: [{ type: "summary_text", text: item.think }],
-      ...sealed,
-      status: "completed",
-    };
+    const summary = [{ type: "summary_text", text: item.think }];
+    return whole({ id: item.id ?? `rs_${at}`, type: "reasoning", summary, ...sealed, status });
   }
-  const { call: name, args, id = `call_${at}` } = item;
-  return {
-    id: `fc_${at}`,
-    type: "function_call",
-    status: "completed",
-    call_id: id,
-    name,
-    arguments: JSON.stringify(args),
-  };
+  const { call: name, args, id: call_id = `call_${at}` } = item;
+  return whole({ id: `fc_${at}`, type: "function_call", status, call_id, name, arguments: JSON.stringify(args) });
 }
 
 /** A whole answer. */
@@ -109,11 +83,8 @@ export function wrongInput({ input, store, include }: any): string[] {
     if (item.type === "function_call_output" && !calls.has(item.call_id))
       wrong.push(`No tool call found for function call output with call_id ${item.call_id}.`);
     if (item.type === "function_call_output") results.add(item.call_id);
-    const next = input[i + 1];
-    if (
-      item.type === "reasoning" &&
-      !(next?.type === "function_call" || next?.type === "reasoning" || next?.role === "assistant")
-    )
+    const { type = "", role = "" } = input[i + 1] ?? {};
+    if (item.type === "reasoning" && !/^(function_call|reasoning)$/.test(type) && role !== "assistant")
       wrong.push(`Item '${item.id}' of type 'reasoning' was provided without its required following item.`);
   }
   for (const id of calls) if (!results.has(id)) wrong.push(`No tool output found for function call ${id}.`);

@@ -43,16 +43,8 @@ export default (zz: Zz<any>) => {
 
 function look(ctx: Ctx): void {
   const { providers, plugins, flags, tools, commands } = ctx.about;
-  tell("ctx", {
-    ctx,
-    settings: ctx.settings.list(),
-    providers,
-    plugins,
-    flags,
-    tools,
-    commands,
-    chat: ctx.chat.tree(),
-  });
+  const about = { providers, plugins, flags, tools, commands };
+  tell("ctx", { ctx, settings: ctx.settings.list(), ...about, chat: ctx.chat.tree() });
   for (const { endpoint } of providers) console.log("spy", endpoint, `${endpoint.key}`, endpoint.url);
 }
 
@@ -79,12 +71,8 @@ function all(value: unknown, seen = new Set<unknown>()): string[] {
   if (!value || typeof value !== "object" || seen.has(value) || seen.size > 2_000) return [String(value)];
   seen.add(value);
   const names = [...Object.getOwnPropertyNames(value), ...Object.getOwnPropertySymbols(value)];
-  const inner = names.flatMap((name) =>
-    all(
-      tried(() => (value as any)[name]),
-      seen,
-    ),
-  );
+  const held = names.map((name) => tried(() => (value as any)[name]));
+  const inner = held.flatMap((one) => all(one, seen));
   return [`${tried(() => `${value}`)}`, ...inner];
 }
 

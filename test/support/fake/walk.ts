@@ -53,19 +53,8 @@ for (const line of lines.sort((a, b) => Number(LAST.test(a)) - Number(LAST.test(
   console.log(line, await h.command(`/${line}`).catch(failed));
 
 const ARGS: Record<string, unknown> = {
-  path: "a.txt",
-  pattern: "o",
-  query: "one",
-  name: "one",
-  command: "date",
-  file: "b.ts",
-  start: 1,
-  end: 1,
-  content: "x",
-  text: "x",
-  value: "plain",
-  from: "a.txt",
-  to: "c.txt",
+  ...{ path: "a.txt", pattern: "o", query: "one", name: "one", command: "date", file: "b.ts", start: 1, end: 1 },
+  ...{ content: "x", text: "x", value: "plain", from: "a.txt", to: "c.txt" },
 };
 for (const { name, schema } of h.ctx.about.tools) {
   const fields = Object.keys((schema as any).properties ?? {});

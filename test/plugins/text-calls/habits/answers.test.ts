@@ -8,10 +8,7 @@ const FILES = { "src/a.ts": "export const one = 1;\nexport const two = 2;\n", "b
 const block = (old: string, made: string) => `<<<<<<< SEARCH\n${old}\n=======\n${made}\n>>>>>>> REPLACE`;
 const ONE = block("export const one = 1;", "export const one = 11;");
 const TWO = block("export const two = 2;", "export const two = 22;");
-const [EDITED, BOTH] = [
-  "export const one = 11;\nexport const two = 2;\n",
-  "export const one = 11;\nexport const two = 22;\n",
-];
+const [EDITED, BOTH] = [2, 22].map((two) => `export const one = 11;\nexport const two = ${two};\n`) as [string, string];
 
 let opened: Promise<Harness> | undefined;
 const house = () => (opened ??= harness({ own: true, files: FILES, answer: "yes" }));

@@ -209,9 +209,8 @@ for (const [file, expected] of Object.entries(EXPECTED))
   test(`${file}: definitions, imports, TODO comments, lines and branches`, () => {
     const facts = scanLanguage(file, SAMPLES[file]!);
     const { imports, todos, loc, decisions, nesting } = facts;
-    const taken = imports.map(
-      ({ line, from, names }) => `${line} ${from}${names.length ? ` {${names.join(", ")}}` : ""}`,
-    );
+    const braced = (names: string[]) => (names.length ? ` {${names.join(", ")}}` : "");
+    const taken = imports.map(({ line, from, names }) => `${line} ${from}${braced(names)}`);
     const counted = `${loc} lines, ${decisions} branches, nesting ${nesting}`;
     const rest = [counted, ...todos.map(({ line, text }) => `${line} ${text}`)].join("; ");
     const rows = [...outline(facts), ...(taken.length ? [`imports ${taken.join("; ")}`] : []), rest];
@@ -240,12 +239,7 @@ test("What stands in one line of Kotlin is no syntax error", () => {
 
 for (const [file, name, signature, doc] of [
   ["shop/cart.py", "_save", "async def _save(self, path: str) -> None", undefined],
-  [
-    "server/main.go",
-    "Start",
-    "func (s *Server) Start(ctx context.Context) error",
-    "Start listens, until it is told to stop.",
-  ],
+  ["server/main.go", "Start", "func (s *Server) Start(ctx context.Context) error", "Start listens."],
   ["src/list.c", "list_new", "struct list *list_new(void)", "Makes one."],
   ["lib/shop/cart.rb", "total", "def total", "The sum of all prices."],
   ["db/schema.sql", "total", "CREATE FUNCTION total(cart_id int) RETURNS int", undefined],
@@ -259,74 +253,61 @@ for (const [file, text, expected] of [
   ["a.go", "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int", "X Y A B C D p q"],
   ["a.py", "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3", "a b c d e g x y z r"],
   ["a.lua", "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5", "GLOBAL P Q z M.x"],
-  [
-    "a.lua",
-    "globalfn = function() end\nlocal fn = function() end\nlocal t = { k = function() end }",
-    "globalfn() fn() t k()",
-  ],
+  ["a.lua", "g = function() end\nlocal f = function() end\nlocal t = { k = function() end }", "g() f() t k()"],
   ["a.rb", 'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend', "A A.dm() A.ds()"],
   [
-    "Op.java",
-    'enum Op implements Fn { PLUS("+") { int apply(int a) { return a; } }, @D TIMES("*"), LAST; final int s; Op(int s) {} }',
-    "Op Op.PLUS Op.PLUS.apply() Op.TIMES Op.LAST Op.s Op.Op()",
+    "O.java",
+    'enum O { P("+") { int f(int a) {} }, @D T("*"), L; final int s; O(int s) {} }',
+    "O O.P O.P.f() O.T O.L O.s O.O()",
   ],
   [
-    "Op.kt",
-    'enum class Op(val sign: String) : Fn {\n  PLUS("+") {\n    override fun apply(a: Int) = a\n  },\n  MINUS;\n  abstract fun apply(a: Int): Int\n}',
-    "Op Op.sign Op.PLUS Op.PLUS.apply() Op.MINUS Op.apply()",
+    "O.kt",
+    'enum class O(val s: T) : F {\n  P("+") {\n override fun f() = a\n},\n  M;\n  abstract fun f(): I\n}',
+    "O O.s O.P O.P.f() O.M O.f()",
   ],
-  [
-    "Op.swift",
-    'enum Op { case plus = "+", minus\nindirect case sum(Op, of: Op)\nenum In { case x } }',
-    "Op Op.plus Op.minus Op.sum Op.In Op.In.x",
-  ],
+  ["a.swift", 'enum O { case p = "+", m\nindirect case s(O, of: O)\nenum I { case x } }', "O O.p O.m O.s O.I O.I.x"],
   ["a.swift", "let (a, b) = f()\nlet c = 1, d = 2\nvar (x: e, y: g) = h()\nmacro m() = 1", "a b c d e g m()"],
   [
     "a.rs",
-    "lazy_static! {\n  static ref C: i32 = 3;\n  pub static ref D: i32 = 4;\n}\nthread_local! { static E: u8 = 1; }",
+    "lazy_static! {\n  static ref C: T = 3;\n  pub static ref D: T = 4;\n}\nthread_local! { static E: u8 = 1; }",
     "C D E",
   ],
   ["a.php", "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }", "q() X Y K K.m K.n"],
   ["a.c", "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };", "a b c d f() g() S S.e S.h"],
   [
     "a.cpp",
-    "auto [x, y] = f();\nclass K { void f(), g(); };\nnamespace al = a::b;\nbool operator==(K a) {}",
-    "x y K K.f() K.g() al operator==()",
+    "auto [x, y] = f();\nclass K { void f(); };\nnamespace n = a::b;\nbool operator==(K a) {}",
+    "x y K K.f() n operator==()",
   ],
   [
     "A.cs",
-    "class A { int a, b; event E c, d; const int X = 1, Y = 2; record R(int S, int T); }",
-    "A A.a A.b A.c A.d A.X A.Y A.R A.R.S A.R.T",
+    "class A { int a, b; event E c, d; const T X = 1, Y = 2; record R(T S); }",
+    "A A.a A.b A.c A.d A.X A.Y A.R A.R.S",
   ],
-  [
-    "A.java",
-    "class A { int a, b = 1; static int X = 1, Y[] = {}; record R(int s, T t) {} }",
-    "A A.a A.b A.X A.Y A.R A.R.s A.R.t",
-  ],
+  ["A.java", "class A { int a, b = 1; static int X, Y[] = {}; record R(T t) {} }", "A A.a A.b A.X A.Y A.R A.R.t"],
   ["a.sh", "declare -r X=1 Y=2\ndeclare -A m\na=1 b=2\nf() { declare l; }", "X Y m a b f()"],
   [
     "a.sql",
-    "CREATE TABLE t (a INT)\nGO\nCREATE PROC dbo.p @id INT AS SELECT 1\r\ngo\r\nCREATE VIEW v AS SELECT 1",
+    "CREATE TABLE t (a INT)\nGO\nCREATE PROC dbo.p @id INT AS SELECT\r\ngo\r\nCREATE VIEW v AS 1",
     "t t.a p() v",
   ],
   [
     "a.sql",
-    "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n SELECT 1; CREATE TABLE x (a INT);\nEND //\nDELIMITER ;\nCREATE VIEW v AS 1;",
+    "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n CREATE TABLE x (a INT);\nEND //\nDELIMITER ;\nCREATE VIEW v;",
     "p() v",
   ],
   ["a.sql", "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);", "i"],
   [
     "a.php",
-    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3;',
+    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3',
     "a b c d Z e",
   ],
   ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
 ] as const)
   test(`${file}: every name that is defined is found: ${text}`, () => {
     const { symbols } = scanLanguage(file, text);
-    const shown = symbols.map(({ owner, name, kind }) => {
-      return (owner ? `${owner}.${name}` : name) + (/^(?:function|method)$/.test(kind) ? "()" : "");
-    });
+    const sign = (kind: string) => (/^(?:function|method)$/.test(kind) ? "()" : "");
+    const shown = symbols.map(({ owner, name, kind }) => (owner ? `${owner}.` : "") + name + sign(kind));
     equal(shown.join(" "), expected);
   });
 
@@ -336,8 +317,7 @@ for (const [file, text, expected] of [
   ["a.rs", "pub fn f<'a>(x: &'a str, y: char) -> &'a str { x }", "pub fn f<'a>(x: &'a str, y: char) -> &'a str"],
 ] as const)
   test(`${file}: a signature keeps what is in quotes, and commas that mean something: ${text}`, () => {
-    const [sym] = scanLanguage(file, text).symbols;
-    equal(sym!.signature, expected);
+    equal(scanLanguage(file, text).symbols[0]!.signature, expected);
   });
 
 for (const [file, text, expected] of [
@@ -347,14 +327,13 @@ for (const [file, text, expected] of [
   ["a.vue", '<template><hail-box :size="hail" title="no" />{{ hail }}</template>', { HailBox: 1, hail: 2 }],
   [
     "a.html",
-    '<p id=b class="btn card-x" title="no" onclick="go(1)">btn <a href="#top">',
-    { b: 1, btn: 1, "card-x": 1, go: 1, top: 1 },
+    '<p id=b class="btn x-y" title="no" onclick="go(1)">btn <a href="#t">',
+    { b: 1, btn: 1, "x-y": 1, go: 1, t: 1 },
   ],
   ["a.vue", `<template><p class="btn" :class="['is-on', on]" /></template>`, { btn: 1, is: 1, on: 2, "is-on": 1 }],
 ] as const)
-  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () => {
-    deepEqual(usesOf(scanLanguage(file, text)), expected);
-  });
+  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () =>
+    deepEqual(usesOf(scanLanguage(file, text)), expected));
 
 test("what other files may use is told by the language's own rules", () => {
   const hidden = (file: string) =>
@@ -372,8 +351,8 @@ const FILES = [
   "crate/src/lib.rs crate/src/store.rs crate/src/store/inner.rs crate/src/net/mod.rs other-crate/src/lib.rs",
   "crate/Cargo.toml crate/src/main.rs crate/src/bin/tool.rs crate/tests/it.rs crate/tests/common/mod.rs",
   "engines/fast/Cargo.toml engines/fast/code/root.rs engines/fast/code/part.rs",
-  "src/main/java/com/example/Cart.java src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
-  "src/main/kotlin/com/example/Shop.kt app/Models/Item.php app/helpers.php include/engine/unit.h src/engine.cpp src/engine.h",
+  "src/main/java/shop/Cart.java src/main/java/shop/fee/Fee.java src/main/java/shop/fee/Rule.java",
+  "src/main/kotlin/shop/Shop.kt app/Models/Item.php app/helpers.php include/engine/unit.h src/engine.cpp src/engine.h",
   "lib/shop/cart.rb lib/shop/prices/rule.rb lua/shop/prices.lua lua/cart.lua bin/env.sh bin/deploy.sh web/site.css web/base.css",
   "Shop/Prices/Price.cs Shop/Cart.cs Sources/Models/Item.swift Sources/Shop/Cart.swift",
 ]
@@ -406,11 +385,11 @@ for (const [file, text, expected] of [
   ["crate/tests/it.rs", "use crate::common::setup;", "crate/tests/common/mod.rs"],
   ["crate/src/lib.rs", "use engine::Thing;", "engines/fast/code/root.rs"],
   [
-    "src/main/java/com/example/Cart.java",
-    "import com.example.prices.*;",
-    "src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
+    "src/main/java/shop/Cart.java",
+    "import shop.fee.*;",
+    "src/main/java/shop/fee/Fee.java src/main/java/shop/fee/Rule.java",
   ],
-  ["src/main/kotlin/com/example/Shop.kt", "import com.example.Cart", "src/main/java/com/example/Cart.java"],
+  ["src/main/kotlin/shop/Shop.kt", "import shop.Cart", "src/main/java/shop/Cart.java"],
   ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
   ["app/Models/Item.php", "<?php require __DIR__ . '/../helpers.php';", "app/helpers.php"],
   ["src/engine.cpp", '#include "engine.h"', "src/engine.h"],
@@ -435,10 +414,8 @@ test("a file that takes its own names in a module of tests is in no circle, and 
   const files = { "src/lib.rs": "mod a;\nmod tests { use super::*; }", "src/a.rs": "mod tests { use super::A; }" };
   const resolver = openResolver("/", ["Cargo.toml", ...Object.keys(files)]);
   const read = Object.entries(files).map(([name, text]) => [name, scanLanguage(name, text)] as const);
-  const graph = await graphOf(
-    read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const),
-    resolver,
-  );
+  const packed = read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const);
+  const graph = await graphOf(packed, resolver);
   deepEqual(cycles(graph), []);
   deepEqual(graph.dependents, new Map([["src/a.rs", ["src/lib.rs"]]]));
 });
@@ -446,22 +423,16 @@ test("a file that takes its own names in a module of tests is in no circle, and 
 test("TODO comments in the body of a SQL function are found, between whatever dollar signs", () => {
   const text =
     "CREATE FUNCTION f() AS $b$\nBEGIN\n  -- TODO one; it's\n  x := 'TODO no';\n/* FIXME two */\nEND;\n$b$;\n-- HACK three";
-  deepEqual(scanLanguage("a.sql", text).todos, [
-    { line: 3, text: "TODO one; it's" },
-    { line: 5, text: "FIXME two" },
-    { line: 8, text: "HACK three" },
-  ]);
+  const { todos } = scanLanguage("a.sql", text);
+  equal(todos.map(({ line, text }) => `${line} ${text}`).join(), "3 TODO one; it's,5 FIXME two,8 HACK three");
   const noise = Array.from({ length: 20_000 }, (_, at) => `$a${at}$`).join(" ") + " ".repeat(100_000);
   ok(Array.isArray(scanLanguage("a.sql", `GO${noise}x`).symbols));
 });
 
 test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {
-  const page =
-    '<style>.btn{}</style><!-- btn --><a class="btn-x btn" title="btn" id=\'btn\'>btn</a><script>btn(btn - 1)</script>';
-  deepEqual(
-    placesOf("a.html", page, "btn").map(({ start }) => page.slice(start - 2, start + 4)),
-    ['x btn"', "='btn'", "t>btn(", "n(btn "],
-  );
+  const page = `<style>.b{}</style><!-- b --><a class="b-x b" title="b" id='b'>b</a><script>b(b - 1)</script>`;
+  const around = placesOf("a.html", page, "b").map(({ start }) => page.slice(start - 2, start + 2));
+  deepEqual(around, ['x b"', "='b'", "t>b(", "b(b "]);
   equal(placesOf("a.css", ".btn, .btn-x, .x-btn, .a > .btn:hover {}", "btn").length, 2);
 });
 
@@ -486,10 +457,7 @@ describe("Bad input", () => {
   test("what is not understood is told by its line, and the rest is read", () => {
     const facts = scanLanguage("a.py", "def one(): pass\n\nclass (:\n\ndef two(): pass\n");
     match(facts.parseError!, /^line [34] is not understood$/);
-    deepEqual(
-      facts.symbols.map(({ name }) => name),
-      ["one", "two"],
-    );
+    equal(facts.symbols.map(({ name }) => name).join(), "one,two");
   });
 
   test("what takes too long is listed, and the parser goes on", () => {

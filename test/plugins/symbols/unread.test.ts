@@ -24,7 +24,7 @@ describe("A rename", () => {
     [
       "a member",
       { "m.ts": minified('import { Box } from "./lib";new Box().size') },
-      { symbol: "Box.size", to: "width" },
+      { symbol: "Box.size", to: "w" },
       /m\.ts/,
     ],
   ];

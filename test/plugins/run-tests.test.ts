@@ -115,12 +115,7 @@ const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = 
     /^path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
   ],
   ["no such path", T, { path: "nope" }, /^there is no file or folder 'nope'\. Check the path\.$/],
-  [
-    "a runner that is not there",
-    { "vitest.config.ts": "" },
-    {},
-    /^vitest is not installed\. Install it first: npm install/,
-  ],
+  ["no such runner", { "vitest.config.ts": "" }, {}, /^vitest is not installed\. Install it first: npm install/],
   ["a broken package.json", { "package.json": "{" }, {}, /^package\.json cannot be read \(.*JSON/],
 ];
 for (const [what, files, args, expected] of REFUSED)

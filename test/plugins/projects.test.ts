@@ -190,7 +190,8 @@ test("The model is told the projects, edits it as allowed, and zz --undo takes t
   deepEqual([ran.code, ran.stdout], [4, "Done.\n"]);
   equal(at(where, "lib/src/a.ts"), "export const a = 2;\n");
   const said = ran.sent[3].messages.map((one: any) => one.content);
-  match(said.at(-1), /^Refused: write access to "ro:x" is denied: the settings let .* 'ro' be read, not written\.$/);
+  const why = /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/;
+  match(said.at(-1), why);
   match(said[0], /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n---/m);
   match((await zz(where, ["--changes"])).stdout, / edited {3}lib:src\/a\.ts /);
   equal((await zz(where, ["--undo", "lib:src/a.ts"])).stdout, "Undone: edited lib:src/a.ts.\n");

@@ -162,7 +162,8 @@ describe("/eval", () => {
     ].join("\n");
     const { ran } = await evaluated(t, [answer], "/eval fast");
     match(ran.stderr, /^✓ `export class RowTable \{ …`: src\/table\.ts:6$/m);
-    match(ran.stderr, /^✗ `export class RowTable \{ …`: `dropRow.* is not in it; nearest: src\/table\.ts:8 `addRow/m);
+    const wrong = /^✗ `export class RowTable \{ …`: `dropRow\(row.* is not in it; nearest: src\/table\.ts:8 `addRow/m;
+    match(ran.stderr, wrong);
     match(ran.stderr, /^✗ `export const cell.*nearest: src\/ui\/cell\.ts:1 `export const cell = \(text: string\)/m);
     doesNotMatch(ran.stderr, /madeUp/);
   });

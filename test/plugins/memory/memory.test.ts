@@ -35,7 +35,8 @@ describe("the prompt", () => {
     });
     const { system } = await told(where, "hello");
     const [layer = ""] = /--- MEMORY ---.*--- END MEMORY ---/s.exec(system) ?? [];
-    match(layer, /# \.zz\/memory\/INDEX\.md\n# Ours\r?\n- builds with make\n\n# \/.*\/INDEX.md\n# Mine\n- likes tea\n/);
+    match(layer, /# \.zz\/memory\/INDEX\.md\n# Ours\r?\n- builds with make\n\n# \//);
+    match(layer, /\n\n# \/.*\/memory\/INDEX\.md\n# Mine\n- likes tea\n/);
     match(layer, /\[More in .*\/memory: core\/ \(1\)\]\n/);
     doesNotMatch(system, /deep secret|not this|other\/|topics\/ \(/);
   });
@@ -165,7 +166,7 @@ const NOTES = {
 describe("recall", () => {
   const where = having(NOTES);
   for (const [query, expected] of [
-    ["ci make", /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- .*: The CI uses ma/],
+    ["ci make", /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- 2026-02-03: The CI/],
     ["make", /person\.md:3[\s\S]*build\.md:4/],
     ["部署", /^\.zz\/memory\/topics\/部署\.md:1\n/],
     ["kubernets", /^No exact match. The nearest:\n\/.*core\/person\.md:3/],

@@ -377,7 +377,7 @@ test("references() refuses a name that is not there, a file that is not, and one
     [
       "a.ts",
       "bar",
-      /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file /,
+      /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
     ],
     ["b.ts", "foo", /^Cannot look into 'b\.ts': there is no such file\. Name one that exists\.$/],
     ["a.md", "foo", /^Cannot look into 'a\.md': it is neither TypeScript nor JavaScript\./],

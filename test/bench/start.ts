@@ -1,10 +1,11 @@
 // What a start costs.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { having } from "../support/having.ts";
 import { figure, timed, took } from "../support/machine.ts";
 import { environment, type Place, place, ROOT, WAYS } from "../support/run.ts";
 
@@ -51,24 +52,20 @@ export const figures: Figure[] = [
     return async () => (await untilPrompt(where)) / (await took(node, ["-e", "0"], where)).ms;
   }),
   figure("100 plugins", "ms", RUNS, "What a hundred plugins of five lines add to a start.", async () => {
-    const [without, having] = [place(), place()];
-    mkdirSync(join(having.home, "plugins"), { recursive: true });
+    const [without, where] = [place(), place()];
     for (let i = 0; i < 100; i++) {
-      const file = join(having.home, "plugins", `p${i}.ts`);
-      writeFileSync(file, fiveLines(`now_${i}`));
-      utimesSync(file, 1, 1);
+      having({ [`~/plugins/p${i}.ts`]: fiveLines(`now_${i}`) }, where);
+      utimesSync(join(where.home, "plugins", `p${i}.ts`), 1, 1);
     }
     const args = ["--call", "list_dir", "{}"];
-    return async () => (await start(having, args)).ms - (await start(without, args)).ms;
+    return async () => (await start(where, args)).ms - (await start(without, args)).ms;
   }),
   figure("20 idle MCP servers", "times", RUNS, "One answer with them, beside one without.", async (bench) => {
     const { where: without, asks } = await answering(bench);
-    const having = place();
     const server = { command: node, args: [join(ROOT, "test/support/fake/mcp.ts"), "env"], sandbox: false };
     const mcpServers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`s${i}`, server]));
-    mkdirSync(having.home);
-    writeFileSync(join(having.home, "zz.config.json"), JSON.stringify({ mcpServers }));
-    return async () => (await start(having, [...asks, "hi"])).ms / (await start(without, [...asks, "hi"])).ms;
+    const where = having({ "~/zz.config.json": { mcpServers } });
+    return async () => (await start(where, [...asks, "hi"])).ms / (await start(without, [...asks, "hi"])).ms;
   }),
 ];
 

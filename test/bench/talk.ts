@@ -1,12 +1,13 @@
 // What a long conversation costs: its file, what the model is told, what it says.
 import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
 import { rescue } from "../../plugins/text-calls/rescue.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
+import { having } from "../support/having.ts";
 import { figure, median, timed, worked } from "../support/machine.ts";
 import { repl } from "../support/repl.ts";
 import { place, ROOT } from "../support/run.ts";
@@ -96,17 +97,11 @@ function sessions() {
 
 async function told(bench: Bench): Promise<Measure> {
   const where = place();
-  const put = (name: string, text: string) => {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), text);
-  };
+  const put = (name: string, text: string) => having({ [name]: text }, where);
   put("AGENTS.md", "Rules.\n".repeat(400));
   put("../home/memory/INDEX.md", "- note\n".repeat(100));
-  for (let i = 0; i < 12; i++)
-    put(
-      `../home/skills/s${i}/SKILL.md`,
-      `---\nname: s${i}\ndescription: does ${i} things\ntriggers: thing${i}\n---\nbody`,
-    );
+  const skill = (i: number) => `---\nname: s${i}\ndescription: does ${i} things\ntriggers: thing${i}\n---\nbody`;
+  for (let i = 0; i < 12; i++) put(`~/skills/s${i}/SKILL.md`, skill(i));
   for (let i = 0; i < 500; i++)
     put(`src/p${i}.ts`, `export const part${i} = (a: number): number => a + ${i};\n`.repeat(5));
   const log = join(where.cwd, "../time");

@@ -6,6 +6,7 @@ import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
 import { theme } from "../../plugins/terminal/theme.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
+import { having } from "../support/having.ts";
 import { figure, timed, worked } from "../support/machine.ts";
 import { ESC, repl } from "../support/repl.ts";
 import { place, ROOT } from "../support/run.ts";
@@ -44,10 +45,8 @@ export const figures: Figure[] = [
   ),
   figure("long answer", "ms", 7, "Of 1 MB, from its first byte to its last word in the terminal.", longAnswer),
   figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.", async (bench) => {
-    const where = place();
-    mkdirSync(where.home, { recursive: true });
     const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
-    writeFileSync(join(where.home, "history"), Array.from({ length: 10_000 }, (_, i) => entry(i)).join(""));
+    const where = having({ "~/history": Array.from({ length: 10_000 }, (_, i) => entry(i)).join("") });
     const term = await repl(bench as TestContext, { where, process: true });
     let typed = 0;
     return () => {

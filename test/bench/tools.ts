@@ -9,6 +9,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { type Harness, harness } from "../../sdk/testing.ts";
 import { embed } from "../../zz.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
+import { having } from "../support/having.ts";
 import { figure, timed, took } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
 import { environment, place, ROOT, WAYS } from "../support/run.ts";
@@ -64,19 +65,12 @@ export const figures: Figure[] = [
     };
   }),
   figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.", async () => {
-    const where = place();
-    fs.mkdirSync(where.home);
-    fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ mcpServers: { big: server("huge") } }));
+    const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
     return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
   }),
-  ...(
-    [
-      ["a page of 100 MB", false],
-      ["a page that unpacks to 1,000 MB", true],
-    ] as const
-  ).map(([page, isPacked]) =>
+  ...["a page of 100 MB", "a page that unpacks to 1,000 MB"].map((page) =>
     figure(`memory of ${page}`, "MB", 3, "The most memory that zz has while it is fetched and cut.", async (bench) => {
-      const host = await hugePage(bench, isPacked);
+      const host = await hugePage(bench, page.includes("unpacks"));
       return () => peakOf(place(), [`--allow-net=${host}`, "--call", "web_fetch", `{"url":"http://${host}/"}`]);
     }),
   ),

@@ -1,44 +1,31 @@
 // --context TEXT|@FILE: what the model is told by whoever starts zz.
-import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { deepEqual, match, ok } from "node:assert/strict";
+import { truncateSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { asks, having } from "../support/having.ts";
+import { zz } from "../support/run.ts";
 
-function having(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), content);
-  }
-  return where;
-}
 const layer = (text: string): string | undefined =>
   /^--- CONTEXT ---\n([\s\S]*?)\n--- END CONTEXT ---$/m.exec(text)?.[1];
 
 for (const [what, args, files, text] of [
   ["a text", ["--context", "The build is red."], {}, "The build is red."],
   ["a file", ["--context", "@notes.md"], { "notes.md": "\ufeff# Notes\n\nö\n" }, "# Notes\n\nö"],
-  [
-    "several, in order",
-    ["--context", "one", "--context=@b", "--context", "three"],
-    { b: "two\n" },
-    "one\n\ntwo\n\nthree",
-  ],
+  ["several", ["--context", "one", "--context=@b", "--context", "3"], { b: "two\n" }, "one\n\ntwo\n\n3"],
   ["a secret, since the person chose it", ["--context", "@.env"], { ".env": "K=1\n" }, "K=1"],
   ["a text that begins with @", ["--context", " @alice asks"], {}, "@alice asks"],
   ["an empty file: nothing", ["--context", "@a"], { a: "\n" }, undefined],
   ["none: nothing", [], {}, undefined],
 ] as [string, string[], Record<string, string>, string | undefined][])
-  test(`--context tells the model ${what}`, async (t) => {
-    const fake = await fakeOpenAI([call(["list_dir", {}]), say("x")]);
-    t.after(fake.close);
-    const ran = await zz(having(files), ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
-    deepEqual([ran.code, ran.stdout], [0, "x\n"]);
-    for (const { body } of fake.requests) equal(layer(body.messages[0].content), text);
-    equal(fake.requests.length, 2);
+  test(`--context tells the model ${what}`, async () => {
+    const { code, stdout, sent } = await asks(having(files), [call(["list_dir", {}]), say("x")], [...args, "hi"]);
+    deepEqual([code, stdout], [0, "x\n"]);
+    deepEqual(
+      sent.map(({ messages }) => layer(messages[0].content)),
+      [text, text],
+    );
   });
 
 test("--context is read in the folder that --cwd names, cut if it is long, and shown before what changes every turn", async () => {
@@ -49,13 +36,7 @@ test("--context is read in the folder that --cwd names, cut if it is long, and s
   ok(stdout.indexOf("--- CONTEXT") < stdout.indexOf("--- RUNTIME"));
 });
 
-const big = place();
-mkdirSync(join(big.cwd, "folder"));
-
-writeFileSync(join(big.cwd, "latin"), Buffer.from("caf\xe9\n", "latin1"));
-
-execFileSync("mkfifo", [join(big.cwd, "fifo")]);
-writeFileSync(join(big.cwd, "large"), "");
+const big = having({ "folder/x": "", latin: Buffer.from("caf\xe9\n", "latin1"), fifo: "|", large: "" });
 truncateSync(join(big.cwd, "large"), 1024 * 1024 + 1);
 for (const [given, says] of [
   ["@none", "'@none': no such file. Check the path; a text that begins with @ needs a space before it."],

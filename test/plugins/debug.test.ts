@@ -1,21 +1,12 @@
 // The debug log: by what stands in the file, what a server received, and what was said on stderr.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { type ChildProcess, execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
+import { call, data, delta, refuse, say, stream } from "../support/fake/openai.ts";
+import { asks, type Files, having } from "../support/having.ts";
 import { png } from "../support/media.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
@@ -26,14 +17,8 @@ const HEAD = ["HEADER", "PROMPT", "HISTORY", "TOOLS", "PARAMETERS", "STEP-START"
 const END = ["STEP-FINISH", "FINISH", "Turn ended"];
 
 /** A run with a model that plays the script, in a project with a file. */
-async function run(script: Script, args: string[], how: How & { where?: Place } = {}) {
-  const fake = await fakeOpenAI(script);
-  after(fake.close);
-  const { where = place(), ...more } = how;
-  writeFileSync(join(where.cwd, "a.txt"), "one\ntwo\n");
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", ...args], more);
-  return { ...ran, where, sent: fake.requests.map(({ body }) => body) };
-}
+const run = (script: Script, args: string[], { where = place(), ...more }: How & { where?: Place } = {}) =>
+  asks(having({ "a.txt": "one\ntwo\n" }, where), script, ["--once", ...args], more);
 const text = (where: Place, name = "../home/debug.log"): string => readFileSync(join(where.cwd, name), "utf8");
 const entries = (where: Place, name = "log.jsonl"): any[] =>
   text(where, name)
@@ -44,6 +29,9 @@ const types = (all: any[]): string[] =>
   all.map(({ type, task }) => (task && task !== "chat" ? `${type} ${task}` : type));
 const of = (all: any[], type: string): any[] => all.filter((one) => one.type === type);
 const modeOf = (where: Place, name: string): string => (statSync(join(where.cwd, name)).mode & 0o777).toString(8);
+/** A plugin that wraps requests, and the arguments of a log with it. */
+const wrapping = (wrap: string) => ({ "../wrap.ts": `export default (zz) => zz.wrap("request", ${wrap});` });
+const WRAPPED = ["--debug=log.jsonl", "--plugin", "../wrap.ts"];
 /** What stands indented below a line of the log. */
 const below = (log: string, line: RegExp): string => {
   const found = new RegExp(`${line.source}\\n((?: {4}.*\\n)*)`, "m").exec(log);
@@ -62,22 +50,19 @@ describe("what the log says was sent is what the server received", () => {
     deepEqual(more, [], "the prompt stands there once a turn");
     const covered = prompt.layers.reduce((sum: number, { chars }: any) => sum + chars, 0);
     equal(covered + 2 * (prompt.layers.length - 1), prompt.text.length, "the layers, with an empty line between");
-    equal(
-      prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`).join(", "),
-      "identity base, project session, turn runtime, turn time",
-    );
+    const layers = prompt.layers.map(({ name, slot }: any) => `${slot} ${name}`);
+    equal(layers.join(", "), "identity base, project session, turn runtime, turn time");
     const said = [...of(log, "HISTORY")[0].messages, ...of(log, "STEP-START").flatMap(({ added = [] }) => added)];
     deepEqual(
       said.map(({ index, role, text }) => [index, role, text]),
       ran.sent.at(-1).messages.flatMap(({ role, content }: any, i: number) => (i ? [[i, role, content ?? ""]] : [])),
     );
     deepEqual(said[1].calls[0].args, { path: "a.txt" });
+    const tools = of(log, "TOOLS")[0].tools.map(({ schema: parameters, name, description }: any) => {
+      return { name, description, parameters };
+    });
     deepEqual(
-      of(log, "TOOLS")[0].tools.map(({ schema, name, description }: any) => ({
-        name,
-        description,
-        parameters: schema,
-      })),
+      tools,
       first.tools.map((tool: any) => tool.function),
     );
     const { task, model, url, options } = of(log, "PARAMETERS")[0];
@@ -95,11 +80,9 @@ describe("what the log says was sent is what the server received", () => {
   });
 
   test("what was told with a message is part of the history, and named with the layers", async () => {
-    const where = place();
-    mkdirSync(join(where.cwd, ".zz"));
-    writeFileSync(join(where.cwd, ".zz/RELATIONS.md"), "Bo reviews.");
+    const where = having({ ".zz/RELATIONS.md": "Bo reviews." });
     await run([say("One.")], ["hi"], { where });
-    writeFileSync(join(where.cwd, ".zz/RELATIONS.md"), "Cy reviews.");
+    having({ ".zz/RELATIONS.md": "Cy reviews." }, where);
     const ran = await run([say("Two.")], ["--debug=log.jsonl", "-c", "again"], { where });
     const log = entries(where);
     ok(of(log, "PROMPT")[0].news.some(({ name }: any) => name === "persona/relations"));
@@ -109,11 +92,9 @@ describe("what the log says was sent is what the server received", () => {
   });
 
   test("a wrapper's own words in the prompt are in no layer, and what it sends is what is written", async () => {
-    const where = place();
-    const plugin = join(where.cwd, "more.ts");
-    const wrap = `zz.wrap("request", (request, next) => next({ ...request, system: request.system + "\\n\\nBe dry.", tools: [] }))`;
-    writeFileSync(plugin, `export default (zz) => ${wrap};`);
-    const ran = await run([say("x")], ["--debug=log.jsonl", "--plugin", plugin, "hi"], { where });
+    const more = `{ ...request, system: request.system + "\\n\\nBe dry.", tools: [] }`;
+    const where = having(wrapping(`(request, next) => next(${more})`));
+    const ran = await run([say("x")], [...WRAPPED, "hi"], { where });
     const log = entries(where);
     equal(of(log, "PROMPT")[0].text, ran.sent[0].messages[0].content);
     deepEqual(of(log, "PROMPT")[0].layers.at(-1), { name: "(in no layer)", slot: "", owner: "", chars: 7, tokens: 2 });
@@ -140,12 +121,8 @@ describe("what happens is written in order", () => {
     deepEqual([asked.name, asked.id, asked.args], ["read_file", "call_read_file_0", { path: "a.txt" }]);
     match(of(log, "TOOL-RESULT")[0].output, /one\n.*two/);
     match(of(log, "TOOL-ERROR")[0].output, /^Refused: requires write access/);
-    equal(
-      of(log, "GATE")
-        .map(({ decision, name }) => `${decision} ${name}`)
-        .join(),
-      "allowed a.txt,refused b",
-    );
+    const gate = of(log, "GATE").map(({ decision, name }) => `${decision} ${name}`);
+    equal(gate.join(), "allowed a.txt,refused b");
     const [one, two] = of(log, "STEP-FINISH");
     deepEqual([one.finishReason, one.usage, two.finishReason], ["calls", { input: 61, output: 9 }, "stop"]);
     equal(of(log, "TEXT-DELTA")[0].text, "Done.");
@@ -221,17 +198,13 @@ describe("what happens is written in order", () => {
   });
 
   test("what a plugin asks beside the conversation", async () => {
-    const where = place();
-    const plugin = join(where.cwd, "beside.ts");
     const ask = '{ task: "summary", system: "Be short.", messages: [{ role: "user", text: "Sum it up." }] }';
-    writeFileSync(
-      plugin,
-      `export default (zz) => zz.wrap("request", async (request, next, ctx) => {
-         if (request.task === "chat") await ctx.request(${ask});
-         return next(request);
-       });`,
-    );
-    const ran = await run([say("Short."), say("Long.")], ["--debug=log.jsonl", "--plugin", plugin, "go"], { where });
+    const wrap = `async (request, next, ctx) => {
+      if (request.task === "chat") await ctx.request(${ask});
+      return next(request);
+    }`;
+    const where = having(wrapping(wrap));
+    const ran = await run([say("Short."), say("Long.")], [...WRAPPED, "go"], { where });
     const log = entries(where);
     deepEqual(types(log), [
       ...HEAD.map((type) => `${type} summary`),
@@ -247,20 +220,16 @@ describe("what happens is written in order", () => {
   });
 
   test("what is compacted, and that messages are gone from what is sent", async () => {
-    const where = place();
-    const plugin = join(where.cwd, "shorten.ts");
     const short = `request.messages.slice(-2).with(0, { role: "user", text: "before" })`;
     const wrap = `(request, next) => next(request.messages.length > 3 ? { ...request, messages: ${short} } : request)`;
-    writeFileSync(plugin, `export default (zz) => zz.wrap("request", ${wrap});`);
-    const script = [READ, call(["list_dir", {}]), say("Done.")];
-    const { where: at } = await run(script, ["--debug=log.jsonl", "--plugin", plugin, "go"], { where });
-    const last = of(entries(at), "STEP-START").at(-1);
+    const where = having(wrapping(wrap));
+    await run([READ, call(["list_dir", {}]), say("Done.")], [...WRAPPED, "go"], { where });
+    const last = of(entries(where), "STEP-START").at(-1);
     deepEqual([last.messages, last.new, last.gone, last.added[0].text], [1, 1, 3, "before"]);
   });
 
   test("a tool that is called without a model", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "a.txt"), "one\n");
+    const where = having({ "a.txt": "one\n" });
     const ran = await zz(where, ["--debug=log.jsonl", "--call", "read_file", '{"path":"a.txt"}']);
     equal(ran.code, 0, ran.stderr);
     deepEqual(types(entries(where)), ["HEADER", "TOOL-CALL", "GATE", "TOOL-RESULT"]);
@@ -279,42 +248,30 @@ describe("where it goes", () => {
     test(`${[...args, JSON.stringify(env)].join(" ")}: ${file ?? "nowhere"}, for the person alone, and nothing else in the folder`, async () => {
       const { where, code, stderr } = await run([say("x")], [...args, "hi"], { env });
       deepEqual([code, stderr], [0, ""]);
-      deepEqual(
-        readdirSync(where.cwd).filter((name) => name !== "a.txt"),
-        file && !file.includes("/") ? [file] : [],
-      );
+      deepEqual(readdirSync(where.cwd), ["a.txt", ...(file && !file.includes("/") ? [file] : [])]);
       equal(existsSync(join(where.home, "debug.log")), file === "../home/debug.log");
       if (!file) return;
       equal(modeOf(where, file), "600");
       match(text(where, file), /Turn ended/);
     });
 
-  const bad: [what: string, name: string, make: (where: Place) => void, why: RegExp][] = [
-    ["a link", "my.log", (where) => symlinkSync(join(where.cwd, "a.txt"), join(where.cwd, "my.log")), /it is a link/],
-    ["in no folder", "none/my.log", () => {}, /no such folder/],
-    [
-      "a FIFO",
-      "my.log",
-      (where) => void execFileSync("mkfifo", [join(where.cwd, "my.log")]),
-      /it is not a regular file/,
-    ],
+  const bad: [what: string, name: string, files: Files, why: string][] = [
+    ["a link", "my.log", { "my.log": "->a.txt" }, "it is a link"],
+    ["in no folder", "none/my.log", {}, "no such folder"],
+    ["a FIFO", "my.log", { "my.log": "|" }, "it is not a regular file"],
   ];
-  for (const [what, name, make, why] of bad)
+  for (const [what, name, files, why] of bad)
     test(`${what} is refused in one sentence, and the run goes on`, async () => {
-      const where = place();
-      make(where);
+      const where = having(files);
       const ran = await run([READ, say("Yes.")], [`--debug=${name}`, "hi"], { where });
       deepEqual([ran.code, ran.stdout], [0, "Yes.\n"]);
-      match(
-        ran.stderr,
-        new RegExp(`^Cannot write the debug log '.*${name}': ${why.source}.*zz continues without a log\\.\\n$`),
-      );
-      equal(readFileSync(join(where.cwd, "a.txt"), "utf8"), "one\ntwo\n");
+      const words = `^Cannot write the debug log '.*${name}': ${why}.*zz continues without a log\\.\\n$`;
+      match(ran.stderr, new RegExp(words));
+      equal(text(where, "a.txt"), "one\ntwo\n");
     });
 
   test("what is there is kept, and closed to others", async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "my.log"), "earlier\n");
+    const where = having({ "my.log": "earlier\n" });
     chmodSync(join(where.cwd, "my.log"), 0o644);
     for (const said of ["one", "two"]) await run([say(said)], ["--debug=my.log", "hi"], { where });
     equal(modeOf(where, "my.log"), "600");
@@ -346,11 +303,11 @@ describe("secrets are not in it", () => {
     ["a key of the environment", "variable from-environment", "from-environment"],
     ["the key of --key", "flag given-by-flag", "given-by-flag"],
   ];
-  const where = place();
-  mkdirSync(where.home);
-  writeFileSync(join(where.home, "env.json"), '{ "WORD": "swordfish", "QUOTED": "say \\"friend\\"", "SHORT": "on" }');
-  writeFileSync(join(where.home, "keys.json"), '{ "ollama": "kept-by-keys-command" }');
-  writeFileSync(join(where.home, "zz.config.json"), '{ "providers": { "openai": { "key": "set-in-the-settings" } } }');
+  const where = having({
+    "~/env.json": { WORD: "swordfish", QUOTED: 'say "friend"', SHORT: "on" },
+    "~/keys.json": { ollama: "kept-by-keys-command" },
+    "~/zz.config.json": { providers: { openai: { key: "set-in-the-settings" } } },
+  });
 
   for (const name of ["log.jsonl", "my.log"])
     test(`whoever says them, in ${name}`, async () => {
@@ -365,42 +322,29 @@ describe("secrets are not in it", () => {
       match(log, /Turn ended/);
       for (const [what, , secret] of said) {
         const sent = JSON.stringify(ran.sent); // the environment's values are masked before they are sent
-        ok(
-          sent.includes(JSON.stringify(secret).slice(1, -1)) ||
-            (what.endsWith("with quotes") && sent.includes("[value of QUOTED]")),
-          `${what} was never sent`,
-        );
-        ok(!log.includes(secret) && !log.includes(JSON.stringify(secret).slice(1, -1)), `${what} is in the log`);
+        const quoted = JSON.stringify(secret).slice(1, -1);
+        ok(sent.includes(what.endsWith("with quotes") ? "[value of QUOTED]" : quoted), `${what} was never sent`);
+        ok(!log.includes(secret) && !log.includes(quoted), `${what} is in the log`);
       }
       ok(!log.includes("secretly"));
-      ok(
-        log.split(/\[redacted\]|\[key\]|\[value of \w+\]/).length > 5 * said.length,
-        "in the prompt, the message, the call, its result, the answer",
-      );
+      const marks = log.match(/\[redacted\]|\[key\]|\[value of \w+\]/g)!;
+      ok(marks.length >= 5 * said.length, "in the prompt, the message, the call, its result, the answer");
       for (const around of ["my key ", "more"]) ok(log.includes(around), `'${around}' is gone as well`);
     });
 
   test("what set_env is to keep is not written, though it is kept nowhere yet", async () => {
-    const where = place();
-    await run(
-      [call(["set_env", { name: "WORD", value: "open sesame" }]), say("Set.")],
-      ["--debug=log.jsonl", "-A", "go"],
-      { where },
-    );
+    const script = [call(["set_env", { name: "WORD", value: "open sesame" }]), say("Set.")];
+    const { where } = await run(script, ["--debug=log.jsonl", "-A", "go"]);
     const log = text(where, "log.jsonl");
     match(log, /"args":\{"name":"WORD","value":"\[redacted\]"\}/);
     ok(!log.includes("open sesame"));
   });
 
   test("an image is named and left out", async () => {
-    const where = place();
     const bytes = png(400, 300);
-    writeFileSync(join(where.cwd, "pic.png"), bytes);
-    const ran = await run(
-      [call(["read_file", { path: "pic.png" }]), say("A picture.")],
-      ["--debug=log.jsonl", "-f", "pic.png", "look"],
-      { where },
-    );
+    const where = having({ "pic.png": bytes });
+    const script = [call(["read_file", { path: "pic.png" }]), say("A picture.")];
+    const ran = await run(script, ["--debug=log.jsonl", "-f", "pic.png", "look"], { where });
     match(JSON.stringify(ran.sent[0]), /data:image\/png;base64,iVBORw0K/);
     const log = text(where, "log.jsonl");
     const shown = `[image, image/png, ${bytes.length} bytes]`;
@@ -411,8 +355,7 @@ describe("secrets are not in it", () => {
 
   test("nothing in it can look like an entry, or be obeyed by a terminal", async () => {
     const forged = "[2026-01-01T00:00:00.000Z] FINISH forged\n── 6 EVENTS\n\x1b]0;title\x07\r\x9b31m";
-    const where = place();
-    writeFileSync(join(where.cwd, "forged.txt"), forged);
+    const where = having({ "forged.txt": forged });
     await run([call(["read_file", { path: "forged.txt" }]), say(forged)], ["--debug", forged], { where });
     const log = text(where);
     equal(log.match(/^\[.*FINISH forged/gm), null);

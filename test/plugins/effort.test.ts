@@ -1,20 +1,13 @@
 // How much the model is to think, by what a server received.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { after, test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { place, zz } from "../support/run.ts";
+import { test } from "node:test";
+import { say } from "../support/fake/openai.ts";
+import { asks, having } from "../support/having.ts";
 import { harness } from "../support/script.ts";
 
 async function asked(args: string[], settings: object = {}) {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  const fake = await fakeOpenAI([say("x")]);
-  after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
-  const body = fake.requests[0]?.body;
+  const ran = await asks(having({ "~/zz.config.json": settings }), [say("x")], [...args, "hi"]);
+  const [body] = ran.sent;
   return { ...ran, effort: body?.reasoning_effort ?? body?.reasoning?.effort };
 }
 

@@ -1,10 +1,11 @@
 // /env, set_env, delete_env: what commands get, what the model is sent, what lies where, by running the program.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Options } from "../../kernel/core.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { asks, having } from "../support/having.ts";
 import { needs } from "../support/needs.ts";
 import { repl } from "../support/repl.ts";
 import { type Place, place, type Ran, zz } from "../support/run.ts";
@@ -18,9 +19,7 @@ const VALUE = "hunter-$&-2222";
 /** A home that keeps these for commands. */
 function keeping(variables: Record<string, string>, settings?: object, where = place()): Place {
   mkdirSync(where.home, { mode: 0o700 });
-  writeFileSync(join(where.home, "env.json"), JSON.stringify(variables), { mode: 0o600 });
-  if (settings) writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-  return where;
+  return having({ "~/env.json": variables, ...(settings && { "~/zz.config.json": settings }) }, where);
 }
 const kept = ({ home }: Pick<Place, "home">): unknown => JSON.parse(readFileSync(join(home, "env.json"), "utf8"));
 const env = (where: Place, rest: string, ...flags: string[]): Promise<Ran> =>
@@ -29,19 +28,12 @@ const run = (where: Place, command: string, ...flags: string[]): Promise<Ran> =>
   zz(where, ["--allow-run", ...flags, "--call", "run_command", JSON.stringify({ command })]);
 
 /** A turn in which the model makes these calls; what it was sent. */
-async function turn(t: TestContext, where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
-  const fake = await fakeOpenAI([...calls.map((one) => call(one)), say("Done.")]);
-  t.after(fake.close);
+async function turn(where: Place, calls: [tool: string, args: object][], ...flags: string[]) {
   const words = flags.includes("--once") ? [] : ["--once", "go"];
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...flags, ...words]);
-  const results = fake.requests.at(-1)!.body.messages.filter((one: any) => one.role === "tool");
-  const system: string = fake.requests.at(-1)!.body.messages[0].content;
-  return {
-    ...ran,
-    system,
-    texts: results.map((one: any) => one.content as string),
-    sent: JSON.stringify(fake.requests),
-  };
+  const ran = await asks(where, [...calls.map((one) => call(one)), say("Done.")], [...flags, ...words]);
+  const { messages } = ran.sent.at(-1);
+  const texts: string[] = messages.filter(({ role }: any) => role === "tool").map(({ content }: any) => content);
+  return { ...ran, texts, system: messages[0].content as string, sent: JSON.stringify(ran.sent) };
 }
 /** Every file of a home but the one, as text. */
 const elsewhere = ({ home }: Place): string =>
@@ -96,13 +88,12 @@ describe("/env", () => {
       ok(!existsSync(join(where.home, "env.json")));
     });
 
-  test("a file that is no JSON is named and left alone, and nothing of it is shown", async (t) => {
-    const where = keeping({});
-    writeFileSync(join(where.home, "env.json"), `{ "A": ${VALUE} }`);
+  test("a file that is no JSON is named and left alone, and nothing of it is shown", async () => {
+    const where = having({ "~/env.json": `{ "A": ${VALUE} }` });
     const words = /Cannot use '.*env\.json': it is not readable as JSON\. Fix it, or move it away\./;
     const shown = [await env(where, "set B 2"), await env(where, "list"), await run(where, "true")];
     for (const { stderr } of shown) match(stderr, words);
-    const { stderr, sent } = await turn(t, where, [["list_dir", { path: "." }]]);
+    const { stderr, sent } = await turn(where, [["list_dir", { path: "." }]]);
     match(stderr, words);
     doesNotMatch(shown.map(({ stderr }) => stderr).join() + stderr + sent, /hunter/);
     match(readFileSync(join(where.home, "env.json"), "utf8"), /hunter/);
@@ -148,20 +139,20 @@ describe("commands", () => {
 // ── what the model is sent ──
 
 describe("the model", () => {
-  test("is told nothing where there are none, or all are denied", async (t) => {
-    doesNotMatch((await turn(t, keeping({}), [])).system, /--- ENV/);
-    doesNotMatch((await turn(t, keeping({ A: "1" }), [], "--deny-env")).system, /--- ENV/);
+  test("is told nothing where there are none, or all are denied", async () => {
+    doesNotMatch((await turn(keeping({}), [])).system, /--- ENV/);
+    doesNotMatch((await turn(keeping({ A: "1" }), [], "--deny-env")).system, /--- ENV/);
   });
 
-  test("reads a name where a value would stand, and so do the session and the events", async (t) => {
-    const where = keeping({ GH_TOKEN: VALUE, LONGER: `${VALUE}-and-more` });
-    writeFileSync(join(where.cwd, "notes.txt"), `see ${VALUE}\n`);
+  test("reads a name where a value would stand, and so do the session and the events", async () => {
+    const kept = keeping({ GH_TOKEN: VALUE, LONGER: `${VALUE}-and-more` });
+    const where = having({ "notes.txt": `see ${VALUE}\n` }, kept);
     const calls: [string, object][] = [
       ["run_command", { command: 'echo "t=$GH_TOKEN"; echo "l=$LONGER" >&2' }],
       ["read_file", { path: "notes.txt" }],
     ];
-    const { texts, sent, stdout, stderr } = await turn(t, where, calls, "--allow-run", "--json-lines");
-    match(texts[0], /^(t=\[value of GH_TOKEN\]\nl=\[value of LONGER\]|l=.*\nt=.*)\n\[exit code 0/);
+    const { texts, sent, stdout, stderr } = await turn(where, calls, "--allow-run", "--json-lines");
+    match(texts[0]!, /^(t=\[value of GH_TOKEN\]\nl=\[value of LONGER\]|l=.*\nt=.*)\n\[exit code 0/);
     equal(texts[1], "1\tsee [value of GH_TOKEN]");
     doesNotMatch(sent + stdout + stderr + elsewhere(where), /hunter/);
     match(elsewhere(where), /l=\[value of LONGER\]/);
@@ -180,11 +171,9 @@ describe("the model", () => {
     match(second.stdout, /^2000\t2000 \[value of NODE_ENV\]/);
   });
 
-  test("is sent none by other ways: rules, a file that is mentioned, the person's words", async (t) => {
-    const where = keeping({ GH_TOKEN: VALUE });
-    writeFileSync(join(where.cwd, "AGENTS.md"), `Rule: ${VALUE}\n`);
-    writeFileSync(join(where.cwd, "a.txt"), `File: ${VALUE}\n`);
-    const { sent } = await turn(t, where, [], "--once", `see @a.txt and ${VALUE} too`);
+  test("is sent none by other ways: rules, a file that is mentioned, the person's words", async () => {
+    const where = having({ "AGENTS.md": `Rule: ${VALUE}`, "a.txt": `File: ${VALUE}` }, keeping({ GH_TOKEN: VALUE }));
+    const { sent } = await turn(where, [], "--once", `see @a.txt and ${VALUE} too`);
     doesNotMatch(sent, /hunter/);
     for (const text of ["Rule: [value of GH_TOKEN]", "File: [value of GH_TOKEN]", "and [value of GH_TOKEN] too"])
       ok(sent.includes(text), `${text} is missing in ${sent}`);
@@ -201,27 +190,31 @@ describe("the model", () => {
   ];
   for (const [what, value, text, expected] of rows)
     test(`values that are hidden: ${what}`, async () => {
-      const where = keeping({ V: value });
-      writeFileSync(join(where.cwd, "a.txt"), `${text}\n`);
+      const where = having({ "a.txt": `${text}\n` }, keeping({ V: value }));
       const { stdout } = await zz(where, ["--call", "read_file", '{"path":"a.txt"}']);
       equal(stdout, `1\t${expected}\n`);
     });
 
   test("reads no part of a long value", async () => {
     const long = Array.from({ length: 1_000 }, (_, i) => `k${i}`.padEnd(8, "+")).join("");
-    const where = keeping({ LONG: long });
-    writeFileSync(join(where.cwd, "a.txt"), long.slice(0, 6_000));
+    const where = having({ "a.txt": long.slice(0, 6_000) }, keeping({ LONG: long }));
     const { stdout } = await zz(where, ["--call", "read_file", '{"path":"a.txt"}']);
     match(stdout, /\[value of LONG\]/);
     doesNotMatch(stdout, /k\d+\+\+/);
   });
 
-  test("cannot write the name's sign into a file, where it would be taken for the value", async (t) => {
+  test("cannot write the name's sign into a file, where it would be taken for the value", async () => {
     const where = keeping({ GH_TOKEN: VALUE });
     const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
     const other = { path: "b.txt", content: "t=[value of OTHER]\n" };
-    const calls: [string, object][] = [args, other].map((one) => ["create_file", one]);
-    const { texts } = await turn(t, where, calls, "--allow-write");
+    const { texts } = await turn(
+      where,
+      [
+        ["create_file", args],
+        ["create_file", other],
+      ],
+      "--allow-write",
+    );
     match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
     deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });
@@ -231,13 +224,13 @@ describe("the model", () => {
 
 describe("set_env and delete_env", () => {
   /** Kept by one zz, whose calls are answered so. */
-  const having = async (t: TestContext, answer: "yes" | "no" | "nobody", allow: Options["allow"] = {}) => {
+  const keeper = async (t: TestContext, answer: "yes" | "no" | "nobody", allow: Options["allow"] = {}) => {
     const zz = await harness({ own: true, home: { "env.json": '{"A":"1"}' }, answer, allow }, t);
     return { ...zz, kept: () => kept({ home: zz.home }) };
   };
 
   test("are asked for, with name and value in full, and then done; names that steer programs may only look so", async (t) => {
-    const zz = await having(t, "yes");
+    const zz = await keeper(t, "yes");
     const value = `${"only-here ".repeat(199)}END`;
     equal((await zz.call("set_env", { name: "DB_URL", value })).text, "DB_URL is set; commands have it from now on.");
     match(zz.questions[0]!, /^┏ set_env requests env access to "set DB_URL"\.\n┠ it holds for every command/);
@@ -258,22 +251,19 @@ describe("set_env and delete_env", () => {
     ["a list that allows everything that begins so", "nobody", { env: ["A", "DB_*", "set*", "*"] }],
   ] as const)
     test(`${what} changes nothing`, async (t) => {
-      const zz = await having(t, answer, allow as Options["allow"]);
+      const zz = await keeper(t, answer, allow as Options["allow"]);
       match((await zz.call("set_env", { name: "A", value: "2" })).text, /^Refused: /);
       match((await zz.call("delete_env", { name: "A" })).text, /^Refused: /);
       deepEqual(zz.kept(), { A: "1" });
     });
 
   test("names and values that the model may not set are refused before anybody is asked", async (t) => {
-    const zz = await having(t, "yes");
+    const zz = await keeper(t, "yes");
     const STEERING =
       "PATH LD_PRELOAD NODE_OPTIONS PROMPT_COMMAND GIT_SSH_COMMAND PYTHONSTARTUP https_proxy CC RUSTC_WRAPPER SSL_CERT_FILE";
+    const byPerson = /so that only the person does that, by \/env\.$/;
     for (const name of STEERING.split(" "))
-      match(
-        (await zz.call("set_env", { name, value: "x" })).text,
-        /so that only the person does that, by \/env\.$/,
-        name,
-      );
+      match((await zz.call("set_env", { name, value: "x" })).text, byPerson, name);
     for (const [name, value, words] of [
       ["", "x", /a name is made of letters/],
       ["A", "x".repeat(2_001), /2001 characters are too many to be shown/],
@@ -333,7 +323,7 @@ describe("at the prompt", () => {
     const script = [call(["run_command", { command }]), say("Good.")];
     const it = await repl(t, { where, args: ["--allow-run"], script, cols: 140 });
     await it.say("go", "now [value of GH_TOKEN]");
-    writeFileSync(join(where.cwd, "go"), "");
+    having({ go: "" }, where);
     await it.sees("Good.");
     await it.leave();
     doesNotMatch(it.raw(), /hunter/);

@@ -2,16 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -20,6 +11,7 @@ import type { Zz } from "zz";
 import { type Harness, harness, type Setup, type Step, standingClock } from "zz/test";
 import { type Seen, type Step as Served, serve } from "../support/fake/http.ts";
 import { say } from "../support/fake/openai.ts";
+import { having as placed } from "../support/having.ts";
 import { repl } from "../support/repl.ts";
 import { place, zz as program, ROOT } from "../support/run.ts";
 
@@ -30,10 +22,7 @@ const having = (t: TestContext, name: string, setup: Setup = {}) => harness({ ..
 
 test("the examples are shipped, and none of them is loaded until it is asked for", async () => {
   const names = readdirSync(join(ROOT, "plugins", "examples")).sort();
-  deepEqual(names, [
-    ...["attach.ts", "budget.ts", "data.ts", "lint.ts", "notify.ts"],
-    ...["sql.ts", "todo.ts", "weather.ts"],
-  ]);
+  equal(names.join(" "), "attach.ts budget.ts data.ts lint.ts notify.ts sql.ts todo.ts weather.ts");
   const { stdout } = await program(place(), ["--plugins"]);
   doesNotMatch(stdout, /^(examples|attach|budget|data|lint|notify|sql|todo|weather)\b/m);
   ok(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).files.includes("plugins/examples"));
@@ -259,8 +248,8 @@ describe("data", () => {
   const PEOPLE = JSON.stringify({
     total: 3,
     people: [
-      { name: "Ada", age: 36, home: { city: "London" } },
-      { name: "Bo", age: 7, home: { city: "Oslo" } },
+      { name: "Ada", home: { city: "London" } },
+      { name: "Bo", home: { city: "Oslo" } },
       { name: "Cy", age: null },
     ],
   });
@@ -461,9 +450,7 @@ describe("notify", () => {
   });
 
   test("in a terminal that shows notes, but not by way of tmux, which would print them", async (t) => {
-    const where = place();
-    mkdirSync(where.home, { recursive: true });
-    writeFileSync(join(where.home, "zz.config.json"), '{ "notify": { "after": 0 }, "display": { "bell": false } }');
+    const where = placed({ "~/zz.config.json": { notify: { after: 0 }, display: { bell: false } } });
     for (const [TMUX, bytes] of [
       ["", /\x1b\]9;zz has answered: Good; very\.\x07/],
       ["/tmp/tmux", /^(?!.*\]9;)[\s\S]*\x07/],

@@ -1,54 +1,32 @@
 // What the model is told before the conversation, by what a server received in its system message.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { closeSync, ftruncateSync, mkdirSync, openSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { after, afterEach, describe, mock, test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
-import { type How, type Place, place, zz } from "../support/run.ts";
+import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, mock, test } from "node:test";
+import { say } from "../support/fake/openai.ts";
+import { asks, type Files, having } from "../support/having.ts";
+import { type Place, place } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 
-type Files = Record<string, string | Buffer>;
-
-/** A project, and beside it a home and whatever lies outside. */
-function having(files: Files): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) put(where, name, content);
-  return where;
+async function told(where: Place, args: string[] = []) {
+  const { code, stderr, sent } = await asks(where, [say("x")], [...args, "hi"]);
+  equal(code, 0, stderr);
+  const messages: { content: string }[] = sent[0].messages;
+  return { system: messages[0]!.content, messages, stderr };
 }
-function put(where: Place, name: string, content: string | Buffer): void {
-  const file = join(where.cwd, name);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, content);
-}
-
-async function told(where: Place, args: string[] = [], how: How = {}): Promise<Told> {
-  const fake = await fakeOpenAI([say("x")]);
-  after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"], how);
-  equal(ran.code, 0, ran.stderr);
-  const { messages } = fake.requests[0]!.body;
-  return { system: messages[0].content, messages, stderr: ran.stderr };
-}
-type Told = { system: string; messages: { content: string }[]; stderr: string };
 const layer = (system: string, title: string): string | undefined =>
   new RegExp(`^--- ${title} ---\\n([\\s\\S]*?)\\n--- END ${title} ---$`, "m").exec(system)?.[1];
 const has = (system: string, ...texts: string[]): void => {
   const places = texts.map((text) => system.indexOf(text));
-  for (const [i, at] of places.entries()) ok(at >= 0, `${texts[i]} is missing in:\n${system}`);
-  deepEqual(
-    places,
-    places.toSorted((a, b) => a - b),
-    `not in this order: ${texts.join(" < ")}`,
-  );
+  for (const [i, at] of places.entries())
+    ok(at > (places[i - 1] ?? -1), `${texts[i]} is missing, or comes too early, in:\n${system}`);
 };
 
 describe("persona", () => {
   test("identity and soul are told first, relations later; the project's file hides the home's", async () => {
     const where = having({
-      "../home/IDENTITY.md": "I am Ada.",
-      "../home/SOUL.md": "Be dry.",
+      ...{ "~/IDENTITY.md": "I am Ada.", "~/SOUL.md": "Be dry.", "~/RELATIONS.md": "Bo reviews." },
       ".zz/SOUL.md": "Be warm.",
-      "../home/RELATIONS.md": "Bo reviews.",
     });
     const { system } = await told(where);
     const soul = "From .zz/SOUL.md, which this project brings:\nBe warm.";
@@ -58,22 +36,17 @@ describe("persona", () => {
 
   test("where there is none, there is no layer", async () => {
     const { system, stderr } = await told(place());
-    deepEqual(
-      system.match(/^--- [A-Z ]+ ---$/gm)!.filter((line) => !line.includes("END")),
-      ["--- SESSION ---", "--- RUNTIME ---", "--- TIME ---"],
-    );
+    deepEqual(system.match(/^--- (?!END)[A-Z ]+ ---$/gm), ["--- SESSION ---", "--- RUNTIME ---", "--- TIME ---"]);
     equal(stderr, "");
   });
 
-  const bad: [what: string, make: (where: Place) => void, words: RegExp][] = [
-    ["that is binary", (where) => put(where, ".zz/SOUL.md", Buffer.from([65, 0, 66])), /'soul'.*'\.zz\/SOUL\.md': it is not text/],
-    ["that leads out of the project", (where) => { put(where, "../secret", "SECRET"); put(where, ".zz/x", ""); symlinkSync("../../secret", join(where.cwd, ".zz/SOUL.md")); }, /'soul'.*outside the project/],
-  ]; // biome-ignore format: a table
-  for (const [what, make, words] of bad)
+  const bad: [what: string, soul: string | Buffer, words: RegExp][] = [
+    ["that is binary", Buffer.from([65, 0, 66]), /'soul'.*'\.zz\/SOUL\.md': it is not text/],
+    ["that leads out of the project", "->../../secret", /'soul'.*outside the project/],
+  ];
+  for (const [what, soul, words] of bad)
     test(`a file ${what} is named, and the turn goes on`, async () => {
-      const where = place();
-      make(where);
-      const { system, stderr } = await told(where);
+      const { system, stderr } = await told(having({ "../secret": "SECRET", ".zz/SOUL.md": soul }));
       match(stderr, words);
       equal(stderr.trim().split("\n").length, 1, stderr);
       doesNotMatch(system, /SECRET|SOUL/);
@@ -115,13 +88,9 @@ describe("rules", () => {
     });
 
   test("that lead out of the project by a link are left out", async () => {
-    const where = having({ "../out.md": "OUT", "AGENTS.md": "@link.md", "a/.git": "" });
-    symlinkSync("../out.md", join(where.cwd, "link.md"));
-    symlinkSync("../../out.md", join(where.cwd, "a", "AGENTS.md"));
-    for (const [folder, link] of [
-      [".", "link"],
-      ["a", "AGENTS"],
-    ] as const) {
+    const links = { "link.md": "->../out.md", "a/AGENTS.md": "->../../out.md" };
+    const where = having({ "../out.md": "OUT", "AGENTS.md": "@link.md", "a/.git": "", ...links });
+    for (const [folder, link] of Object.entries({ ".": "link", a: "AGENTS" })) {
       const { system } = await told({ ...where, cwd: join(where.cwd, folder) });
       has(system, `[Left out: ${link}.md (outside the project)]`);
       doesNotMatch(system, /OUT$/m);
@@ -169,12 +138,12 @@ describe("surroundings", () => {
   });
 
   test("the prompt of a conversation is the same to the byte in every instance; the time goes with a later message", async () => {
-    const where = having({ "AGENTS.md": "Tabs.", "a.ts": "export const a = 1;\n", "package.json": "{}" });
-    const config = join(where.cwd, "../map.json");
-    writeFileSync(config, '{"symbols":{"map":"always","wait":600000,"waitAgain":600000}}');
+    const config = { symbols: { map: "always", wait: 600_000, waitAgain: 600_000 } };
+    const files = { "AGENTS.md": "Tabs.", "a.ts": "export const a = 1;\n", "package.json": "{}" };
+    const where = having({ ...files, "../map.json": config });
     const toldAt = async (iso: string, ...args: string[]) => {
       at(iso);
-      return told(where, [...args, "--config", config]);
+      return told(where, [...args, "--config", join(where.cwd, "../map.json")]);
     };
     const first = await toldAt("2026-01-02T03:04:05Z");
     match(first.system, /--- REPO MAP[\s\S]*03:04 \(/);
@@ -187,7 +156,7 @@ describe("surroundings", () => {
   test("the model is told which it is, and whether it has tools", async () => {
     equal(layer((await told(place())).system, "RUNTIME"), "Model: openai/m\nTools: on");
     equal(layer((await told(place(), ["--no-tools"])).system, "RUNTIME"), "Model: openai/m\nTools: off");
-    const where = having({ "../home/zz.config.json": '{"shell":{"sandbox":"off"}}' });
+    const where = having({ "~/zz.config.json": { shell: { sandbox: "off" } } });
     match(layer((await told(where)).system, "SANDBOX")!, /^Off: commands/);
   });
 });

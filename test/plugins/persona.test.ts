@@ -1,25 +1,13 @@
 // rename_self and update_soul: what is asked, what is written where, and what the model is told then.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../kernel/core.ts";
+import { at, type Files, having } from "../support/having.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { harness, kernel, play } from "../support/script.ts";
 
-type Files = Record<string, string>;
-const at = (where: Place, name: string): string =>
-  name.startsWith("~/") ? join(where.home, name.slice(2)) : join(where.cwd, name);
-/** A fresh place; names that begin with ~/ are in the home. */
-function having(files: Files): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) put(where, name, content);
-  return where;
-}
-function put(where: Place, name: string, content: string): void {
-  mkdirSync(dirname(at(where, name)), { recursive: true });
-  writeFileSync(at(where, name), content);
-}
 const read = (where: Place, name: string): string | undefined =>
   existsSync(at(where, name)) ? readFileSync(at(where, name), "utf8") : undefined;
 
@@ -34,6 +22,13 @@ async function asked(where: Place, tool: string, args: object, key: string | und
     };
   const [got] = await play(core, [[tool, args]]);
   return { questions, text: got!.text, failed: Boolean(got!.failed) };
+}
+
+async function refuses(tool: string, args: object, words: RegExp): Promise<void> {
+  const where = place();
+  const { questions, text, failed } = await asked(where, tool, args, "y");
+  match(text, words);
+  deepEqual([questions, failed, existsSync(where.home) && readdirSync(where.home)], [[], true, false]);
 }
 
 describe("rename_self", () => {
@@ -62,12 +57,7 @@ describe("rename_self", () => {
     ["Ada. Obey me", /a full stop in it would end/],
   ];
   for (const [name, words] of bad)
-    test(`refuses ${JSON.stringify(name)} before anybody is asked`, async () => {
-      const where = place();
-      const { questions, text, failed } = await asked(where, "rename_self", { name }, "y");
-      match(text, words);
-      deepEqual([questions, failed, read(where, "~/IDENTITY.md")], [[], true, undefined]);
-    });
+    test(`refuses ${JSON.stringify(name)} before anybody is asked`, () => refuses("rename_self", { name }, words));
 });
 
 describe("update_soul", () => {
@@ -94,17 +84,11 @@ describe("update_soul", () => {
     ["bytes that are no text", "a\0b", /characters that cannot be shown/],
   ];
   for (const [what, text, words] of bad)
-    test(`refuses ${what} before anybody is asked`, async () => {
-      const where = place();
-      const got = await asked(where, "update_soul", { text }, "y");
-      match(got.text, words);
-      deepEqual([got.questions, got.failed, read(where, "~/SOUL.md")], [[], true, undefined]);
-    });
+    test(`refuses ${what} before anybody is asked`, () => refuses("update_soul", { text }, words));
 });
 
 test("A project's file that leads out of it is not followed unasked", async () => {
-  const where = having({ "../outside.md": "Your name is Secret.\n", ".zz/x": "" });
-  symlinkSync("../../outside.md", at(where, ".zz/IDENTITY.md"));
+  const where = having({ "../outside.md": "Your name is Secret.\n", ".zz/IDENTITY.md": "->../../outside.md" });
   const { questions, text } = await asked(where, "rename_self", { name: "Ada" }, "n");
   match(questions[0] ?? "", /rename_self requests read access to ".*IDENTITY\.md"/);
   match(text, /^Refused/);
@@ -114,8 +98,7 @@ test("A project's file that leads out of it is not followed unasked", async () =
 
 test("In a project that the home lies in, the file is the home's", async () => {
   const base = place();
-  const where = { ...base, home: join(base.cwd, ".zz") };
-  put(where, "~/SOUL.md", "Be dry.\n");
+  const where = having({ "~/SOUL.md": "Be dry.\n" }, { ...base, home: join(base.cwd, ".zz") });
   const { stdout } = await zz(where, ["--prompt"]);
   match(stdout, /Be dry\./);
   doesNotMatch(stdout, /which this project brings/);

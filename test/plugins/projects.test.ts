@@ -8,7 +8,8 @@ import { context } from "../../kernel/context.ts";
 import type { Kind, Verdict } from "../../kernel/contract.ts";
 import type { Options } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { call, say } from "../support/fake/openai.ts";
+import { asks, having as placed } from "../support/having.ts";
 import { needs } from "../support/needs.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
@@ -18,12 +19,7 @@ type Given = Record<string, { path: string; rights: string; about?: string }>;
 function having(files: Record<string, string>, projects: (base: string) => unknown): Place & { base: string } {
   const where = place();
   const base = fs.realpathSync(dirname(where.cwd));
-  fs.mkdirSync(where.home, { recursive: true });
-  for (const [name, text] of Object.entries(files)) {
-    fs.mkdirSync(dirname(join(base, name)), { recursive: true });
-    fs.writeFileSync(join(base, name), text);
-  }
-  fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ projects: projects(base) }));
+  placed({ "home/zz.config.json": { projects: projects(base) }, ...files }, { ...where, cwd: base });
   return { ...where, base };
 }
 const FILES = {
@@ -47,15 +43,9 @@ const at = (where: { base: string }, name: string): string => fs.readFileSync(jo
 
 // ── what the gate says ──
 
-const there = having(FILES, BOTH);
-for (const name of ["project/vendor/pinned", "project/own", "aliased"])
-  fs.mkdirSync(join(there.base, name), { recursive: true });
-for (const [name, to] of [
-  ["lib/out", "../far"],
-  ["lib/back", "../project/own"],
-  ["alias", "aliased"],
-] as const)
-  fs.symlinkSync(to, join(there.base, name));
+const LINKS = { "lib/out": "->../far", "lib/back": "->../project/own", alias: "->aliased" };
+const FOLDERS = { "project/vendor/pinned/y": "", "project/own/y": "", "aliased/y": "" };
+const there = having({ ...FILES, ...FOLDERS, ...LINKS }, BOTH);
 const projects: Given = {
   ...BOTH(there.base),
   alias: { path: `${there.base}/alias`, rights: "read" },
@@ -188,28 +178,21 @@ describe("tools", () => {
 
 // ── a conversation ──
 
-test("The model is told the projects, edits it as allowed, and zz --undo takes that back", async (t) => {
+test("The model is told the projects, edits it as allowed, and zz --undo takes that back", async () => {
   const where = having(FILES, BOTH);
-  const fake = await fakeOpenAI([
+  const script = [
     call(["read_file", { path: "lib:src/a.ts" }]),
     call(["edit_file", { path: "lib:src/a.ts", old_string: "1", new_string: "2" }]),
     call(["create_file", { path: "ro:x", content: "x" }]),
     say("Done."),
-  ]);
-  t.after(fake.close);
-  const asks = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write=lib:src"];
-  const ran = await zz(where, [...asks, "go"]);
+  ];
+  const ran = await asks(where, script, ["--once", "--allow-write=lib:src", "go"]);
   deepEqual([ran.code, ran.stdout], [4, "Done.\n"]);
   equal(at(where, "lib/src/a.ts"), "export const a = 2;\n");
-  const said = fake.requests[3]!.body.messages.map((one: any) => one.content);
-  match(
-    said.at(-1),
-    /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/,
-  );
-  match(
-    said[0],
-    /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n--- END/m,
-  );
+  const said = ran.sent[3].messages.map((one: any) => one.content);
+  const why = /^Refused: write access to "ro:x" is denied: the settings let project 'ro' be read, not written\.$/;
+  match(said.at(-1), why);
+  match(said[0], /^--- PROJECTS ---\n[\s\S]*\n- lib: .*\/lib \(write\): what all share\n- ro: .*\/ro \(read\)\n---/m);
   match((await zz(where, ["--changes"])).stdout, / edited {3}lib:src\/a\.ts /);
   equal((await zz(where, ["--undo", "lib:src/a.ts"])).stdout, "Undone: edited lib:src/a.ts.\n");
   equal(at(where, "lib/src/a.ts"), "export const a = 1;\n");

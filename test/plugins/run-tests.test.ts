@@ -1,35 +1,22 @@
 // run_tests: how it finds the way that a project tests, and what it makes of the runners' own output.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
+import { type Files, having } from "../support/having.ts";
 import { type Place, place } from "../support/run.ts";
-
-type Files = Record<string, string | object>;
-
-function project(files: Files, where = place()): Place {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), typeof content === "string" ? content : JSON.stringify(content));
-  }
-  return where;
-}
 
 /** What run_command would have given: where the runners themselves are not here, their real output is. */
 type Ran = (args: { command: string }) => Result;
 const LOOKED: Ran = ({ command }) => ({ text: command, data: { exit: 0, stdout: "", stderr: "" } });
 
-interface Given {
-  ask?: Ask;
-  allow?: true | string[];
-}
 const open = ({ cwd: root, home }: Place, allow: true | string[] = true) =>
   createZz({ root, home, save: false, allow: { run: allow }, settings: { shell: { effects: "before" } } });
 
-async function run(where: Place, args: object, { ask, allow }: Given = {}): Promise<Result> {
+async function run(where: Place, args: object, ask?: Ask, allow?: string[]): Promise<Result> {
   const core = await open(where, allow);
   if (ask) core.ask = ask;
   const { NODE_TEST_CONTEXT } = process.env; // our own runner's word for being inside of a test
@@ -43,33 +30,22 @@ let looking: Promise<Core> | undefined;
 /** In a project of these files, where run_command gives what it is told to; `within`: in this folder of it. */
 async function look(files: Files, args: object, gives = LOOKED, within = ""): Promise<Result> {
   rmSync(bench.cwd, { recursive: true, force: true });
-  project(files, bench);
+  having(files, bench);
   mkdirSync(bench.cwd, { recursive: true });
   const inner = { ...bench, cwd: join(bench.cwd, within) };
   const core = await (within ? open(inner) : (looking ??= open(bench)));
   core.tools.set("run_command", { owner: "test", value: { name: "run_command", description: "x", run: gives } });
   return core.ctx().call("run_tests", args);
 }
-interface Data {
-  command: string;
-  runner?: string;
-  exit: number;
-  failures: string[];
-  output: string;
-}
-const dataOf = ({ data }: Result): Data => data as Data;
 
 // ── The command ──
 
 const script = (test: string, more: object = {}): Files => ({ "package.json": { scripts: { test, ...more } } });
-const T = {
-  "test/a.test.js": "",
-  "test/b c.test.js": "",
-  "test/[x].test.js": "",
-  "src/in/deep.test.ts": "",
-  "-x.test.js": "",
-};
+const NAMES = ["a.test.js", "b c.test.js", "[x].test.js", "src/in/deep.test.ts", "-x.test.js"];
+const T = Object.fromEntries(NAMES.map((name) => [name, ""]));
+const A = { path: "a.test.js", filter: "adds" };
 const BIN = { "node_modules/.bin/vitest": "", "node_modules/.bin/jest": "", "node_modules/.bin/mocha": "" };
+const of = (test: string): Files => ({ ...script(test), ...T, ...BIN });
 const named = (packageManager: string): Files => ({ "package.json": { packageManager, scripts: { test: "x" } } });
 const JEST_BY_NODE = "node --experimental-vm-modules node_modules/jest/bin/jest.js";
 
@@ -83,39 +59,24 @@ const COMMANDS: Row[] = [
   ["a runner that yarn knows", { "vitest.config.ts": "", ".pnp.cjs": "" }, {}, "yarn vitest run"],
   ["jest by its key", { "package.json": { jest: {} }, ...BIN }, {}, "node_modules/.bin/jest"],
   ["a script that watches", { ...script("vitest"), ...BIN }, {}, "node_modules/.bin/vitest run"],
-  ["node, a file with a space", T, { path: "test/b c.test.js" }, "node --test 'test/b c.test.js'"],
-  ["node, a file that looks like a glob", T, { path: "test/[x].test.js" }, "node --test 'test/[[]x].test.js'"],
+  ["node, a file with a space", T, { path: "b c.test.js" }, "node --test 'b c.test.js'"],
+  ["node, a file that looks like a glob", T, { path: "[x].test.js" }, "node --test '[[]x].test.js'"],
   ["node, a file that looks like an option", T, { path: "-x.test.js" }, "node --test ./-x.test.js"],
   [
     "node, instead of the script's files",
-    { ...script("tsx --test --import ./x.js 'test/*.js'"), ...T },
+    of("tsx --test --import ./x.js 'test/*.js'"),
     { path: "src", filter: "a" },
     "tsx --test --test-name-pattern=a --import ./x.js src/in/deep.test.ts",
   ],
-  [
-    "vitest, a file and a name",
-    { ...script("vitest run --coverage"), ...T, ...BIN },
-    { path: "test/a.test.js", filter: "adds" },
-    "node_modules/.bin/vitest run --testNamePattern=adds --coverage test/a.test.js",
-  ],
-  [
-    "jest, a file and a name",
-    { ...script("jest --ci test"), ...T, ...BIN },
-    { path: "test/a.test.js", filter: "adds" },
-    "node_modules/.bin/jest --testNamePattern=adds --ci --runTestsByPath test/a.test.js",
-  ],
+  ["vitest", of("vitest run --ui"), A, "node_modules/.bin/vitest run --testNamePattern=adds --ui a.test.js"],
+  ["jest", of("jest --ci test"), A, "node_modules/.bin/jest --testNamePattern=adds --ci --runTestsByPath a.test.js"],
   [
     "jest by node, with its settings",
     { ...script(`cross-env NODE_ENV=test X='a b' ${JEST_BY_NODE}`), ...T },
     { filter: "a" },
     `NODE_ENV=test X='a b' ${JEST_BY_NODE} --testNamePattern=a`,
   ],
-  [
-    "mocha, a file and a name",
-    { ...script("nyc mocha --require x 'test/**/*.js'"), ...T, ...BIN },
-    { path: "test/a.test.js", filter: "adds" },
-    "node_modules/.bin/mocha --grep=adds --require x test/a.test.js",
-  ],
+  ["mocha", of("nyc mocha --require x '**/*.js'"), A, "node_modules/.bin/mocha --grep=adds --require x a.test.js"],
   [
     "a script that names another",
     { ...script("npm run test:unit", { "test:unit": "vitest run --dir x" }), ...BIN },
@@ -124,24 +85,14 @@ const COMMANDS: Row[] = [
   ],
   [
     "the last of several, and says so",
-    { ...script("npm run build && node --test"), ...T },
+    of("npm run x && node --test"),
     { filter: "a" },
-    /^\$ node --test --test-name-pattern=a\n\[Without what the test script does first: npm run build\]\n/,
+    /^\$ node --test --test-name-pattern=a\n\[Without what the test script does first: npm run x\]\n/,
   ],
   ["the project itself is no narrowing", { ...script("ava"), ...T }, { path: ".", filter: "" }, "npm test"],
   ["a regular expression", T, { filter: "^adds|takes$" }, "node --test '--test-name-pattern=^adds|takes$'"],
-  [
-    "a name that is none",
-    T,
-    { filter: "adds (fast) [1] $2" },
-    "node --test '--test-name-pattern=adds \\(fast\\) \\[1\\] \\$2'",
-  ],
-  [
-    "a name that a shell would run",
-    T,
-    { filter: "'; touch x; $(touch y) `touch z` '" },
-    /^\$ node --test '--test-name-pattern='\\''; touch x;/,
-  ],
+  ["no pattern", T, { filter: "a (b) [1] $2" }, "node --test '--test-name-pattern=a \\(b\\) \\[1\\] \\$2'"],
+  ["what sh would run", T, { filter: "'; touch x; `touch z`" }, /^\$ node --test '--test-name-pattern='\\''; touch x;/],
 ];
 for (const [what, files, args, command] of COMMANDS)
   test(`run_tests finds the command: ${what}`, async () => {
@@ -155,50 +106,40 @@ const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = 
     "nothing to test by",
     { "a.js": "" },
     {},
-    /^Cannot run tests: found no test script in package\.json, no vitest, jest or mocha, and no \*\.test\.\* file\. Use run_command/,
+    /^found no test script in package\.json, no vitest, jest or mocha, and no \*\.test\.\* file\. Use run_command/,
   ],
   [
     "a path for a runner it does not know",
     { ...script("ava"), ...T },
-    { path: "test" },
-    /^Cannot run tests: path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
+    { path: "src" },
+    /^path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
   ],
-  [
-    "a path that is not there",
-    T,
-    { path: "nope" },
-    /^Cannot run tests: there is no file or folder 'nope'\. Check the path\.$/,
-  ],
-  [
-    "a runner that is not there, instead of fetching it",
-    { "vitest.config.ts": "" },
-    {},
-    /^Cannot run tests: vitest is not installed\. Install it first: npm install/,
-  ],
-  ["a broken package.json", { "package.json": "{" }, {}, /^Cannot run tests: package\.json cannot be read \(.*JSON/],
+  ["no such path", T, { path: "nope" }, /^there is no file or folder 'nope'\. Check the path\.$/],
+  ["no such runner", { "vitest.config.ts": "" }, {}, /^vitest is not installed\. Install it first: npm install/],
+  ["a broken package.json", { "package.json": "{" }, {}, /^package\.json cannot be read \(.*JSON/],
 ];
 for (const [what, files, args, expected] of REFUSED)
   test(`run_tests refuses ${what}`, async () => {
     const { text, failed } = await look(files, args);
-    match(text, expected);
+    const [, why = ""] = /^Cannot run tests: (.*)$/s.exec(text) ?? [];
+    match(why, expected);
     equal(failed, true);
   });
 
 // ── node:test, for real ──
 
-const real = project({
-  "package.json": { scripts: { test: "node --test" } },
+const adding = (more: string) => ({
+  ...script("node --test"),
   "test/a.test.js": `const { test } = require("node:test"), assert = require("node:assert");
-    test("adds", () => {}); test("adds (badly)", () => assert.equal(1 + 1, 3)); test.skip("later", () => {});`,
+    test("adds", () => {}); test("adds (badly)", () => assert.equal(1 + 1, 3)); ${more}`,
+});
+const real = having({
+  ...adding('test.skip("later", () => {});'),
   "test/b.test.js": 'require("node:test").test("fine", () => {});',
   "test/c [1] 'x'.test.js": 'require("node:test").test("$(touch planted)", () => {});',
 });
 /** Each file is a process, so filters are tried on one. */
-const oneFile = project({
-  "package.json": { scripts: { test: "node --test" } },
-  "test/a.test.js": `const { test } = require("node:test"), assert = require("node:assert");
-    test("adds", () => {}); test("adds (badly)", () => assert.equal(1 + 1, 3)); test("$(touch planted)", () => {});`,
-});
+const oneFile = having(adding('test("$(touch planted)", () => {});'));
 const COUNTS: [args: object, counts: string, failures: string[]][] = [
   [{}, "passed 3, failed 1, skipped 1 (exit code 1)", ["adds (badly)"]],
   [{ path: "test/c [1] 'x'.test.js" }, "passed 1, failed 0 (exit code 0)", []],
@@ -208,13 +149,13 @@ for (const [args, counts, failures] of COUNTS)
   test(`run_tests, for real, with ${JSON.stringify(args)}: ${counts}`, async () => {
     const result = await run("filter" in args ? oneFile : real, args);
     equal(result.text.split("\n")[1], counts, result.text);
-    deepEqual(dataOf(result).failures, failures);
+    deepEqual((result.data as any).failures, failures);
     equal(Boolean(result.failed), failures.length > 0);
     for (const name of failures) ok(result.text.includes(`\nfailed: ${name}\n`), result.text);
     equal(/AssertionError.*\n.*test\/a\.test\.js/.test(result.text), failures.length > 0, result.text);
     if (Object.keys(args).length) return;
-    const { command, runner, exit, output } = dataOf(result);
-    deepEqual({ command, runner, exit }, { command: "npm test", runner: "node", exit: 1 });
+    const { command, runner, exit, output } = result.data as any;
+    deepEqual([command, runner, exit], ["npm test", "node", 1]);
     match(output, /✔ fine[\s\S]*✖ failing tests:/, "the whole output is in the data");
   });
 
@@ -227,14 +168,14 @@ test("run_tests: a name that no test has is a failure that says so", async () =>
 test("run_tests: what runs is asked for, as a command; a no comes back as one", async () => {
   const questions: string[] = [];
   const ask = async (question: string) => (questions.push(question) ? "n" : "");
-  const { text, refused } = await run(real, { filter: "a b" }, { ask, allow: [] });
+  const { text, refused } = await run(real, { filter: "a b" }, ask, []);
   match(questions[0]!, /run_command[\s\S]*run access to "node --test '--test-name-pattern=a b'"/);
   match(text, /^Refused: the person said no to run access to "node --test/);
   equal(refused, true);
 });
 
 test("run_tests: a script that ends before its tests shows how", async () => {
-  const where = project({ ...script("node build.js && node --test"), "build.js": 'throw new Error("no lamp")' });
+  const where = having({ ...script("node build.js && node --test"), "build.js": 'throw new Error("no lamp")' });
   const { text, failed } = await run(where, {});
   match(text, /^\$ npm test\nEnded with exit code 1\.\n\n[\s\S]*Error: no lamp/);
   equal(failed, true);
@@ -266,7 +207,6 @@ const VITEST = {
 };
 /** jest 30.5.2: all of it is on stderr. */
 const JEST = {
-  stdout: "",
   stderr: [
     "FAIL ./a.test.js",
     "  ● sums › adds (badly)",
@@ -300,7 +240,6 @@ const MOCHA = {
     "      AssertionError [ERR_ASSERTION]: 2 == 3",
     "",
   ].join("\n"),
-  stderr: "",
 };
 /** node 24.21.0 with --test-reporter=tap */
 const TAP = {
@@ -327,30 +266,22 @@ const TAP = {
     "# skipped 1",
     "",
   ].join("\n"),
-  stderr: "",
 };
 
-type Output = { stdout: string; stderr: string };
-const OUTPUTS: [runner: string, output: Output, counts: string, failure: string, why: RegExp][] = [
-  [
-    "vitest run",
-    VITEST,
-    "passed 2, failed 1, skipped 1",
-    "a.test.mjs > sums > adds (badly)",
-    /\n⎯+ Failed Tests 1 ⎯+\n[\s\S]*expected 2 to be 3/,
-  ],
-  ["jest", JEST, "passed 2, failed 1, skipped 1", "sums › adds (badly)", /Expected: 3\n {4}Received: 2/],
-  ["mocha", MOCHA, "passed 1, failed 1, skipped 1", "sums › adds (badly)", /\n1 failing\n[\s\S]*AssertionError/],
-  ["node --test --test-reporter=tap", TAP, "passed 3, failed 1, skipped 1", "adds (badly)", /error: '2 == 3'/],
+type Output = Partial<Record<"stdout" | "stderr", string>>;
+const OUTPUTS: [runner: string, output: Output, passed: number, failure: string, why: RegExp][] = [
+  ["vitest run", VITEST, 2, "a.test.mjs > sums > adds (badly)", /\n⎯+ Failed Tests 1 ⎯+\n[\s\S]*expected 2 to be 3/],
+  ["jest", JEST, 2, "sums › adds (badly)", /Expected: 3\n {4}Received: 2/],
+  ["mocha", MOCHA, 1, "sums › adds (badly)", /\n1 failing\n[\s\S]*AssertionError/],
+  ["node --test --test-reporter=tap", TAP, 3, "adds (badly)", /error: '2 == 3'/],
 ];
-for (const [runner, { stdout, stderr }, counts, failure, why] of OUTPUTS)
+for (const [runner, output, passed, failure, why] of OUTPUTS)
   for (const known of [true, false])
     test(`run_tests reads what \`${runner}\` prints, ${known ? "known" : "behind another script"}`, async () => {
-      const data = { exit: 1, stdout, stderr };
-      const gives: Ran = () => ({ text: "x", failed: true, data });
+      const gives: Ran = () => ({ text: "x", failed: true, data: { exit: 1, stdout: "", stderr: "", ...output } });
       const result = await look(script(known ? runner : "make check"), {}, gives);
-      equal(result.text.split("\n")[1], `${counts} (exit code 1)`);
-      deepEqual(dataOf(result).failures, [failure]);
+      equal(result.text.split("\n")[1], `passed ${passed}, failed 1, skipped 1 (exit code 1)`);
+      deepEqual((result.data as any).failures, [failure]);
       match(result.text, why);
       doesNotMatch(result.text, /\x1b/);
       equal(result.failed, true);

@@ -1,55 +1,37 @@
 // Which tools a request describes, by what a server received.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { after, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import type { Step } from "../support/fake/http.ts";
-import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
+import { call, problems, say } from "../support/fake/openai.ts";
+import { asks, type Files, having as placed } from "../support/having.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
-const CHARS_PER_TOKEN = 4; // by zz's own counting
+const toolsIn = ({ tools = [] }: any): any[] => tools.map((tool: any) => tool.function);
+/** By zz's own counting: four characters are one. */
 const tokens = (request: any): number =>
-  Math.ceil(
-    (request.messages[0].content.length +
-      JSON.stringify((request.tools ?? []).map((tool: any) => tool.function)).length) /
-      CHARS_PER_TOKEN,
-  );
-const namesIn = (request: any): string[] => (request.tools ?? []).map((tool: any) => tool.function.name);
+  Math.ceil((request.messages[0].content.length + JSON.stringify(toolsIn(request)).length) / 4);
+const namesIn = (request: any): string[] => toolsIn(request).map(({ name }) => name);
 const moreIn = (request: any): string | undefined =>
-  request.tools.find((tool: any) => tool.function.name === "more_tools")?.function.description;
+  toolsIn(request).find(({ name }) => name === "more_tools")?.description;
 
-function having(settings: object, files: Record<string, string> = {}): Place {
-  const where = place();
-  const all = { "../home/zz.config.json": JSON.stringify(settings), ...files };
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), content);
-  }
-  return where;
-}
+const having = (settings: object, files: Files = {}) => placed({ "~/zz.config.json": settings, ...files });
 
 async function asked(where: Place, script: Step[] = [say("x")], args: string[] = []): Promise<any[]> {
-  const fake = await fakeOpenAI(script);
-  after(fake.close);
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...args, "hi"]);
-  deepEqual([ran.code, ran.stderr], [0, ""]);
-  for (const { body } of fake.requests) deepEqual(problems(body), []);
-  return fake.requests.map(({ body }) => body);
+  const { code, stderr, sent } = await asks(where, script, [...args, "hi"]);
+  deepEqual([code, stderr], [0, ""]);
+  for (const body of sent) deepEqual(problems(body), []);
+  return sent;
 }
 
 describe("tools in groups", () => {
   const FEW = ["edit_file", "grep", "list_dir", "read_file", "write_file"];
   test("a small window has few of them, and is full before the first word to a fifth at most", async () => {
-    for (const [window, most] of [
-      [8_192, 1_200],
-      [4_096, 1_000],
-    ] as const) {
-      const [request] = await asked(having({ window }));
-      ok(tokens(request) <= most, `${tokens(request)}`);
-      for (const name of FEW) ok(namesIn(request).includes(name), name);
-      if (window === 4_096) deepEqual(namesIn(request), FEW);
-      else match(moreIn(request)!, /\bgit\b/);
-    }
+    const [[larger], [small]] = [await asked(having({ window: 8_192 })), await asked(having({ window: 4_096 }))];
+    ok(tokens(larger) <= 1_200, `${tokens(larger)}`);
+    for (const name of FEW) ok(namesIn(larger).includes(name), name);
+    match(moreIn(larger)!, /\bgit\b/);
+    ok(tokens(small) <= 1_000, `${tokens(small)}`);
+    deepEqual(namesIn(small), FEW);
   });
 
   test("every tool is described or named", async () => {
@@ -58,10 +40,7 @@ describe("tools in groups", () => {
     match(moreIn(request)!, /git \(.*git_commit.*\)/);
     const all = JSON.parse((await zz(place(), ["--tools", "--json"])).stdout).map(({ name }: any) => name);
     const known = [...namesIn(request), ...moreIn(request)!.split(/\W+/)];
-    deepEqual(
-      all.filter((name: string) => !known.includes(name)),
-      [],
-    );
+    equal(all.filter((name: string) => !known.includes(name)).join(), "");
   });
 
   test("what the model asks for is described from then on, and stays in the session", async () => {
@@ -88,7 +67,7 @@ describe("tools in groups", () => {
   test("a person's own tool is always described", async () => {
     const plugin = `export default (zz) => zz.tool({ name: "lamp_dim", description: "Dim a lamp.", run: () => "ok" });`;
     for (const window of [32_768, 4_096])
-      ok(namesIn((await asked(having({ window }, { "../home/plugins/lamp.ts": plugin })))[0]).includes("lamp_dim"));
+      ok(namesIn((await asked(having({ window }, { "~/plugins/lamp.ts": plugin })))[0]).includes("lamp_dim"));
   });
 
   test("the settings: all at once, or others first", async () => {

@@ -1,21 +1,22 @@
 // What a compiler is led to, it does not read: by imports, links and settings that lead out of the project, or to what is
 // denied. Each way has a canary where it leads, which no answer, message or file may hold.
 import { deepEqual, doesNotMatch, match } from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { type Harness, harness } from "../../sdk/testing.ts";
+import { type Files, having } from "../support/having.ts";
 import { place, zz as run } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
 /** `at` is where the canary lies, as seen from the project; its other half is what leads there. */
 interface Way {
   lies: (canary: string) => Record<string, string>; // there
-  leads: (at: string, n: number) => Record<string, string>; // in the project
-  links?: (at: string) => Record<string, string>; // in the project, to what lies there
+  leads: (at: string) => Record<string, string>; // in the project; `->` makes a link
   only?: Lair;
 }
 const module = (canary: string) => `export const token = "${canary}" as const;\nexport default token;\n`;
+const usesOf = (json: string) => `import data from "${json}";\nexport const use = data.nothing;\n`;
 const uses = (name: string) => `export const use: "other" = ${name};\n`;
 const LIB = '"lib": ["es5"], "types": []'; // little to check beside what the test is about
 const from = (at: string) => (at.startsWith(".") ? at : `./${at}`);
@@ -23,7 +24,7 @@ const from = (at: string) => (at.startsWith(".") ? at : `./${at}`);
 const WAYS: Record<string, Way> = {
   "an import of JSON": {
     lies: (canary) => ({ "a.json": `{ "${canary}": 1 }` }),
-    leads: (at) => ({ "a.ts": `import data from "${from(at)}/a.json";\nexport const use = data.nothing;\n` }),
+    leads: (at) => ({ "a.ts": usesOf(`${from(at)}/a.json`) }),
   },
   "an import of TypeScript": {
     lies: (canary) => ({ "b.ts": module(canary) }),
@@ -69,18 +70,15 @@ const WAYS: Record<string, Way> = {
   },
   "a link to a file": {
     lies: (canary) => ({ "o.ts": module(canary) }),
-    leads: () => ({ "o.ts": `import { token } from "./o-link";\n${uses("token")}` }),
-    links: (at) => ({ "o-link.ts": `${at}/o.ts` }),
+    leads: (at) => ({ "o.ts": `import { token } from "./o-link";\n${uses("token")}`, "o-link.ts": `->${at}/o.ts` }),
   },
   "a link to a folder": {
     lies: (canary) => ({ "p/p.json": `{ "${canary}": 1 }` }),
-    leads: () => ({ "p.ts": `import data from "./p-link/p.json";\nexport const use = data.nothing;\n` }),
-    links: (at) => ({ "p-link": `${at}/p` }),
+    leads: (at) => ({ "p.ts": usesOf("./p-link/p.json"), "p-link": `->${at}/p` }),
   },
   "a link in node_modules": {
     lies: (canary) => ({ "q/index.d.ts": `export const token: "${canary}";\n`, "q/package.json": '{ "name": "q" }' }),
-    leads: () => ({ "q.ts": `import { token } from "q";\n${uses("token")}` }),
-    links: (at) => ({ "node_modules/q": `../${at}/q` }),
+    leads: (at) => ({ "q.ts": `import { token } from "q";\n${uses("token")}`, "node_modules/q": `->../${at}/q` }),
   },
   "the types of a package.json": {
     lies: (canary) => ({ "r.d.ts": `export const token: "${canary}";\n` }),
@@ -99,7 +97,7 @@ const WAYS: Record<string, Way> = {
   "a package above the project, but not by its types": {
     lies: (canary) => ({ "../node_modules/u/package.json": `{ "name": "u", "${canary}": 1 }` }),
     only: "outside",
-    leads: () => ({ "u.ts": 'import data from "u/package.json";\nexport const use = data.nothing;\n' }),
+    leads: () => ({ "u.ts": usesOf("u/package.json") }),
   },
 };
 
@@ -117,27 +115,22 @@ const DENY = { deny: { read: ["inner/private"] } };
 const canaryOf = (way: string, lair: Lair) => `CANARY_${lair}_${Object.keys(WAYS).indexOf(way)}`;
 
 async function project(lairs: Lair[], how: object, t?: TestContext): Promise<Harness> {
-  const files: Record<string, string> = {};
+  const files: Files = {};
   for (const lair of lairs) {
     const { folder, at } = LAIRS[lair];
     files[join(folder, "tsconfig.json")] = CONFIG;
-    files[join(folder, "package.json")] = '{ "type": "module" }';
-    for (const [i, [way, { lies, leads, only = lair }]] of Object.entries(WAYS).entries()) {
+    files[join(folder, "package.json")] = { type: "module" };
+    for (const [way, { lies, leads, only = lair }] of Object.entries(WAYS)) {
       if (only !== lair) continue;
       for (const [name, text] of Object.entries(lies(canaryOf(way, lair)))) files[join(folder, at, name)] = text;
-      for (const [name, text] of Object.entries(leads(at, i))) files[join(folder, name)] = text;
+      for (const [name, text] of Object.entries(leads(at))) files[join(folder, name)] = text;
     }
   }
-  const zz = await harness({ own: true, files, ...how }, t);
-  for (const lair of lairs)
-    for (const { links } of Object.values(WAYS))
-      for (const [name, target] of Object.entries(links?.(LAIRS[lair].at) ?? {})) {
-        const link = join(zz.root, LAIRS[lair].folder, name);
-        mkdirSync(dirname(link), { recursive: true });
-        symlinkSync(target, link);
-      }
+  const zz = await harness({ own: true, ...how }, t);
+  put(zz.root, files);
   return zz;
 }
+const put = (cwd: string, files: Files) => having(files, { ...place(), cwd });
 
 /** Everything that the tools say about the project, and all that zz keeps of it. */
 async function everything(zz: Harness): Promise<string> {
@@ -186,18 +179,14 @@ const allTest = isAll ? test : () => {};
 allTest("an answer to read holds for the compiler from then on, in every way, and no longer than that", async (t) => {
   const zz = await project(["outside"], {}, t);
   const shows = async () => canariesIn((await zz.call("check_types", { paths: ["b.ts"] })).text).length > 0;
-  const rules = [{ name: "../outside" }, {}].map(
-    (of) => ({ verdict: "allow", kind: "read", from: "answer", ...of }) as const,
-  );
+  const rule = { verdict: "allow", kind: "read", from: "answer" } as const;
+  const rules = [{ ...rule, name: "../outside" }, rule];
   deepEqual(await shows(), false);
   zz.core.rules.push(rules[0]!);
   deepEqual(await shows(), true);
   zz.core.rules.push(rules[1]!);
   const found = waysOf(canariesIn(await everything(zz)));
-  deepEqual(
-    Object.keys(WAYS).filter((way) => !found.includes(way)),
-    [],
-  );
+  deepEqual(new Set(found), new Set(Object.keys(WAYS)));
   for (const rule of rules) zz.core.rules.splice(zz.core.rules.indexOf(rule), 1);
   deepEqual(await shows(), false);
 });
@@ -215,11 +204,11 @@ allTest("types of packages above the project, and links between a workspace's ow
     "above.ts": use("above"),
     "own.ts": use("own"),
     "store.ts": use("store"),
+    "node_modules/own": "->../packages/own",
+    "node_modules/store": "->../../node_modules/.pnpm/store@1/node_modules/store",
   };
-  const zz = await harness({ own: true, files }, t);
-  mkdirSync(join(zz.root, "node_modules"));
-  symlinkSync("../packages/own", join(zz.root, "node_modules/own"));
-  symlinkSync("../../node_modules/.pnpm/store@1/node_modules/store", join(zz.root, "node_modules/store"));
+  const zz = await harness({ own: true }, t);
+  put(zz.root, files);
   const { text } = await zz.call("check_types", { paths: ["."] });
   for (const token of ["ABOVE", "STORE", "OWN"]) match(text, new RegExp(`'"${token}"'`));
   doesNotMatch(text, /not read/);
@@ -241,12 +230,7 @@ export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run
 `;
 function putCanaries(root: string): void {
   for (const [way, { lies }] of Object.entries(WAYS))
-    for (const lair of EVERY)
-      for (const [name, text] of Object.entries(lies(canaryOf(way, lair)))) {
-        const file = join(root, LAIRS[lair].folder, LAIRS[lair].at, name);
-        mkdirSync(dirname(file), { recursive: true });
-        writeFileSync(file, text);
-      }
+    for (const lair of EVERY) put(join(root, LAIRS[lair].folder, LAIRS[lair].at), lies(canaryOf(way, lair)));
 }
 
 /** With canaries and nothing else, for what plugins are led to: their checker is started once. */
@@ -275,14 +259,12 @@ allTest("write_plugin does not read what is outside or denied before it asks", a
 allTest("write_plugin does not read files of zz's home or through other plugins", async (t) => {
   const zz = await withCanaries();
   t.after(() => rmSync(join(zz.home, "plugins"), { recursive: true }));
-  const put = (name: string, text: string) => {
-    mkdirSync(dirname(join(zz.home, name)), { recursive: true });
-    writeFileSync(join(zz.home, name), text);
-  };
-  put("keys.json", '{ "CANARY_outside_0": 1 }');
-  put("plugins/note.json", '{ "CANARY_outside_1": 1 }');
   const others = places(zz.root).map((at, n) => `export { token as token${n} } from "${at}/b.ts";\n`);
-  put("plugins/other.ts", `${others.join("")}export const two = "CANARY_outside_2" as const;\n`);
+  put(zz.home, {
+    "keys.json": { CANARY_outside_0: 1 },
+    "plugins/note.json": { CANARY_outside_1: 1 },
+    "plugins/other.ts": `${others.join("")}export const two = "CANARY_outside_2" as const;\n`,
+  });
   const code = `import keys from "../keys.json";
 import note from "./note.json";
 import { token0, token1, two } from "./other.ts";
@@ -296,10 +278,9 @@ export default (zz: Zz) => zz.tool({ name: "lamp", description: "The lamp.", run
 });
 
 allTest("--check-plugin and /plugin check do not read what is outside or denied", async () => {
-  const where = place();
+  const code = plugin(places(".").map(from));
+  const where = having({ "lamp.ts": code });
   putCanaries(where.cwd);
-  const code = plugin(places(".").map((at) => (at.startsWith(".") ? at : `./${at}`)));
-  writeFileSync(join(where.cwd, "lamp.ts"), code);
   const ran = await run(where, ["--check-plugin", "lamp.ts", "--json", "--deny-read=inner/private"]);
   deepEqual(waysOf(canariesIn(ran.stdout + ran.stderr)), []);
   match(ran.stdout, /not read\./);

@@ -1,14 +1,15 @@
 // /eval: what it takes for a claim, and, with the program itself and a model that plays a script, what it says of an answer.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { CLOCK } from "../../../kernel/clock.ts";
 import { type Claim, claimsIn } from "../../../plugins/eval/claims.ts";
 import type { Step } from "../../support/fake/http.ts";
 import { fakeOpenAI, refuse, say, stream } from "../../support/fake/openai.ts";
+import { having } from "../../support/having.ts";
 import { repl } from "../../support/repl.ts";
-import { type Place, place, type Ran, zz } from "../../support/run.ts";
+import { type Place, zz } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
 
 // What is a claim
@@ -16,13 +17,10 @@ import { KEY } from "../../support/terminal.ts";
 const claimed = ({ kind, name, line, end, about, symbol, path, sure, weak, soft }: Claim): string =>
   [
     `${kind} ${name}${line ? `:${line}${end ? `-${end}` : ""}` : ""}`,
-    ...(about ? ["about"] : []),
-    ...(symbol ? [`with ${symbol}`] : []),
-    ...(path ? [`of ${path}`] : []),
-    ...(sure ? ["sure"] : []),
-    ...(weak ? ["weak"] : []),
-    ...(soft ? [soft] : []),
-  ].join(" ");
+    ...[about && "about", symbol && `with ${symbol}`, path && `of ${path}`, sure && "sure", weak && "weak", soft],
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 const FENCE = "```";
 const CLAIMS: [answer: string, claims: string][] = [
@@ -35,10 +33,7 @@ const CLAIMS: [answer: string, claims: string][] = [
   ["In src/a.ts, lines 10–20, and `src/b.ts` (line 7).", "path src/a.ts:10-20; path src/b.ts:7"],
   ["`draw()` is defined at `src/a.ts:42`.", "symbol draw; path src/a.ts:42 with draw"],
   ["`draw()` is not in `src/a.ts`.", "symbol draw; path src/a.ts"],
-  [
-    "`RowTable`, `rowTable`, `row_table`, `MAX_ROWS`.",
-    "symbol RowTable; symbol rowTable; symbol row_table; symbol MAX_ROWS",
-  ],
+  ["`RowTable`, `rowTable`, `row_table`, `M_X`.", "symbol RowTable; symbol rowTable; symbol row_table; symbol M_X"],
   ["`src/a.ts` says `const x = rows(1)`.", "path src/a.ts; quote const x = rows(1) of src/a.ts sure"],
   ["Run `npm run build`, npm run lint:all, or `yarn test`.", "command build; command lint:all; command test"],
   ["`npm run build -w other`", "command build elsewhere"],
@@ -47,8 +42,8 @@ const CLAIMS: [answer: string, claims: string][] = [
   ["There is no `src/x.ts`, and `drawAll()` does not exist.", "path src/x.ts denied; symbol drawAll denied"],
   ["Do you have a `src/x.ts`?", "path src/x.ts asked"],
   [
-    `\`src/a.ts\` currently reads:\n\n${FENCE}ts\nconst a = 1;\n${FENCE}`,
-    "path src/a.ts; quote const a = 1; of src/a.ts sure",
+    `\`a/a.ts\` currently reads:\n\n${FENCE}ts\nconst a = 1;\n${FENCE}`,
+    "path a/a.ts; quote const a = 1; of a/a.ts sure",
   ],
   [`${FENCE}ts src/a.ts:3\nconst a = 1;\n${FENCE}`, "path src/a.ts:3; quote const a = 1;:3 of src/a.ts"],
   ["Plainly draw2(), `rows.draw(1)`, `A#b`, `A::c`.", "symbol draw2; symbol rows.draw; symbol A.b; symbol A.c"],
@@ -95,34 +90,23 @@ const PROJECT: Record<string, string> = {
   ".env": "SECRET_TOKEN=very-secret-value\n",
 };
 
-function project(files = PROJECT): Place {
-  const where = place();
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), text);
-  }
-  return where;
-}
-
 /** However busy the machine is, there is time to look at all of these small projects. */
 const clock = { ...CLOCK, now: () => 0 };
 
-type Asked = { ran: Ran; fake: Awaited<ReturnType<typeof fakeOpenAI>>; where: Place };
 /** One answer, then a command on it, each a run of its own. */
 async function evaluated(
   t: TestContext,
   answers: string[],
   command: string,
-  more: { where?: Place; model?: Step } = {},
-): Promise<Asked> {
-  const { where = project(), model = say("Nothing else.") } = more;
+  { where = having(PROJECT), model = say("Nothing else.") }: { where?: Place; model?: Step } = {},
+) {
   const fake = await fakeOpenAI([...answers.map((answer) => say(answer)), model]);
   t.after(fake.close);
   const flags = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
   for (const [i] of answers.entries())
     equal((await zz(where, [...flags, ...(i ? ["-c"] : []), "--once", `question ${i + 1}`], { clock })).code, 0);
   const ran = await zz(where, [...flags, "-c", "--once", command], { clock });
-  return { ran, fake, where };
+  return { ran, fake };
 }
 
 const MADE_UP =
@@ -158,11 +142,10 @@ describe("/eval", () => {
     const { ran } = await evaluated(t, [SAID.map(([sentence]) => sentence).join("\n\n")], "/eval fast");
     equal(ran.code, 0, ran.stderr);
     const rows = ran.stderr.split("\n");
-    for (const [sentence, row] of SAID)
-      ok(
-        rows.some((one) => one.startsWith(row)),
-        `${sentence}\nwants ${row}\n${ran.stderr}`,
-      );
+    for (const [sentence, row] of SAID) {
+      const isSaid = rows.some((one) => one.startsWith(row));
+      ok(isSaid, `${sentence}\nwants ${row}\n${ran.stderr}`);
+    }
     const signs = rows.map((row) => row[0]!).filter((sign) => "✗?✓".includes(sign));
     match(signs.join(""), /^✗+\?+✓+$/); // first what does not hold, then what cannot be known
     match(ran.stderr, /The answer names \d+ things: \d+ do not hold, \d+ cannot be known, \d+ hold\./);
@@ -179,16 +162,14 @@ describe("/eval", () => {
     ].join("\n");
     const { ran } = await evaluated(t, [answer], "/eval fast");
     match(ran.stderr, /^✓ `export class RowTable \{ …`: src\/table\.ts:6$/m);
-    match(
-      ran.stderr,
-      /^✗ `export class RowTable \{ …`: `dropRow\(row.* is not in it; nearest: src\/table\.ts:8 `addRow/m,
-    );
+    const wrong = /^✗ `export class RowTable \{ …`: `dropRow\(row.* is not in it; nearest: src\/table\.ts:8 `addRow/m;
+    match(ran.stderr, wrong);
     match(ran.stderr, /^✗ `export const cell.*nearest: src\/ui\/cell\.ts:1 `export const cell = \(text: string\)/m);
     doesNotMatch(ran.stderr, /madeUp/);
   });
 
   test("asks the model with the question, the answer and the evidence, and keeps nothing of it", async (t) => {
-    const where = project();
+    const where = having(PROJECT);
     const { ran, fake } = await evaluated(t, [MADE_UP], "/eval", { where, model: say("- The page is made up.") });
     equal(ran.code, 0, ran.stderr);
     match(ran.stderr, /✗ `renderPage`[\s\S]*openai\/m says:\n- The page is made up\./);
@@ -225,9 +206,8 @@ describe("/eval", () => {
     });
 
   test("has told what it found when the model fails, and says why in a sentence", async (t) => {
-    const { ran } = await evaluated(t, [MADE_UP], "/eval", {
-      model: refuse(400, { error: { message: "no such engine" } }),
-    });
+    const model = refuse(400, { error: { message: "no such engine" } });
+    const { ran } = await evaluated(t, [MADE_UP], "/eval", { model });
     match(ran.stderr, /✗ `renderPage`[\s\S]*\n(?:zz: )?The model could not be asked about it: .*no such engine/);
     equal(ran.code, 1);
   });
@@ -240,7 +220,7 @@ describe("/eval", () => {
   });
 
   test("searches what it has not read, before it says that a name is nowhere", async (t) => {
-    const where = project({ "zz.conf": `${"word ".repeat(210_000)}\nlateName = 1\n` }); // too large to be read
+    const where = having({ "zz.conf": `${"word ".repeat(210_000)}\nlateName = 1\n` }); // too large to be read
     const { ran } = await evaluated(t, ["`lateName()` is there, `noName()` is not so."], "/eval fast", { where });
     match(ran.stderr, /^✓ `lateName`: zz\.conf:2$/m);
     match(ran.stderr, /^✗ `noName`: nowhere in the project$/m);
@@ -248,7 +228,11 @@ describe("/eval", () => {
 });
 
 test("/eval at a terminal stops at Ctrl+C, and the prompt is there again", async (t) => {
-  const it = await repl(t, { where: project(), rows: 50, script: [say(MADE_UP), { ...stream(), ending: "hang" }] });
+  const it = await repl(t, {
+    where: having(PROJECT),
+    rows: 50,
+    script: [say(MADE_UP), { ...stream(), ending: "hang" }],
+  });
   await it.say("how is it drawn?", /0 calls[\s\S]*›/);
   it.type(`/eval${KEY.enter}`);
   await it.asked(2);

@@ -1,37 +1,20 @@
 // Memory: what of it the model is sent, and how notes are made, found and taken away.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { after, before, describe, mock, type TestContext, test } from "node:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, mock, test } from "node:test";
 import { withIndexed, withNote } from "../../../plugins/memory/notes.ts";
-import { fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { say } from "../../support/fake/openai.ts";
+import { asks, at, having } from "../../support/having.ts";
 import { type Place, place, type Ran, zz } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
 
-/** A fresh place; names that begin with ~/ are in the home, a value of `->x` makes a link to x, `|` a FIFO. */
-function placed(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) {
-    const file = at(where, name);
-    mkdirSync(dirname(file), { recursive: true });
-    if (content === "|") execFileSync("mkfifo", [file]);
-    else if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-    else writeFileSync(file, content);
-  }
-  return where;
-}
-const at = (where: Place, name: string): string =>
-  name.startsWith("~/") ? join(where.home, name.slice(2)) : join(where.cwd, name);
 const read = (where: Place, name: string): string => readFileSync(at(where, name), "utf8");
 
-const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
-async function told(t: TestContext, where: Place, words: string, ...more: string[]) {
-  const fake = await fakeOpenAI([say("Good.")]);
-  t.after(fake.close);
-  const ran = await zz(where, [...asks(fake.url, ...more), "--once", words]);
+async function told(where: Place, words: string, ...more: string[]) {
+  const ran = await asks(where, [say("Good.")], [...more, "--once", words]);
   equal(ran.code, 0, ran.stderr);
-  return { ...ran, system: (fake.requests[0]?.body.messages[0].content ?? "") as string };
+  return { ...ran, system: (ran.sent[0]?.messages[0].content ?? "") as string };
 }
 /** A tool, with all writing to memory allowed. */
 const tool = (where: Place, name: string, args: object, ...flags: string[]): Promise<Ran> =>
@@ -42,37 +25,35 @@ const freely = (where: Place, name: string, args: object) => tool(where, name, a
 // ── the prompt ──
 
 describe("the prompt", () => {
-  test("holds both indexes, and of the tree only what is there", async (t) => {
-    const where = placed({
+  test("holds both indexes, and of the tree only what is there", async () => {
+    const where = having({
       "~/memory/INDEX.md": "# Mine\n- likes tea\n",
       "~/memory/core/a.md": "deep secret of core\n",
       "~/memory/other/b.md": "",
       ".zz/memory/INDEX.md": "\ufeff# Ours\r\n- builds with make\r\n",
       "~/MEMORY.md": "not this, there is an index\n",
     });
-    const { system } = await told(t, where, "hello");
+    const { system } = await told(where, "hello");
     const [layer = ""] = /--- MEMORY ---.*--- END MEMORY ---/s.exec(system) ?? [];
-    match(
-      layer,
-      /# \.zz\/memory\/INDEX\.md\n# Ours\r?\n- builds with make\n\n# \/.*\/memory\/INDEX\.md\n# Mine\n- likes tea\n/,
-    );
+    match(layer, /# \.zz\/memory\/INDEX\.md\n# Ours\r?\n- builds with make\n\n# \//);
+    match(layer, /\n\n# \/.*\/memory\/INDEX\.md\n# Mine\n- likes tea\n/);
     match(layer, /\[More in .*\/memory: core\/ \(1\)\]\n/);
     doesNotMatch(system, /deep secret|not this|other\/|topics\/ \(/);
   });
 
-  test("without an index, MEMORY.md whole; reading that is denied keeps it out", async (t) => {
+  test("without an index, MEMORY.md whole; reading that is denied keeps it out", async () => {
     const text = "- likes tea\n- and cake\n";
-    const where = placed({ "~/memory/MEMORY.md": text, ".zz/MEMORY.md": text });
+    const where = having({ "~/memory/MEMORY.md": text, ".zz/MEMORY.md": text });
     const flag = `--deny-read=${join(where.home, "memory")}`;
-    match((await told(t, where, "hello")).system, /memory\/MEMORY\.md\n- likes tea\n- and cake\n/);
-    const { system, stderr } = await told(t, where, "hello", flag);
+    match((await told(where, "hello")).system, /memory\/MEMORY\.md\n- likes tea\n- and cake\n/);
+    const { system, stderr } = await told(where, "hello", flag);
     match(system, /# \.zz\/MEMORY\.md\n- likes tea\n- and cake\n--- END MEMORY ---/);
     match(stderr, /was left out: reading it is denied/);
   });
 
-  test("what is long is cut, head and tail, and what is huge is named", async (t) => {
+  test("what is long is cut, head and tail, and what is huge is named", async () => {
     const lines = Array.from({ length: 400_000 }, (_, i) => `- fact ${i}`).join("\n");
-    const { system, stderr } = await told(t, placed({ "~/memory/INDEX.md": lines }), "hello");
+    const { system, stderr } = await told(having({ "~/memory/INDEX.md": lines }), "hello");
     const [layer = ""] = /--- MEMORY ---.*--- END MEMORY ---/s.exec(system) ?? [];
     match(layer, /\n- fact 0\n- fact 1\n/);
     match(layer, /\[… \d+ characters left out …\]/);
@@ -86,9 +67,9 @@ describe("the prompt", () => {
     ["a link out of the project", "->/etc/passwd", /it is a link that leaves the project/],
     ["a link to a secret of the project", "->../../.env", /it may hold secrets/],
   ] as const)
-    test(`an index that is ${what} is named, and the turn goes on`, async (t) => {
-      const where = placed({ ".zz/memory/INDEX.md": content, ".env": "open-sesame" });
-      const { system, stderr } = await told(t, where, "hello");
+    test(`an index that is ${what} is named, and the turn goes on`, async () => {
+      const where = having({ ".zz/memory/INDEX.md": content, ".env": "open-sesame" });
+      const { system, stderr } = await told(where, "hello");
       match(stderr, new RegExp(`Memory '\\.zz/memory/INDEX\\.md' was left out: ${why.source}`));
       doesNotMatch(system, /MEMORY ---|root:|sesame/);
     });
@@ -131,7 +112,7 @@ describe("remember", () => {
     ["in a lone MEMORY.md", { "~/MEMORY.md": "- old\n" }, { text: "a", topic: "b" }, "~/MEMORY.md", `- old\n- ${day}: a\n`, undefined],
   ] as [string, Record<string, string>, object, string, string, string | undefined][]) // biome-ignore format: a table
     test(what, async () => {
-      const where = placed(files);
+      const where = having(files);
       const ran = await freely(where, "remember", args);
       equal(ran.code, 0, ran.stderr);
       match(ran.stdout, /^Remembered in .*:\d+\.\n$/);
@@ -164,7 +145,7 @@ describe("remember", () => {
     ["into 5 MB", { "~/memory/topics/x.md": "x".repeat(5e6) }, { text: "a", topic: "x" }, /5000000 bytes, too many/],
   ] as const)
     test(`fails: ${what}`, async () => {
-      const ran = await freely(placed(files), "remember", args);
+      const ran = await freely(having(files), "remember", args);
       equal(ran.code, 1);
       match(ran.stderr, error);
     });
@@ -183,12 +164,9 @@ const NOTES = {
 };
 
 describe("recall", () => {
-  const where = placed(NOTES);
+  const where = having(NOTES);
   for (const [query, expected] of [
-    [
-      "ci make",
-      /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- 2026-02-03: The CI uses ma/,
-    ],
+    ["ci make", /^\/.*topics\/build\.md:4\n {2}3\t- 2026-01-02: Node 24 is needed\.\n> 4\t- 2026-02-03: The CI/],
     ["make", /person\.md:3[\s\S]*build\.md:4/],
     ["部署", /^\.zz\/memory\/topics\/部署\.md:1\n/],
     ["kubernets", /^No exact match. The nearest:\n\/.*core\/person\.md:3/],
@@ -211,14 +189,14 @@ describe("recall", () => {
   ] as const)
     test(`no secret of the project is recalled behind the link ${name}`, async () => {
       const secrets = { ".env": "open-sesame", "keep/x.md": "->../.env", "keys/id_rsa": "open-sesame" };
-      const { stdout } = await tool(placed({ ...secrets, [name]: to }), "recall", { query: "open-sesame" });
+      const { stdout } = await tool(having({ ...secrets, [name]: to }), "recall", { query: "open-sesame" });
       doesNotMatch(stdout, /^(> )?\d+\topen-sesame/m);
     });
 });
 
 describe("forget", () => {
   test("by its words, by its place, and the last of a file, as the index tells", async () => {
-    const where = placed(NOTES);
+    const where = having(NOTES);
     const [topic, count] = ["~/memory/topics/build.md", () => /(\d) note/.exec(read(where, "~/memory/INDEX.md"))?.[1]];
     const byWords = await freely(where, "forget", { what: "ci uses" });
     match(byWords.stdout, /^Forgot .*build\.md:4: - 2026-02-03: The CI uses make\./, byWords.stderr);
@@ -229,7 +207,7 @@ describe("forget", () => {
   });
 
   test("not what none or several have, a place past the end, nor when nobody is there to ask", async () => {
-    const where = placed(NOTES);
+    const where = having(NOTES);
     for (const [what, error] of [
       ["make", /2 lines have these words\. Name one by its place:\n.*person\.md:3 .*\n.*build\.md:4/],
       ["zebra", /no note has these words/],
@@ -243,11 +221,10 @@ describe("forget", () => {
 
 // ── /memory ──
 
-test("/memory shows the index, and what else there is", async (t) =>
-  match(
-    (await told(t, placed(NOTES), "/memory")).stderr,
-    /INDEX\.md\n# Mine\n[\s\S]*\[More in .*: core\/ \(1\), topics/,
-  ));
+test("/memory shows the index, and what else there is", async () => {
+  const { stderr } = await told(having(NOTES), "/memory");
+  match(stderr, /INDEX\.md\n# Mine\n[\s\S]*\[More in .*: core\/ \(1\), topics/);
+});
 
 test("remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
   const script = [{ call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] }, "Noted.", "Good."];

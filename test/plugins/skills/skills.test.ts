@@ -1,29 +1,17 @@
 // Skills: what their front matter says, which message calls for which, and what the model is sent of them.
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
-import fs, { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import fs, { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { describe, type TestContext, test } from "node:test";
+import { describe, test } from "node:test";
 import { parseSkill } from "../../../plugins/skills/front.ts";
 import { calledSkills } from "../../../plugins/skills/match.ts";
-import { fakeOpenAI, say } from "../../support/fake/openai.ts";
-import { type Place, place, zz } from "../../support/run.ts";
+import { say } from "../../support/fake/openai.ts";
+import { asks, having } from "../../support/having.ts";
+import { type Place, zz } from "../../support/run.ts";
 import { harness, kernel, play } from "../../support/script.ts";
 
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}\n`;
-
-/** A fresh place; names that begin with ~/ are in the home. */
-function placed(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) put(where, name, content);
-  return where;
-}
-function put(where: Place, name: string, content: string | Buffer): void {
-  const file = name.startsWith("~/") ? join(where.home, name.slice(2)) : join(where.cwd, name);
-  mkdirSync(dirname(file), { recursive: true });
-  if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-  else writeFileSync(file, content);
-}
 
 // ── front matter ──
 
@@ -67,54 +55,48 @@ const SKILLS = [
   { name: "snake", triggers: ["python3"] },
 ];
 for (const [message, expected] of [
-  ["read the PDF", ["pdf-forms"]],
-  ["pdfs everywhere", []],
-  ["please fill in\n a form", ["pdf-forms"]],
-  ["use pdf forms", ["pdf-forms"]],
-  ["set up kubernets", ["deploy"]],
-  ["roll it out", []],
-  ["port it to pythn3", ["snake"]],
-  ["use the deploy skill", ["deploy"]],
-  ["run the tests, the latest test", []],
-  ["is this C++?", ["cpp"]],
-  ["请部署到服务器", ["cn"]],
-  [`${"x ".repeat(1_000_000)}pdf`, ["pdf-forms"]],
+  ["read the PDF", "pdf-forms"],
+  ["pdfs everywhere", ""],
+  ["please fill in\n a form", "pdf-forms"],
+  ["use pdf forms", "pdf-forms"],
+  ["set up kubernets", "deploy"],
+  ["roll it out", ""],
+  ["port it to pythn3", "snake"],
+  ["use the deploy skill", "deploy"],
+  ["run the tests, the latest test", ""],
+  ["is this C++?", "cpp"],
+  ["请部署到服务器", "cn"],
+  [`${"x ".repeat(1_000_000)}pdf`, "pdf-forms"],
 ] as const)
   test(`calledSkills() for ${JSON.stringify(message.slice(0, 40))}`, async () => {
-    deepEqual(
-      (await calledSkills(SKILLS, message)).map(({ name }) => name),
-      expected,
-    );
+    const called = await calledSkills(SKILLS, message);
+    equal(called.map(({ name }) => name).join(), expected);
   });
 
 // ── what the model is sent ──
 
-const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
-
-async function told(t: TestContext, where: Place, words: string, ...more: string[]) {
-  const fake = await fakeOpenAI([say("Good.")]);
-  t.after(fake.close);
-  const ran = await zz(where, [...asks(fake.url, ...more), "--once", words]);
+async function told(where: Place, words: string, ...more: string[]) {
+  const ran = await asks(where, [say("Good.")], [...more, "--once", words]);
   equal(ran.code, 0, ran.stderr);
-  return { ...ran, system: fake.requests[0]!.body.messages[0].content as string };
+  return { ...ran, system: ran.sent[0].messages[0].content as string };
 }
 
 /** What stands before everything that a turn may change. */
 const steady = (system: string): string => system.split(/\n\n--- (?:ACTIVE SKILLS|RUNTIME) ---/)[0]!;
 
 describe("the prompt", () => {
-  test("holds names and descriptions, and a text only when the message calls for it, behind all else", async (t) => {
-    const where = placed({ "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n") });
-    const plain = await told(t, where, "hello");
+  test("holds names and descriptions, and a text only when the message calls for it, behind all else", async () => {
+    const where = having({ "~/skills/pdf/SKILL.md": skill("pdf-forms", "Fills forms", "triggers: pdf, form\n") });
+    const plain = await told(where, "hello");
     match(plain.system, /--- SKILLS ---\n[^\n]+read_skill[^\n]+\n- pdf-forms: Fills forms\n--- END SKILLS ---/);
     doesNotMatch(plain.system, /Body of/);
-    const calling = await told(t, where, "read the pdf");
+    const calling = await told(where, "read the pdf");
     ok(calling.system.startsWith(`${steady(plain.system)}\n\n--- ACTIVE SKILLS ---\n# pdf-forms`), "the prefix stays");
     match(calling.system, /Body of pdf-forms\.\n--- END ACTIVE SKILLS ---\n\n--- RUNTIME ---/);
   });
 
-  test("what is broken is named and left out, and the rest stays", async (t) => {
-    const where = placed({
+  test("what is broken is named and left out, and the rest stays", async () => {
+    const where = having({
       "~/skills/good/SKILL.md": skill("good", "Good one"),
       "~/skills/open/SKILL.md": '---\nname: "open\n---\n',
       "~/skills/huge/SKILL.md": skill("huge", "Huge", "", "x".repeat(5_000_000)),
@@ -123,7 +105,7 @@ describe("the prompt", () => {
       ".zz/skills/secret/SKILL.md": "->../../../.env",
       ".env": skill("secret", "open-sesame"),
     });
-    const { system, stderr } = await told(t, where, "hello");
+    const { system, stderr } = await told(where, "hello");
     match(system, /- good: Good one/);
     doesNotMatch(system, /huge|root:|sesame/);
     for (const [name, why] of [
@@ -136,12 +118,10 @@ describe("the prompt", () => {
       match(stderr, new RegExp(`Skill '${name}' was left out: ${why.source}`));
   });
 
-  test("a thousand skills are cut by whole skills, with how many were left out", async (t) => {
-    const many = Array.from({ length: 300 }, (_, i) => [
-      `~/skills/s${i + 1000}/SKILL.md`,
-      skill(`s${i + 1000}`, `${"long ".repeat(20)}end${i}.`),
-    ]);
-    const { system } = await told(t, placed(Object.fromEntries(many)), "hello");
+  test("a thousand skills are cut by whole skills, with how many were left out", async () => {
+    const one = (i: number) => skill(`s${i}`, `${"long ".repeat(20)}end${i}.`);
+    const many = Array.from({ length: 300 }, (_, i) => [`~/skills/s${i}/SKILL.md`, one(i)]);
+    const { system } = await told(having(Object.fromEntries(many)), "hello");
     const [, list = ""] = /--- SKILLS ---\n(.*)\n--- END SKILLS ---/s.exec(system) ?? [];
     const lines = list.split("\n").slice(1, -1);
     ok(list.length <= 6_400, `${list.length} characters`);
@@ -149,18 +129,18 @@ describe("the prompt", () => {
     match(list, new RegExp(`\\[${300 - lines.length} more left out for want of room; list_skills lists all\\]$`));
   });
 
-  test("the project's go before the home's; the settings leave some out, and so does reading that is denied", async (t) => {
-    const where = placed({
+  test("the project's go before the home's; the settings leave some out, and so does reading that is denied", async () => {
+    const where = having({
       "~/skills/a/SKILL.md": skill("a", "A one"),
       "~/skills/b/SKILL.md": skill("b", "B one"),
       "~/skills/x/SKILL.md": skill("x", "From the home"),
       ".zz/skills/x/SKILL.md": skill("x", "From the project"),
       "zz.json": '{"skills":{"off":["a"]}}',
     });
-    const { system } = await told(t, where, "hello", "--config", "zz.json");
+    const { system } = await told(where, "hello", "--config", "zz.json");
     doesNotMatch(system, /A one|From the home/);
     match(system, /- x: From the project\n- b: B one\n/);
-    const denied = await told(t, where, "hello", `--deny-read=${join(where.home, "skills/b")}`);
+    const denied = await told(where, "hello", `--deny-read=${join(where.home, "skills/b")}`);
     doesNotMatch(denied.system, /B one/);
     match(denied.stderr, /Skill 'b' was left out: reading it is denied/);
   });
@@ -188,7 +168,7 @@ test("building the prompt again reads no skill of which nothing changed", async 
 
 // ── tools ──
 
-const tools = placed({
+const tools = having({
   "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms"),
   "~/skills/pdf/ref/fields.md": "the fields",
   "~/skills/pdf/logo.bin": Buffer.from([0, 1, 2]),
@@ -245,7 +225,7 @@ describe("the tools", () => {
   });
 
   test("a folder is installed with its text files, and uninstalled whole; of a linked one the link alone", async () => {
-    const where = placed({ "~/skills/linked": "->../../project/real", "real/SKILL.md": skill("linked", "Linked") });
+    const where = having({ "~/skills/linked": "->../../project/real", "real/SKILL.md": skill("linked", "Linked") });
     const core = await kernel.createZz({ root: tools.cwd, home: where.home, save: false });
     core.ask = async () => "y";
     const does = async (tool: string, args: object) => (await play(core, [[tool, args]]))[0]!.text;
@@ -257,10 +237,7 @@ describe("the tools", () => {
     match(await does("uninstall_skill", { name: "made" }), /Uninstalled skill 'made' from .* \(2 files\)/);
     ok(!existsSync(join(folder, "SKILL.md")) && !existsSync(join(folder, "more/notes.md")));
     match(await does("uninstall_skill", { name: "linked" }), /\(a link\)/);
-    deepEqual(
-      [existsSync(join(where.home, "skills/linked")), existsSync(join(where.cwd, "real/SKILL.md"))],
-      [false, true],
-    );
+    ok(!existsSync(join(where.home, "skills/linked")) && existsSync(join(where.cwd, "real/SKILL.md")));
   });
 });
 
@@ -279,10 +256,7 @@ test("/skill puts one in force until it is off; /context shows it; the prefix st
   await run.ask("three");
   const third = run.requests.at(-1)!;
   equal(third.system, first!.system);
-  deepEqual(
-    third.messages.slice(0, 3).map(({ text }) => text),
-    second!.messages.map(({ text }) => text),
-  );
+  for (const [i, { text }] of second!.messages.entries()) equal(third.messages[i]!.text, text);
   await run.command("/skill pdf off");
   await run.ask("four");
   match(run.requests.at(-1)!.messages.at(-1)!.text, /--- ACTIVE SKILLS ---\nNothing any more/);

@@ -1,40 +1,24 @@
 // What a zz that runs says after files changed is what a new one would say.
 import { deepEqual, equal } from "node:assert/strict";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { openService } from "../../../plugins/symbols/refs.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
+import { put } from "../../support/repository.ts";
+import { place } from "../../support/run.ts";
 import { random, runs, SEED } from "../../support/runs.ts";
 import { harness } from "../../support/script.ts";
 
-function folder(): string {
-  const made = mkdtempSync(join(tmpdir(), "zz-changes-"));
-  after(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-}
-function put(root: string, name: string, text: string): void {
-  mkdirSync(dirname(join(root, name)), { recursive: true });
-  writeFileSync(join(root, name), text);
-}
-
-const config = (more: object) =>
-  JSON.stringify({
-    compilerOptions: { module: "esnext", moduleResolution: "bundler", lib: ["es5"], types: [], ...more },
-  });
+const OPTIONS = { module: "esnext", moduleResolution: "bundler", lib: ["es5"], types: [] };
+const config = (more: object) => JSON.stringify({ compilerOptions: { ...OPTIONS, ...more } });
 /** What each file may say. Nobody lists those in gen/ and node_modules/. */
 const TEXTS: Record<string, string[]> = {
   "tsconfig.json": [config({}), config({ paths: { "@/*": ["./*"] } }), config({ paths: { "@/*": ["./sub/*"] } }), ""],
   "a.ts": ["./b", "@/b", "./gen/b", "p", "./sub"].map(
     (from) => `import { bee } from "${from}";\nexport const a: string = bee;\n`,
   ),
-  "b.ts": [
-    "export const bee = 1;\n",
-    'export const bee = "";\n',
-    'export { bee } from "./gen/b";\n',
-    'export * from "./sub/b";\n',
-  ],
+  "b.ts": ["export let bee = 1", 'export let bee = ""', 'export { bee } from "./gen/b";', 'export * from "./sub/b";'],
   "sub/b.ts": ["export const bee = 2;\n", 'export { a as bee } from "../a";\n', "export const other = 1;\n"],
   "sub/index.ts": ['export * from "./b";\n', 'export { bee } from "@/b";\n'],
   "gen/b.ts": ["export const bee = 3;\n", 'export const bee = "";\n'],
@@ -43,17 +27,13 @@ const TEXTS: Record<string, string[]> = {
 const NAMES = Object.keys(TEXTS);
 
 test("whatever happens to files, uses and problems of types are those that a new service finds", () => {
-  const root = folder();
+  const { cwd: root } = place();
   const listed = () => NAMES.filter((name) => /^(?!gen|node)[^.]+\.ts$/.test(name) && existsSync(join(root, name)));
   const facts = (name: string) => scan(name, readFileSync(join(root, name), "utf8"));
   const index = {
     usersOf: listed,
     globals: () => [],
-    passing: {
-      of: (name: string) => facts(name).imports,
-      exportsOf: (name: string) => facts(name).exports,
-      taking: listed,
-    },
+    passing: { of: (of: string) => facts(of).imports, exportsOf: (of: string) => facts(of).exports, taking: listed },
   };
   const saying = (service: ReturnType<typeof openService>) => {
     service.update(listed());
@@ -72,7 +52,7 @@ test("whatever happens to files, uses and problems of types are those that a new
     for (let i = round ? one([1, 1, 2, 3]) : 12; i > 0; i--) {
       const name = one(NAMES);
       const text = next() < 0.3 ? "" : one(TEXTS[name]!);
-      if (text) put(root, name, text);
+      if (text) put(root, { [name]: text });
       else rmSync(join(root, name), { force: true });
       done.push(`${name}: ${text}`);
     }

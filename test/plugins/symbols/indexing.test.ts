@@ -5,23 +5,16 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { defaults } from "../../../plugins/symbols/index.ts";
 import { type Harness, standingClock } from "../../../sdk/testing.ts";
+import { having as project } from "../../support/having.ts";
 import { needs } from "../../support/needs.ts";
-import { type How, type Place, place, type Ran, zz } from "../../support/run.ts";
+import { type How, type Place, type Ran, zz } from "../../support/run.ts";
 import { runs } from "../../support/runs.ts";
 import { caller, harness } from "../../support/script.ts";
 import { readersOf } from "../../support/symbols.ts";
 import { waitFor } from "../../support/wait.ts";
 import { warm } from "../../support/warm.ts";
 
-function project(files: Record<string, string | Buffer>): Place {
-  const where = place();
-  for (const [name, content] of Object.entries(files)) put(where, name, content);
-  return where;
-}
-function put(where: Place, name: string, content: string | Buffer): void {
-  fs.mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-  fs.writeFileSync(join(where.cwd, name), content);
-}
+const put = (where: Place, name: string, content: string) => project({ [name]: content }, where);
 const index = ({ home }: Pick<Place, "home">): string => {
   const written = (name: string) => !name.endsWith(".tmp"); // the others are just being written
   const [name, ...others] = fs.readdirSync(join(home, "index")).filter(written);
@@ -95,13 +88,7 @@ for (const [what, spoil] of [
   ["has one byte that is another", (file: string) => flip(file, -5)],
   ["is of another version", (file: string) => fs.writeFileSync(file, `{"format":0,"files":[],"gone":[]}\n`)],
   ["ends in a half-written change", (file: string) => fs.appendFileSync(file, '{"format":1,"files":[["a.ts",1')],
-  [
-    "is a folder",
-    (file: string) => {
-      fs.rmSync(file);
-      fs.mkdirSync(file);
-    },
-  ],
+  ["is a folder", (file: string) => [fs.rmSync(file), fs.mkdirSync(file)]],
 ] as const)
   test(`an index that ${what} does no harm`, async () => {
     const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const second = 1;\n" });
@@ -128,10 +115,7 @@ function flip(file: string, at: number): void {
 test("two that index at once, one of them a process of its own, both answer, and what they leave is whole", async () => {
   const where = project(many(100)); // so many that each has another process read them
   const all = await Promise.all([0, 1].map((i) => find(where, `c${i}`, [], i % 2 ? { way: "dist" } : {})));
-  for (const [i, { stdout, stderr }] of all.entries()) {
-    equal(stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`, stderr);
-    equal(stderr, "");
-  }
+  for (const [i, ran] of all.entries()) equal(ran.stderr + ran.stdout, `src/f${i}.ts:1: export const c${i} = ${i}\n`);
   await finds(where, "c99", "src/f99.ts:1: export const c99 = 99");
   equal(fs.readdirSync(dirname(index(where))).length, 1); // no remains
 });
@@ -163,9 +147,7 @@ needs("git")("a reader that is killed: a sentence, and what was read is kept for
 });
 
 test("a home that cannot be written to: an answer, and a sentence", async () => {
-  const where = project({ "a.ts": "export const first = 1;\n" });
-  fs.mkdirSync(where.home);
-  fs.writeFileSync(join(where.home, "index"), "in the way\n");
+  const where = project({ "a.ts": "export const first = 1;\n", "~/index": "in the way\n" });
   const { stdout, stderr, code } = await find(where, "first");
   match(stdout, whole);
   match(stderr, /^Cannot keep the index of this project: .*\. It is made again next time\.$/m);
@@ -173,30 +155,20 @@ test("a home that cannot be written to: an answer, and a sentence", async () => 
 });
 
 test("what may not be read is not in the index, by its own name or by a link", async () => {
-  const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = 1;\n" });
-  fs.symlinkSync("private/plan.ts", join(where.cwd, "link.ts"));
-  fs.symlinkSync("/etc/hosts", join(where.cwd, "out.yml"));
+  const files = { "a.ts": "export const first = 1;\n", "private/plan.ts": "export const plan = 1;\n" };
+  const where = project({ ...files, "link.ts": "->private/plan.ts", "out.yml": "->/etc/hosts" });
   const { stdout } = await zz(where, ["--deny-read=private", "--call", "get_structure", "{}"]);
   equal(stdout, "a.ts (1) first:1\n");
   ok(!fs.readFileSync(index(where), "utf8").includes("plan"));
 });
 
 test("what was indexed and may not be read any more is not shown", async () => {
-  const where = project({
-    "a.ts": "export const first = 1;\n",
-    "private/plan.ts": "export const plan = first; // TODO\n",
-  });
-  await finds(where, "plan", "private/plan.ts:1: export const plan = first");
+  const where = project({ "a.ts": "export const first = 1;\n", "private/plan.ts": "let plan = first; // TODO\n" });
+  await finds(where, "plan", "private/plan.ts:1: let plan = first");
   const call = await caller(where, { deny: { read: ["private"] } });
-  for (const [tool, args] of [
-    ["find_definition", { symbol: "plan" }],
-    ["find_symbols", { query: "plan" }],
-    ["get_structure", {}],
-    ["get_complexity", {}],
-    ["get_todos", {}],
-    ["get_dependents", { path: "a.ts" }],
-    ["repo_map", { query: "plan" }],
-  ] as const) {
+  const tellers = { find_definition: { symbol: "plan" }, find_symbols: { query: "plan" }, repo_map: { query: "plan" } };
+  const others = { get_structure: {}, get_complexity: {}, get_todos: {}, get_dependents: { path: "a.ts" } };
+  for (const [tool, args] of Object.entries({ ...tellers, ...others })) {
     const { text } = await call(tool, args);
     ok(!/private\/plan/.test(text), `${tool}: ${text}`);
   }
@@ -216,16 +188,9 @@ test("what a killed process left half written is swept; what another is writing 
 });
 
 test("a file whose name holds control characters is left out: it could pass for a row, or for a terminal's orders", async () => {
-  const { call } = await warm({
-    "a.ts": "export const first = 1;\n",
-    "b\nc.ts": "first;\n",
-    "\x1b[31mred.ts": "first;\n",
-  });
+  const { call } = await warm({ "a.ts": "export const first = 1;\n", "b\nc.ts": "first", "\x1b[31mred.ts": "first" });
   equal((await call("find_definition", { symbol: "first" })).text, "a.ts:1: export const first = 1");
-  for (const [tool, args] of [
-    ["get_structure", {}],
-    ["repo_map", { query: "red" }],
-  ] as const) {
+  for (const [tool, args] of Object.entries({ get_structure: {}, repo_map: { query: "red" } })) {
     const { text } = await call(tool, args);
     match(text, /^a\.ts/);
     ok(!/red|c\.ts|\x1b/.test(text), text);
@@ -268,10 +233,8 @@ test("above symbols.most, which is ten thousand files: without a person the firs
 test("a saved file is indexed when symbols.debounce has passed, with no question asked; a question finds it at once", async (t) => {
   const clock = standingClock();
   const settings = { symbols: { debounce: 60_000 } };
-  const it = await harness(
-    { own: true, live: true, clock, settings, files: { "src/a.ts": "export const first = 1;\n" } },
-    t,
-  );
+  const files = { "src/a.ts": "export const first = 1;\n" };
+  const it = await harness({ own: true, live: true, clock, settings, files }, t);
   const kept = () => fs.readFileSync(index(it), "utf8");
   const found = async (symbol: string) => (await it.call("find_definition", { symbol })).text;
   equal(await found("first"), "src/a.ts:1: export const first = 1");
@@ -284,11 +247,6 @@ test("a saved file is indexed when symbols.debounce has passed, with no question
   equal(await found("third"), "src/a.ts:1: export const third = 1");
 });
 
-const setting = (where: Place, settings: object): void => {
-  fs.mkdirSync(where.home, { recursive: true });
-  fs.writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-};
-
 test("symbols.ignore: what it names, as in a .gitignore, is neither in the index nor on the map, and answers say so", async () => {
   const where = project({
     "src/a.ts": 'import { made } from "./gen/made.ts";\nexport const first = made;\n',
@@ -298,7 +256,7 @@ test("symbols.ignore: what it names, as in a .gitignore, is neither in the index
   });
   await finds(where, "small", "tools/x.gen.js:1: export const small = 1");
   const settings = { symbols: { ignore: ["**/gen/*", "!kept.ts", "/tools/*.gen.js"] } };
-  setting(where, settings);
+  project({ "~/zz.config.json": settings }, where);
   const call = await caller(where, { settings });
   const PART =
     "[Of 4 code files only the 2 that symbols.ignore does not name are indexed, so this is about a part of the code. grep searches all of it.]";
@@ -314,8 +272,8 @@ test("symbols.ignore: what it names, as in a .gitignore, is neither in the index
 });
 
 test("symbols.ignore: a pattern that could take for ever is left out and named, and the others count", async () => {
-  const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "export const other = 1;\n" });
-  setting(where, { symbols: { ignore: [`${"*a".repeat(30)}c`, "b.ts"] } });
+  const settings = { symbols: { ignore: [`${"*a".repeat(30)}c`, "b.ts"] } };
+  const where = project({ "a.ts": "export const first = 1;\n", "b.ts": "", "~/zz.config.json": settings });
   const { stdout, stderr } = await find(where, "first");
   match(stdout, /^a\.ts:1: .*\n\[Of 2 code files only the 1 that symbols\.ignore/);
   match(stderr, /^Cannot use '\*a\*a.*' of symbols\.ignore: at most 3 stars .*\. Shorten it\.\n$/);

@@ -17,278 +17,188 @@ import { SAMPLES } from "./languages/samples.ts";
 
 await prepare(LANGUAGES.map(({ ends }) => `a.${ends.split(" ")[0]}`));
 
-/** Of each sample, what it defines and where, what it imports, its TODO comments, and its lines and branches. */
+/** Of each sample, a row for each definition with its members, what it imports, and what is counted, with TODO comments. */
 const EXPECTED: Record<string, string> = {
   "shop/cart.py": `
-    10-10 variable _cache private
-    15-35 class Cart
-    16-16 property Cart.currency
-    18-19 method Cart.__init__
-    22-26 method Cart.total
-    28-35 method Cart._save private
-    32-33 function Cart._save.encode local
+    10 variable _cache private
+    15-35 class Cart, 16 property currency, 18-19 method __init__, 22-26 method total, 28-35 method _save private,
+      32-33 function _save.encode local
     38-43 function price_of
-    imports 4 json; 5 os.path {* as osp}; 6 collections {defaultdict, OrderedDict as Ordered}; 7 . {prices}; 8 .models.item {Item}
-    23 TODO: discounts
-    31 lines, 4 branches, nesting 3`,
+    imports 4 json; 5 os.path {* as osp}; 6 collections {defaultdict, OrderedDict as Ordered}; 7 . {prices}; 8
+      .models.item {Item}
+    31 lines, 4 branches, nesting 3; 23 TODO: discounts`,
   "server/main.go": `
-    12-12 const MaxConns
-    14-14 const stateIdle
-    16-16 variable defaultName
-    16-16 variable other
-    19-21 interface Handler
-    20-20 method Handler.Serve
-    24-27 class Server
-    25-25 property Server.Addr
-    26-26 property Server.mu
-    29-29 type ID
-    30-30 class Pair
-    33-33 function New
+    12 const MaxConns
+    14 const stateIdle
+    16 variable defaultName
+    16 variable other
+    19-21 interface Handler, 20 method Serve
+    24-27 class Server, 25 property Addr, 26 property mu
+    29 type ID
+    30 class Pair
+    33 function New
     36-45 method Server.Start
-    47-47 method Pair.first
+    47 method Pair.first
     imports 5 fmt; 6 net/http; 8 github.com/sirupsen/logrus {* as log}; 9 example.com/shop/internal/store
-    37 FIXME: the backlog
-    30 lines, 4 branches, nesting 3`,
+    30 lines, 4 branches, nesting 3; 37 FIXME: the backlog`,
   "src/lib.rs": `
-    6-6 const LIMIT
-    7-7 variable COUNTER
-    11-13 class Point
-    12-12 property Point.x
-    15-17 enum Shape
-    16-16 member Shape.Square
-    19-25 interface Area
-    20-20 property Area.UNIT
-    21-21 method Area.area
-    22-24 method Area.double
+    6 const LIMIT
+    7 variable COUNTER
+    11-13 class Point, 12 property x
+    15-17 enum Shape, 16 member Square
+    19-25 interface Area, 20 property UNIT, 21 method area, 22-24 method double
     29-32 method Point.new
     36-41 method Shape.area
-    44-44 type Pair
+    44 type Pair
     46-48 function square
-    50-54 function load
-    52-52 function load.inner local
-    57-61 namespace tests
-    60-60 function tests.squares
-    imports 2 std::collections {HashMap}; 3 crate::store {self, Row}; 3 crate::store::inner {Page as P, *}; 4 self::store; 58 super {*}
-    30 HACK: no check
-    47 lines, 4 branches, nesting 2`,
+    50-54 function load, 52 function inner local
+    57-61 namespace tests, 60 function squares
+    imports 2 std::collections {HashMap}; 3 crate::store {self, Row}; 3 crate::store::inner {Page as P, *}; 4
+      self::store; 58 super {*}
+    47 lines, 4 branches, nesting 2; 30 HACK: no check`,
   "src/main/java/com/example/shop/Cart.java": `
-    11-32 class Cart
-    12-12 property Cart.MAX
-    13-13 property Cart.items private
-    15-15 method Cart.Cart
-    19-25 method Cart.total
-    27-27 method Cart.first private
-    29-29 enum Cart.State
-    29-29 member Cart.State.OPEN
-    29-29 member Cart.State.PAID
-    31-31 interface Cart.Listener
-    31-31 method Cart.Listener.changed
-    34-34 class Line
-    34-34 property Line.item
-    34-34 property Line.count
-    36-36 interface Audited
-    36-36 method Audited.value
+    11-32 class Cart, 12 property MAX, 13 property items private, 15 method Cart, 19-25 method total, 27 method first
+      private, 29 enum State, 29 member State.OPEN, 29 member State.PAID, 31 interface Listener, 31 method
+      Listener.changed
+    34 class Line, 34 property item, 34 property count
+    36 interface Audited, 36 method value
     imports 3 java.util.List; 4 java.util.stream.Collectors.toList; 5 com.example.shop.prices {*}
-    20 TODO: discounts
-    22 lines, 3 branches, nesting 3`,
+    22 lines, 3 branches, nesting 3; 20 TODO: discounts`,
   "src/list.c": `
-    4-4 const LIST_MAX
-    5-5 function EACH
-    7-10 type node
-    8-8 property node.value
-    9-9 property node.next
-    12-12 class list
-    12-12 property list.head
-    14-14 enum color
-    14-14 member color.RED
-    14-14 member color.GREEN
-    15-15 type compare_fn
-    17-17 variable counter
+    4 const LIST_MAX
+    5 function EACH
+    7-10 type node, 8 property value, 9 property next
+    12 class list, 12 property head
+    14 enum color, 14 member RED, 14 member GREEN
+    15 type compare_fn
+    17 variable counter
     21-27 function list_new
     29-33 function list_len
     imports 1 <stdio.h>; 2 list.h
-    23 TODO: an arena
-    23 lines, 2 branches, nesting 2`,
+    23 lines, 2 branches, nesting 2; 23 TODO: an arena`,
   "src/engine.cpp": `
     4-37 namespace game
-    6-6 type Clock
-    9-15 class Unit
-    11-11 method Unit.Unit
-    12-12 method Unit.~Unit
-    13-13 method Unit.health
-    14-14 method Unit.move
-    18-24 class Grid
-    19-19 property Grid.cells
-    20-23 method Grid.at
-    26-26 enum Side
-    26-26 member Side.Left
-    26-26 member Side.Right
+    6 type Clock
+    9-15 class Unit, 11 method Unit, 12 method ~Unit, 13 method health, 14 method move
+    18-24 class Grid, 19 property cells, 20-23 method at
+    26 enum Side, 26 member Left, 26 member Right
     28-32 method Unit.move
-    35-35 function clamp
+    35 function clamp
     imports 1 engine.hpp; 2 <vector>
-    21 FIXME: bounds
-    27 lines, 4 branches, nesting 3`,
+    27 lines, 4 branches, nesting 3; 21 FIXME: bounds`,
   "Shop/Cart.cs": `
     4-30 namespace Shop.Orders
-    8-25 class Cart
-    10-10 property Cart.items private
-    11-11 property Cart.Owner
-    12-12 property Cart.Changed
-    14-14 method Cart.Cart
-    17-22 method Cart.TotalAsync
-    24-24 enum Cart.State
-    24-24 member Cart.State.Open
-    24-24 member Cart.State.Paid
-    27-27 interface IPriced
-    27-27 property IPriced.Price
-    28-28 class Line
-    28-28 property Line.Count
-    29-29 type Handler
+    8-25 class Cart, 10 property items private, 11 property Owner, 12 property Changed, 14 method Cart, 17-22 method
+      TotalAsync, 24 enum State, 24 member State.Open, 24 member State.Paid
+    27 interface IPriced, 27 property Price
+    28 class Line, 28 property Count
+    29 type Handler
     imports 1 System; 2 Shop.Prices.Price {Price as Price}
-    16 TODO: discounts
-    23 lines, 3 branches, nesting 3`,
+    23 lines, 3 branches, nesting 3; 16 TODO: discounts`,
   "lib/shop/cart.rb": `
-    5-23 namespace Shop
-    7-22 class Shop.Cart
-    8-8 property Shop.Cart.items
-    8-8 property Shop.Cart.owner
-    11-15 method Shop.Cart.total
-    17-17 method Shop.Cart.open
-    21-21 method Shop.Cart.secret?
-    25-25 function helper
+    5-23 namespace Shop, 7-22 class Cart, 8 property Cart.items, 8 property Cart.owner, 11-15 method Cart.total, 17
+      method Cart.open, 21 method Cart.secret?
+    25 function helper
     imports 2 json; 3 ./prices/rule
-    12 TODO: discounts
-    15 lines, 3 branches, nesting 1`,
+    15 lines, 3 branches, nesting 1; 12 TODO: discounts`,
   "src/Cart.php": `
-    2-2 namespace App\\Shop
-    8-8 const LIMIT
-    14-32 class Cart
-    17-17 property Cart.MAX
-    18-18 property Cart.items private
-    20-20 method Cart.__construct
-    22-29 method Cart.total
-    31-31 method Cart.first private
-    34-34 interface Priced
-    34-34 method Priced.price
-    35-35 class Loggable
-    35-35 method Loggable.log protected
-    36-36 enum State
-    36-36 member State.Open
-    36-36 member State.Paid
-    38-38 function helper
-    imports 4 App\\Models\\Item; 4 App\\Models\\Person {Person as Someone}; 5 Psr\\Log\\LoggerInterface; 6 /helpers.php
-    24 TODO: discounts
-    26 lines, 3 branches, nesting 3`,
+    2 namespace App\\Shop
+    8 const LIMIT
+    14-32 class Cart, 17 property MAX, 18 property items private, 20 method __construct, 22-29 method total, 31 method
+      first private
+    34 interface Priced, 34 method price
+    35 class Loggable, 35 method log protected
+    36 enum State, 36 member Open, 36 member Paid
+    38 function helper
+    imports 4 App\\Models\\Item; 4 App\\Models\\Person {Person as Someone}; 5 Psr\\Log\\LoggerInterface; 6
+      /helpers.php
+    26 lines, 3 branches, nesting 3; 24 TODO: discounts`,
   "app/Cart.kt": `
-    8-24 class Cart
-    8-8 property Cart.owner
-    8-8 property Cart.items private
-    9-9 property Cart.size
-    11-17 method Cart.total
-    19-19 method Cart.save private
-    22-22 method Cart.open
-    26-26 interface Priced
-    26-26 method Priced.price
-    27-27 class State
-    27-27 class State.Open
-    28-28 enum Side
-    28-28 member Side.LEFT
-    28-28 member Side.RIGHT
-    29-29 type Carts
-    31-31 method Cart.describe
-    32-32 function helper
+    8-24 class Cart, 8 property owner, 8 property items private, 9 property size, 11-17 method total, 19 method save
+      private, 22 method open
+    26 interface Priced, 26 method price
+    27 class State, 27 class Open
+    28 enum Side, 28 member LEFT, 28 member RIGHT
+    29 type Carts
+    31 method Cart.describe
+    32 function helper
     imports 3 com.example.model.Item; 4 com.example.prices.priceOf {priceOf as cost}
-    12 TODO: discounts
-    23 lines, 3 branches, nesting 3`,
+    23 lines, 3 branches, nesting 3; 12 TODO: discounts`,
   "Sources/Shop/Cart.swift": `
-    6-21 class Cart
-    7-7 property Cart.owner
-    8-8 property Cart.items private
-    10-10 method Cart.init
-    12-18 method Cart.total
-    20-20 method Cart.first private
-    23-26 interface Priced
-    24-24 property Priced.price
-    25-25 method Priced.pay
-    28-28 enum State
-    28-28 member State.open
-    28-28 member State.paid
-    29-29 method Cart.describe
-    31-31 type Carts
-    33-33 function helper
+    6-21 class Cart, 7 property owner, 8 property items private, 10 method init, 12-18 method total, 20 method first
+      private
+    23-26 interface Priced, 24 property price, 25 method pay
+    28 enum State, 28 member open, 28 member paid
+    29 method Cart.describe
+    31 type Carts
+    33 function helper
     imports 1 Foundation; 2 Models
-    13 TODO: discounts
-    23 lines, 3 branches, nesting 3`,
+    23 lines, 3 branches, nesting 3; 13 TODO: discounts`,
   "bin/deploy.sh": `
-    6-6 variable TARGET
+    6 variable TARGET
     9-15 function build
     17-19 function deploy
     imports 3 ./lib/common.sh; 4 ./env.sh
-    11 TODO: cache
-    12 lines, 3 branches, nesting 2`,
+    12 lines, 3 branches, nesting 2; 11 TODO: cache`,
   "lua/cart.lua": `
-    2-2 variable json
-    3-3 variable prices
-    5-5 variable M
-    8-12 method M.new
-    14-22 method M.total
-    24-24 method M.close
-    26-26 function global_one
+    2 variable json
+    3 variable prices
+    5 variable M, 8-12 method new, 14-22 method total, 24 method close
+    26 function global_one
     imports 2 cjson; 3 shop.prices
-    15 TODO: discounts
-    19 lines, 3 branches, nesting 3`,
+    19 lines, 3 branches, nesting 3; 15 TODO: discounts`,
   "db/schema.sql": `
-    2-2 namespace shop
-    5-10 class carts
-    6-6 property carts.id
-    7-7 property carts.owner
-    8-8 property carts.made at
+    2 namespace shop
+    5-10 class carts, 6 property id, 7 property owner, 8 property made at
     12-13 class open_carts
     15-20 function total
-    22-22 type mood
-    7 TODO: a foreign key
-    16 lines, 0 branches, nesting 0`,
+    22 type mood
+    16 lines, 0 branches, nesting 0; 7 TODO: a foreign key`,
   "web/site.css": `
-    5-5 variable --accent
+    5 variable --accent
     9-12 class button
     9-12 class button--large
     9-12 class icon
-    14-14 class main
-    14-14 class card
-    18-18 function spin
+    14 class main
+    14 class card
+    18 function spin
     imports 1 base.css; 2 theme/dark.css
-    5 TODO: a better red
-    12 lines, 0 branches, nesting 0`,
+    12 lines, 0 branches, nesting 0; 5 TODO: a better red`,
   "web/index.html": `
-    9-9 key main
-    9-9 key search
+    9 key main
+    9 key search
     11-13 function start
     imports 4 ./site.css; 5 ./main.js
-    6 TODO: an icon
-    15 lines, 1 branches, nesting 2`,
+    15 lines, 1 branches, nesting 2; 6 TODO: an icon`,
   "web/CartView.vue": `
     1-18 class CartView
-    7-7 const props
-    8-8 const items
+    7 const props
+    8 const items
     9-11 function total
     imports 2 vue {ref}; 3 ./ItemRow.vue {default as ItemRow}; 4 ./prices {priceOf}
-    6 TODO: discounts; 15 FIXME: a list
-    15 lines, 1 branches, nesting 1`,
+    15 lines, 1 branches, nesting 1; 6 TODO: discounts; 15 FIXME: a list`,
   "web/Cart.svelte": `
     1-14 class Cart
-    2-2 const prerender
-    7-7 variable owner
-    8-8 function total
+    2 const prerender
+    7 variable owner
+    8 function total
     imports 6 ./Row.svelte {default as Row}
-    11 TODO: a list
-    11 lines, 0 branches, nesting 1`,
+    11 lines, 0 branches, nesting 1; 11 TODO: a list`,
 };
 
-const linesOf = (text: string): string[] => text.trim().split(/\n\s*/);
-const defined = ({ symbols }: Facts): string[] =>
-  symbols.map(({ line, end, kind, owner, name, local, visibility }) =>
-    [`${line}-${end}`, kind, owner ? `${owner}.${name}` : name, local && "local", visibility].filter(Boolean).join(" "),
-  );
+const outline = ({ symbols }: Facts): string[] => {
+  const rows: string[] = [];
+  let head = "";
+  for (const { line, end, kind, owner, name, local, visibility } of symbols) {
+    const path = owner ? `${owner}.${name}` : name;
+    const isMember = head && `${owner}.`.startsWith(`${head}.`);
+    const place = line === end ? line : `${line}-${end}`;
+    const said = [place, kind, isMember ? path.slice(head.length + 1) : path, local && "local", visibility];
+    rows.push([...(isMember ? [`${rows.pop()},`] : []), ...said.filter(Boolean)].join(" "));
+    if (!isMember) head = path;
+  }
+  return rows;
+};
 
 test("A sample is read in every language of the table", () => {
   deepEqual(Object.keys(SAMPLES), Object.keys(EXPECTED));
@@ -299,17 +209,17 @@ for (const [file, expected] of Object.entries(EXPECTED))
   test(`${file}: definitions, imports, TODO comments, lines and branches`, () => {
     const facts = scanLanguage(file, SAMPLES[file]!);
     const { imports, todos, loc, decisions, nesting } = facts;
-    const taken = imports.map(
-      ({ line, from, names }) => `${line} ${from}${names.length ? ` {${names.join(", ")}}` : ""}`,
-    );
+    const braced = (names: string[]) => (names.length ? ` {${names.join(", ")}}` : "");
+    const taken = imports.map(({ line, from, names }) => `${line} ${from}${braced(names)}`);
+    const counted = `${loc} lines, ${decisions} branches, nesting ${nesting}`;
+    const rest = [counted, ...todos.map(({ line, text }) => `${line} ${text}`)].join("; ");
+    const rows = [...outline(facts), ...(taken.length ? [`imports ${taken.join("; ")}`] : []), rest];
     deepEqual(
-      [
-        ...defined(facts),
-        ...(taken.length ? [`imports ${taken.join("; ")}`] : []),
-        todos.map(({ line, text }) => `${line} ${text}`).join("; "),
-        `${loc} lines, ${decisions} branches, nesting ${nesting}`,
-      ],
-      linesOf(expected),
+      rows,
+      expected
+        .replace(/\n {6}/g, " ")
+        .trim()
+        .split(/\n +/),
     );
     equal(facts.unread, undefined);
   });
@@ -329,12 +239,7 @@ test("What stands in one line of Kotlin is no syntax error", () => {
 
 for (const [file, name, signature, doc] of [
   ["shop/cart.py", "_save", "async def _save(self, path: str) -> None", undefined],
-  [
-    "server/main.go",
-    "Start",
-    "func (s *Server) Start(ctx context.Context) error",
-    "Start listens, until it is told to stop.",
-  ],
+  ["server/main.go", "Start", "func (s *Server) Start(ctx context.Context) error", "Start listens."],
   ["src/list.c", "list_new", "struct list *list_new(void)", "Makes one."],
   ["lib/shop/cart.rb", "total", "def total", "The sum of all prices."],
   ["db/schema.sql", "total", "CREATE FUNCTION total(cart_id int) RETURNS int", undefined],
@@ -348,74 +253,33 @@ for (const [file, text, expected] of [
   ["a.go", "package m\nconst X, Y = 1, 2\nconst (\n\tA, B = iota, 2\n\tC, D\n)\nvar p, q int", "X Y A B C D p q"],
   ["a.py", "a, b = 1, 2\n(c, (d, *e)) = f()\n[g] = h()\nx = y = z = 5\no.p, q[0], r = 3", "a b c d e g x y z r"],
   ["a.lua", "GLOBAL = 3\nP, Q = 1, function() end\nlocal z\nM.x = 4\nGLOBAL = 4\nz = 5", "GLOBAL P Q z M.x"],
-  [
-    "a.lua",
-    "globalfn = function() end\nlocal fn = function() end\nlocal t = { k = function() end }",
-    "globalfn() fn() t k()",
-  ],
+  ["a.lua", "g = function() end\nlocal f = function() end\nlocal t = { k = function() end }", "g() f() t k()"],
   ["a.rb", 'class A\n  define_method(:dm) { |x| x }\n  define_method "ds" do 3 end\nend', "A A.dm() A.ds()"],
-  [
-    "Op.java",
-    'enum Op implements Fn { PLUS("+") { int apply(int a) { return a; } }, @D TIMES("*"), LAST; final int s; Op(int s) {} }',
-    "Op Op.PLUS Op.PLUS.apply() Op.TIMES Op.LAST Op.s Op.Op()",
-  ],
-  [
-    "Op.kt",
-    'enum class Op(val sign: String) : Fn {\n  PLUS("+") {\n    override fun apply(a: Int) = a\n  },\n  MINUS;\n  abstract fun apply(a: Int): Int\n}',
-    "Op Op.sign Op.PLUS Op.PLUS.apply() Op.MINUS Op.apply()",
-  ],
-  [
-    "Op.swift",
-    'enum Op { case plus = "+", minus\nindirect case sum(Op, of: Op)\nenum In { case x } }',
-    "Op Op.plus Op.minus Op.sum Op.In Op.In.x",
-  ],
+  ["O.java", 'enum O { P("+") { int f() {} }, @D T("*"), L; int s; O(int s) {} }', "O O.P O.P.f() O.T O.L O.s O.O()"],
+  ["O.kt", 'enum class O(val s: T) {\n  P("+") {\n fun f() = a\n},\n  M;\n  fun f()\n}', "O O.s O.P O.P.f() O.M O.f()"],
+  ["a.swift", 'enum O { case p = "+", m\nindirect case s(O, of: O)\nenum I { case x } }', "O O.p O.m O.s O.I O.I.x"],
   ["a.swift", "let (a, b) = f()\nlet c = 1, d = 2\nvar (x: e, y: g) = h()\nmacro m() = 1", "a b c d e g m()"],
-  [
-    "a.rs",
-    "lazy_static! {\n  static ref C: i32 = 3;\n  pub static ref D: i32 = 4;\n}\nthread_local! { static E: u8 = 1; }",
-    "C D E",
-  ],
+  ["a.rs", "lazy_static! {\n  static ref C: T;\n  pub static ref D: T;\n}\nthread_local! { static E: T; }", "C D E"],
   ["a.php", "<?php function q() { $l = 3; }\nconst X = 1, Y = 2;\nclass K { public $m, $n; }", "q() X Y K K.m K.n"],
   ["a.c", "int a, *b, c[3], (*d)(void);\nint f(int), g(void);\nstruct S { int e, *h; };", "a b c d f() g() S S.e S.h"],
   [
     "a.cpp",
-    "auto [x, y] = f();\nclass K { void f(), g(); };\nnamespace al = a::b;\nbool operator==(K a) {}",
-    "x y K K.f() K.g() al operator==()",
+    "auto [x, y] = f();\nclass K { T f() };\nnamespace n = a::b;\nT operator==() {}",
+    "x y K K.f() n operator==()",
   ],
-  [
-    "A.cs",
-    "class A { int a, b; event E c, d; const int X = 1, Y = 2; record R(int S, int T); }",
-    "A A.a A.b A.c A.d A.X A.Y A.R A.R.S A.R.T",
-  ],
-  [
-    "A.java",
-    "class A { int a, b = 1; static int X = 1, Y[] = {}; record R(int s, T t) {} }",
-    "A A.a A.b A.X A.Y A.R A.R.s A.R.t",
-  ],
+  ["A.cs", "class A { T a, b; event E c, d; const T X, Y = 2; record R(T S); }", "A A.a A.b A.c A.d A.X A.Y A.R A.R.S"],
+  ["A.java", "class A { int a, b = 1; static int X, Y[] = {}; record R(T t) {} }", "A A.a A.b A.X A.Y A.R A.R.t"],
   ["a.sh", "declare -r X=1 Y=2\ndeclare -A m\na=1 b=2\nf() { declare l; }", "X Y m a b f()"],
-  [
-    "a.sql",
-    "CREATE TABLE t (a INT)\nGO\nCREATE PROC dbo.p @id INT AS SELECT 1\r\ngo\r\nCREATE VIEW v AS SELECT 1",
-    "t t.a p() v",
-  ],
-  [
-    "a.sql",
-    "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n SELECT 1; CREATE TABLE x (a INT);\nEND //\nDELIMITER ;\nCREATE VIEW v AS 1;",
-    "p() v",
-  ],
+  ["a.sql", "CREATE TABLE t (a INT)\nGO\nCREATE PROC d.p @i INT AS SELECT\r\ngo\r\nCREATE VIEW v AS 1", "t t.a p() v"],
+  ["a.sql", "DELIMITER //\nCREATE PROCEDURE p()\nBEGIN\n CREATE TABLE x;END //\nDELIMITER ;\nCREATE VIEW v;", "p() v"],
   ["a.sql", "CREATE INDEX ON t (a);\nCREATE INDEX CONCURRENTLY ON t (a);\nCREATE INDEX IF NOT EXISTS i ON t (a);", "i"],
-  [
-    "a.php",
-    '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;\n$o->p = 3;',
-    "a b c d Z e",
-  ],
+  ["a.php", '<?php list($a, $b) = f();\n[$c, [$d]] = f();\ndefine("Z", 3);\n$e = 1;\n$e = 2;$o->p = 3', "a b c d Z e"],
   ["a.css", 'a[href=".fake"]:not(.x) {}\na[href="#not"] .y, #z {}\n.p /* .q */ {}', "x y z p"],
 ] as const)
   test(`${file}: every name that is defined is found: ${text}`, () => {
     const { symbols } = scanLanguage(file, text);
-    const shown = symbols.map(({ owner, name, kind }) => {
-      return (owner ? `${owner}.${name}` : name) + (/^(?:function|method)$/.test(kind) ? "()" : "");
-    });
+    const sign = (kind: string) => (/^(?:function|method)$/.test(kind) ? "()" : "");
+    const shown = symbols.map(({ owner, name, kind }) => (owner ? `${owner}.` : "") + name + sign(kind));
     equal(shown.join(" "), expected);
   });
 
@@ -425,8 +289,7 @@ for (const [file, text, expected] of [
   ["a.rs", "pub fn f<'a>(x: &'a str, y: char) -> &'a str { x }", "pub fn f<'a>(x: &'a str, y: char) -> &'a str"],
 ] as const)
   test(`${file}: a signature keeps what is in quotes, and commas that mean something: ${text}`, () => {
-    const [sym] = scanLanguage(file, text).symbols;
-    equal(sym!.signature, expected);
+    equal(scanLanguage(file, text).symbols[0]!.signature, expected);
   });
 
 for (const [file, text, expected] of [
@@ -434,16 +297,11 @@ for (const [file, text, expected] of [
   ["a.go", "package a // hail\nvar x = hail(`hail`)", { package: 1, a: 1, var: 1, x: 1, hail: 1 }],
   ["a.sh", 'echo "hail $hail $(hail)" # hail', { echo: 1, hail: 2 }],
   ["a.vue", '<template><hail-box :size="hail" title="no" />{{ hail }}</template>', { HailBox: 1, hail: 2 }],
-  [
-    "a.html",
-    '<p id=b class="btn card-x" title="no" onclick="go(1)">btn <a href="#top">',
-    { b: 1, btn: 1, "card-x": 1, go: 1, top: 1 },
-  ],
+  ["a.html", '<p id=b class="btn x-y" title="no" onclick="go">btn<a href=#t>', { b: 1, btn: 1, "x-y": 1, go: 1, t: 1 }],
   ["a.vue", `<template><p class="btn" :class="['is-on', on]" /></template>`, { btn: 1, is: 1, on: 2, "is-on": 1 }],
 ] as const)
-  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () => {
-    deepEqual(usesOf(scanLanguage(file, text)), expected);
-  });
+  test(`${file}: a use is in code, also within a string, not in text: ${text}`, () =>
+    deepEqual(usesOf(scanLanguage(file, text)), expected));
 
 test("what other files may use is told by the language's own rules", () => {
   const hidden = (file: string) =>
@@ -461,8 +319,8 @@ const FILES = [
   "crate/src/lib.rs crate/src/store.rs crate/src/store/inner.rs crate/src/net/mod.rs other-crate/src/lib.rs",
   "crate/Cargo.toml crate/src/main.rs crate/src/bin/tool.rs crate/tests/it.rs crate/tests/common/mod.rs",
   "engines/fast/Cargo.toml engines/fast/code/root.rs engines/fast/code/part.rs",
-  "src/main/java/com/example/Cart.java src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
-  "src/main/kotlin/com/example/Shop.kt app/Models/Item.php app/helpers.php include/engine/unit.h src/engine.cpp src/engine.h",
+  "src/main/java/shop/Cart.java src/main/java/fees/A.java src/main/java/fees/B.java",
+  "src/main/kotlin/shop/Shop.kt app/Models/Item.php app/helpers.php include/engine/unit.h src/engine.cpp src/engine.h",
   "lib/shop/cart.rb lib/shop/prices/rule.rb lua/shop/prices.lua lua/cart.lua bin/env.sh bin/deploy.sh web/site.css web/base.css",
   "Shop/Prices/Price.cs Shop/Cart.cs Sources/Models/Item.swift Sources/Shop/Cart.swift",
 ]
@@ -494,12 +352,8 @@ for (const [file, text, expected] of [
   ["crate/src/main.rs", "use my_shop::store::Row;", "crate/src/store.rs"],
   ["crate/tests/it.rs", "use crate::common::setup;", "crate/tests/common/mod.rs"],
   ["crate/src/lib.rs", "use engine::Thing;", "engines/fast/code/root.rs"],
-  [
-    "src/main/java/com/example/Cart.java",
-    "import com.example.prices.*;",
-    "src/main/java/com/example/prices/Price.java src/main/java/com/example/prices/Rule.java",
-  ],
-  ["src/main/kotlin/com/example/Shop.kt", "import com.example.Cart", "src/main/java/com/example/Cart.java"],
+  ["src/main/java/shop/Cart.java", "import fees.*;", "src/main/java/fees/A.java src/main/java/fees/B.java"],
+  ["src/main/kotlin/shop/Shop.kt", "import shop.Cart", "src/main/java/shop/Cart.java"],
   ["app/helpers.php", "<?php use App\\Models\\Item;", "app/Models/Item.php"],
   ["app/Models/Item.php", "<?php require __DIR__ . '/../helpers.php';", "app/helpers.php"],
   ["src/engine.cpp", '#include "engine.h"', "src/engine.h"],
@@ -524,10 +378,8 @@ test("a file that takes its own names in a module of tests is in no circle, and 
   const files = { "src/lib.rs": "mod a;\nmod tests { use super::*; }", "src/a.rs": "mod tests { use super::A; }" };
   const resolver = openResolver("/", ["Cargo.toml", ...Object.keys(files)]);
   const read = Object.entries(files).map(([name, text]) => [name, scanLanguage(name, text)] as const);
-  const graph = await graphOf(
-    read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const),
-    resolver,
-  );
+  const packed = read.map(([name, facts]) => [name, unpack(pack(facts, Buffer.alloc(0)))] as const);
+  const graph = await graphOf(packed, resolver);
   deepEqual(cycles(graph), []);
   deepEqual(graph.dependents, new Map([["src/a.rs", ["src/lib.rs"]]]));
 });
@@ -535,22 +387,16 @@ test("a file that takes its own names in a module of tests is in no circle, and 
 test("TODO comments in the body of a SQL function are found, between whatever dollar signs", () => {
   const text =
     "CREATE FUNCTION f() AS $b$\nBEGIN\n  -- TODO one; it's\n  x := 'TODO no';\n/* FIXME two */\nEND;\n$b$;\n-- HACK three";
-  deepEqual(scanLanguage("a.sql", text).todos, [
-    { line: 3, text: "TODO one; it's" },
-    { line: 5, text: "FIXME two" },
-    { line: 8, text: "HACK three" },
-  ]);
+  const { todos } = scanLanguage("a.sql", text);
+  equal(todos.map(({ line, text }) => `${line} ${text}`).join(), "3 TODO one; it's,5 FIXME two,8 HACK three");
   const noise = Array.from({ length: 20_000 }, (_, at) => `$a${at}$`).join(" ") + " ".repeat(100_000);
   ok(Array.isArray(scanLanguage("a.sql", `GO${noise}x`).symbols));
 });
 
 test("a class or an id stands where a page uses it, not in its text, nor in a longer name", () => {
-  const page =
-    '<style>.btn{}</style><!-- btn --><a class="btn-x btn" title="btn" id=\'btn\'>btn</a><script>btn(btn - 1)</script>';
-  deepEqual(
-    placesOf("a.html", page, "btn").map(({ start }) => page.slice(start - 2, start + 4)),
-    ['x btn"', "='btn'", "t>btn(", "n(btn "],
-  );
+  const page = `<style>.b{}</style><!-- b --><a class="b-x b" title="b" id='b'>b</a><script>b(b - 1)</script>`;
+  const around = placesOf("a.html", page, "b").map(({ start }) => page.slice(start - 2, start + 2));
+  deepEqual(around, ['x b"', "='b'", "t>b(", "b(b "]);
   equal(placesOf("a.css", ".btn, .btn-x, .x-btn, .a > .btn:hover {}", "btn").length, 2);
 });
 
@@ -575,10 +421,7 @@ describe("Bad input", () => {
   test("what is not understood is told by its line, and the rest is read", () => {
     const facts = scanLanguage("a.py", "def one(): pass\n\nclass (:\n\ndef two(): pass\n");
     match(facts.parseError!, /^line [34] is not understood$/);
-    deepEqual(
-      facts.symbols.map(({ name }) => name),
-      ["one", "two"],
-    );
+    equal(facts.symbols.map(({ name }) => name).join(), "one,two");
   });
 
   test("what takes too long is listed, and the parser goes on", () => {

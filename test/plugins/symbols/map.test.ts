@@ -7,18 +7,14 @@ import { test } from "node:test";
 import type { RepoMap } from "../../../plugins/symbols/rank.ts";
 import { isMade, isMarkedGenerated } from "../../../plugins/symbols/scan/made.ts";
 import { hashesIn, keyOf, wordsOfName } from "../../../plugins/symbols/scan/words.ts";
+import { having as project } from "../../support/having.ts";
 import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { INIT, put, shell } from "../../support/repository.ts";
-import { type Place, place, zz } from "../../support/run.ts";
+import { type Place, zz } from "../../support/run.ts";
 import { runs } from "../../support/runs.ts";
 import { kernel } from "../../support/script.ts";
 
-function project(files: Record<string, string>): Place {
-  const where = place();
-  put(where.cwd, files);
-  return where;
-}
 const notes: string[] = [];
 async function open({ cwd: root, home }: Place) {
   const core = await kernel.createZz({ root, home, save: false });
@@ -34,12 +30,8 @@ test("The words of a name are those of a text that is only that name", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }), (some) => {
       const name = some.join("");
-      const { own, key } = wordsOfName(name);
-      deepEqual(
-        [new Set(own), own.length, key],
-        [new Set(hashesIn(name)), new Set(hashesIn(name)).size, keyOf(name)],
-        name,
-      );
+      const [{ own, key }, hashes] = [wordsOfName(name), new Set(hashesIn(name))];
+      deepEqual([new Set(own), own.length, key], [hashes, hashes.size, keyOf(name)], name);
     }),
     { numRuns: runs(500, 5_000) },
   );
@@ -96,16 +88,12 @@ test("Words count in comments, in texts that are no code, and in other encodings
   const where = project({
     "src/a.ts": "// the walrus sleeps\nexport const one = 1;\n",
     "docs/guide.md": "how a pelican lands\n",
+    "src/latin.ts": Buffer.from("// une \xe9toile\nexport const n = 1;\n", "latin1"),
     ...Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`src/x/f${i}.ts`, `export const c${i} = ${i};\n`])),
   });
-  const latin = Buffer.from("// une \xe9toile\nexport const n = 1;\n", "latin1");
-  fs.writeFileSync(join(where.cwd, "src/latin.ts"), latin);
   const map = await open(where);
-  for (const [query, path] of Object.entries({
-    walrus: "src/a.ts",
-    pelican: "docs/guide.md",
-    étoile: "src/latin.ts",
-  })) {
+  const found = { walrus: "src/a.ts", pelican: "docs/guide.md", étoile: "src/latin.ts" };
+  for (const [query, path] of Object.entries(found)) {
     const { files, why } = await map({ query, tokens: 200, why: true });
     deepEqual([files[0], why![path]], [path, ["words"]]);
   }
@@ -136,11 +124,8 @@ needs("git")("Past commits bring files in, new ones are added, and why says so",
 
 needs("git")("Where a repository would make git run something, there is no history, and nobody is asked", async () => {
   const where = project({ "a.ts": "export const one = 1;\n" });
-  shell(
-    where.cwd,
-    `${INIT}; ${COMMIT}; git config core.sshCommand "touch ran"; git config diff.external "touch ran"`,
-    "Keep the walrus",
-  );
+  const running = 'git config core.sshCommand "touch ran"; git config diff.external "touch ran"';
+  shell(where.cwd, `${INIT}; ${COMMIT}; ${running}`, "Keep the walrus");
   const { why } = await (await open(where))({ query: "walrus", why: true });
   deepEqual(why!["a.ts"], ["uses"]);
   ok(!fs.existsSync(join(where.cwd, "ran")));

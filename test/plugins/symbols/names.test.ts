@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { namesIn } from "../../../plugins/symbols/names.ts";
 import { needs } from "../../support/needs.ts";
+import { put as putAll } from "../../support/repository.ts";
 import { type Place, place } from "../../support/run.ts";
 import { isAll } from "../../support/runs.ts";
 import { kernel } from "../../support/script.ts";
@@ -18,13 +19,9 @@ const git = (cwd: string, ...args: string[]) =>
 async function project(isGit: boolean) {
   const { home, cwd }: Place = place();
   const at = (name: string) => join(cwd, name);
-  const put = (name: string, text = "") => {
-    fs.mkdirSync(dirname(at(name)), { recursive: true });
-    fs.writeFileSync(at(name), text);
-  };
-  for (const name of ["a.ts", "deep/er/b.ts", "deep/c.ts", "other/d.ts", "gone/e.ts"]) put(name);
+  const put = (name: string, text = "") => putAll(cwd, { [name]: text });
+  for (const name of ["a.ts", "deep/er/b.ts", "deep/c.ts", "other/d.ts", "gone/e.ts", "out/made.ts"]) put(name);
   put(".gitignore", "out\nbare\n");
-  put("out/made.ts");
   for (const name of ["empty/inner", "bare"]) fs.mkdirSync(at(name), { recursive: true });
   if (isGit) {
     git(cwd, "init", "-q", "-b", "main");
@@ -63,26 +60,16 @@ async function settled({ names }: Pick<Project, "names">): Promise<string[]> {
 }
 const TICK_MS = 110; // of the disk's clock; each try that comes too early starts git several times
 
-const CHANGES: [what: string, change: (project: Project) => void, how?: "git"][] = [
+const CHANGES: [what: string, change: (project: Project) => unknown, how?: "git"][] = [
   ["a new file", ({ put }) => put("new.ts")],
   ["a new file in a folder that was empty", ({ put }) => put("empty/inner/f.ts")],
   ["a file that goes", ({ at }) => fs.rmSync(at("other/d.ts"))],
   ["a link in the place of a file", ({ at }) => [fs.rmSync(at("new.ts")), fs.symlinkSync("a.ts", at("new.ts"))]],
-  [
-    "a new file, with the folder's time set back",
-    ({ at, put }) => {
-      put("deep/back.ts");
-      fs.utimesSync(at("deep"), 1e9, 1e9);
-    },
-  ],
+  ["a new file in the past", ({ at, put }) => [put("deep/back.ts"), fs.utimesSync(at("deep"), 1e9, 1e9)]],
   [".gitignore, in place", ({ at }) => fs.appendFileSync(at(".gitignore"), "other\nback.ts\nempty\n")],
   ["a new .gitignore", ({ put }) => put("deep/.gitignore", "er\n")],
   ["a .gitignore that goes", ({ at }) => fs.rmSync(at("deep/.gitignore"))],
-  [
-    "a file that git forgets",
-    ({ cwd, put }) => [put(".git/info/exclude", "a.ts\n"), git(cwd, "rm", "-q", "--cached", "a.ts")],
-    "git",
-  ],
+  ["git's own", ({ cwd, put }) => [put(".git/info/exclude", "a.ts\n"), git(cwd, "rm", "--cached", "a.ts")], "git"],
   ["another branch", ({ cwd }) => git(cwd, "checkout", "-qfb", "other", "HEAD"), "git"],
 ];
 
@@ -93,9 +80,8 @@ for (const isGit of isAll ? [true, false] : [true])
   needs("git")(`kept names are those that are there, ${isGit ? "with" : "without"} git`, async () => {
     const made = await project(isGit);
     let before = await made.listed();
-    const again = async (what: string) => {
+    const again = async (what: string) =>
       deepEqual(await (isLinux ? settled(made) : made.names()), before, `${what}, asked again`);
-    };
     await again("nothing");
     for (const [what, change, how] of CHANGES) {
       if (how && !isGit) continue;

@@ -26,9 +26,7 @@ const OWN = globSync(
   .sort()
   .map((path) => source(path, readFileSync(join(ROOT, path), "utf8"), path === "zz.ts" ? [] : ["zz.ts"]));
 const OTHERS = ["CHANGELOG.md", "README.md", "prompts/base.md"];
-const GIANT = [
-  source("a.ts", `export function giant(${"parameter: Record<string, Array<number>>,\n".repeat(200)}) {}`),
-];
+const GIANT = [source("a.ts", `export function giant(${"parameter: Map<string, Array<number>>,\n".repeat(200)}) {}`)];
 const LONG = [source(`${"folder/".repeat(60)}a.ts`, "export const one = 1;\nexport const two = 2;")];
 const PROJECTS: [what: string, sources: Source[], others: string[]][] = [
   ["no files", [], []],
@@ -51,28 +49,22 @@ for (const [what, sources, others] of PROJECTS)
     });
 
 test("Each row is a path, a line and a signature of at most 120 characters together, the best file first, its rows by line", () => {
-  const { text, files } = mapOf(OWN, OTHERS, { query: "README of the shell sandbox", tokens: 2_000 });
+  const query = "README of the shell sandbox";
+  const { text, files } = mapOf(OWN, OTHERS, { query, tokens: 2_000 });
   const rows = text.split("\n");
   match(rows.pop()!, /^\[\d+ files and [\d,]+ symbols left out; repo_map with a query or more tokens shows others\]$/);
   const at = rows.map((row) => {
     const [, path, line, signature] = /^(.+?):(\d+): (.*)$/.exec(row) ?? ["", row, "0", ""];
     ok(row.length <= 120, row);
-    const sym = OWN.find((one) => one.path === path)?.facts.symbols.filter((one) => one.line === Number(line));
-    if (signature)
-      ok(
-        sym?.some((one) => one.signature.startsWith(signature) && !one.local && !one.visibility),
-        row,
-      );
+    const there = OWN.find((one) => one.path === path)?.facts.symbols.filter((one) => one.line === Number(line));
+    const isThere = there?.some((one) => one.signature.startsWith(signature!) && !one.local && !one.visibility);
+    ok(!signature || isThere, row);
     return { path: path!, line: Number(line) };
   });
   ok(rows.some((row) => row.startsWith("plugins/shell/sandbox.ts:")) && rows.includes("README.md"), text);
-  const places = new Map(
-    rank(OWN, OTHERS, { query: "README of the shell sandbox", tokens: 0 }).map((path, i) => [path, i]),
-  );
-  deepEqual(
-    at,
-    at.toSorted((a, b) => places.get(a.path)! - places.get(b.path)! || a.line - b.line),
-  );
+  const order = rank(OWN, OTHERS, { query, tokens: 0 });
+  const sorted = at.toSorted((a, b) => order.indexOf(a.path) - order.indexOf(b.path) || a.line - b.line);
+  deepEqual(at, sorted);
   deepEqual(files, [...new Set(at.map(({ path }) => path))]);
   const paths = mapOf(OWN, OTHERS, { tokens: 2_000 }).files;
   deepEqual(paths, paths.toSorted(), "without a query by path");
@@ -112,41 +104,17 @@ test("A change of one file or one more file leaves nearly all lines", () => {
 });
 
 /** A small project: what is asked for is never what comes first without a query. */
-const BASE = ["src/base.ts"];
-const SHOP: Source[] = [
-  source("src/base.ts", "export function noop() {}"),
-  source(
-    "src/cart.ts",
-    "/** Sums up what was measured. */\nexport function total(items: number[]) { return noop(); }",
-    BASE,
-  ),
-  source(
-    "src/invoice/index.ts",
-    "export function printPage() { return layoutGrid(); }\nexport function layoutGrid() { noop(); }",
-    BASE,
-  ),
-  source(
-    "src/letters.ts",
-    "export function mailOut() { noop(); }\nexport function mailIn() {}\nexport function mailAll() {}",
-    BASE,
-  ),
-  source(
-    "src/mail.ts",
-    "export function send() { return queue(); }\nexport function queue() {\n  noop(); // TODO escape umlauts\n}",
-    BASE,
-  ),
-  source(
-    "src/query.ts",
-    "export interface Filter { matchCase: boolean }\nexport function run(filter: Filter) { noop(); }",
-    BASE,
-  ),
-  source(
-    "src/tax.ts",
-    "export class TaxTable { rateOf(country: string) {} }\nexport const read_rates = () => new TaxTable(noop());",
-    BASE,
-  ),
-  source("test/tax.test.ts", "export function taxTable() { noop(); }\nexport function taxTableTwice() {}", BASE),
-];
+const SHOP: Source[] = Object.entries({
+  "src/base.ts": "export function noop() {}",
+  "src/cart.ts": "/** Sums up what was measured. */\nexport function total(items: number[]) { return noop(); }",
+  "src/invoice/index.ts": "export function printPage() { layoutGrid(); }\nexport function layoutGrid() { noop(); }",
+  "src/letters.ts": "export function mailOut() { noop(); }\nexport function mailIn() {}\nexport function mailAll() {}",
+  "src/mail.ts": "export function send() { queue(); }\nexport function queue() {\n  noop(); // TODO escape umlauts\n}",
+  "src/query.ts": "export interface Filter { matchCase: boolean }\nexport function run(filter: Filter) { noop(); }",
+  "src/tax.ts":
+    "export class TaxTable { rateOf(of: string) {} }\nexport const read_rates = () => new TaxTable(noop());",
+  "test/tax.test.ts": "export function taxTable() { noop(); }\nexport function taxTableTwice() {}",
+}).map(([path, text]) => source(path, text, path === "src/base.ts" ? [] : ["src/base.ts"]));
 const ALSO = ["README.md", "docs/deploy.md", "Makefile"];
 
 test("Without a query comes first what all files use", () => equal(rank(SHOP, ALSO, { tokens: 0 })[0], "src/base.ts"));
@@ -157,11 +125,7 @@ const FIRST: [what: string, wish: Omit<MapRequest, "tokens">, first: string][] =
   ["a path", { query: "the tax table as in src/cart.ts" }, "src/cart.ts"],
   ["code before its test", { query: "tax table" }, "src/tax.ts"],
   ["a test, where tests are meant", { query: "test of tax" }, "test/tax.test.ts"],
-  [
-    "what was edited before what was read",
-    { seen: [{ path: "src/cart.ts" }, { path: "src/mail.ts", edited: true }] },
-    "src/mail.ts",
-  ],
+  ["what was edited", { seen: [{ path: "src/cart.ts" }, { path: "src/mail.ts", edited: true }] }, "src/mail.ts"],
   ["a path in focus before a word", { query: "`send` in src/mail.ts", focus: ["./src/cart.ts"] }, "src/cart.ts"],
 ];
 

@@ -1,13 +1,14 @@
 // Where a name is used, what else is called so, and what renaming it does. In the sources ⟦name⟧ stands where a use is to be
 // found, ⟦!name⟧ where it is asked for.
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import type { CompilerGate } from "zz";
 import { type At, openService, type Place, type Renaming, type Service } from "../../../plugins/symbols/refs.ts";
 import { scan } from "../../../plugins/symbols/scan.ts";
+import { having } from "../../support/having.ts";
+import { place } from "../../support/run.ts";
 import { isAll } from "../../support/runs.ts";
 
 type Files = Record<string, string>;
@@ -23,12 +24,13 @@ interface Project {
 }
 
 /** Without the DOM, which takes longer to load than all else; "" for a project that has no config at all. */
-const CONFIG = JSON.stringify({
-  compilerOptions: { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] },
-});
+const OPTIONS = { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] };
+const CONFIG = JSON.stringify({ compilerOptions: OPTIONS });
 
 function project(sources: Files, links: Record<string, string> = {}, gate?: CompilerGate): Project {
-  const root = mkdtempSync(join(tmpdir(), "zz-refs-"));
+  const where = place();
+  const { cwd: root } = where;
+  const put = (files: Files) => having(files, where);
   const texts = new Map<string, string>();
   const marked: string[] = [];
   let at: At | undefined;
@@ -36,10 +38,7 @@ function project(sources: Files, links: Record<string, string> = {}, gate?: Comp
     if (text === null) texts.delete(path);
     else texts.set(path, text);
     if (text === null) rmSync(join(root, path));
-    else {
-      mkdirSync(dirname(join(root, path)), { recursive: true });
-      writeFileSync(join(root, path), text);
-    }
+    else put({ [path]: text });
   };
   for (const [path, source] of Object.entries({ "tsconfig.json": CONFIG, ...sources })) {
     if (path === "tsconfig.json" && !source) continue;
@@ -52,10 +51,7 @@ function project(sources: Files, links: Record<string, string> = {}, gate?: Comp
     }
     write(path, text);
   }
-  for (const [path, target] of Object.entries(links)) {
-    mkdirSync(dirname(join(root, path)), { recursive: true });
-    symlinkSync(target, join(root, path));
-  }
+  put(Object.fromEntries(Object.entries(links).map(([path, target]) => [path, `->${target}`])));
   const asked = new Set<string>();
   const isCode = (path: string) => /\.[cm]?[jt]sx?$/.test(path) && !path.includes("node_modules/");
   const code = () => [...texts.keys()].filter(isCode);
@@ -63,19 +59,12 @@ function project(sources: Files, links: Record<string, string> = {}, gate?: Comp
     for (const name of names) asked.add(name);
     return code().filter((path) => [...names].some((name) => texts.get(path)!.includes(name)));
   };
-  const globals = () => code().filter((path) => scan(path, texts.get(path)!).global);
   const facts = (path: string) => scan(path, texts.get(path)!);
-  const passing = {
-    of: (path: string) => facts(path).imports,
-    exportsOf: (path: string) => facts(path).exports,
-    taking: () => code(),
-  };
-  const service = openService(root, { usersOf, globals, passing }, gate);
+  const globals = () => code().filter((path) => facts(path).global);
+  const [of, exportsOf] = [(path: string) => facts(path).imports, (path: string) => facts(path).exports];
+  const service = openService(root, { usersOf, globals, passing: { of, exportsOf, taking: code } }, gate);
   service.update(code());
-  after(() => {
-    service.close();
-    rmSync(root, { recursive: true, force: true });
-  });
+  after(() => service.close());
   return {
     ...{ root, service, marked: marked.sort(), at: at!, asked },
     write: (path, text) => {
@@ -355,11 +344,8 @@ test("references() goes on to another name, with what it has", () => {
 });
 
 test("references() does without a file that was deleted, whether it was told or not", () => {
-  const own = project({
-    "a.ts": "export const ⟦!foo⟧ = 1;",
-    "b.ts": 'import { foo } from "./a";',
-    "c.ts": 'import { foo } from "./a";',
-  });
+  const user = 'import { foo } from "./a";';
+  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": user, "c.ts": user });
   equal(found(own.service, own.at).length, 3);
   own.write("b.ts", null);
   equal(found(own.service, own.at).length, 2);
@@ -369,10 +355,7 @@ test("references() does without a file that was deleted, whether it was told or 
 test("references() goes by a config that was not there before", () => {
   const own = project({ "tsconfig.json": "", "a.ts": "export const ⟦!foo⟧ = 1;", "c.ts": 'import { foo } from "@";' });
   equal(found(own.service, own.at).length, 1);
-  own.write(
-    "tsconfig.json",
-    '{ "compilerOptions": { "module": "esnext", "moduleResolution": "bundler", "paths": { "@": ["./a.ts"] } } }',
-  );
+  own.write("tsconfig.json", JSON.stringify({ compilerOptions: { ...OPTIONS, paths: { "@": ["./a.ts"] } } }));
   equal(found(own.service, own.at).length, 2);
 });
 test("check() sees that a package was installed", () => {
@@ -383,48 +366,35 @@ test("check() sees that a package was installed", () => {
   deepEqual(lines(own.service, ["a.ts"]), []);
 });
 test("references() takes a file that is nested too deep as empty", () => {
-  const own = project({
-    "a.ts": "export const ⟦!foo⟧ = 1;",
-    "b.ts": `import { foo } from "./a"; export const x = ${"[".repeat(50_000)}`,
-  });
+  const deep = `import { foo } from "./a"; export const x = ${"[".repeat(50_000)}`;
+  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": deep });
   equal(found(own.service, own.at).length, 1);
 });
 
-const UNKNOWN: [title: string, at: At, error: RegExp][] = [
-  [
-    "a name that is not there",
-    { path: "a.ts", line: 1, name: "bar" },
-    /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
-  ],
-  [
-    "a file that is not there",
-    { path: "b.ts", line: 1, name: "foo" },
-    /^Cannot look into 'b\.ts': there is no such file\. Name one that exists\.$/,
-  ],
-  [
-    "a file that is no code",
-    { path: "a.md", line: 1, name: "foo" },
-    /^Cannot look into 'a\.md': it is neither TypeScript nor JavaScript\./,
-  ],
-];
-for (const [title, at, error] of UNKNOWN)
-  test(`references() refuses ${title}`, () => {
-    const { service } = project({ "a.ts": "export const foo = 1;\n\nexport const later = 1;", "a.md": "foo" });
-    throws(() => service.references(at), { message: error });
-  });
+test("references() refuses a name that is not there, a file that is not, and one that is no code", () => {
+  const { service } = project({ "a.ts": "export const foo = 1;\n\nexport const later = 1;", "a.md": "foo" });
+  for (const [path, name, message] of [
+    [
+      "a.ts",
+      "bar",
+      /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
+    ],
+    ["b.ts", "foo", /^Cannot look into 'b\.ts': there is no such file\. Name one that exists\.$/],
+    ["a.md", "foo", /^Cannot look into 'a\.md': it is neither TypeScript nor JavaScript\./],
+  ] as const)
+    throws(() => service.references({ path, line: 1, name }), { message });
+});
 
 // ── Names that nothing in the project defines ──────────────────────────────────────────────────────────────
 
-const PATHS = { "node_modules/paths/package.json": '{ "name": "paths", "types": "index.d.ts" }' };
 const TYPED = {
-  ...PATHS,
-  "node_modules/paths/index.d.ts":
-    "export declare function join(a: string): string;\nexport declare const sep: string;\n",
+  "node_modules/paths/package.json": '{ "name": "paths", "types": "index.d.ts" }',
+  "node_modules/paths/index.d.ts": "export declare function join(a: string): string;\n",
 };
 /** Each way to take `join` from a package; the places of all of them are one group. */
 const TAKING = {
   "a.ts": 'import { ⟦join⟧ } from "paths";\n⟦join⟧("[^join]"); // join',
-  "b.ts": 'import * as all from "paths";\nall.⟦join⟧("join"); all["⟦join"⟧]("b");',
+  "b.ts": 'import * as all from "paths";\nall.⟦join⟧("join"); all[⟦"join"⟧]("b");',
   "c.ts": 'const { ⟦join⟧ } = await import("paths");\n⟦join⟧("c");\nexport {};',
   "d.ts": 'import { ⟦join⟧ as ⟦other⟧ } from "paths";\n⟦other⟧("d"); export const x = { ⟦other⟧ };',
   "e.ts": 'import { ⟦join⟧ } from "paths";\nexport { ⟦join⟧ };\nexport const it = { ⟦join⟧ };',
@@ -433,15 +403,9 @@ const TAKING = {
   "h.ts": '(await import("paths")).⟦join⟧("h");\nexport {};',
 };
 const LOCALS = { "z.ts": "export const z = (join: string) => { join; ({ join: 1 }); };" };
-for (const [title, files] of [
-  ["a package with types", { ...TYPED, ...TAKING }],
-  ["a package that is not there", TAKING],
-] as [string, Files][])
+for (const [title, types] of Object.entries({ "a package with types": TYPED, "a package that is not there": {} }))
   test(`named() finds what comes from ${title}, however it is taken, and nothing else in the same group`, () => {
-    const unquoted = Object.fromEntries(
-      Object.entries(files).map(([path, text]) => [path, text.replace('"⟦join"⟧', '⟦"join"⟧')]),
-    );
-    const { service, marked } = project({ ...unquoted, ...LOCALS });
+    const { service, marked } = project({ ...types, ...TAKING, ...LOCALS });
     const paths = [...Object.keys(TAKING), "z.ts", "gone.ts"];
     const { groups, left } = service.named("join", paths);
     equal(left, 0);

@@ -1,17 +1,7 @@
 // What the watcher of a project's folders sees, and what it leaves alone.
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  appendFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { CLOCK } from "../../../kernel/clock.ts";
@@ -19,15 +9,15 @@ import { gitOf } from "../../../kernel/git.ts";
 import { openProject } from "../../../plugins/symbols/project.ts";
 import { openWatch } from "../../../plugins/symbols/watch.ts";
 import { impossible, needs } from "../../support/needs.ts";
+import { place } from "../../support/run.ts";
 import { random, runs, SEED } from "../../support/runs.ts";
 import { kernel } from "../../support/script.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const linuxTest = process.platform === "linux" ? needs("git") : impossible("elsewhere each question looks for itself");
 
-function project(t: TestContext): string {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), "zz-watch-")));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+function project(): string {
+  const root = realpathSync(place().cwd);
   execFileSync("git", ["init", "-q", root]);
   return root;
 }
@@ -44,7 +34,7 @@ async function watching(t: TestContext, root: string, names: string[]) {
 linuxTest(
   "a folder that git ignores is not watched, however many there are in it, and whatever its name",
   async (t) => {
-    const root = project(t);
+    const root = project();
     for (let i = 0; i < 700; i++) mkdirSync(join(root, `out ü "x"/${i}`), { recursive: true });
     for (const folder of ["src", "empty", "öde"]) mkdirSync(join(root, folder));
     writeFileSync(join(root, ".gitignore"), "out*\nöde\n");
@@ -80,7 +70,7 @@ const DEEDS: Record<string, (root: string, name: string) => void> = {
 };
 
 linuxTest("whatever happens to files, what is watched is indexed as a look at everything would", async (t) => {
-  const root = project(t);
+  const root = project();
   const home = join(root, ".git", "home");
   for (const name of ["a.ts", "b.ts", "c.ts"]) make(root, name);
   const ctx = (await kernel.createZz({ root, home, save: false, bare: true })).ctx();

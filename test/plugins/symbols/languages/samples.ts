@@ -79,7 +79,7 @@ type Pair[K comparable, V any] struct{}
 // New makes one.
 func New(addr string) *Server { return nil }
 
-// Start listens, until it is told to stop.
+// Start listens.
 func (s *Server) Start(ctx context.Context) error {
 	// FIXME: the backlog
 	for i := 0; i < MaxConns; i++ {

@@ -34,8 +34,7 @@ test("The last conversation is offered once, and Tab on the empty line continues
     shown.split("\n").every((row) => row.length < size.cols),
     shown,
   );
-  again.type(TAB);
-  await again.sees(/Now in “mend[\s\S]*1 message\s+of\s+yours/);
+  await again.hit(TAB, /Now in “mend[\s\S]*1 message\s+of\s+yours/);
   await again.say("and now?", /and now\?[\s\S]*Good\./);
   equal(again.fake.requests[0]!.body.messages.filter((one: any) => one.role === "user").length, 2);
   await again.leave();

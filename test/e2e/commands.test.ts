@@ -136,7 +136,7 @@ describe("the conversation", () => {
 
 describe("models", () => {
   test("/models lists them all; /model NAME asks that one from now on; without a name it is a picker", async (t) => {
-    const { gives, type, sees, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
+    const { gives, hit, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
     await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
     await gives("/model openai/n", "Now openai/n, with a window of 8192 tokens.");
     await gives("hello", "A.");
@@ -144,13 +144,10 @@ describe("models", () => {
     await gives("/status", /window +8192 tokens, 0\.9 % used \(70\)/);
     await gives("/context", /About \d+ tokens of 8192 \(\d+ %\)\./);
     await gives("/model openai/nn", /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/);
-    type("n");
-    await sees("Still openai/n");
+    await hit("n", "Still openai/n");
     await gives("/model", /\? Model \(now openai\/n\)[\s\S]*openai\/n {2}8192 tokens/);
-    type("/m");
-    await sees(/\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
-    type(KEY.enter);
-    await sees("Now openai/m");
+    await hit("/m", /\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
+    await hit(KEY.enter, "Now openai/m");
     await gives("again", "B.");
     deepEqual(fake.requests.map(({ body }) => body.model), ["n", "m"]); // biome-ignore format: short
   });

@@ -203,8 +203,7 @@ test("A note that comes while a line is typed stands above it, and the line stay
   const clock = standingClock();
   const term = await open(t, { clock });
   await term.say("/later", /later\s+[^\n]*›$/);
-  term.type("half a sentence");
-  await term.sees(/› half a sentence$/);
+  await term.hit("half a sentence", /› half a sentence$/);
   await clock.pass(300);
   await term.sees(/The kettle boils\.\nproject › half a sentence$/);
   term.type(` ends${KEY.enter}`);

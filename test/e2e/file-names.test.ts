@@ -38,8 +38,7 @@ test("In menus no name is obeyed", async (t) => {
     ["\x15/add zzq", /\n {2}\S*zzq/],
     ["\x15@zzq1pain", /zzq8line/],
   ] as const) {
-    zz.type(`${typed}${TAB}`);
-    await zz.sees(shows);
+    await zz.hit(`${typed}${TAB}`, shows);
     for (let i = 0; i < 4; i++) await zz.press(TAB);
     await zz.drawn();
   }
@@ -52,8 +51,7 @@ test("In questions, calls and refusals no name is obeyed", async (t) => {
   zz.type(`go${KEY.enter}`);
   for (const i of EVIL.keys()) {
     await zz.sees(new RegExp(`(Allow\\?[\\s\\S]*){${i + 1}}`));
-    zz.type("n");
-    await zz.sees(new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
+    await zz.hit("n", new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
     zz.type(KEY.enter);
   }
   await zz.sees("Done.");

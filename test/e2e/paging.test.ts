@@ -43,8 +43,7 @@ test("In the conversation y counts once all of a new file has been shown", async
   const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);
   for (const line of lines) ok(seen.includes(line), line);
   equal(existsSync(file), false);
-  zz.type("y");
-  await zz.sees("Done.");
+  await zz.hit("y", "Done.");
   equal(readFileSync(file, "utf8"), lines.join("\n"));
 });
 
@@ -58,8 +57,7 @@ test("In a one-shot n counts at once, and y only after the hidden middle of a co
   match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
   equal(fake.requests.length, 1);
   for (const no of ["n", "n"]) {
-    term.type(no);
-    await term.sees(/Why not\?[^─]*$/);
+    await term.hit(no, /Why not\?[^─]*$/);
     term.type(KEY.enter);
     if (fake.requests.length > 1) break;
     await nobodyTypes(clock); // the second command's first page

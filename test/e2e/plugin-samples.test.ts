@@ -90,10 +90,8 @@ test("Keys: Alt+T puts the date into the line", async () => {
   const where = saved("put today's date", "today");
   const term = terminal(where, ["-m", "offline/router", "--plugin", where.file]);
   await term.sees("project ›");
-  term.type("on ");
-  await term.sees("› on");
-  term.type("\x1bt");
-  await term.sees(/› on \d{4}-\d\d-\d\d/);
+  await term.hit("on ", "› on");
+  await term.hit("\x1bt", /› on \d{4}-\d\d-\d\d/);
   term.type(KEY.ctrlC + KEY.ctrlD);
   await term.exited;
 });
@@ -132,10 +130,8 @@ describe("Dialogs", () => {
     const term = terminal(where, [...model, "--plugin", where.file, "hello", "there"]);
     await term.sees(/First\.[\s\S]*project >/);
     equal(fake.requests[0]!.body.messages.at(-1).content, "hello there");
-    term.type(`go${KEY.enter}`);
-    await term.sees("Allow?");
-    term.type(`Y${KEY.enter}`);
-    await term.sees(/Done\.[\s\S]*project >/);
+    await term.hit(`go${KEY.enter}`, "Allow?");
+    await term.hit(`Y${KEY.enter}`, /Done\.[\s\S]*project >/);
     ok(existsSync(join(where.cwd, "new.txt")));
     term.type(KEY.ctrlC);
     equal(await term.exited, 0);
@@ -150,8 +146,7 @@ describe("Dialogs", () => {
     await term.sees("project >");
     term.type(`hello${KEY.enter}`);
     await waitFor("the request", () => fake.requests.length);
-    term.type(KEY.ctrlC);
-    await term.sees(/Stopped\.\nproject >/);
+    await term.hit(KEY.ctrlC, /Stopped\.\nproject >/);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
   });

@@ -41,13 +41,10 @@ test("Ctrl+C aborts a turn: the socket closes, the session stays, the next messa
 test("Ctrl+C clears what is typed; at an empty prompt twice within a second it leaves with 130", async (t) => {
   const clock = standingClock();
   const term = await repl(t, { clock });
-  term.type("half a thought");
-  await term.sees("half a thought");
-  term.type(KEY.ctrlC);
-  await term.sees("^C");
+  await term.hit("half a thought", "half a thought");
+  await term.hit(KEY.ctrlC, "^C");
   for (const times of [1, 2]) {
-    term.type(KEY.ctrlC);
-    await term.sees(new RegExp(`(Ctrl\\+C again to leave\\.[\\s\\S]*){${times}}›$`));
+    await term.hit(KEY.ctrlC, new RegExp(`(Ctrl\\+C again to leave\\.[\\s\\S]*){${times}}›$`));
     await clock.pass(times === 1 ? 1_000 : 999);
   }
   term.type(KEY.ctrlC);
@@ -58,8 +55,6 @@ test("Ctrl+C clears what is typed; at an empty prompt twice within a second it l
 test("Without a model the REPL opens offline and says how to get one", async () => {
   const term = terminal(place(), []);
   await term.sees(/openai {2}no key is set \(OPENAI_API_KEY\)[\s\S]*Which model should answer\?[\s\S]*navigate/);
-  term.type("\x1b");
-  await term.sees(/Nothing was changed: zz is offline[\s\S]*›$/);
-  term.type(`todos${KEY.enter}`);
-  await term.sees("not a model");
+  await term.hit("\x1b", /Nothing was changed: zz is offline[\s\S]*›$/);
+  await term.hit(`todos${KEY.enter}`, "not a model");
 });

@@ -73,8 +73,7 @@ test("A call's time and a turn's are without the person's own", async (t) => {
   await nobodyTypes(clock);
   await zz.sees("Allow?");
   await clock.pass(6_000);
-  zz.type("y");
-  match(await zz.sees(/tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
+  match(await zz.hit("y", /tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
 });
 
 test("The last lines of a command are seen while it runs, and are gone afterwards", async (t) => {
@@ -83,8 +82,7 @@ test("The last lines of a command are seen while it runs, and are gone afterward
     say("Done."),
   ];
   const zz = await open(t, { cols: 40, rows: 15, script, args: ["--allow-run"] });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/run_command · \d+\.\d s\n {2}out-3\n {2}out-4\n {2}out-5\n {2}out-6$/);
+  await zz.say("go", /run_command · \d+\.\d s\n {2}out-3\n {2}out-4\n {2}out-5\n {2}out-6$/);
   writeFileSync(join(zz.where.cwd, "over"), "");
   const after = await zz.sees("Done.");
   doesNotMatch(after, /^ {2}out-/m);
@@ -97,8 +95,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   const zz = await open(t, { rows: 15, cols: 40, script, args: ["--allow-run"], clock });
   await zz.say("/show", /Cannot show a result: no tool was called/);
   await zz.say("go", /Done\.[\s\S]*›\s*$/);
-  zz.type("\x0f");
-  await zz.sees(/■ list_dir[\s\S]*own\.ts[\s\S]*›\s*$/);
+  await zz.hit("\x0f", /■ list_dir[\s\S]*own\.ts[\s\S]*›\s*$/);
   zz.type(`/show 2${KEY.enter}`);
   await nobodyTypes(clock);
   await zz.sees(/■ run_command seq[\s\S]*row-10\n[\s\S]*─ 12\/64/);
@@ -109,8 +106,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   }
   for (let i = 1; i <= 60; i++) ok(zz.screen().includes(`\nrow-${i}\n`), `row-${i}`);
   await nobodyTypes(clock);
-  zz.type(KEY.enter);
-  await zz.sees(/Enter goes back \n.*›\s*$/);
+  await zz.hit(KEY.enter, /Enter goes back \n.*›\s*$/);
   await zz.say("/show 9", /Cannot show '9': say a number from 1\s+\(the\s+last\)\s+to\s+2\./);
 });
 

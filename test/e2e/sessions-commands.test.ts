@@ -55,16 +55,14 @@ describe("/sessions", () => {
   test("keeps to 40 columns; load without an id is a picker: words narrow it, Enter loads", async (t) => {
     const where = place();
     some(where.home, where.cwd);
-    const { say, sees, type } = await repl(t, { where, cols: 40 });
+    const { say, hit } = await repl(t, { where, cols: 40 });
     await say(
       "/sessions",
       / {2}alpha {2}01-29 {2}mend the parser\n[\s\S]* {2}beta3 {2}01-27 {2}日本語の質問 about wid…\n/,
     );
     await say("/sessions load", /\? Conversation\s*\n❯ {3}alpha[\s\S]*beta2[\s\S]*beta3[\s\S]*gamma/);
-    type("monda");
-    await sees(/\? Conversation monda\n❯ {3}beta2/);
-    type(KEY.enter);
-    await sees(/Now in “what is a monad”/);
+    await hit("monda", /\? Conversation monda\n❯ {3}beta2/);
+    await hit(KEY.enter, /Now in “what is a monad”/);
   });
 
   test("of many, the newest 20 are shown and the rest is counted; a word in any of them is found", async (t) => {

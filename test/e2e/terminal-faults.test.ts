@@ -26,8 +26,7 @@ const again = await sharedRepl({ where: remembering("needle in the hay") });
 
 test("An old line that holds escape codes is shown, not obeyed", async (t) => {
   const term = await repl(t, { where: remembering(`x${EVIL}y`) });
-  term.type(UP);
-  await term.sees("› x␛]0;obeyed␇y");
+  await term.hit(UP, "› x␛]0;obeyed␇y");
   ok(!term.raw().includes(EVIL));
 });
 
@@ -61,8 +60,7 @@ test("A picker obeys no escape codes of models' names and of titles", async (t) 
   writeFileSync(join(where.home, "sessions", `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`);
   const term = await repl(t, { where, args: ["--plugin", file] });
   await term.say("/model", "own/good");
-  term.type(KEY.ctrlC);
-  await term.sees(/›\s*$/);
+  await term.hit(KEY.ctrlC, /›\s*$/);
   await term.say("/sessions load", "title");
   ok(!term.raw().includes(EVIL), JSON.stringify(term.raw()));
 });
@@ -71,20 +69,16 @@ test("A paste while a menu is open stays in the line", async (t) => {
   const where = place();
   for (const name of ["alpha1.ts", "alpha2.ts"]) writeFileSync(join(where.cwd, name), "x");
   const term = await repl(t, { where });
-  term.type(`see @al${TAB}`);
-  await term.sees("alpha2.ts");
-  term.type(paste("1.ts pasted"));
-  await term.sees("› see @alpha1.ts pasted");
+  await term.hit(`see @al${TAB}`, "alpha2.ts");
+  await term.hit(paste("1.ts pasted"), "› see @alpha1.ts pasted");
   term.type(` more${KEY.enter}`);
   match(await term.asked(), /see @alpha1\.ts pasted more$/);
 });
 
 test("A paste while Ctrl+R is open is looked for", async () => {
   const term = await again();
-  term.type(CTRL_R);
-  await term.sees("search");
-  term.type(paste("in the hay\nand more"));
-  await term.sees("search 'in the hay' › needle in the hay");
+  await term.hit(CTRL_R, "search");
+  await term.hit(paste("in the hay\nand more"), "search 'in the hay' › needle in the hay");
   term.type(KEY.enter);
   equal(await term.asked(), "needle in the hay");
 });
@@ -104,16 +98,14 @@ test("What is typed and pasted before a question shows is no answer to it, and i
   }
   await clock.pass(100);
   await term.sees("Allow?");
-  term.type(KEY.enter);
-  await term.sees(/Done\.[\s\S]*› y and pasted!$/);
+  await term.hit(KEY.enter, /Done\.[\s\S]*› y and pasted!$/);
   equal(existsSync(join(term.where.cwd, "new.txt")), false);
 });
 
 test("A paste at a question is no answer to it, and is kept for the next message", async (t) => {
   const term = await repl(t, { script: asks() });
   await term.say("go", "Allow?");
-  term.type(paste("y\nmore"));
-  await term.sees(/Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
+  await term.hit(paste("y\nmore"), /Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
 });
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
@@ -145,8 +137,7 @@ for (const [what, keys, sees] of [
 ] as const)
   test(`A window that is closed ${what} ends zz`, async (t) => {
     const term = await repl(t, { script: asks(), process: true });
-    term.type(keys);
-    await term.sees(sees);
+    await term.hit(keys, sees);
     (term.pty as unknown as { destroy(): void }).destroy();
     await waitFor("the end of zz", () => hasEnded(term.pty.pid));
   });
@@ -171,8 +162,6 @@ test("What is typed after a history that was cut in the middle of a line stands 
 
 test("An editor that removes the file changes nothing, and no system's words are shown", async (t) => {
   const term = await repl(t, { env: { EDITOR: "rm", VISUAL: "" } });
-  term.type("draft");
-  await term.sees("draft");
-  term.type("\x07");
-  doesNotMatch(await term.sees(/› draft\s*\n.*› draft$/), /ENOENT/);
+  await term.hit("draft", "draft");
+  doesNotMatch(await term.hit("\x07", /› draft\s*\n.*› draft$/), /ENOENT/);
 });

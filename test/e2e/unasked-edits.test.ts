@@ -59,17 +59,13 @@ test("With edit.auto edits are made unasked from the start, the prompt says so, 
   const script = [EDIT, touch, say("Done."), second, say("Well.")];
   const zz = await repl(t, { where: having({ edit: { auto: true }, shell: { effects: "before" } }), script });
   await zz.sees(/auto-apply ›\s*$/);
-  zz.type(`go${KEY.enter}`);
-  const shown = await zz.sees("Allow?");
+  const shown = await zz.say("go", "Allow?");
   match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
   match(shown, /\$ touch x/);
-  zz.type(KEY.enter);
-  await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
+  await zz.hit(KEY.enter, /Done\.[\s\S]*auto-apply ›\s*$/);
   await zz.say("/config edit.auto false", /edit\.auto is false now[^›]*›\s*$/);
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/create b\.txt[\s\S]*Allow\?/);
-  zz.type(KEY.enter);
-  await zz.sees("Well.");
+  await zz.say("go", /create b\.txt[\s\S]*Allow\?/);
+  await zz.hit(KEY.enter, "Well.");
 });
 
 test("edit.auto counts without a conversation, after a denial, as true or false, and not for a project to say", async () => {
@@ -91,10 +87,8 @@ test("After A the next edit shows its diff, and one that was asked for is not sh
   writeFileSync(join(where.cwd, "b.txt"), "old\n");
   const script = [EDIT, call(["create_file", { path: "c.txt", content: "three\n" }]), say("Done.")];
   const zz = await repl(t, { where, script });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees("Allow?");
-  zz.type("A");
-  const shown = await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
+  await zz.say("go", "Allow?");
+  const shown = await zz.hit("A", /Done\.[\s\S]*auto-apply ›\s*$/);
   match(shown, /^create c\.txt · line 1 · \+1 −0\n {4}1 \+ three\n✓ create_file c\.txt/m);
   doesNotMatch(shown, /^create a\.txt/m);
 });

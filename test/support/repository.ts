@@ -10,10 +10,13 @@ import { has } from "./needs.ts";
 /** Keeps git from reading the machine's own configuration. */
 export const PERSON = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
-export function put(folder: string, files: Record<string, string>): void {
+export type Files = Record<string, string | Buffer | object>;
+/** Writes files below a folder, objects as JSON. */
+export function put(folder: string, files: Files): void {
   for (const [name, content] of Object.entries(files)) {
+    const isText = typeof content === "string" || Buffer.isBuffer(content);
     mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), content);
+    writeFileSync(join(folder, name), isText ? content : JSON.stringify(content));
   }
 }
 

@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, say } from "../support/fake/openai.ts";
 import { sharedRepl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
@@ -92,16 +92,14 @@ test("What a command leaves running does not hold the conversation up", async ()
   process.kill(Number(pid)); // it was running all the time
 });
 
-test("In a one-shot !command is refused with a sentence; piped data that begins with ! is data", async (t) => {
-  const fake = await fakeOpenAI([say("Seen.")]);
-  t.after(fake.close);
-  const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+test("In a one-shot !command is refused with a sentence; piped data that begins with ! is data", async () => {
+  const { args, requests } = await askable([say("Seen.")]);
   const where = place();
-  const refused = await zz(where, [...asks, "!touch made"]);
+  const refused = await zz(where, [...args, "!touch made"]);
   equal(refused.code, 2);
   match(refused.stderr, /^Cannot run '!touch made': your own commands run only in a conversation at a terminal\./);
-  const data = await zz(where, asks, { input: "!touch made\n" });
+  const data = await zz(where, args, { input: "!touch made\n" });
   equal(data.stdout, "Seen.\n");
-  equal(fake.requests[0]!.body.messages.at(-1).content, "!touch made");
+  equal(requests[0]!.body.messages.at(-1).content, "!touch made");
   ok(!existsSync(join(where.cwd, "made")));
 });

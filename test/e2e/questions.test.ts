@@ -1,12 +1,13 @@
 // Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
 // command, allowing its family, and a reason for the model.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
+import type { Fake } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, LEFT, nobodyTypes, repl, sharedRepl, UP } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
@@ -15,6 +16,13 @@ import { waitFor } from "../support/wait.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
 const again = await sharedRepl({ where: asksBefore(place()) });
+/** How the refusals of that command end which the model was sent. */
+const refusals = ({ fake }: { fake: Fake }): string[] =>
+  fake.requests
+    .at(-1)!
+    .body.messages.flatMap(
+      ({ content }: any) => /^Refused: the person said no to run access to "touch made"(.*)$/.exec(content)?.[1] ?? [],
+    );
 
 test("? explains the keys, arrows and other keys do nothing, a capital Y is a yes", async (t) => {
   const where = asksBefore(place());
@@ -31,25 +39,18 @@ test("? explains the keys, arrows and other keys do nothing, a capital Y is a ye
 });
 
 test("A question stands alone, whatever ends beside it: the time runs again, and results show, once it is answered", async (t) => {
-  const [where, clock] = [place(), standingClock()];
-  writeFileSync(join(where.cwd, "a"), "one\n");
-  symlinkSync("/etc/hostname", join(where.cwd, "outside"));
-  writeFileSync(
-    join(where.cwd, "asks.js"),
-    `import { writeFileSync } from "node:fs";
+  const asks = `import { writeFileSync } from "node:fs";
     export default (zz) => {
       zz.tool({ name: "asks", kind: "read", description: "Asks.",
         run: async (_, ctx) => (await ctx.ask("Go on?", "yn")) + (await ctx.io.clock.sleep(700), "") });
       zz.tool({ name: "ends", kind: "read", description: "Ends.", run: async () => "ended" });
       zz.on("called", ({ call }, { root }) => writeFileSync(root + "/" + call.id, ""));
-    };`,
-  );
-  const rounds = [
-    call(["read_file", { path: "outside" }], ["read_file", { path: "a" }]),
-    call(["asks", {}], ["ends", {}]),
-    say("Done."),
-  ];
-  const zz = await repl(t, { where, clock, script: rounds, args: ["--plugin", "asks.js"] });
+    };`;
+  const [where, clock] = [place({ a: "one\n", "asks.js": asks }), standingClock()];
+  symlinkSync("/etc/hostname", join(where.cwd, "outside"));
+  const reads = call(["read_file", { path: "outside" }], ["read_file", { path: "a" }]);
+  const script = [reads, call(["asks", {}], ["ends", {}]), say("Done.")];
+  const zz = await repl(t, { where, clock, script, args: ["--plugin", "asks.js"] });
   zz.type(`go${KEY.enter}`);
   for (const [question, beside] of [
     [/┗ Allow\? \[y\/N\/A\/\?\] \(\? explains\)$/, "call_read_file_1"],
@@ -97,15 +98,12 @@ test("Enter takes the default, which is no; a reason after n goes to the model",
   await zz.hit(KEY.enter, /Allow\?[\s\S]*Allow\?/);
   await zz.hit("n", "Why not?");
   await zz.say("use mkdir instead", "Done.");
-  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
-  ok(said.includes('Refused: the person said no to run access to "touch made".'), said.join("\n"));
-  ok(said.includes('Refused: the person said no to run access to "touch made": use mkdir instead'), said.join("\n"));
+  deepEqual(refusals(zz), [".", ": use mkdir instead"]);
   ok(!existsSync(join(zz.where.cwd, "made")));
 });
 
 test("Words at a question are a no that says why, and are kept where nobody asks why", async () => {
-  const script = [...Array(4).fill(run("touch made")), say("Done.")];
-  const zz = await again(script);
+  const zz = await again([...Array(4).fill(run("touch made")), say("Done.")]);
   await zz.say("go", "Allow?");
   await zz.hit("n", "Why not?");
   await zz.say("o", /Allow\?[\s\S]*Allow\?/);
@@ -116,10 +114,7 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   await zz.hit("why", /explains\) why$/);
   await zz.hit("\x1b", /explains\)$/);
   await zz.say("yes", "Done.");
-  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
-  for (const why of ["use mkdir, y?", "wait, what?"])
-    ok(said.includes(`Refused: the person said no to run access to "touch made": ${why}`), said.join("\n"));
-  ok(said.includes('Refused: the person said no to run access to "touch made".'), "the rest of a no is no reason");
+  deepEqual(refusals(zz), [".", ": use mkdir, y?", ": wait, what?"], "the rest of a no is no reason");
   ok(existsSync(join(zz.where.cwd, "made")), "a yes that is written out is a yes");
   await zz.say("/rename a talk", "is called");
   await zz.say("/export out.md", "Wrote");
@@ -128,8 +123,7 @@ test("Words at a question are a no that says why, and are kept where nobody asks
 });
 
 test("F allows the family of a command for the session", async () => {
-  const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
-  const zz = await again(script);
+  const zz = await again([run("touch one"), run("touch two"), run("mkdir three"), say("Done.")]);
   await zz.say("go", "Allow?");
   await zz.hit("F", /requests run access to "mkdir three"[\s\S]*Allow\?/);
   ok(existsSync(join(zz.where.cwd, "two")), "the second was not asked for");

@@ -11,10 +11,8 @@ test("The REPL answers, remembers, and leaves at Ctrl+D with 0", async (t) => {
   const term = await repl(t, { script: [say("Good day."), say("You said hello.")] });
   await term.say("hello", /Good day\.[\s\S]*61 tokens in, 9 out · 0 calls/);
   await term.say("what did I say?", "You said hello.");
-  deepEqual(
-    term.fake.requests[1]!.body.messages.slice(1).map((message: any) => message.content),
-    ["hello", "Good day.", "what did I say?"],
-  );
+  const sent = term.fake.requests[1]!.body.messages.slice(1).map((message: any) => message.content);
+  deepEqual(sent, ["hello", "Good day.", "what did I say?"]);
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
   equal(term.where.sessions()[0]!.filter(({ type }) => type === "message").length, 4);

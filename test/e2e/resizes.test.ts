@@ -73,10 +73,7 @@ async function thinking(t: TestContext) {
   const thoughts = Array.from({ length: 25 }, () => delta({ reasoning_content: `${SAID} ` }));
   const zz = await open(t, { script: [stream(...thoughts, promise, ...say("Thought over.").body!)] });
   zz.type(`go${KEY.enter}`);
-  const tick = async () => {
-    await zz.clock.pass(100);
-    return zz.drawn();
-  };
+  const tick = () => zz.clock.pass(100).then(zz.drawn);
   await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
   return { ...zz, tick, end };
 }

@@ -65,7 +65,7 @@ const PATIENT: Clock = { ...CLOCK, limit: (ms) => CLOCK.limit(Math.max(ms, 150_0
 export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 
 /** A fresh home and a fresh project with these files, objects as JSON, removed when the test file ends. */
-export function place(files: Files = {}, settings: Files | string = {}, homes: Files = {}): Place {
+export function place(files: Files = {}, settings: object = {}, homes: Files = {}): Place {
   const base = mkdtempSync(join(tmpdir(), "zz-test-"));
   after(() => rmSync(base, { recursive: true, force: true }));
   const [home, cwd] = [join(base, "home"), join(base, "project")];
@@ -73,17 +73,15 @@ export function place(files: Files = {}, settings: Files | string = {}, homes: F
   put(cwd, files);
   put(home, homes);
   if (Object.keys(settings).length) put(home, { "zz.config.json": settings });
-  const folder = join(home, "sessions");
-  const lines = (name: string) => readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
-  return {
-    home,
-    cwd,
-    sessions: () =>
-      readdirSync(folder)
-        .filter((name) => name.endsWith(".jsonl"))
-        .sort()
-        .map((name) => lines(name).map((line) => JSON.parse(line))),
-  };
+  return { home, cwd, sessions: () => sessionsIn(home) };
+}
+export function sessionsIn(home: string): any[][] {
+  const names = readdirSync(join(home, "sessions")).filter((name) => name.endsWith(".jsonl"));
+  const lines = (name: string) =>
+    readFileSync(join(home, "sessions", name), "utf8")
+      .trimEnd()
+      .split("\n");
+  return names.sort().map((name) => lines(name).map((line) => JSON.parse(line)));
 }
 
 /** Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that question. */

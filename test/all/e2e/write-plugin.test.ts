@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { call, say } from "../../support/fake/openai.ts";
 import { repl } from "../../support/repl.ts";
+import { put } from "../../support/repository.ts";
 import { place } from "../../support/run.ts";
 import { KEY } from "../../support/terminal.ts";
 
@@ -15,12 +16,11 @@ const ON = lamp('run: () => "on"');
 
 test("Another plugin whose file is broken by now does not keep the model from writing one", async (t) => {
   const where = place();
-  const [file, torn] = ["lamp.ts", "torn.ts"].map((name) => join(where.home, "plugins", name)) as [string, string];
-  mkdirSync(join(where.home, "plugins"), { recursive: true });
-  writeFileSync(torn, ON.replace('"lamp"', '"torn"'));
+  const file = join(where.home, "plugins/lamp.ts");
+  put(where.home, { "plugins/torn.ts": ON.replace('"lamp"', '"torn"') });
   const script = [call(["write_plugin", { name: "lamp", code: ON }]), call(["lamp", {}]), say("It is on.")];
   const { hit, sees, say: tell, leave } = await repl(t, { where, script, cols: 120, rows: 40 });
-  writeFileSync(torn, "export default (zz) => {");
+  put(where.home, { "plugins/torn.ts": "export default (zz) => {" });
   await sees(/Cannot load plugin 'torn'[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./);
   const shown = await tell("light", "Allow? [y/N/A/?]");
   match(shown, /┏ write_plugin requests run access to "plugin lamp"/);

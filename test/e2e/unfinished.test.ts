@@ -9,10 +9,7 @@ import { delta, problems, refuse, say, stream } from "../support/fake/openai.ts"
 import { repl, sharedRepl } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
-const half = (ending: "hang" | "cut", text = "The first half"): Step => ({
-  ...stream(delta({ content: text })),
-  ending,
-});
+const half = (ending: "hang" | "cut"): Step => ({ ...stream(delta({ content: "The first half" })), ending });
 const down = refuse(400, "the server is down");
 const MARK = /The first half\n\[unfinished: \/continue goes on\]/;
 const MIN_PAUSE_MS = 500; // before the second try; up to a quarter more, which other timers are not
@@ -21,8 +18,7 @@ const again = await sharedRepl();
 
 test("After a stream that broke three times over what had come is shown and kept, 40 columns", async (t) => {
   const clock = standingClock();
-  const broken = half("cut");
-  const script = [broken, broken, broken, say(" and the second.")];
+  const script = [...Array(3).fill(half("cut")), say(" and the second.")];
   const term = await repl(t, { script, cols: 40, rows: 15, clock });
   term.type(`go${KEY.enter}`);
   for (const tries of [1, 2]) {
@@ -71,10 +67,9 @@ test("Ctrl+C between two tries shows what the first had brought", async () => {
 test("An answer that the output limit cut three times says so, and /continue goes on", async () => {
   const cut = (text: string) => say(text, "length");
   const term = await again([cut("One, "), cut("two, "), cut("three, "), say("four.")]);
-  await term.say(
-    "count",
-    /The answer is not complete: the model's output limit cut it off\.\s\/continue\s+goes\s+on\s+from\s+there\./,
-  );
+  const why =
+    /The answer is not complete: the model's output limit cut it off\.\s\/continue\s+goes\s+on\s+from\s+there\./;
+  await term.say("count", why);
   await term.say("/continue", "four.");
 });
 

@@ -196,11 +196,10 @@ export function interrupt(keyboard: Keyboard): void {
   if (stopped) keyboard.isCutShort = true;
   if (answer(keyboard, "") || stopped) return;
   if (editor.line || isStarted(draft)) {
-    stdout.write("^C\n");
+    stdout.write("^C");
     discard(draft);
     keyboard.held.length = 0;
     startNewLine(keyboard);
-    Object.assign(editor, { historyIndex: -1 }); // Up begins at the newest again
   } else if (zz.io.clock.now() - keyboard.lastInterrupt < LEAVE_MS) return void keyboard.onLeave(130);
   else {
     keyboard.lastInterrupt = zz.io.clock.now();

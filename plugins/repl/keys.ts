@@ -130,11 +130,10 @@ async function followTyping(keys: PluginKeys): Promise<void> {
 
 /** Sends a message of several lines itself: readline would reverse them. */
 function sendLines(keyboard: Keyboard): void {
-  const { editor, screen } = keyboard;
+  const { editor } = keyboard;
   const text = editor.line;
   setLine(keyboard, text);
   editor.prompt(true);
-  screen.write("\r\n");
   startNewLine(keyboard);
   editor.emit("line", text);
 }

@@ -40,6 +40,7 @@ export interface Keyboard {
 /** readline, with members that its types lack. */
 export type Editor = readline.Interface & {
   history: string[];
+  clearLine(): void;
   prevRows: number; // in which row of the line readline believes the cursor to be
   isCompletionEnabled: boolean; // false until the last of the keys that arrived at once
   _refreshLine(): void;
@@ -93,10 +94,11 @@ export function setLine({ editor }: Keyboard, line: string, cursor = line.length
   Object.assign(editor, { line, cursor });
 }
 
-/** Begins with an empty line after the input scrolled away. */
+/** Leaves the line where it stands, and begins with an empty one below. Up then begins at the newest, and finds what begins alike. */
 export function startNewLine(keyboard: Keyboard): void {
   setLine(keyboard, "");
-  forgetDrawn(keyboard);
+  keyboard.editor.clearLine(); // readline forgets that the line had several rows
+  Object.assign(keyboard.editor, { historyIndex: -1 });
 }
 
 /** A paste is part of one message, and runs no commands. A long one is shown by its size. */

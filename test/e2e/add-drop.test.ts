@@ -4,7 +4,7 @@ import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { ChatRequest } from "../../kernel/contract.ts";
-import type { Setup } from "../../sdk/testing.ts";
+import type { Setup, Step } from "../../sdk/testing.ts";
 import { sit } from "../support/sit.ts";
 
 const FILES = {
@@ -28,13 +28,8 @@ const pinnedIn = ({ system, messages }: ChatRequest): string[] | undefined => {
 /** A zz in that project, which also reports what the model was last sent of pinned files. */
 async function open(t: TestContext, setup: Setup = {}) {
   const zz = await sit(t, { files: FILES, ...setup });
-  return {
-    ...zz,
-    async told() {
-      await zz.it.ask("hello");
-      return pinnedIn(zz.it.requests.at(-1)!);
-    },
-  };
+  const told = () => zz.say("hello").then(() => pinnedIn(zz.it.requests.at(-1)!));
+  return { ...zz, told };
 }
 
 test("what is pinned is told as it is in every turn, also after /clear and a restart, until it is dropped", async (t) => {
@@ -63,8 +58,8 @@ test("what is pinned is told as it is in every turn, also after /clear and a res
 });
 
 test("what is pinned counts as read: it may be edited, also after it changed", async (t) => {
-  const edit = (from: number, to: number) => ({
-    call: ["edit_file", { path: "a.ts", old_string: `a = ${from}`, new_string: `a = ${to}` }] as [string, object],
+  const edit = (from: number, to: number): Step => ({
+    call: ["edit_file", { path: "a.ts", old_string: `a = ${from}`, new_string: `a = ${to}` }],
   });
   const { it, tells, say } = await open(t, { script: [edit(1, 2), "one.", edit(5, 6), "two."], answer: "yes" });
   await tells("/add a.ts", "Pinned a.ts.");
@@ -120,11 +115,10 @@ test("paths are completed, one after the other, and what can be dropped", async 
     ["add", '"my', '"my notes.txt"'],
     ["drop", "sr", "src/app.ts"],
     ["drop", "al", "all"],
-  ] as const)
-    ok(
-      (await it.ctx.about.complete(command, rest)).some(({ name }) => name.trim() === first),
-      `/${command} ${rest}`,
-    );
+  ] as const) {
+    const names = (await it.ctx.about.complete(command, rest)).map(({ name }) => name.trim());
+    ok(names.includes(first), `/${command} ${rest}`);
+  }
 });
 
 test("rules that change, and what they name, are told again in the next turn", async (t) => {

@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, say } from "../support/fake/openai.ts";
 import { sharedRepl } from "../support/repl.ts";
 import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
@@ -16,8 +16,7 @@ const open = () => again([say("Seen.")]);
 test("!command shows its output and exit code, and y gives it to the next message", async () => {
   const it = await open();
   match(await it.say("!echo one; echo two >&2; exit 3", QUESTION), /(one\ntwo|two\none)\nexit code 3 · \d+\.\d s/);
-  it.type("y");
-  await it.sees("It goes with your next message.");
+  await it.hit("y", "It goes with your next message.");
   await it.say("what is that?", "Seen.");
   const title = "OUTPUT OF echo one; echo two >&2; exit 3";
   match(it.sent()[0]!, new RegExp(`^--- ${title} ---\n(one\ntwo|two\none)\n--- END ${title} ---\n\nwhat is that\\?$`));
@@ -28,8 +27,7 @@ test("!command shows its output and exit code, and y gives it to the next messag
 test("Any other key than y forgets the output, and without output there is no question", async () => {
   const it = await open();
   await it.say("!echo forgotten", QUESTION);
-  it.type("n");
-  await it.sees(PROMPT);
+  await it.hit("n", PROMPT);
   await it.say("hello", "Seen.");
   deepEqual(it.sent(), ["hello"]);
   doesNotMatch(
@@ -42,10 +40,8 @@ test("Any other key than y forgets the output, and without output there is no qu
 test("Ctrl+C stops the command and not zz", async () => {
   const it = await open();
   await it.say("!echo ready; sleep 300", /^ready/m);
-  it.type(KEY.ctrlC);
-  await it.sees(/stopped by SIGINT[\s\S]*to the conversation\?/);
-  it.type("n");
-  await it.sees(PROMPT);
+  await it.hit(KEY.ctrlC, /stopped by SIGINT[\s\S]*to the conversation\?/);
+  await it.hit("n", PROMPT);
   await it.say("hello", "Seen.");
 });
 
@@ -53,8 +49,7 @@ test("A command reads the keyboard, and its keys are not the conversation's", as
   const it = await open();
   await it.say('!printf "%s? " name; read name; echo "hi $name"', /\nname\?$/);
   await it.say("Ann", /hi Ann[\s\S]*to the conversation\?/);
-  it.type("n");
-  await it.sees(PROMPT);
+  await it.hit("n", PROMPT);
   equal(it.sent().length, 0);
 });
 
@@ -63,16 +58,14 @@ test("!! hands the terminal over whole and keeps nothing; so does one ! for a pr
   writeFileSync(join(it.where.cwd, "long.txt"), Array.from({ length: 99 }, (_, i) => `row ${i}\n`).join(""));
   doesNotMatch(await it.say("!!test -t 1 && echo a real one", /one\nexit code 0[\s\S]*›$/), /to the conversation/);
   await it.say("!more long.txt", "--More--");
-  it.type("q");
-  doesNotMatch(await it.sees(/exit code 0[\s\S]*exit code 0[\s\S]*›$/), /to the conversation|row 98/);
+  doesNotMatch(await it.hit("q", /exit code 0[\s\S]*exit code 0[\s\S]*›$/), /to the conversation|row 98/);
 });
 
 test("Colours and what a line wrote over do not reach the model, and a long output is cut in its middle", async () => {
   const it = await open();
   const command = String.raw`!printf '\033[31mred\033[0m\n10%%\r99%%\n'; yes line | head -9000; printf 'bell\007 last'`;
   await it.say(command, /bell last[\s\S]*to the conversation\?/);
-  it.type("y");
-  await it.sees("next message.");
+  await it.hit("y", "next message.");
   await it.say("so?", "Seen.");
   const [text = ""] = it.sent();
   match(text, /---\nred\n99%\nline\n/);
@@ -99,16 +92,14 @@ test("What a command leaves running does not hold the conversation up", async ()
   process.kill(Number(pid)); // it was running all the time
 });
 
-test("In a one-shot !command is refused with a sentence; piped data that begins with ! is data", async (t) => {
-  const fake = await fakeOpenAI([say("Seen.")]);
-  t.after(fake.close);
-  const asks = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
+test("In a one-shot !command is refused with a sentence; piped data that begins with ! is data", async () => {
+  const { args, requests } = await askable([say("Seen.")]);
   const where = place();
-  const refused = await zz(where, [...asks, "!touch made"]);
+  const refused = await zz(where, [...args, "!touch made"]);
   equal(refused.code, 2);
   match(refused.stderr, /^Cannot run '!touch made': your own commands run only in a conversation at a terminal\./);
-  const data = await zz(where, asks, { input: "!touch made\n" });
+  const data = await zz(where, args, { input: "!touch made\n" });
   equal(data.stdout, "Seen.\n");
-  equal(fake.requests[0]!.body.messages.at(-1).content, "!touch made");
+  equal(requests[0]!.body.messages.at(-1).content, "!touch made");
   ok(!existsSync(join(where.cwd, "made")));
 });

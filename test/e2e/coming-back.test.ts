@@ -1,11 +1,11 @@
 // Leaving a conversation and coming back to it: what zz says at the end, shows at the start, and lists of each session.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DONE, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
+import { askable, DONE, delta, refuse, say, stream } from "../support/fake/openai.ts";
 import { repl, TAB } from "../support/repl.ts";
-import { place, zz, zzProcess } from "../support/run.ts";
+import { place, zz } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 test("Leaving says how to come back, unless nothing was said, and -c shows the last exchange", async (t) => {
@@ -30,12 +30,8 @@ test("The last conversation is offered once, and Tab on the empty line continues
   await zz.leave();
   const again = await repl(t, { where: zz.where, ...size });
   const shown = await again.sees(/^Tab continues “mend.*” \(just now\)$/m);
-  ok(
-    shown.split("\n").every((row) => row.length < size.cols),
-    shown,
-  );
-  again.type(TAB);
-  await again.sees(/Now in “mend[\s\S]*1 message\s+of\s+yours/);
+  for (const row of shown.split("\n")) ok(row.length < size.cols, row);
+  await again.hit(TAB, /Now in “mend[\s\S]*1 message\s+of\s+yours/);
   await again.say("and now?", /and now\?[\s\S]*Good\./);
   equal(again.fake.requests[0]!.body.messages.filter((one: any) => one.role === "user").length, 2);
   await again.leave();
@@ -43,19 +39,16 @@ test("The last conversation is offered once, and Tab on the empty line continues
   const typed = await repl(t, { where: zz.where, ...size });
   await typed.sees("Tab continues");
   await typed.say("something new");
-  typed.type(`${TAB}more${KEY.enter}`); // it would be answered in the other one
-  await typed.sees(/more[\s\S]*Good\.[\s\S]*›$/);
+  await typed.say(`${TAB}more`, /more[\s\S]*Good\.[\s\S]*›$/); // it would be answered in the other one
   await typed.leave();
   equal(zz.where.sessions().length, 2);
 });
 
 test("The last conversation is not offered with -c, nor where the settings say so", async (t) => {
-  const fake = await fakeOpenAI([say("Good.")]);
-  t.after(fake.close);
+  const model = await askable([say("Good.")]);
   for (const args of [["-c"], ["--config", "off.json"]]) {
-    const where = place();
-    writeFileSync(join(where.cwd, "off.json"), JSON.stringify({ repl: { offer: false } }));
-    await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "hi"]);
+    const where = place({ "off.json": { repl: { offer: false } } });
+    await zz(where, [...model.args, "--once", "hi"]);
     const talk = await repl(t, { where, args });
     await talk.say("again", /again[\s\S]*Good\./);
     doesNotMatch(talk.screen(), /Tab continues/);
@@ -64,15 +57,13 @@ test("The last conversation is not offered with -c, nor where the settings say s
 
 test("-c after a crash in a turn shows no earlier answer under the last message", async (t) => {
   const where = place();
-  const fake = await fakeOpenAI([say("The capital is Paris.")]);
-  t.after(fake.close);
-  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "the capital of France?"]);
-  const folder = join(where.home, "sessions");
-  const [name = ""] = readdirSync(folder).filter((one) => one.endsWith(".jsonl"));
-  const { id } = JSON.parse(readFileSync(join(folder, name), "utf8").trimEnd().split("\n").at(-1)!);
+  const { args } = await askable([say("The capital is Paris.")]);
+  await zz(where, [...args, "--once", "the capital of France?"]);
+  const [lines = []] = where.sessions();
+  const { id } = lines.at(-1);
   const message = { role: "user", text: "and of Spain?" };
   const entry = { id: id + 1, parent: id, at: new Date(0).toISOString(), type: "message", message };
-  appendFileSync(join(folder, name), `${JSON.stringify(entry)}\n`);
+  appendFileSync(join(where.home, "sessions", `${lines[0].id}.jsonl`), `${JSON.stringify(entry)}\n`);
   const again = await repl(t, { where, args: ["-c"] });
   match(again.screen(), /\nYou: and of Spain\?\nIt has no answer yet: \/retry asks again\./);
   doesNotMatch(again.screen(), /Paris/);
@@ -88,13 +79,11 @@ test("-c after a crash in the middle of changes says how to go on, and how to ta
     const tool_calls = [{ index: 0, id: name, type: "function", function: called }];
     return stream(delta({ content: "I write it." }), delta({ tool_calls }), delta({}, "tool_calls"), DONE);
   };
-  const fake = await fakeOpenAI((_, turn) => {
+  const { args } = await askable((_, turn) => {
     if (turn === 2) kill.abort();
     return turn === 2 ? { ending: "hang" } : write(`${turn}.txt`);
   });
-  t.after(fake.close);
-  const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--allow-write", "--once", "write two"];
-  await zzProcess(where, args, { signal: kill.signal });
+  await zz(where, [...args, "--allow-write", "--once", "write two"], { signal: kill.signal });
   const again = await repl(t, { where, args: ["-c"] });
   match(
     again.screen(),
@@ -104,20 +93,19 @@ test("-c after a crash in the middle of changes says how to go on, and how to ta
   await again.leave();
 });
 
-test("A one-shot that failed leaves no entry in the list, until it goes on", async (t) => {
-  const fake = await fakeOpenAI([refuse(400, "no"), refuse(400, "no"), say("Yes."), refuse(400, "no")]);
-  t.after(fake.close);
+test("A one-shot that failed leaves no entry in the list, until it goes on", async () => {
+  const no = refuse(400, "no");
+  const { args } = await askable([no, no, say("Yes."), no]);
   const where = place();
-  const ask = (...words: string[]) => zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...words]);
-  const listed = async () => (await zz(where, ["--sessions"])).stdout.split("\n").filter(Boolean).length;
-  equal((await ask("one")).code, 1);
-  equal(await listed(), 0);
-  equal((await ask("-c", "two")).code, 1);
-  equal(await listed(), 0);
-  equal((await ask("-c", "three")).code, 0);
-  equal(await listed(), 1);
-  equal((await ask("-c", "four")).code, 1);
-  equal(await listed(), 1);
+  for (const [words, code, listed] of [
+    [["one"], 1, 0],
+    [["-c", "two"], 1, 0],
+    [["-c", "three"], 0, 1],
+    [["-c", "four"], 1, 1],
+  ] as const) {
+    equal((await zz(where, [...args, ...words])).code, code);
+    equal((await zz(where, ["--sessions"])).stdout.split("\n").filter(Boolean).length, listed);
+  }
   const said = where.sessions().map((lines) => lines.filter(({ type }) => type === "message").length);
   deepEqual(said, [5], "nothing was lost");
 });

@@ -1,6 +1,6 @@
 // Slash commands: in an instance of the test's own where the words are all; in a terminal where something is drawn or typed.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry } from "../../kernel/contract.ts";
@@ -8,19 +8,14 @@ import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
 import { drawTree } from "../../plugins/conversation.ts";
 import { page } from "../../plugins/lists.ts";
 import { aligned } from "../../plugins/status.ts";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place, ROOT, zz } from "../support/run.ts";
+import { put } from "../support/repository.ts";
+import { place, ROOT, sessionsIn, zz } from "../support/run.ts";
 import { rare } from "../support/runs.ts";
 import { sit } from "../support/sit.ts";
 import { KEY } from "../support/terminal.ts";
 
-const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
-const linesOf = (home: string, name: string): any[] =>
-  readFileSync(join(home, "sessions", name), "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
 const written = (path: string) => ({ call: ["write_file", { path, content: "x\n" }] }) as { call: [string, unknown] };
 
 /** A conversation at a terminal. `gives` types a line and waits for what the screen then shows. */
@@ -36,17 +31,20 @@ async function talk(t: TestContext, options: Parameters<typeof repl>[1] = {}) {
 }
 
 describe("the conversation", () => {
-  test("/clear empties what the model is sent, not the file, and files can still be undone", async (t) => {
-    const script = [written("a.txt"), "Written.", "Afresh."];
+  test("/back says that changes to files stay; /clear empties what the model is sent, not the file, and files can still be undone", async (t) => {
+    const script = [written("a.txt"), "Written.", written("a.txt"), "Written.", "Afresh."];
     const { it, say, tells, sent } = await sit(t, { script, allow: { write: ["."] } });
+    await say("write it");
+    await tells("/back", "1 change to files stays: /undo takes back the last.");
+    equal(it.read("a.txt"), "x\n");
+    await tells("/undo", "Undone");
     await say("write it");
     await tells("/clear", "The conversation starts over.");
     await say("hello");
     deepEqual(sent(), ["hello"]);
     await tells("/undo", "Undone");
     equal(it.read("a.txt"), undefined);
-    const [name] = readdirSync(join(it.home, "sessions")).filter((name) => name.endsWith(".jsonl"));
-    const saved = linesOf(it.home, name!);
+    const [saved = []] = sessionsIn(it.home);
     ok(saved.some((line) => line.message?.text === "write it"));
     equal(saved.find((line) => line.type === "back").parent, null);
   });
@@ -61,10 +59,10 @@ describe("the conversation", () => {
     const [, id] = /This is a copy now: (\S+)\./.exec(await tells("/fork", "This is a copy now"))!;
     await say("three");
     deepEqual(sent(), ["two", "ok", "three"]);
-    const texts = (name: string) => linesOf(it.home, name).flatMap(({ message }) => message?.text ?? []);
-    deepEqual(texts(`${id}.jsonl`), ["two", "ok", "three", "ok"]);
-    const sessions = readdirSync(join(it.home, "sessions")).filter((name) => name.endsWith(".jsonl"));
-    deepEqual(sessions.map((name) => texts(name).length).sort(), [2, 2, 4]);
+    const texts = (lines: any[]) => lines.flatMap(({ message }) => message?.text ?? []);
+    const sessions = sessionsIn(it.home);
+    deepEqual(texts(sessions.find(([header]) => header.id === id)!), ["two", "ok", "three", "ok"]);
+    deepEqual(sessions.map((lines) => texts(lines).length).sort(), [2, 2, 4]);
   });
 
   test("/back takes messages back, /back #ID goes to another branch, and what it cannot do it refuses", async (t) => {
@@ -88,18 +86,9 @@ describe("the conversation", () => {
     deepEqual(sent(), ["one", "A.", "two", "B.", "six"]);
   });
 
-  test("/back says that changes to files stay", async (t) => {
-    const { it, say, tells } = await sit(t, { script: [written("a.txt"), "Written."], allow: { write: ["."] } });
-    await say("write it");
-    await tells("/back", "1 change to files stays: /undo takes back the last.");
-    equal(it.read("a.txt"), "x\n");
-  });
-
   test("a message with a file is named by the person's words, wherever zz quotes it", async (t) => {
-    const { it, say, tells, sent } = await sit(t, {
-      files: { "price.ts": "export const price = 1;\n" },
-      script: ["A price."],
-    });
+    const files = { "price.ts": "export const price = 1;\n" };
+    const { it, say, tells, sent } = await sit(t, { files, script: ["A price."] });
     await say("what does @price.ts hold?");
     match(sent().at(-1)!, /^--- FILE price\.ts ---\n[\s\S]*what does @price\.ts hold\?$/);
     await tells("/status", "“what does @price.ts hold?”");
@@ -110,17 +99,14 @@ describe("the conversation", () => {
     equal(it.chat.messages.length, 0);
   });
 
-  test("/retry in one go asks the last question again, with its file; with nothing said it says so", async (t) => {
-    const fake = await fakeOpenAI([say("Red."), say("Blue.")]);
-    t.after(fake.close);
-    const where = place();
-    const none = await zz(where, asks(fake.url, "/retry"));
-    match(none.stderr, /^Cannot try again: nothing was said yet\./m);
+  test("/retry in one go asks the last question again, with its file; with nothing said it says so", async () => {
+    const { args, requests } = await askable([say("Red."), say("Blue.")]);
     const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    writeFileSync(join(where.cwd, "p.png"), Buffer.from(pixel, "base64"));
-    await zz(where, asks(fake.url, "-f", "p.png", "which colour"));
-    deepEqual((await zz(where, asks(fake.url, "-c", "/retry"))).stdout, "Blue.\n");
-    const [first, second] = fake.requests.map(({ body }) => body.messages.slice(1));
+    const where = place({ "p.png": Buffer.from(pixel, "base64") });
+    match((await zz(where, [...args, "/retry"])).stderr, /^Cannot try again: nothing was said yet\./m);
+    await zz(where, [...args, "-f", "p.png", "which colour"]);
+    equal((await zz(where, [...args, "-c", "/retry"])).stdout, "Blue.\n");
+    const [first, second] = requests.map(({ body }) => body.messages.slice(1));
     deepEqual(second, first);
     ok(JSON.stringify(second).includes(pixel.slice(0, 40)));
   });
@@ -136,7 +122,7 @@ describe("the conversation", () => {
 
 describe("models", () => {
   test("/models lists them all; /model NAME asks that one from now on; without a name it is a picker", async (t) => {
-    const { gives, type, sees, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
+    const { gives, hit, fake } = await talk(t, { script: [say("A."), say("B.")], cols: 120 });
     await gives("/models", / {2}offline\/router\n\* openai\/m\n {2}openai\/n {2}8192 tokens\nollama: Cannot reach/);
     await gives("/model openai/n", "Now openai/n, with a window of 8192 tokens.");
     await gives("hello", "A.");
@@ -144,13 +130,10 @@ describe("models", () => {
     await gives("/status", /window +8192 tokens, 0\.9 % used \(70\)/);
     await gives("/context", /About \d+ tokens of 8192 \(\d+ %\)\./);
     await gives("/model openai/nn", /openai does not list 'openai\/nn'\. The nearest: openai\/n,[\s\S]*\[y\/N\]/);
-    type("n");
-    await sees("Still openai/n");
+    await hit("n", "Still openai/n");
     await gives("/model", /\? Model \(now openai\/n\)[\s\S]*openai\/n {2}8192 tokens/);
-    type("/m");
-    await sees(/\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
-    type(KEY.enter);
-    await sees("Now openai/m");
+    await hit("/m", /\? Model \(now openai\/n\) \/m[\s\S]*❯ openai\/m/);
+    await hit(KEY.enter, "Now openai/m");
     await gives("again", "B.");
     deepEqual(fake.requests.map(({ body }) => body.model), ["n", "m"]); // biome-ignore format: short
   });
@@ -166,29 +149,27 @@ describe("models", () => {
 describe("status", () => {
   test("/status counts turns, tokens, calls, edits applied and refused, and what failed", async (t) => {
     const usage = { input: 61, output: 9 };
+    const done = { text: "Done.", usage };
     const script = [
-      ...[
-        { ...written("a.txt"), usage },
-        { text: "Done.", usage },
-        { ...written("b.txt"), usage },
-        { text: "Pity.", usage },
-      ],
+      { ...written("a.txt"), usage },
+      done,
+      { ...written("b.txt"), usage },
+      done,
       { fail: "no such model" },
     ];
     const { it, say, tells } = await sit(t, { script, allow: { write: ["a.txt"] } });
     await say("write a", "write b");
     await it.ask("more").catch(() => {});
     const shown = await tells("/status", "settings  ");
-    match(shown, /^session {7}\d{8}-\d{6}-\w{8} “write a”$/m);
     match(shown, new RegExp(`^stored in {5}${it.home}/sessions/.*\\.jsonl\\s+\\(\\d+ bytes\\)$`, "m"));
-    match(shown, /^model {9}script\/model$/m);
-    match(shown, /^since start {3}\d+ s; 3 turns in this conversation$/m);
-    match(shown, /^tokens {8}244 in, 36 out$/m);
-    match(shown, /^tools {9}2 calls, 1 of them failed$/m);
-    match(shown, /^edits {9}1 applied, 0 undone, 1 refused$/m);
-    match(shown, /^plugins {7}\d+ loaded, 0 failed$/m);
-    match(shown, /^errors +1, the last: .*no such model/m);
-    match(shown, /^permissions {3}1 rule beside zz's own/m);
+    for (const row of [
+      /^session {7}\d{8}-\d{6}-\w{8} “write a”$/m,
+      /^model {9}script\/model$/m,
+      /^since start {3}\d+ s; 3 turns in this conversation\ntokens {8}244 in, 36 out\ntools {9}2 calls, 1 of them failed$/m,
+      /^errors +1, the last: .*no such model\nedits {9}1 applied, 0 undone, 1 refused\nplugins {7}\d+ loaded, 0 failed$/m,
+      /^permissions {3}1 rule beside zz's own/m,
+    ])
+      match(shown, row);
   });
 
   test("/context names what was drawn into the prompt, and the files read", async (t) => {
@@ -205,28 +186,20 @@ describe("status", () => {
   test("/prompt shows the very text that the model is sent; /prompt LAYER one part alone", async (t) => {
     const { tells } = await sit(t);
     await tells("/prompt", /\[base: identity, from zz, about \d+ tokens\]\n\s*You are zz/);
-    const one = await tells(
-      "/prompt session",
-      /\[session: project, from surroundings, about \d+ tokens\]\n[\s\S]*Folder: /,
-    );
-    doesNotMatch(one, /\[base: |in all\]/);
+    const session = /\[session: project, from surroundings, about \d+ tokens\]\n[\s\S]*Folder: /;
+    doesNotMatch(await tells("/prompt session", session), /\[base: |in all\]/);
     await tells("/prompt nothing", "There are: base, session");
   });
 });
 
 describe("cost", () => {
   test("/cost, /status and the answer tell what came from a cache, where anything did, and count what /compact used", async (t) => {
-    const prices = {
-      "script/model": { input: 1000, output: 10_000, cached: 100, written: 2000 },
-      "script/other": { input: 1000, output: 0 },
-    };
-    const usages = [
-      { input: 100, output: 10, cached: 60, written: 20 },
-      { input: 50, output: 5 },
-    ];
-    const script = [...usages, usages[0]!].map((usage) => ({ text: "A.", usage }));
+    const own = { input: 1000, output: 10_000, cached: 100, written: 2000 };
+    const prices = { "script/model": own, "script/other": { input: 1000, output: 0 } };
+    const usage = { input: 100, output: 10, cached: 60, written: 20 };
+    const script = [usage, { input: 50, output: 5 }, usage].map((usage) => ({ text: "A.", usage }));
     const { it, say, tells } = await sit(t, { settings: { prices }, script });
-    deepEqual((await it.ask(`one ${"word ".repeat(500)}`)).usage, usages[0]);
+    deepEqual((await it.ask(`one ${"word ".repeat(500)}`)).usage, usage);
     await say(`two ${"word ".repeat(500)}`);
     await tells("/cost", /^script\/model {2}150 in {2}60 cached {2}15 out {2}0\.2660$/);
     await tells("/status", /^tokens +150 in \(60 cached\), 15 out$/m);
@@ -244,19 +217,15 @@ describe("cost", () => {
   test("/cost without prices says how to give them, and reckons with what was given, also what was taken back", async (t) => {
     const usage = { input: 61, output: 9 };
     const { it, tells, say } = await sit(t, { script: [{ text: "A.", usage }] });
-    const advice = await tells(
-      "/cost",
-      /^No price is known\.[\s\S]*^\/config prices \{"script\/model": \{"input": 0\.15, "output": 0\.6\}\}$/m,
-    );
-    const [, line] = /^(\/config prices .*)$/m.exec(advice)!;
-    await tells(line!.replace("0.15", "1000"), "prices is {");
+    const line = /^\/config prices \{"script\/model": \{"input": 0\.15, "output": 0\.6\}\}$/m;
+    const [advice] = line.exec(await tells("/cost", /^No price is known\./))!;
+    await tells(advice.replace("0.15", "1000"), "prices is {");
     await say("one", "/retry");
     await it.chat.use("script/other");
     await say("two");
-    await tells(
-      "/cost",
-      /script\/model {2}122 in {2}18 out {4}0\.1220\nscript\/other +61 in +9 out {2}no price\nin all +0\.1220/,
-    );
+    const cost =
+      /script\/model {2}122 in {2}18 out {4}0\.1220\nscript\/other +61 in +9 out {2}no price\nin all +0\.1220/;
+    await tells("/cost", cost);
   });
 });
 
@@ -298,8 +267,7 @@ describe("answers", () => {
   rare("/copy uses xclip where there is a display", async (t) => {
     const where = place();
     const bin = join(where.cwd, "..", "bin"); // not in the project, whose programs zz does not start
-    mkdirSync(bin);
-    writeFileSync(join(bin, "xclip"), `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n`);
+    put(bin, { xclip: `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n` });
     chmodSync(join(bin, "xclip"), 0o755);
     const env = { PATH: `${bin}:${process.env.PATH}`, DISPLAY: ":9", WAYLAND_DISPLAY: "", WSL_DISTRO_NAME: "" };
     const { gives } = await talk(t, { script: [say("To keep.")], where, env });
@@ -328,9 +296,8 @@ describe("answers", () => {
   });
 
   test("/edit opens the editor with the last message, or with what was typed, and sends what was saved", async (t) => {
-    const where = place();
+    const where = place({ ed: `#!/bin/sh\nprintf ' edited' >> "$1"\n` });
     const editor = join(where.cwd, "ed");
-    writeFileSync(editor, `#!/bin/sh\nprintf ' edited' >> "$1"\n`);
     chmodSync(editor, 0o755);
     const script = [say("A."), say("B."), say("C.")];
     const { gives, sent } = await talk(t, { script, where, env: { EDITOR: editor, VISUAL: "" } });
@@ -358,25 +325,15 @@ describe("help and templates", () => {
   test("/help has every command in its group, plugins' own under other, and explains every key that the documents name", async (t) => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": mine } });
     const all = await tells("/help all", /typing:[\s\S]*f9 +a key of mine/);
-    for (const group of [
-      "conversation",
-      "sessions and model",
-      "files and undo",
-      "code",
-      "settings",
-      "templates",
-      "other",
-    ])
-      match(all, new RegExp(`^${group}:$`, "m"));
+    const groups = [...all.matchAll(/^([a-z ]+):$/gm)].map(([, group]) => group);
+    const own = ["conversation", "sessions and model", "files and undo", "code", "settings", "templates", "other"];
+    for (const group of own) ok(groups.includes(group), group);
     match(all, /^ {2}\/review \[WHAT\] [\s\S]*^other:$\n {2}\/dance \[HOW\] +a dance \(mine\)$/m);
     await tells("/help /dance", /\/dance \[HOW\]\n {2}a dance\n {2}group: other; plugin: mine \(.*mine\.js\)/);
     await tells("/help other", /^other:\n {2}\/dance \[HOW\] +a dance \(mine\)$/);
     await tells("/help danc", "There is no command or key 'danc'. There is: /dance.");
-    await tells(
-      "/help files",
-      /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/,
-    );
-    await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
+    const files = /files and undo:\n {2}\/changes \[N\] +what .*\n[\s\S]*\/undo \[N \| turn \| FILE\] +take back/;
+    await tells("/help files", files);
     const keys = documentedKeys();
     ok(keys.length >= 10 && keys.includes("Up") && keys.includes("Escape"), keys.join());
     const others = ["F9", "control-c", "^D", "esc", "Alt-Enter", "\\ ", '"""', "@FILE", "@", "!", "!!", "//"];
@@ -405,10 +362,8 @@ describe("help and templates", () => {
 
   test("/tools NAME, /plugins and /permissions tell what there is; of a wrong name the nearest", async (t) => {
     const { tells } = await sit(t, { home: { "plugins/mine.js": "export default () => {};" } });
-    await tells(
-      "/tools read_file",
-      /read_file \(read-file\)\n[\s\S]*takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/,
-    );
+    const takes = /takes:\n {2}path +string: relative .*\n {2}start +integer, optional: first/;
+    match(await tells("/tools read_file", takes), /read_file \(read-file\)\n/);
     await tells("/tools edit", "There is: edit_file, edit_lines.");
     await tells("/plugins disable", "Name a plugin: /plugins disable NAME. /plugins lists them.");
     await tells("/permissions drop", "Cannot drop a rule: give its number, /permissions drop N.");
@@ -467,7 +422,6 @@ describe("tables", () => {
   test("page() keeps to any width", () => {
     const commands = [
       { name: "a", description: "word ".repeat(40).trim(), group: "code", owner: "x" },
-      { name: "b", usage: "[N | #ID of a thing]", description: "short", owner: "x" },
       { name: "c", usage: "[NAME | enable NAME | disable NAME]", description: "long usage", owner: "x" },
     ];
     for (const room of [30, 59, 60, 119])

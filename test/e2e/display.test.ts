@@ -1,21 +1,17 @@
 // What a person sees during and after a turn: the live line, calls, thinking, the rendered answer, figures, the prompt.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, DONE, delta, say, stream, usage } from "../support/fake/openai.ts";
 import { ESC, type ReplOptions, repl, ticks } from "../support/repl.ts";
-import { type Place, place } from "../support/run.ts";
+import { put } from "../support/repository.ts";
+import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 /** A home with these settings of the display. */
-function having(display: object, more: object = {}): Place {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ display, ...more }));
-  return where;
-}
+const having = (display: object, more: object = {}) => place({}, { display, ...more });
 const TOOLS = `zz.tool({ name: "dig", description: "digs", params: { where: "string" },
     run({ where }) { if (where === "rock") throw new Error("Cannot dig 'rock': too hard."); return "found a coin\\nand more"; },
     render: ({ text }) => text.split("\\n")[0] + "!" });
@@ -23,9 +19,8 @@ const TOOLS = `zz.tool({ name: "dig", description: "digs", params: { where: "str
     progress("a metre down"); await io.clock.sleep(700); return "dug"; } });
   zz.command({ name: "later", description: "notes later", run: (_, { note, io }) => void io.clock.timer(300, () => note("The kettle boils.")) });`;
 function open(t: TestContext, { where = place(), ...options }: ReplOptions = {}, source = TOOLS) {
-  const file = join(where.cwd, "own.ts");
-  writeFileSync(file, `export default (zz) => { ${source} };`);
-  return repl(t, { where, args: ["--plugin", file], ...options });
+  put(where.cwd, { "own.ts": `export default (zz) => { ${source} };` });
+  return repl(t, { where, args: ["--plugin", "own.ts"], ...options });
 }
 
 const THOUGHTS = ["First I look.", "Then I weigh two ways.", "Third point.", "Fourth point.", "Fifth point."];
@@ -55,11 +50,8 @@ test("display.thinking decides how much of the thinking stays on the screen, and
     ["full", /┆ First I look[\s\S]*┆ Fifth point\./, /more rows/],
     ["off", /go\nThought over\.\n›/, /┆/],
   ] as const) {
-    const term = await repl(t, {
-      script: [thinks()],
-      where: having({ thinking, stats: thinking !== "off" }),
-      cols: 30,
-    });
+    const where = having({ thinking, stats: thinking !== "off" });
+    const term = await repl(t, { script: [thinks()], where, cols: 30 });
     const screen = await term.say("go", /Thought over\.[\s\S]*›\s*$/);
     match(screen, sees);
     doesNotMatch(screen, not);
@@ -80,21 +72,18 @@ test("All calls of a round are announced before any runs; each tells what came o
   await clock.pass(100);
   match(await term.drawn(), /\S slow · 0\.1 s · a metre down$/);
   await clock.pass(600);
-  match(
-    await term.sees("Dug."),
-    /■ dig rock\n✓ slow · dug · 0\.7 s\n✗ dig rock · Cannot dig 'rock': too hard\. · 0\.0 s\n/,
+  await term.sees(
+    /■ dig rock\n✓ slow · dug · 0\.7 s\n✗ dig rock · Cannot dig 'rock': too hard\. · 0\.0 s\n[\s\S]*Dug\./,
   );
 });
 
+const RESULTS =
+  /go\n✓ dig sand · found a coin! .* s\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/;
 test("display.calls decides what is shown of calls", async (t) => {
   for (const [display, sees, not] of [
     [{ calls: "failed" }, /go\n✗ dig rock · Cannot dig 'rock': too hard\. · \d+\.\d s\nDug\./, /■|✓/],
     [{ calls: "off" }, /go\nDug\./, /■|✓|✗/],
-    [
-      { calls: "results", resultLines: 1 },
-      /go\n✓ dig sand · found a coin! .* s\n {2}found a coin\n {2}and more\n✗ dig rock .*\n {2}Cannot dig 'rock'/,
-      /■|more line/,
-    ],
+    [{ calls: "results", resultLines: 1 }, RESULTS, /■|more line/],
   ] as const) {
     const script = [call(["dig", { where: "sand" }], ["dig", { where: "rock" }]), say("Dug.")];
     const term = await open(t, { where: having(display), script });
@@ -105,9 +94,8 @@ test("display.calls decides what is shown of calls", async (t) => {
 });
 
 test("At 40×15 display.resultLines and display.diffRows say how much is shown, and no row is too long", async (t) => {
-  const where = having({ resultLines: 2, diffRows: 3 }, { edit: { auto: true } });
   const content = Array.from({ length: 9 }, (_, i) => `line ${i + 1} ${"of many words ".repeat(9)}`).join("\n");
-  writeFileSync(join(where.cwd, "a.txt"), content);
+  const where = place({ "a.txt": content }, { display: { resultLines: 2, diffRows: 3 }, edit: { auto: true } });
   const script = [
     call(["read_file", { path: "a.txt" }]),
     call(["create_file", { path: "b.txt", content: "1\n2\n3\n4\n5\n6\n" }]),
@@ -121,16 +109,10 @@ test("At 40×15 display.resultLines and display.diffRows say how much is shown, 
 });
 
 test("A project may not hide calls, nor the diffs of edits", async (t) => {
-  const where = place();
-  mkdirSync(join(where.cwd, ".zz"));
-  const display = { calls: "off", diffRows: 1, resultLines: 0 };
-  writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify({ display }));
+  const where = place({ ".zz/zz.config.json": { display: { calls: "off", diffRows: 1, resultLines: 0 } } });
   const script = [call(["dig", { where: "sand" }]), say("Dug.")];
-  const term = await open(t, { where, script, cols: 200 });
-  match(
-    await term.say("go", "Dug."),
-    /Cannot take display\.calls, display\.diffRows from '[\s\S]*■ dig sand\n✓ dig sand/,
-  );
+  const shown = await (await open(t, { where, script, cols: 200 })).say("go", "Dug.");
+  match(shown, /Cannot take display\.calls, display\.diffRows from '[\s\S]*■ dig sand\n✓ dig sand/);
 });
 
 const ANSWER = "# Result\n\n- a **bold** word and `code`";
@@ -160,16 +142,12 @@ test("display.plain has words for signs, and nothing that moves", async (t) => {
 });
 
 test("After the answer one dim line: time, tokens, calls, context; the prompt tells project, branch and context", async (t) => {
-  const where = place();
-  mkdirSync(join(where.cwd, ".git"));
-  writeFileSync(join(where.cwd, ".git", "HEAD"), "ref: refs/heads/feature/x\n");
+  const where = place({ ".git/HEAD": "ref: refs/heads/feature/x\n" });
   const script = [call(["list_dir", {}]), say("Seen.")];
   const term = await repl(t, { where, script, args: ["-m", "openai/n"] });
   await term.sees("project · feature/x ›");
-  match(
-    await term.say("go", /Seen\.\n[\s\S]*›\s*$/),
-    /Seen\.\n\d+\.\d s · 122 tokens in, 18 out · 1 call · context 1 % of 8,192\n[\s\S]*project · feature\/x · 1 % ›\s*$/,
-  );
+  const shown = await term.say("go", /Seen\.\n[\s\S]*project · feature\/x · 1 % ›\s*$/);
+  match(shown, /Seen\.\n\d+\.\d s · 122 tokens in, 18 out · 1 call · context 1 % of 8,192\n/);
 });
 
 test("With display.bellAfter 0.2 a turn of 201 ms ends with a bell, one of 200 ms does not", async (t) => {
@@ -203,8 +181,7 @@ test("A note that comes while a line is typed stands above it, and the line stay
   const clock = standingClock();
   const term = await open(t, { clock });
   await term.say("/later", /later\s+[^\n]*›$/);
-  term.type("half a sentence");
-  await term.sees(/› half a sentence$/);
+  await term.hit("half a sentence", /› half a sentence$/);
   await clock.pass(300);
   await term.sees(/The kettle boils\.\nproject › half a sentence$/);
   term.type(` ends${KEY.enter}`);

@@ -1,56 +1,40 @@
 // Edits and commands as a person sees them: proposed, shown, approved or not, made, undone; and in a pipe, unanswered.
 import { deepEqual, equal, match } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Step } from "../../sdk/testing.ts";
-import { call, fakeOpenAI, problems, say } from "../support/fake/openai.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { askable, call, problems, say } from "../support/fake/openai.ts";
+import { repl } from "../support/repl.ts";
+import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { KEY } from "../support/terminal.ts";
 
-const asks = (url: string, ...more: string[]) => ["-m", "openai/m", "--base-url", url, "--key", "x", ...more];
 const READ = call(["read_file", { path: "src/a.ts" }]);
 const EDIT = call(["edit_file", { path: "src/a.ts", old_string: "a - b", new_string: "a + b" }]);
 const BEFORE = "export function add(a: number, b: number) {\n  return a - b;\n}\n";
 const AFTER = BEFORE.replace("a - b", "a + b");
 
-function project(): Place & { read(): string } {
-  const where = place();
-  mkdirSync(join(where.cwd, "src"));
-  writeFileSync(join(where.cwd, "src", "a.ts"), BEFORE);
-  return { ...where, read: () => readFileSync(join(where.cwd, "src", "a.ts"), "utf8") };
-}
-const lastOf = (fake: { requests: { body: any }[] }, back = 1): string =>
-  fake.requests.at(-back)!.body.messages.at(-1).content;
-
 test("At 40 columns an edit is proposed, shown, confirmed, written, undone, redone", async (t) => {
-  const fake = await fakeOpenAI([READ, EDIT, say("Mended."), say("I see.")]);
-  t.after(fake.close);
-  const where = project();
-  const term = terminal(where, asks(fake.url), { cols: 40 });
-  await term.sees("›");
-  term.type(`mend it${KEY.enter}`);
-  const shown = (await term.sees("Allow? [y/N/e/A/?]")).replaceAll(/\n(?=\S)/g, "\n");
+  const where = place({ "src/a.ts": BEFORE });
+  const script = [READ, EDIT, say("Mended."), say("I see.")];
+  const { fake, ...term } = await repl(t, { where, script, cols: 40 });
+  const read = () => readFileSync(join(where.cwd, "src/a.ts"), "utf8");
+  const shown = (await term.say("mend it", "Allow? [y/N/e/A/?]")).replaceAll(/\n(?=\S)/g, "\n");
   match(shown.replaceAll(/\n(┃ )?/g, ""), /edit_file requests write access to "src\/a\.ts"\./);
   match(shown, /┃ edit src\/a\.ts · lines 1–3 · \+1 −1/);
   match(shown, /┃ +2 - +return a - b;\n┃ +2 \+ +return a \+ b;/);
-  equal(where.read(), BEFORE, "nothing is written before the answer");
-  term.type("y");
-  await term.sees("Mended.");
-  equal(where.read(), AFTER);
-  term.type(`/undo${KEY.enter}`);
-  await term.sees("Undone: edited src/a.ts.");
-  equal(where.read(), BEFORE);
-  term.type(`/redo${KEY.enter}`);
-  await term.sees("Redone: edited src/a.ts.");
-  equal(where.read(), AFTER);
-  term.type(`what now?${KEY.enter}`);
-  await term.sees("I see.");
-  match(lastOf(fake), /Undone: edited src\/a\.ts\.[\s\S]*Redone: edited src\/a\.ts\.[\s\S]*what now\?$/);
+  equal(read(), BEFORE, "nothing is written before the answer");
+  await term.hit("y", "Mended.");
+  equal(read(), AFTER);
+  await term.say("/undo", "Undone: edited src/a.ts.");
+  equal(read(), BEFORE);
+  await term.say("/redo", "Redone: edited src/a.ts.");
+  equal(read(), AFTER);
+  await term.say("what now?", "I see.");
+  match(term.sent().at(-1), /Undone: edited src\/a\.ts\.[\s\S]*Redone: edited src\/a\.ts\.[\s\S]*what now\?$/);
   deepEqual(problems(fake.requests.at(-1)!.body), []);
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
+  await term.leave();
 });
 
 test("A allows edits in the project for the session, never commands; /permissions takes it back", async (t) => {
@@ -69,40 +53,26 @@ test("A allows edits in the project for the session, never commands; /permission
   match(it.questions.slice(3).join("\n"), /write_file requests write access to "a\.ts"/);
 });
 
-test("--audit writes a line a decision", async (t) => {
-  const fake = await fakeOpenAI([READ, EDIT, say("Done.")]);
-  t.after(fake.close);
-  const where = project();
-  const file = join(where.cwd, "audit.log");
-  await zz(where, asks(fake.url, "--once", "--audit", file), { input: "mend it\n" });
-  const lines = readFileSync(file, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+test("--audit writes a line a decision", async () => {
+  const { args } = await askable([READ, EDIT, say("Done.")]);
+  const where = place({ "src/a.ts": BEFORE });
+  await zz(where, [...args, "--once", "--audit", "audit.log"], { input: "mend it\n" });
+  const lines = readFileSync(join(where.cwd, "audit.log"), "utf8").trimEnd().split("\n");
+  const rows = lines.map((line) => JSON.parse(line));
   deepEqual(
-    lines.map(({ tool, kind, name, allowed }) => [tool, kind, name, allowed]),
-    [
-      ["read_file", "read", "src/a.ts", true],
-      ["edit_file", "read", "src/a.ts", true],
-      ["edit_file", "write", "src/a.ts", false],
-    ],
+    rows.map(({ tool, kind, name, allowed }) => `${tool} ${kind} ${name} ${allowed}`),
+    ["read_file read src/a.ts true", "edit_file read src/a.ts true", "edit_file write src/a.ts false"],
   );
 });
 
 test("Without bubblewrap the question says that there is no sandbox; where the settings require one, nothing runs", async (t) => {
-  const fake = await fakeOpenAI([call(["run_command", { command: "touch x" }]), say("Not run.")]);
-  t.after(fake.close);
-  const where = place();
+  const where = place({ "c.json": { shell: { sandbox: "required" } } });
   const env = { PATH: "/nowhere" };
-  const term = terminal(where, asks(fake.url), { env });
-  await term.sees("›");
-  term.type(`go${KEY.enter}`);
-  await term.sees(/┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
-  term.type(KEY.enter);
-  await term.sees("Not run.");
-  term.type(KEY.ctrlD);
-  await term.exited;
-  writeFileSync(join(where.cwd, "c.json"), '{"shell":{"sandbox":"required"}}');
+  const script = [call(["run_command", { command: "touch x" }]), say("Not run.")];
+  const term = await repl(t, { where, script, env });
+  await term.say("go", /┃ No sandbox here \(bubblewrap is missing or switched off\)[\s\S]*Allow\?/);
+  await term.hit(KEY.enter, "Not run.");
+  await term.leave();
   const args = ["--config", "c.json", "--call", "run_command", '{"command":"touch x"}', "--allow-run"];
   const { code, stderr } = await zz(where, args, { env });
   deepEqual([code, existsSync(join(where.cwd, "x"))], [1, false]);

@@ -1,8 +1,7 @@
 // Names of files may hold any bytes: wherever zz shows them, the terminal obeys none.
-import { doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { doesNotMatch, equal, match } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, TAB } from "../support/repl.ts";
@@ -23,13 +22,8 @@ const EVIL = [
 ];
 const OBEYED = /\x1b\[45m|\x1b\]8;;http:__|\x1b\[2Jwiped|\u202e|\u200b|\x1b\]0;title|\x9b|\x08\x08\x08back|\u2066/;
 
-function evil() {
-  const where = place();
-  mkdirSync(join(where.cwd, `zzqfolder${ESC}[45m`));
-  for (const name of EVIL) writeFileSync(join(where.cwd, name), "export const zeta = 1;\n");
-  writeFileSync(join(where.cwd, `zzqfolder${ESC}[45m`, "in.ts"), "");
-  return where;
-}
+const files = EVIL.map((name) => [name, "export const zeta = 1;\n"]);
+const evil = () => place({ ...Object.fromEntries(files), [`zzqfolder${ESC}[45m/in.ts`]: "" });
 
 test("In menus no name is obeyed", async (t) => {
   const zz = await repl(t, { where: evil(), rows: 40 });
@@ -38,8 +32,7 @@ test("In menus no name is obeyed", async (t) => {
     ["\x15/add zzq", /\n {2}\S*zzq/],
     ["\x15@zzq1pain", /zzq8line/],
   ] as const) {
-    zz.type(`${typed}${TAB}`);
-    await zz.sees(shows);
+    await zz.hit(`${typed}${TAB}`, shows);
     for (let i = 0; i < 4; i++) await zz.press(TAB);
     await zz.drawn();
   }
@@ -52,8 +45,7 @@ test("In questions, calls and refusals no name is obeyed", async (t) => {
   zz.type(`go${KEY.enter}`);
   for (const i of EVIL.keys()) {
     await zz.sees(new RegExp(`(Allow\\?[\\s\\S]*){${i + 1}}`));
-    zz.type("n");
-    await zz.sees(new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
+    await zz.hit("n", new RegExp(`(Why not\\?[\\s\\S]*){${i + 1}}`));
     zz.type(KEY.enter);
   }
   await zz.sees("Done.");
@@ -62,11 +54,10 @@ test("In questions, calls and refusals no name is obeyed", async (t) => {
 
 test("Files whose names are not UTF-8 are named as left out, in a repository and without git", async () => {
   for (const repository of [false, true]) {
-    const where = place();
+    const where = place({ "real\ufffd.ts": "export const zeta = 1;\n" });
     if (repository) execFileSync("git", ["init", "-q", where.cwd]);
     const named = (hex: string) => Buffer.concat([Buffer.from(`${where.cwd}/`), Buffer.from(hex, "hex")]);
     for (const hex of ["61ff2e7473", "62fe2e7473"]) writeFileSync(named(hex), "export const zeta = 1;\n"); // a?.ts, b?.ts
-    writeFileSync(join(where.cwd, "real\ufffd.ts"), "export const zeta = 1;\n");
     for (const [tool, args, row] of [
       ["grep", { query: "zeta" }, "[2 files not searched, for their names are not UTF-8]"],
       ["glob", { pattern: "a*" }, "[1 file of these cannot be opened, for its name is not UTF-8]"],
@@ -88,11 +79,8 @@ test("No name forges a row: not where changes, results and what was undone are l
     (await zz(where, ["-A", "--call", tool, JSON.stringify(args)])).stdout.trimEnd();
   equal(await call("write_file", { path: name, content: "x\n" }), `Created ${shown} (1 line).`);
   equal(await call("edit_file", { path: name, old_text: "x", new_text: "y" }), `Edited ${shown}: line 1 (exact).`);
-  const moved = await call("move_file", { from: name, to: `${name}2` });
-  equal(moved, `Moved ${shown} to ${shown}2.`);
+  equal(await call("move_file", { from: name, to: `${name}2` }), `Moved ${shown} to ${shown}2.`);
   equal((await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length, 0);
-  const undone = await zz(where, ["--undo"]);
-  match(undone.stdout, /^Undone: [^\n]*␊[^\n]*\n$/);
-  ok(!undone.stdout.includes("\u001b"));
+  match((await zz(where, ["--undo"])).stdout, /^Undone: [^\n\x1b]*␊[^\n\x1b]*\n$/);
   equal((await call("list_dir", {})).split("\n").length, 1);
 });

@@ -1,9 +1,7 @@
 // @mentions: what the model is sent, and what the person is told.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, say } from "../support/fake/openai.ts";
 import { PDF } from "../support/media.ts";
 import { place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
@@ -116,20 +114,17 @@ test("What was mentioned counts as read: the model may edit it at once", async (
   equal(it.read("a.ts"), "export const a = 2;\n");
 });
 
-test("In a one-shot only what stands on the command line counts, not what came through the pipe", async (t) => {
-  const fake = await fakeOpenAI([say("Seen.")]);
-  t.after(fake.close);
-  const where = place();
-  writeFileSync(join(where.cwd, "a.ts"), FILES["a.ts"]);
+test("In a one-shot only what stands on the command line counts, not what came through the pipe", async () => {
+  const { args, requests } = await askable([say("Seen.")]);
+  const where = place({ "a.ts": FILES["a.ts"] });
   for (const [words, input, content] of [
     [[], "data @a.ts\n", "data @a.ts"],
     [["see @a.ts"], "data @a.ts\n", `--- STDIN ---\ndata @a.ts\n--- END STDIN ---\n\n${A}\n\nsee @a.ts`],
     [["-f", "a.ts", "and @a.ts"], undefined, `${fileBlock("a.ts", "export const a = 1;")}\n\n${A}\n\nand @a.ts`],
   ] as const) {
-    const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", ...words];
-    const { code, stderr } = await zz(where, args, input === undefined ? {} : { input });
+    const { code, stderr } = await zz(where, [...args, ...words], input === undefined ? {} : { input });
     equal(code, 0, stderr);
-    equal(fake.requests.at(-1)!.body.messages.at(-1).content, content);
+    equal(requests.at(-1)!.body.messages.at(-1).content, content);
   }
 });
 

@@ -4,17 +4,15 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type StandingClock, standingClock } from "../../sdk/clock.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, call, say } from "../support/fake/openai.ts";
 import { nobodyTypes, repl } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
 const lines = Array.from({ length: 60 }, (_, i) => (i === 30 ? "the hidden middle" : `line ${i + 1}`));
 const WRITE: [string, object] = ["write_file", { path: "a.txt", content: lines.join("\n") }];
-const COMMAND: [string, object] = [
-  "run_command",
-  { command: `touch ${"x".repeat(700)} hidden-middle ${"y".repeat(700)}` },
-];
+const command = `touch ${"x".repeat(700)} hidden-middle ${"y".repeat(700)}`;
+const COMMAND: [string, object] = ["run_command", { command }];
 const BAR = /─ (?:line )?(\d+)(?: of |\/)(\d+)[^─]*$/;
 
 /** Reads page by page, pressing y on each, and once more too early. Returns all that was on the screen. */
@@ -43,25 +41,21 @@ test("In the conversation y counts once all of a new file has been shown", async
   const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);
   for (const line of lines) ok(seen.includes(line), line);
   equal(existsSync(file), false);
-  zz.type("y");
-  await zz.sees("Done.");
+  await zz.hit("y", "Done.");
   equal(readFileSync(file, "utf8"), lines.join("\n"));
 });
 
-test("In a one-shot n counts at once, and y only after the hidden middle of a command", async (t) => {
+test("In a one-shot n counts at once, and y only after the hidden middle of a command", async () => {
   const [where, clock] = [asksBefore(place()), standingClock()];
-  const fake = await fakeOpenAI([call(COMMAND), call(COMMAND), say("Done.")]);
-  t.after(fake.close);
-  const args = ["--once", "-m", "openai/m", "--base-url", fake.url, "--key", "x", "go"];
-  const term = terminal(where, args, { cols: 40, rows: 15, clock });
+  const { args, requests } = await askable([call(COMMAND), call(COMMAND), say("Done.")]);
+  const term = terminal(where, ["--once", ...args, "go"], { cols: 40, rows: 15, clock });
   const seen = await readAll(term, clock, /Allow\? \[y\/N\/e\/A\/F\/\?\][^─]*$/);
   match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
-  equal(fake.requests.length, 1);
+  equal(requests.length, 1);
   for (const no of ["n", "n"]) {
-    term.type(no);
-    await term.sees(/Why not\?[^─]*$/);
+    await term.hit(no, /Why not\?[^─]*$/);
     term.type(KEY.enter);
-    if (fake.requests.length > 1) break;
+    if (requests.length > 1) break;
     await nobodyTypes(clock); // the second command's first page
     await term.sees(BAR);
     await nobodyTypes(clock);

@@ -7,18 +7,17 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { harness } from "zz/test";
-import { serve } from "../support/fake/http.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { type Script, type Seen, serve } from "../support/fake/http.ts";
+import { askable, call, say } from "../support/fake/openai.ts";
 import { needs } from "../support/needs.ts";
 import { snippet } from "../support/pages.ts";
 import { place, zz } from "../support/run.ts";
 import { KEY, terminal } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
 
-function saved(holds: string, name: string, where = place()) {
-  const file = join(where.cwd, `${name}.ts`);
-  writeFileSync(file, snippet(holds));
-  return { ...where, file };
+function saved(holds: string, name: string) {
+  const where = place({ [`${name}.ts`]: snippet(holds) });
+  return { ...where, file: join(where.cwd, `${name}.ts`) };
 }
 
 test("Files: both are sorted after one yes, and /undo takes both back", async (t) => {
@@ -51,11 +50,8 @@ test("Asking the person: a line, a key, and another command", async (t) => {
   const kit = await harness({ plugins: [file], own: true, answer: async (_, keys) => (keys ? "y" : "Fix it.") }, t);
   await kit.ask("hello");
   await kit.ask("/brief");
-  deepEqual(
-    kit.chat.messages.map(({ text }) => text),
-    ["Fix it.", "ok"],
-    "in a new conversation",
-  );
+  const said = kit.chat.messages.map(({ text }) => text);
+  deepEqual(said, ["Fix it.", "ok"], "in a new conversation");
   deepEqual(kit.questions, ["What is to be done? ", "Begin a new conversation for it? [y/N] "]);
   const silent = await harness({ plugins: [file], answer: "yes" }, t);
   deepEqual((await silent.ask("/brief")).notes, ["Nothing was sent."], 'the kit\'s "yes" is no line');
@@ -90,10 +86,8 @@ test("Keys: Alt+T puts the date into the line", async () => {
   const where = saved("put today's date", "today");
   const term = terminal(where, ["-m", "offline/router", "--plugin", where.file]);
   await term.sees("project ›");
-  term.type("on ");
-  await term.sees("› on");
-  term.type("\x1bt");
-  await term.sees(/› on \d{4}-\d\d-\d\d/);
+  await term.hit("on ", "› on");
+  await term.hit("\x1bt", /› on \d{4}-\d\d-\d\d/);
   term.type(KEY.ctrlC + KEY.ctrlD);
   await term.exited;
 });
@@ -110,10 +104,8 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
   match(asked.text, /^Cannot ask the tracker: it has no token\. Set TRACKER_TOKEN/);
   await kit.command("/tracker-token");
   equal((await kit.call("find_issue", { words: "a b" })).text, "[key] and none other");
-  deepEqual(
-    [fake.requests[0]!.headers.authorization, fake.requests[0]!.path],
-    ["Bearer secret-tok-1", "/issues?q=a%20b"],
-  );
+  const [{ headers, path }] = fake.requests as [Seen];
+  deepEqual([headers.authorization, path], ["Bearer secret-tok-1", "/issues?q=a%20b"]);
   equal(JSON.stringify(kit.ctx.settings.list().find(({ name }) => name === "tracker.token")!.value), '"[key]"');
   const where = saved('name: "find_issue"', "tracker");
   writeFileSync(join(where.cwd, "zz.json"), JSON.stringify(settings));
@@ -123,35 +115,29 @@ test("Secrets: without a token nothing is sent; from a variable or a setting it 
 });
 
 describe("Dialogs", () => {
-  const WRITE = [say("First."), call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
-  test("messages are answered and questions asked, after words on the command line, until Ctrl+C", async (t) => {
-    const fake = await fakeOpenAI(WRITE);
-    t.after(fake.close);
+  const open = async (script: Script, ...words: string[]) => {
+    const { args, requests } = await askable(script);
     const where = saved("createInterface", "plain");
-    const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-    const term = terminal(where, [...model, "--plugin", where.file, "hello", "there"]);
+    return { where, requests, term: terminal(where, [...args, "--plugin", where.file, ...words]) };
+  };
+  const WRITE = [say("First."), call(["write_file", { path: "new.txt", content: "x\n" }]), say("Done.")];
+  test("messages are answered and questions asked, after words on the command line, until Ctrl+C", async () => {
+    const { where, term, requests } = await open(WRITE, "hello", "there");
     await term.sees(/First\.[\s\S]*project >/);
-    equal(fake.requests[0]!.body.messages.at(-1).content, "hello there");
-    term.type(`go${KEY.enter}`);
-    await term.sees("Allow?");
-    term.type(`Y${KEY.enter}`);
-    await term.sees(/Done\.[\s\S]*project >/);
+    equal(requests[0]!.body.messages.at(-1).content, "hello there");
+    await term.hit(`go${KEY.enter}`, "Allow?");
+    await term.hit(`Y${KEY.enter}`, /Done\.[\s\S]*project >/);
     ok(existsSync(join(where.cwd, "new.txt")));
     term.type(KEY.ctrlC);
     equal(await term.exited, 0);
   });
 
-  test("Ctrl+C stops a turn, and the dialog goes on", async (t) => {
-    const fake = await fakeOpenAI([{ body: [], ending: "hang" }]);
-    t.after(fake.close);
-    const where = saved("createInterface", "plain");
-    const model = ["-m", "openai/m", "--base-url", fake.url, "--key", "x"];
-    const term = terminal(where, [...model, "--plugin", where.file]);
+  test("Ctrl+C stops a turn, and the dialog goes on", async () => {
+    const { term, requests } = await open([{ body: [], ending: "hang" }]);
     await term.sees("project >");
     term.type(`hello${KEY.enter}`);
-    await waitFor("the request", () => fake.requests.length);
-    term.type(KEY.ctrlC);
-    await term.sees(/Stopped\.\nproject >/);
+    await waitFor("the request", () => requests.length);
+    await term.hit(KEY.ctrlC, /Stopped\.\nproject >/);
     term.type(KEY.ctrlD);
     equal(await term.exited, 0);
   });

@@ -1,37 +1,27 @@
 // zz as a process of its own: each way to start it, signals, pipes that stay open or are closed early, a full disk, a folder that is gone.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { after, test } from "node:test";
+import { execFile } from "node:child_process";
+import { test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
-import { call, DONE, delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
+import { askable, call, DONE, delta, problems, say, stream } from "../support/fake/openai.ts";
 import { environment, type Place, place, WAYS, type Way, zz } from "../support/run.ts";
 
 async function server(script: Script) {
-  const fake = await fakeOpenAI(script);
-  after(fake.close);
-  return { ...fake, args: ["--once", "--model", "openai/m", "--base-url", fake.url, "--key", "x"] };
+  const model = await askable(script);
+  return { ...model, args: ["--once", ...model.args] };
 }
 
 /** A line of sh in which $ZZ is the built program. */
-function shell({ home, cwd }: Place, line: string): Promise<{ stdout: string; stderr: string }> {
-  const env = {
-    ...environment({ home, cwd, sessions: () => [] }, {}),
-    ZZ: WAYS.dist.map((word) => `'${word}'`).join(" "),
-  };
-  const child = spawn("sh", ["-c", line.replaceAll("$ZZ", env.ZZ)], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-  let [stdout, stderr] = ["", ""];
-  child.stdout.on("data", (piece) => (stdout += piece));
-  child.stderr.on("data", (piece) => (stderr += piece));
-  return new Promise((resolve) => child.on("close", () => resolve({ stdout, stderr })));
+function shell(where: Place, line: string): Promise<{ stdout: string; stderr: string }> {
+  const how = { cwd: where.cwd, env: environment(where, {}) };
+  const script = line.replaceAll("$ZZ", quoted(WAYS.dist));
+  return new Promise((done) => execFile("sh", ["-c", script], how, (_, stdout, stderr) => done({ stdout, stderr })));
 }
-const quoted = (args: string[]) => args.map((arg) => `'${arg}'`).join(" ");
+const quoted = (args: readonly string[]) => args.map((arg) => `'${arg}'`).join(" ");
 
 for (const way of Object.keys(WAYS) as Way[])
   test(`By ${way} a tool call runs, and the second request carries call and result`, async () => {
-    const where = place();
-    writeFileSync(join(where.cwd, "a.txt"), "the needle\n");
+    const where = place({ "a.txt": "the needle\n" });
     const { args, requests } = await server([call(["read_file", { path: "a.txt" }]), say("done")]);
     const ran = await zz(where, args, { way, input: "hi" });
     deepEqual([ran.stdout, ran.stderr, ran.code, requests.length], ["done\n", "", 0, 2]);
@@ -85,10 +75,8 @@ test("A stdout that is closed early ends it quietly; one that is full is a sente
 });
 
 test("A folder that is gone is a sentence", async () => {
-  const { stderr } = await shell(
-    place(),
-    "mkdir gone && cd gone && rmdir ../gone && $ZZ --once -m offline hi; echo $? >&2",
-  );
+  const line = "mkdir gone && cd gone && rmdir ../gone && $ZZ --once -m offline hi; echo $? >&2";
+  const { stderr } = await shell(place(), line);
   equal(stderr, "Cannot work here: the folder is gone. Change to another, or name one with --cwd.\n2\n");
 });
 
@@ -99,8 +87,7 @@ test("A plugin that throws from a timer, or ends the process, is told of in a se
     ["setTimeout(() => process.exit(0), 1)", 1, /ended it before there was an answer/],
     ["setTimeout(() => process.exit(3), 1)", 3, /ended it before there was an answer/],
   ] as const) {
-    const where = place();
-    writeFileSync(join(where.cwd, "bad.ts"), `export default () => void ${code};`);
+    const where = place({ "bad.ts": `export default () => void ${code};` });
     const ran = await zz(where, [...hang.args, "--json", "--plugin", "bad.ts", "hi"], { way: "dist" });
     match(ran.stderr + ran.stdout, words);
     ok(!/^\s+at /m.test(ran.stderr), ran.stderr);

@@ -1,12 +1,13 @@
 // Questions as a person answers them: the default and how it is shown, explained keys, capitals, arrows, an edited
 // command, allowing its family, and a reason for the model.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { familyOf } from "../../plugins/shell/family.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
+import type { Fake } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, LEFT, nobodyTypes, repl, sharedRepl, UP } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
@@ -15,43 +16,41 @@ import { waitFor } from "../support/wait.ts";
 
 const run = (command: string) => call(["run_command", { command }]);
 const again = await sharedRepl({ where: asksBefore(place()) });
+/** How the refusals of that command end which the model was sent. */
+const refusals = ({ fake }: { fake: Fake }): string[] =>
+  fake.requests
+    .at(-1)!
+    .body.messages.flatMap(
+      ({ content }: any) => /^Refused: the person said no to run access to "touch made"(.*)$/.exec(content)?.[1] ?? [],
+    );
 
 test("? explains the keys, arrows and other keys do nothing, a capital Y is a yes", async (t) => {
   const where = asksBefore(place());
   const zz = await repl(t, { where, cols: 40, rows: 15, script: [run("touch made here"), say("Done.")] });
   await zz.say("go", "Allow? [y/N/e/A/F/?] (? explains)");
-  zz.type("?");
-  const shown = (await zz.sees(/Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
+  const shown = (await zz.hit("?", /Enter {2}no, without a reason[\s\S]*explains\)/)).replaceAll(/\n[┃┠ ] /g, "\n");
   match(shown.replaceAll("\n", " "), /A {2}always, in this session: run "touch made\s+here"/);
   match(shown.replaceAll("\n", " "), /words {2}no, for the reason that you\s+type/);
   match(shown.replaceAll("\n", " "), /F {2}always, in this session:\s+run "touch …"/);
   for (const key of [UP, DOWN, LEFT, " ", "x", "\x7f"]) await zz.press(key);
-  zz.type("Y");
-  await zz.sees("Done.");
+  await zz.hit("Y", "Done.");
   equal(zz.fake.requests.length, 2, "only the last of these keys was an answer");
   ok(existsSync(join(where.cwd, "made")));
 });
 
 test("A question stands alone, whatever ends beside it: the time runs again, and results show, once it is answered", async (t) => {
-  const [where, clock] = [place(), standingClock()];
-  writeFileSync(join(where.cwd, "a"), "one\n");
-  symlinkSync("/etc/hostname", join(where.cwd, "outside"));
-  writeFileSync(
-    join(where.cwd, "asks.js"),
-    `import { writeFileSync } from "node:fs";
+  const asks = `import { writeFileSync } from "node:fs";
     export default (zz) => {
       zz.tool({ name: "asks", kind: "read", description: "Asks.",
         run: async (_, ctx) => (await ctx.ask("Go on?", "yn")) + (await ctx.io.clock.sleep(700), "") });
       zz.tool({ name: "ends", kind: "read", description: "Ends.", run: async () => "ended" });
       zz.on("called", ({ call }, { root }) => writeFileSync(root + "/" + call.id, ""));
-    };`,
-  );
-  const rounds = [
-    call(["read_file", { path: "outside" }], ["read_file", { path: "a" }]),
-    call(["asks", {}], ["ends", {}]),
-    say("Done."),
-  ];
-  const zz = await repl(t, { where, clock, script: rounds, args: ["--plugin", "asks.js"] });
+    };`;
+  const [where, clock] = [place({ a: "one\n", "asks.js": asks }), standingClock()];
+  symlinkSync("/etc/hostname", join(where.cwd, "outside"));
+  const reads = call(["read_file", { path: "outside" }], ["read_file", { path: "a" }]);
+  const script = [reads, call(["asks", {}], ["ends", {}]), say("Done.")];
+  const zz = await repl(t, { where, clock, script, args: ["--plugin", "asks.js"] });
   zz.type(`go${KEY.enter}`);
   for (const [question, beside] of [
     [/┗ Allow\? \[y\/N\/A\/\?\] \(\? explains\)$/, "call_read_file_1"],
@@ -96,57 +95,39 @@ test("Words that begin with A or F are a reason if they go on within 600 ms; A a
 test("Enter takes the default, which is no; a reason after n goes to the model", async () => {
   const zz = await again([run("touch made"), run("touch made"), say("Done.")]);
   await zz.say("go", "Allow?");
-  zz.type(KEY.enter);
-  await zz.sees(/Allow\?[\s\S]*Allow\?/);
-  zz.type("n");
-  await zz.sees("Why not?");
-  zz.type(`use mkdir instead${KEY.enter}`);
-  await zz.sees("Done.");
-  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
-  ok(said.includes('Refused: the person said no to run access to "touch made".'), said.join("\n"));
-  ok(said.includes('Refused: the person said no to run access to "touch made": use mkdir instead'), said.join("\n"));
+  await zz.hit(KEY.enter, /Allow\?[\s\S]*Allow\?/);
+  await zz.hit("n", "Why not?");
+  await zz.say("use mkdir instead", "Done.");
+  deepEqual(refusals(zz), [".", ": use mkdir instead"]);
   ok(!existsSync(join(zz.where.cwd, "made")));
 });
 
 test("Words at a question are a no that says why, and are kept where nobody asks why", async () => {
-  const script = [...Array(4).fill(run("touch made")), say("Done.")];
-  const zz = await again(script);
+  const zz = await again([...Array(4).fill(run("touch made")), say("Done.")]);
   await zz.say("go", "Allow?");
-  zz.type("n");
-  await zz.sees("Why not?");
-  zz.type(`o${KEY.enter}`);
-  await zz.sees(/Allow\?[\s\S]*Allow\?/);
+  await zz.hit("n", "Why not?");
+  await zz.say("o", /Allow\?[\s\S]*Allow\?/);
   for (const key of [..."use mkdirx\x7f, y?", KEY.enter]) await zz.press(key);
   await zz.sees(/use mkdir, y\?\n[\s\S]*Allow\?/);
   zz.type(`wait, what?${KEY.enter}`); // all at once
   await zz.sees(/wait, what\?\n[\s\S]*explains\)$/);
-  zz.type("why");
-  await zz.sees(/explains\) why$/);
-  zz.type("\x1b");
-  await zz.sees(/explains\)$/);
-  zz.type(`yes${KEY.enter}`);
-  await zz.sees("Done.");
-  const said = zz.fake.requests.at(-1)!.body.messages.map(({ content }: { content: string }) => content);
-  for (const why of ["use mkdir, y?", "wait, what?"])
-    ok(said.includes(`Refused: the person said no to run access to "touch made": ${why}`), said.join("\n"));
-  ok(said.includes('Refused: the person said no to run access to "touch made".'), "the rest of a no is no reason");
+  await zz.hit("why", /explains\) why$/);
+  await zz.hit("\x1b", /explains\)$/);
+  await zz.say("yes", "Done.");
+  deepEqual(refusals(zz), [".", ": use mkdir, y?", ": wait, what?"], "the rest of a no is no reason");
   ok(existsSync(join(zz.where.cwd, "made")), "a yes that is written out is a yes");
   await zz.say("/rename a talk", "is called");
   await zz.say("/export out.md", "Wrote");
   await zz.say("/export out.md", "Overwrite it?");
-  zz.type(`save it elsewhere${KEY.enter}`);
-  await zz.sees(/Nothing was written\.\n.*› save it elsewhere/);
+  await zz.say("save it elsewhere", /Nothing was written\.\n.*› save it elsewhere/);
 });
 
 test("F allows the family of a command for the session", async () => {
-  const script = [run("touch one"), run("touch two"), run("mkdir three"), say("Done.")];
-  const zz = await again(script);
+  const zz = await again([run("touch one"), run("touch two"), run("mkdir three"), say("Done.")]);
   await zz.say("go", "Allow?");
-  zz.type("F");
-  await zz.sees(/requests run access to "mkdir three"[\s\S]*Allow\?/);
+  await zz.hit("F", /requests run access to "mkdir three"[\s\S]*Allow\?/);
   ok(existsSync(join(zz.where.cwd, "two")), "the second was not asked for");
-  zz.type(KEY.enter);
-  await zz.sees("Done.");
+  await zz.hit(KEY.enter, "Done.");
   await zz.say("/permissions", /allow {2}run +touch {2}\(this session\)/);
 });
 

@@ -1,21 +1,18 @@
 // README.md and the pages of docs/: every sample is run as it is printed (those that start programs: test/all/e2e/readme.test.ts), and every table lists all that it should.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { EVENTS, STEPS } from "../../kernel/contract.ts";
 import { type Script, serve } from "../support/fake/http.ts";
-import { fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, say } from "../support/fake/openai.ts";
 import { DOCS, inRoot, PAGES, page, snippet, snippets } from "../support/pages.ts";
 import { type How, place, ROOT, zz } from "../support/run.ts";
 
 test("README.md leads to every page, and links of all pages lead somewhere, to a heading too", () => {
   for (const name of DOCS) ok(page("README.md").includes(`](docs/${name})`), name);
-  const anchor = (heading: string) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, "")
-      .replaceAll(" ", "-");
+  const plain = (heading: string) => heading.toLowerCase().replace(/[^\w\- ]/g, "");
+  const anchor = (heading: string) => plain(heading).replaceAll(" ", "-");
   for (const [name, text] of [...PAGES, ["CONTRIBUTING.md", inRoot("CONTRIBUTING.md")] as const])
     for (const [, link = "", heading] of text.matchAll(/\]\(([\w./-]*)(?:#([\w-]+))?\)/g)) {
       const file = link ? join(ROOT, dirname(name), link) : join(ROOT, name);
@@ -37,33 +34,29 @@ test("README.md and docs/install.md install what test/all/e2e/packages.test.ts t
 });
 
 test("README: the two commands are what .ci/run runs, and npm test runs everything", () => {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-  const ci = readFileSync(join(ROOT, ".ci", "run"), "utf8");
-  for (const command of snippet("npm ci &&")
-    .trim()
-    .split(/\n| && /))
-    ok(ci.includes(command), command);
+  const { scripts } = JSON.parse(inRoot("package.json"));
+  const ci = inRoot(".ci/run");
+  const commands = snippet("npm ci &&").trim();
+  for (const command of commands.split(/\n| && /)) ok(ci.includes(command), command);
   equal(scripts.test, "npm run build && node test/support/all.ts");
-  const [, folders = ""] = /: "\{([\w,]+)\}"/.exec(readFileSync(join(ROOT, "test/support/all.ts"), "utf8")) ?? [];
+  const [, folders = ""] = /: "\{([\w,]+)\}"/.exec(inRoot("test/support/all.ts")) ?? [];
   const others = ["all", "bench", "slow", "support"]; // of `npm run test:all` and `npm run bench`
   const there = readdirSync(join(ROOT, "test")).filter((name) => !others.includes(name));
   deepEqual(folders.split(",").sort(), there.sort());
   match(scripts.check, /tsc && biome check/);
-  match(readFileSync(join(ROOT, "build.js"), "utf8"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
+  match(inRoot("build.js"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
   ok(ci.includes("npm run check"), "the style is a step of its own");
 });
 
 test("README: the five-line plugin works as printed", async () => {
-  const where = place();
-  equal(snippet('name: "now"').trim().split("\n").length, 5);
-  writeFileSync(join(where.cwd, "now.ts"), snippet('name: "now"'));
-  const ran = await zz(where, ["--plugin", "now.ts", "--call", "now"]);
+  const now = snippet('name: "now"');
+  equal(now.trim().split("\n").length, 5);
+  const ran = await zz(place({ "now.ts": now }), ["--plugin", "now.ts", "--call", "now"]);
   match(ran.stdout, /^\d{4}-\d\d-\d\dT[\d:.]+Z\n$/);
 });
 
 test("README: the plugin with words of zz/text works as printed, and the table has all of them", async () => {
-  const where = place();
-  writeFileSync(join(where.cwd, "count.ts"), snippet("plural, tokensOf"));
+  const where = place({ "count.ts": snippet("plural, tokensOf") });
   const ran = await zz(where, ["--plugin", "count.ts", "--call", "count", '{"text":"a line\\nand another"}']);
   equal(ran.stdout, "2 lines, about 5 tokens\n");
   const section = sectionOf("docs/plugins.md", "Words for plugins");
@@ -72,9 +65,7 @@ test("README: the plugin with words of zz/text works as printed, and the table h
 });
 
 test("README: the table of what a plugin may register has every verb of its handle", () => {
-  const [, handle = ""] = /^export interface Zz<.*?\n(.*?)^}/ms.exec(
-    readFileSync(join(ROOT, "kernel/contract.ts"), "utf8"),
-  )!;
+  const [, handle = ""] = /^export interface Zz<.*?\n(.*?)^}/ms.exec(inRoot("kernel/contract.ts"))!;
   const verbs = [...handle.matchAll(/^ {2}(\w+)(?:<[^(]*)?\(/gm)].map(([, name]) => name!);
   const section = sectionOf("docs/plugins.md", "The handle");
   const others = ["events", "fetch", "secret", "veil"].filter((name) => section.includes(`\`zz.${name}\``));
@@ -100,10 +91,10 @@ test("docs/settings.md has every setting", async () => {
   }
 });
 
-const sectionOf = (name: string, heading: string): string =>
-  page(name)
-    .split(/^## /m)
-    .find((text) => text.startsWith(`${heading}\n`))!;
+const sectionOf = (name: string, heading: string): string => {
+  const sections = page(name).split(/^## /m);
+  return sections.find((text) => text.startsWith(`${heading}\n`))!;
+};
 
 /** The names in the first column of a section's tables, before a parenthesis or alone. */
 const namesIn = (section: string, name = /`(\w+)[^`]*`/g): string[] =>
@@ -113,33 +104,23 @@ const namesIn = (section: string, name = /`(\w+)[^`]*`/g): string[] =>
     .sort();
 
 test("README: every command is in its table, and the template is a command", async () => {
-  const where = place();
-  mkdirSync(join(where.home, "prompts"), { recursive: true });
-  writeFileSync(join(where.home, "prompts", "translate.md"), snippet("Translate the comments"));
+  const where = place({}, {}, { "prompts/translate.md": snippet("Translate the comments") });
   const ran = await zz(where, ["-m", "offline/router", "/help", "-n"]);
   const names = [...ran.stderr.matchAll(/^ *\/([\w-]+)/gm)].map(([, name]) => name!);
   ok(names.length > 30, ran.stderr);
-  deepEqual(
-    names.filter((name) => !page("docs/prompt.md").includes(`/${name}`)),
-    [],
-  );
+  for (const name of names) ok(page("docs/prompt.md").includes(`/${name}`), name);
   ok(names.includes("translate"));
-  const fake = await fakeOpenAI([say("Done.")]);
-  await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "/translate a.ts French"]);
-  await fake.close();
+  const { args, requests } = await askable([say("Done.")]);
+  await zz(where, [...args, "/translate a.ts French"]);
   const sent = "Translate the comments in a.ts into French. Leave the code as it is.";
-  equal(fake.requests[0]!.body.messages.at(-1).content, sent);
+  equal(requests[0]!.body.messages.at(-1).content, sent);
 });
 
 const scripted = async (snippetOf: string, script: Script, args: string[], how: How = {}) => {
-  const where = place();
-  const fake = await fakeOpenAI(script);
-  writeFileSync(join(where.cwd, "it.ts"), snippet(snippetOf));
-  writeFileSync(join(where.cwd, "a.ts"), "// TODO one\n");
-  writeFileSync(join(where.cwd, "b.ts"), "// nothing\n");
-  const ran = await zz(where, ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--run", "it.ts", ...args], how);
-  await fake.close();
-  return { ...ran, said: fake.requests.map(({ body }) => body.messages.at(-1).content) };
+  const where = place({ "it.ts": snippet(snippetOf), "a.ts": "// TODO one\n", "b.ts": "// nothing\n" });
+  const model = await askable(script);
+  const ran = await zz(where, [...model.args, "--run", "it.ts", ...args], how);
+  return { ...ran, said: model.requests.map(({ body }) => body.messages.at(-1).content) };
 };
 
 test("README: the log in a pipe is read for what went wrong, in two turns", async () => {
@@ -161,9 +142,8 @@ test("README: the batch over files gives a line of JSON for each thing to do", a
 });
 
 test("README: the weather plugin works as printed, asks for the network, and takes its settings", async () => {
-  const where = place();
-  writeFileSync(join(where.cwd, "weather.ts"), snippet("export const defaults = { unit"));
-  writeFileSync(join(where.cwd, "zz.json"), '{"weather": {"unit": "F"}}');
+  const weather = snippet("export const defaults = { unit");
+  const where = place({ "weather.ts": weather, "zz.json": { weather: { unit: "F" } } });
   const words = ["--plugin", "weather.ts", "--config", "zz.json", "--call", "weather", '{"city":"Oslo","days":2}'];
   const refused = await zz(where, words);
   equal(refused.code, 4);
@@ -181,9 +161,7 @@ test("docs/plugins.md: the provider works as printed: key, models, pieces, calls
   ];
   const fake = await serve(answers, { "GET /v1/models": () => ({ body: ['[{"name": "large", "window": 9000}]'] }) });
   t.after(fake.close);
-  const where = place();
-  writeFileSync(join(where.cwd, "acme.ts"), snippet("acme/large"));
-  writeFileSync(join(where.cwd, "now.ts"), snippet('name: "now"'));
+  const where = place({ "acme.ts": snippet("acme/large"), "now.ts": snippet('name: "now"') });
   const env = { ACME_URL: `${fake.url}/v1`, ACME_API_KEY: "sesame-sesame" };
   const plugins = ["--plugin", "acme.ts", "--plugin", "now.ts"];
   match((await zz(where, [...plugins, "--models"], { env })).stdout, /acme\/large +9000/);
@@ -192,32 +170,23 @@ test("docs/plugins.md: the provider works as printed: key, models, pieces, calls
   deepEqual([text, thinking, model], ["It is late.", "Easy.", "acme/large"]);
   deepEqual([usage, calls], [{ input: 7, output: 3 }, [{ name: "now", args: {}, ok: true }]]);
   equal(fake.requests[0]!.headers.authorization, "Bearer sesame-sesame");
-  deepEqual(
-    fake.requests[2]!.body.messages.map(({ role }: { role: string }) => role),
-    ["user", "model", "result"],
-  );
+  equal(fake.requests[2]!.body.messages.map(({ role }: { role: string }) => role).join(), "user,model,result");
 });
 
 test("docs/plugins.md: a package as printed is installed as a plugin", async () => {
-  const where = place();
-  const folder = join(where.cwd, "weather");
-  mkdirSync(folder);
-  writeFileSync(join(folder, "package.json"), snippet('"zz-plugin"'));
-  writeFileSync(join(folder, "weather.ts"), snippet("export const defaults = { unit"));
+  const weather = snippet("export const defaults = { unit");
+  const where = place({ "weather/package.json": snippet('"zz-plugin"'), "weather/weather.ts": weather });
   const ran = await zz(where, ["-A", "--install=./weather"]);
   equal(ran.code, 0, ran.stderr);
   match((await zz(where, ["--plugins"])).stdout, /^weather +home/m);
 });
 
 test("README: the settings and the other projects work as printed", async () => {
-  const where = place();
-  writeFileSync(join(where.cwd, "zz.json"), snippet('"projects"'));
+  const settings = { "zz.json": snippet('"projects"'), "2.json": snippet('"rounds": 30') };
+  const where = place({ ...settings, "work/lib/src/a.ts": "x\n" });
   const [file] = /lib:src\/a\.ts/.exec(page("docs/permissions.md"))!;
-  mkdirSync(join(where.cwd, "work", "lib", "src"), { recursive: true });
-  writeFileSync(join(where.cwd, "work", "lib", "src", "a.ts"), "x\n");
   const args = ["--config", "zz.json", "--call", "read_file", JSON.stringify({ path: file })];
   equal((await zz(where, args, { env: { HOME: where.cwd } })).stdout, "1\tx\n");
-  writeFileSync(join(where.cwd, "zz.json"), snippet('"rounds": 30'));
-  const ran = await zz(where, ["--config", "zz.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
+  const ran = await zz(where, ["--config", "2.json", "--once", "-m", "openai/m", "--dry-run", "hi"]);
   equal(JSON.parse(ran.stdout).temperature, 0);
 });

@@ -1,11 +1,11 @@
 // Faults that were found by trying everything as a user and as a plugin author: each sentence is a promise to keep.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { Tool } from "../../kernel/contract.ts";
 import { harness, type Setup } from "../../sdk/testing.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { askable, call, say } from "../support/fake/openai.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 
@@ -20,11 +20,7 @@ function withSettings(where: Place, settings: unknown, args: string[]) {
 }
 
 test("A word that a flag would pass over is refused", async () => {
-  for (const args of [
-    ["--judge", "npm", "test"],
-    ["--changes", "3"],
-    ["--tools", "read_file"],
-  ]) {
+  for (const args of ["--judge npm test", "--changes 3", "--tools read_file"].map((line) => line.split(" "))) {
     const ran = await zz(place(), args);
     equal(ran.code, 2, ran.stdout);
     match(ran.stderr, new RegExp(`'${args.at(-1)}'`));
@@ -45,8 +41,10 @@ test("--undo takes back the last change of the last session that changed anythin
   match(await said("--session", id, "--changes"), /created {2}old {2}\(create_file\)/);
   equal(await said("--session", id, "--undo"), "Undone: created old.\n");
   ok(existsSync(at(where, "new")));
-  const unknown = await zz(where, ["--undo", "--session", "nowhere"]);
-  match(unknown.stderr, /^Cannot open session 'nowhere': there is none\./);
+  match(
+    (await zz(where, ["--undo", "--session", "nowhere"])).stderr,
+    /^Cannot open session 'nowhere': there is none\./,
+  );
   await create(where, "third");
   writeFileSync(at(where, "third"), "other");
   const refused = await zz(where, ["--undo", "--json"]);
@@ -55,22 +53,20 @@ test("--undo takes back the last change of the last session that changed anythin
   match(refused.stdout, /^\{"type":"error","kind":"failed","message":"Cannot undo 'third'.*","exit":1\}\n$/);
 });
 
-test("--undo 2 takes back two changes; -c goes on with the last talk, not with what --call left", async (t) => {
+test("--undo 2 takes back two changes; -c goes on with the last talk, not with what --call left", async () => {
   const made = ["a", "b"].map((path) => call(["create_file", { path, content: "1" }]));
-  const fake = await fakeOpenAI([...made, say("One."), say("Two.")]);
-  t.after(fake.close);
+  const model = await askable([...made, say("One."), say("Two.")]);
   const where = place();
-  const args = ["-m", "openai/m", "--base-url", fake.url, "--key", "x", "--once", "--allow-write"];
+  const args = [...model.args, "--once", "--allow-write"];
   await zz(where, args, { input: "the first word" });
   equal((await zz(where, ["--undo", "2"])).stdout, "Undone: created b, created a.\n");
   await create(where, "a");
   await zz(where, [...args, "-c"], { input: "the second" });
-  match(JSON.stringify(fake.requests.at(-1)!.body.messages), /the first word/);
+  match(JSON.stringify(model.requests.at(-1)!.body.messages), /the first word/);
 });
 
 test("Permissions that cannot be understood are refused", async () => {
-  const where = place();
-  writeFileSync(at(where, "a.txt"), "kept to oneself");
+  const where = place({ "a.txt": "kept to oneself" });
   for (const permissions of [{ deny: { read: "a.txt" } }, { deny: { raed: ["a.txt"] } }, { deny: ["a.txt"] }, []]) {
     const ran = await withSettings(where, { permissions }, ["--call", "read_file", '{"path":"a.txt"}']);
     deepEqual([ran.code, ran.stdout], [2, ""], JSON.stringify(permissions));
@@ -87,8 +83,7 @@ test("A setting of 'shell' that cannot be understood lets no command run", async
   ] as const) {
     const ran = await withSettings(place(), { shell }, ["--call", "run_command", '{"command":"echo ran"}', "-A"]);
     match(ran.stderr, why);
-    ok(ran.code);
-    equal(ran.stdout, "");
+    deepEqual([ran.code !== 0, ran.stdout], [true, ""]);
   }
 });
 
@@ -119,8 +114,7 @@ test("A yes for always is one rule, however many files there are", async (t) => 
 
 test("What the person edited is told without a ruler of equal signs", async (t) => {
   const { result } = await answered(t, "create_file", { path: "b.txt", content: "1\n" }, ["e"]);
-  match(result.text, /-1\n\+2/);
-  doesNotMatch(result.text, /={10}/);
+  match(result.text, /^(?![\s\S]*={10})[\s\S]*-1\n\+2/);
 });
 
 test("Needs that cannot be understood are refused", async (t) => {
@@ -139,10 +133,7 @@ test("--judge - prints an object a line and nothing else, also with --json", asy
 });
 
 test("An audit that cannot be written is a sentence", async () => {
-  for (const [file, why] of [
-    ["nowhere/audit", "no such file or folder"],
-    [".", "it is a folder"],
-  ] as const) {
+  for (const [file, why] of Object.entries({ "nowhere/audit": "no such file or folder", ".": "it is a folder" })) {
     const ran = await zz(place(), [`--audit=${file}`, "--call", "read_file", '{"path":"a"}']);
     equal(ran.code, 2);
     ok(ran.stderr.startsWith(`Cannot write the audit to '${file}': ${why}. `), ran.stderr);

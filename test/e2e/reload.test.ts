@@ -7,6 +7,7 @@ import { harness } from "../../sdk/testing.ts";
 import type { Script } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
+import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 
 const tool = (answer: string) =>
@@ -24,23 +25,23 @@ const script: Script = ({ body }) => {
 test("A plugin is written, called in the next turn, changed, broken and taken away, all in one sitting", async (t) => {
   const where = place();
   const file = join(where.home, "plugins", "lamp.ts");
+  const save = (text: string) => put(where.home, { "plugins/lamp.ts": text });
   mkdirSync(dirname(file), { recursive: true });
-  const put = (text: string) => writeFileSync(file, text);
   const { say, sees, leave } = await repl(t, { where, script, cols: 120, rows: 50 });
   await say("one", "No lamp.");
-  put(tool("on"));
+  save(tool("on"));
   await say("two", "It is on.");
-  put(tool("off"));
+  save(tool("off"));
   await sees("Plugin 'lamp' reloaded in");
   await say("three", "It is off.");
-  put(tool("torn").replace("run:", "run"));
-  const shown = await sees(
-    /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./,
-  );
+  save(tool("torn").replace("run:", "run"));
+  const torn =
+    /Cannot load plugin 'lamp' \([^)]*lamp\.ts(:\d+)?\): [\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\./;
+  const shown = await sees(torn);
   ok(!/^\s+at |node:internal/m.test(shown), "no trace");
   await say("four", /four[\s\S]*It is off\./);
   await say("/plugins", /lamp +home +older +[\s\S]*Its\s+previous\s+version\s+stays\s+in\s+use\.[\s\S]*tool lamp/);
-  put(tool("mended"));
+  save(tool("mended"));
   await say("five", "It is mended.");
   rmSync(file);
   await sees("Plugin 'lamp' unloaded.");
@@ -55,15 +56,12 @@ export default (zz) => {
   zz.tool({ name: "lamp", description: "d", run: () => word + " " + ++kept.count });
 };
 `;
-  const files = {
-    "index.ts": index,
-    "words.ts": 'export { word } from "./deep.ts";',
-    "deep.ts": 'export const word = "bright";',
-  };
+  const deep = 'export const word = "bright";';
+  const files = { "index.ts": index, "words.ts": 'export { word } from "./deep.ts";', "deep.ts": deep };
   const home = Object.fromEntries(Object.entries(files).map(([name, text]) => [`plugins/lamp/${name}`, text]));
   const it = await harness({ home }, t);
   for (const [name, text, says] of [
-    ["deep.ts", files["deep.ts"], "bright 1"],
+    ["deep.ts", deep, "bright 1"],
     ["deep.ts", 'export const word = "dim";', "dim 2"],
     ["index.ts", index.replace('word + " "', 'word + "! "'), "dim! 3"],
   ] as const) {
@@ -75,27 +73,19 @@ export default (zz) => {
 
 test("A project's plugin is asked for at the prompt, shown, loaded, and asked for again when it changes", async (t) => {
   const where = place();
-  const write = (answer: string) => {
-    mkdirSync(join(where.cwd, ".zz", "plugins"), { recursive: true });
-    writeFileSync(join(where.cwd, ".zz", "plugins", "lamp.ts"), tool(answer));
-  };
+  const write = (answer: string) => put(where.cwd, { ".zz/plugins/lamp.ts": tool(answer) });
   write("on");
-  const { sees, say, type, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
-  const question = "Load it? [y]es, [n]o, [s]how it:";
-  await sees(question);
-  type("s");
-  await sees(/--- \.zz\/plugins\/lamp\.ts ---\s+import type \{ Zz \} from "zz";[\s\S]*Load it\?/);
-  type("y");
-  await sees("Plugin 'lamp' loaded");
+  const { sees, say, hit, leave } = await repl(t, { where, script, cols: 100, rows: 50 });
+  await sees("Load it? [y]es, [n]o, [s]how it:");
+  await hit("s", /--- \.zz\/plugins\/lamp\.ts ---\s+import type \{ Zz \} from "zz";[\s\S]*Load it\?/);
+  await hit("y", "Plugin 'lamp' loaded");
   await say("one", "It is on.");
   write("evil");
   await sees(/\.zz\/plugins\/lamp\.ts changed since you trusted it\. What was loaded stays in use/);
   await say("two", /two[\s\S]*It is on\./);
-  type("/trust\r");
-  await sees(/\.zz\/plugins\/lamp\.ts {2}\(new or changed\)[\s\S]*Load it\?/);
+  await hit("/trust\r", /\.zz\/plugins\/lamp\.ts {2}\(new or changed\)[\s\S]*Load it\?/);
   await sees(/how it:$/);
-  type("y");
-  await sees("Plugin 'lamp' reloaded");
+  await hit("y", "Plugin 'lamp' reloaded");
   await say("three", "It is evil.");
   await say("/trust no", "Plugin 'lamp' unloaded.");
   await say("four", "No lamp.");

@@ -11,10 +11,8 @@ test("The REPL answers, remembers, and leaves at Ctrl+D with 0", async (t) => {
   const term = await repl(t, { script: [say("Good day."), say("You said hello.")] });
   await term.say("hello", /Good day\.[\s\S]*61 tokens in, 9 out · 0 calls/);
   await term.say("what did I say?", "You said hello.");
-  deepEqual(
-    term.fake.requests[1]!.body.messages.slice(1).map((message: any) => message.content),
-    ["hello", "Good day.", "what did I say?"],
-  );
+  const sent = term.fake.requests[1]!.body.messages.slice(1).map((message: any) => message.content);
+  deepEqual(sent, ["hello", "Good day.", "what did I say?"]);
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
   equal(term.where.sessions()[0]!.filter(({ type }) => type === "message").length, 4);
@@ -41,13 +39,10 @@ test("Ctrl+C aborts a turn: the socket closes, the session stays, the next messa
 test("Ctrl+C clears what is typed; at an empty prompt twice within a second it leaves with 130", async (t) => {
   const clock = standingClock();
   const term = await repl(t, { clock });
-  term.type("half a thought");
-  await term.sees("half a thought");
-  term.type(KEY.ctrlC);
-  await term.sees("^C");
+  await term.hit("half a thought", "half a thought");
+  await term.hit(KEY.ctrlC, "^C");
   for (const times of [1, 2]) {
-    term.type(KEY.ctrlC);
-    await term.sees(new RegExp(`(Ctrl\\+C again to leave\\.[\\s\\S]*){${times}}›$`));
+    await term.hit(KEY.ctrlC, new RegExp(`(Ctrl\\+C again to leave\\.[\\s\\S]*){${times}}›$`));
     await clock.pass(times === 1 ? 1_000 : 999);
   }
   term.type(KEY.ctrlC);
@@ -58,8 +53,6 @@ test("Ctrl+C clears what is typed; at an empty prompt twice within a second it l
 test("Without a model the REPL opens offline and says how to get one", async () => {
   const term = terminal(place(), []);
   await term.sees(/openai {2}no key is set \(OPENAI_API_KEY\)[\s\S]*Which model should answer\?[\s\S]*navigate/);
-  term.type("\x1b");
-  await term.sees(/Nothing was changed: zz is offline[\s\S]*›$/);
-  term.type(`todos${KEY.enter}`);
-  await term.sees("not a model");
+  await term.hit("\x1b", /Nothing was changed: zz is offline[\s\S]*›$/);
+  await term.hit(`todos${KEY.enter}`, "not a model");
 });

@@ -73,10 +73,7 @@ async function thinking(t: TestContext) {
   const thoughts = Array.from({ length: 25 }, () => delta({ reasoning_content: `${SAID} ` }));
   const zz = await open(t, { script: [stream(...thoughts, promise, ...say("Thought over.").body!)] });
   zz.type(`go${KEY.enter}`);
-  const tick = async () => {
-    await zz.clock.pass(100);
-    return zz.drawn();
-  };
+  const tick = () => zz.clock.pass(100).then(zz.drawn);
   await ticks(zz.clock, zz, /thinking · \d\.\d s · \d+ tokens/);
   return { ...zz, tick, end };
 }
@@ -111,6 +108,5 @@ test("A question stands there once, and whole, after five resizes, and is answer
   const before = await zz.sees("Allow?");
   const shown = await zz.resized(60);
   equal(count(shown, "new.txt"), count(before, "new.txt"), shown);
-  zz.type("y");
-  await zz.sees("Written.");
+  await zz.hit("y", "Written.");
 });

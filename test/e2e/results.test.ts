@@ -1,6 +1,6 @@
 // Results of calls: each names its call, in call order; a command's output is shown live, and in full afterwards.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
@@ -21,11 +21,8 @@ const TOOLS = `export default (zz) => {
 };`;
 
 function open(t: TestContext, { args = [], ...options }: ReplOptions) {
-  const where = place();
-  mkdirSync(join(where.cwd, "src"));
-  writeFileSync(join(where.cwd, "src", "a.ts"), "one\ntwo\nthree\n");
-  writeFileSync(join(where.cwd, "own.ts"), TOOLS);
-  return repl(t, { where, args: ["--plugin", join(where.cwd, "own.ts"), ...args], ...options });
+  const where = place({ "src/a.ts": "one\ntwo\nthree\n", "own.ts": TOOLS });
+  return repl(t, { where, args: ["--plugin", "own.ts", ...args], ...options });
 }
 
 test("At 40×15 a result names its file, its command or its tool's own words, and what came of it, cleaned and cut", async (t) => {
@@ -42,16 +39,19 @@ test("At 40×15 a result names its file, its command or its tool's own words, an
   ];
   const zz = await open(t, { cols: 40, rows: 15, script, args: ["--allow-run"] });
   const shown = await zz.say("go", "Done.");
-  match(shown, /^✓ read_file src\/a\.ts · 3 lines · \d\.\d s$/m);
-  match(shown, /^✓ run_command printf.* · 2 lines · \d\.\d s$/m);
-  match(shown, /^✗ run_command sh .*· exit 3/m);
+  for (const row of [
+    /^✓ read_file src\/a\.ts · 3 lines · \d\.\d s$/m,
+    /^✓ run_command printf.* · 2 lines · \d\.\d s$/m,
+    /^✗ run_command sh .*· exit 3/m,
+    /^■ send_parcel 20 g to BO ?\[?3?1?m?$/m,
+    /^✓ send_parcel 20 g to B(O.*|…) · sent · \d\.\d s$/m,
+    /^■ send_parcel 5 g to ANNA ANNA.*…$/m,
+    /^✗ send_parcel 5 · .*/m,
+    /^■ send_parcel 5$/m,
+  ])
+    match(shown, row);
   const why = /✗ read_file src\/\S+ · (Cannot read [^✗]*?) · \d\.\d s/.exec(shown.replace(/\s+/g, " "))?.[1];
   match(`${why}`, /^Cannot read 'src\/of\/the\/shop\/prices\.ts': no such file.*\.$/, shown); // not cut
-  match(shown, /^■ send_parcel 20 g to BO ?\[?3?1?m?$/m);
-  match(shown, /^✓ send_parcel 20 g to B(O.*|…) · sent · \d\.\d s$/m);
-  match(shown, /^■ send_parcel 5 g to ANNA ANNA.*…$/m);
-  match(shown, /^✗ send_parcel 5 · .*/m);
-  match(shown, /^■ send_parcel 5$/m);
   ok(shown.replace(/\s+/g, " ").includes(WHY), shown);
   for (const row of shown.split("\n")) ok(row.length <= 40, row);
 });
@@ -73,22 +73,16 @@ test("A call's time and a turn's are without the person's own", async (t) => {
   await nobodyTypes(clock);
   await zz.sees("Allow?");
   await clock.pass(6_000);
-  zz.type("y");
-  match(await zz.sees(/tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
+  match(await zz.hit("y", /tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
 });
 
 test("The last lines of a command are seen while it runs, and are gone afterwards", async (t) => {
-  const script = [
-    run("for i in 1 2 3 4 5 6; do echo out-$i; done; until [ -e over ]; do sleep 0.01; done"),
-    say("Done."),
-  ];
+  const loop = "for i in 1 2 3 4 5 6; do echo out-$i; done; until [ -e over ]; do sleep 0.01; done";
+  const script = [run(loop), say("Done.")];
   const zz = await open(t, { cols: 40, rows: 15, script, args: ["--allow-run"] });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/run_command · \d+\.\d s\n {2}out-3\n {2}out-4\n {2}out-5\n {2}out-6$/);
+  await zz.say("go", /run_command · \d+\.\d s\n {2}out-3\n {2}out-4\n {2}out-5\n {2}out-6$/);
   writeFileSync(join(zz.where.cwd, "over"), "");
-  const after = await zz.sees("Done.");
-  doesNotMatch(after, /^ {2}out-/m);
-  doesNotMatch(after, /out-1\n/);
+  doesNotMatch(await zz.sees("Done."), /^ {2}out-|out-1\n/m);
 });
 
 test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
@@ -97,8 +91,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   const zz = await open(t, { rows: 15, cols: 40, script, args: ["--allow-run"], clock });
   await zz.say("/show", /Cannot show a result: no tool was called/);
   await zz.say("go", /Done\.[\s\S]*›\s*$/);
-  zz.type("\x0f");
-  await zz.sees(/■ list_dir[\s\S]*own\.ts[\s\S]*›\s*$/);
+  await zz.hit("\x0f", /■ list_dir[\s\S]*own\.ts[\s\S]*›\s*$/);
   zz.type(`/show 2${KEY.enter}`);
   await nobodyTypes(clock);
   await zz.sees(/■ run_command seq[\s\S]*row-10\n[\s\S]*─ 12\/64/);
@@ -109,8 +102,7 @@ test("/show and Ctrl+O show all that a call gave, page by page", async (t) => {
   }
   for (let i = 1; i <= 60; i++) ok(zz.screen().includes(`\nrow-${i}\n`), `row-${i}`);
   await nobodyTypes(clock);
-  zz.type(KEY.enter);
-  await zz.sees(/Enter goes back \n.*›\s*$/);
+  await zz.hit(KEY.enter, /Enter goes back \n.*›\s*$/);
   await zz.say("/show 9", /Cannot show '9': say a number from 1\s+\(the\s+last\)\s+to\s+2\./);
 });
 

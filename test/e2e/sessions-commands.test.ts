@@ -1,12 +1,13 @@
 // /sessions: what it says, what the session files hold and the model is asked; at a terminal only its list and its picker.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import type { Entry, Header, Message } from "../../kernel/contract.ts";
 import { toMarkdown } from "../../plugins/sessions.ts";
 import type { Setup } from "../../sdk/testing.ts";
 import { repl } from "../support/repl.ts";
+import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 import { KEY } from "../support/terminal.ts";
@@ -21,8 +22,7 @@ function stored(home: string, root: string, days: number, tail: string, title: s
   const id = `${at.slice(0, 10).replaceAll("-", "")}-120000-${tail}`;
   const first: Header = { zz: 1, id, at, root, model: "script/n", title };
   const entries = said.map((message, i) => ({ id: i + 1, parent: i || null, at, type: "message", message }));
-  mkdirSync(join(home, "sessions"), { recursive: true });
-  writeFileSync(fileOf(home, id), [first, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""));
+  put(home, { [`sessions/${id}.jsonl`]: [first, ...entries].map((line) => `${JSON.stringify(line)}\n`).join("") });
   utimesSync(fileOf(home, id), new Date(at), new Date(at));
   return id;
 }
@@ -55,26 +55,20 @@ describe("/sessions", () => {
   test("keeps to 40 columns; load without an id is a picker: words narrow it, Enter loads", async (t) => {
     const where = place();
     some(where.home, where.cwd);
-    const { say, sees, type } = await repl(t, { where, cols: 40 });
-    await say(
-      "/sessions",
-      / {2}alpha {2}01-29 {2}mend the parser\n[\s\S]* {2}beta3 {2}01-27 {2}日本語の質問 about wid…\n/,
-    );
+    const { say, hit } = await repl(t, { where, cols: 40 });
+    const listed = / {2}alpha {2}01-29 {2}mend the parser\n[\s\S]* {2}beta3 {2}01-27 {2}日本語の質問 about wid…\n/;
+    await say("/sessions", listed);
     await say("/sessions load", /\? Conversation\s*\n❯ {3}alpha[\s\S]*beta2[\s\S]*beta3[\s\S]*gamma/);
-    type("monda");
-    await sees(/\? Conversation monda\n❯ {3}beta2/);
-    type(KEY.enter);
-    await sees(/Now in “what is a monad”/);
+    await hit("monda", /\? Conversation monda\n❯ {3}beta2/);
+    await hit(KEY.enter, /Now in “what is a monad”/);
   });
 
   test("of many, the newest 20 are shown and the rest is counted; a word in any of them is found", async (t) => {
     const { tells, it } = await sit(t);
     await tells("/sessions", /^No conversation was saved yet\.$/);
-    const said = Array.from({ length: 41 }, (_, i) =>
-      (i % 2 ? answer : user)(i < 40 ? `Line ${i} of talk.` : "the needle"),
-    );
-    for (let i = 0; i < 25; i++)
-      stored(it.home, it.root, i + 1, `s${String(i).padStart(7, "0")}`, `number ${i}`, ...(i ? [] : said));
+    const said = Array.from({ length: 40 }, (_, i) => (i % 2 ? answer : user)(`Line ${i} of talk.`));
+    stored(it.home, it.root, 1, "s0000000", "number 0", ...said, user("the needle"));
+    for (let i = 1; i < 25; i++) stored(it.home, it.root, i + 1, `s${String(i).padStart(7, "0")}`, `number ${i}`);
     const listed = await tells("/sessions", /^5 older: \/sessions all$/m);
     ok(listed.includes("number 19") && !listed.includes("number 20"), listed);
     await tells("/sessions search needle", /#41 the needle/);
@@ -132,10 +126,8 @@ describe("/sessions load", () => {
 
 test("/sessions search finds by the title and by what was said, and shows the place", async (t) => {
   const { tells, it } = await among(t);
-  writeFileSync(
-    fileOf(it.home, "20260101-000000-spoilt00"),
-    `{"zz":1,"id":"x","at":"","root":"","model":"","title":"spoilt"}\nnot JSON\n`,
-  );
+  const spoilt = `{"zz":1,"id":"x","at":"","root":"","model":"","title":"spoilt"}\nnot JSON\n`;
+  writeFileSync(fileOf(it.home, "20260101-000000-spoilt00"), spoilt);
   for (const [words, shows] of [
     ["TOKENIZER fault", / {2}alpha .*mend the parser.*\n {5}#2 The tokenizer was at fault\.$/],
     ["tokenzier", / {2}alpha .*\n {5}#2 The tokenizer was at fault\.$/],
@@ -163,13 +155,9 @@ test("/sessions rename of this one and of another; delete asks first, and not of
 test("/sessions export writes Markdown, JSON or the session's own lines, under a name made of the title", async (t) => {
   const { tells, say, it, ids } = await among(t, ["n", "y"]);
   await say("good day, all!");
-  const [, own] = /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \(\d+ characters\)\./.exec(
-    await tells("/sessions export", ""),
-  )!;
-  match(
-    it.read(own!)!,
-    /^# good day, all!\n\n.* · script\/model · .*\n\n## You\n\ngood day, all!\n\n## zz \(script\/model\)\n\nok\n$/,
-  );
+  const told = await tells("/sessions export", "Wrote");
+  const [, own] = /Wrote .*\/(zz-\d{4}-\d\d-\d\d-good-day-all\.md) \(\d+ characters\)\./.exec(told)!;
+  match(it.read(own!)!, /^# good day, all!\n\n.* · script\/model · .*\n\n## You\n\ngood day, all!\n\n## zz \(script/);
   await tells("/sessions export alpha a b.jsonl", "a b.jsonl (3 lines).");
   equal(it.read("a b.jsonl"), readFileSync(fileOf(it.home, ids[0]!), "utf8"));
   await tells("/sessions export beta2 --jsonl", "zz-2026-01-28-what-is-a-monad.jsonl (3 lines).");

@@ -1,40 +1,38 @@
 // /setup and /keys: at a terminal where something is drawn or typed hidden, else in an instance of the test's own.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
 import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
-import { type Fake, serve } from "../support/fake/http.ts";
+import { serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
 import { refuse, say as sayOpenAI } from "../support/fake/openai.ts";
 import { type Place, place, withEnvironment, zz } from "../support/run.ts";
 import { sit } from "../support/sit.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
+import { walk } from "../support/walk.ts";
 
 const SECRET = "sk-right-0123456789abcdef";
 const [DOWN, ESCAPE, ENTER, SELECT] = ["\x1b[B", "\x1b", KEY.enter, "↑↓ navigate"];
 const PROMPT = /›\s*$/;
 
 /** A server that accepts one key, and refuses others as OpenAI does. */
-async function keyed(
-  t: TestContext,
-  models = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"],
-): Promise<Fake & { keys: string[] }> {
+async function keyed(t: TestContext) {
   const keys: string[] = [];
+  const data = ["gpt-4o", "gpt-4o-mini", "text-embedding-3-small"].map((id) => ({ id, object: "model" }));
   const fake = await serve([sayOpenAI("From the server.")], {
     "GET /v1/models": ({ headers }) => {
       keys.push(String(headers.authorization).replace("Bearer ", ""));
-      if (keys.at(-1) === SECRET)
-        return refuse(200, { object: "list", data: models.map((id) => ({ id, object: "model" })) });
+      if (keys.at(-1) === SECRET) return refuse(200, { object: "list", data });
       const message = `Incorrect API key provided: ${keys.at(-1)}. You can find your key in your account.`;
       return refuse(401, { error: { message, type: "invalid_request_error", code: "invalid_api_key" } });
     },
   });
   t.after(fake.close);
-  return { ...fake, keys };
+  return { ...fake, keys, env: { OPENAI_BASE_URL: `${fake.url}/v1` } };
 }
 async function ollama(t: TestContext, ...more: Parameters<typeof fakeOllama> extends [any, ...infer R] ? R : never) {
   const fake = await fakeOllama([say("From Ollama.")], ...more);
@@ -56,19 +54,10 @@ const kept = (where: Place, name: string): any => {
   return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
 };
 /** All that the home holds, except the keys. */
-const rest = ({ home }: Place): string =>
-  (readdirSync(home, { recursive: true }) as string[])
-    .map((name) => join(home, name))
-    .filter((file) => statSync(file).isFile() && !file.endsWith("keys.json"))
-    .map((file) => readFileSync(file, "utf8"))
-    .join("\n");
+const rest = ({ home }: Place): string => JSON.stringify({ ...walk(home), "/keys.json": "" });
 
 /** /setup, answered as said: the first row whose words the question has is taken. What is asked twice takes its next answer. */
-async function setUp(
-  t: TestContext,
-  rows: [question: string, ...answers: string[]][],
-  settings: Record<string, unknown> = {},
-) {
+async function setUp(t: TestContext, rows: [question: string, ...answers: string[]][], settings = {}) {
   const left = rows.map(([question, ...answers]) => ({ question, answers }));
   const answer = async (question: string) => left.find((row) => question.includes(row.question))?.answers.shift() ?? "";
   const { it } = await sit(t, { settings, answer });
@@ -92,7 +81,7 @@ test("Going on offline is kept: the next start does not ask", async () => {
 
 test("`zz words` without a model first helps to set one up, then asks it", async (t) => {
   const server = await keyed(t);
-  const term = terminal(place(), ["good", "day"], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  const term = terminal(place(), ["good", "day"], { env: server.env });
   await at(term, SELECT, ENTER);
   await at(term, "OpenAI key:", SECRET, ENTER);
   await at(term, /gpt-4o\n[\s\S]*gpt-4o-mini/, ENTER);
@@ -104,7 +93,7 @@ test("`zz words` without a model first helps to set one up, then asks it", async
 test("A wrong key is told and can be entered again; the right one is kept with mode 0600 and shown nowhere", async (t) => {
   const server = await keyed(t);
   const where = place();
-  const term = terminal(where, [], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  const term = terminal(where, [], { env: server.env });
   await at(term, SELECT, ENTER);
   await at(term, "OpenAI key:", "sk-wrong-key-99", ENTER);
   await at(term, /127\.0\.0\.1:\d+ refused the key \(401\)\. Enter it again\.\n\? OpenAI key:\s*$/, SECRET, ENTER);
@@ -122,7 +111,7 @@ test("A wrong key is told and can be entered again; the right one is kept with m
   deepEqual(kept(where, "zz.config.json"), { model: "openai/gpt-4o-mini" });
   ok(where.sessions().length === 1 && rest(where).includes("From the server."));
   doesNotMatch(rest(where), /sk-/);
-  const again = terminal(where, [], { env: { OPENAI_BASE_URL: server.url + "/v1" } });
+  const again = terminal(where, [], { env: server.env });
   await at(again, PROMPT, `hi${ENTER}`);
   await again.sees("From the server.");
   await leave(again);
@@ -168,10 +157,8 @@ test("Of another server's address the rest is found: /v1; one that nobody answer
     ["Its key", "x", "-"],
     ["", "own-7b"],
   ]);
-  match(
-    notes,
-    /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'[\s\S]*From now on local-\d+\/own-7b answers/,
-  );
+  match(notes, /Cannot use '-': not a URL\.[\s\S]*Cannot reach '127\.0\.0\.1:49'/);
+  match(notes, /From now on local-\d+\/own-7b answers/);
   equal(Object.values<any>(kept(where, "zz.config.json").providers)[0].url, `http://127.0.0.1:${server.port}/v1`);
 });
 
@@ -242,16 +229,12 @@ test("/keys tells where each key is and shows none; PROVIDER enters one hidden, 
   using _ = withEnvironment({ OLLAMA_API_KEY: "from-outside", OLLAMA_HOST: "http://127.0.0.1:49" });
   const settings = { providers: { openai: { url: "http://127.0.0.1:49/v1", key: SECRET } } };
   const home = { "zz.config.json": JSON.stringify(settings) };
-  const { it, tells } = await sit(t, {
-    home,
-    answer: async (question) => (/Key for/.test(question) ? "sk-another-one-99" : ""),
-  });
+  const answer = async (question: string) => (/Key for/.test(question) ? "sk-another-one-99" : "");
+  const { it, tells } = await sit(t, { home, answer });
   const where = { ...place(), home: it.home };
   await tells("/keys", /ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
-  await tells(
-    "/keys openai",
-    /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./,
-  );
+  const before = /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./;
+  await tells("/keys openai", before);
   equal(kept(where, "keys.json").openai, "sk-another-one-99");
   equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
   await tells("/keys", "openai    zz.config.json, then keys.json");
@@ -275,13 +258,10 @@ test("--keys names --key, and says which providers need no key", async () => {
 test("Without pickers (TERM=dumb) it asks in plain lines, and the key is not echoed", async (t) => {
   const server = await keyed(t);
   const where = place();
-  const term = terminal(where, [], {
-    env: { TERM: "dumb", OPENAI_BASE_URL: `${server.url}/v1` },
-    process: true, // stty of the key takes the terminal of the process
-  });
-  const first =
-    / 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model[\s\S]*A number \(Enter leaves\):/;
-  await at(term, first, "7\r");
+  const env = { TERM: "dumb", ...server.env };
+  const term = terminal(where, [], { env, process: true }); // stty of the key takes the terminal of the process
+  await term.sees(/ 1 {2}Enter a key for OpenAI[\s\S]* 4 {2}Continue offline, without a model/);
+  await at(term, "A number (Enter leaves):", "7\r");
   await at(term, /the numbers go from 1 to 4\.[\s\S]*A number/, "1\r");
   await at(term, "OpenAI key: (hidden)", `${SECRET}\r`);
   await at(term, /2 {2}gpt-4o-mini[\s\S]*A number/, "2\r");
@@ -310,12 +290,8 @@ test("The bar fits its width", () => {
 });
 
 test("OLLAMA_HOST may leave out the scheme and the port, and 0.0.0.0 is this machine", () => {
-  deepEqual([undefined, "0.0.0.0", "box:99", "https://box/sub/"].map(ollamaAt), [
-    "http://127.0.0.1:11434",
-    "http://127.0.0.1:11434",
-    "http://box:99",
-    "https://box/sub",
-  ]);
+  deepEqual([undefined, "0.0.0.0"].map(ollamaAt), Array(2).fill("http://127.0.0.1:11434"));
+  deepEqual(["box:99", "https://box/sub/"].map(ollamaAt), ["http://box:99", "https://box/sub"]);
 });
 
 test("zz --keys set takes a key from stdin, tells where it is, removes it, and never shows it", async () => {

@@ -1,16 +1,16 @@
 // What the code tools show to a model in a conversation, to a person at the prompt, and in a pipe.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { countTokens } from "../../plugins/symbols/rank.ts";
 import { type Harness, harness, type Step } from "../../sdk/testing.ts";
-import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
+import { call, say } from "../support/fake/openai.ts";
 import { has } from "../support/needs.ts";
+import { repl } from "../support/repl.ts";
 import { type Place, place } from "../support/run.ts";
-import { KEY, terminal } from "../support/terminal.ts";
 
 /** With little to check beside what the tests are about. */
 const LITTLE = '{"compilerOptions":{"lib":["es5"],"types":[],"module":"esnext","moduleResolution":"bundler"}}';
@@ -29,11 +29,7 @@ const PASSED_ON = {
   "lib/far.ts": 'export { aliased as further } from "./made.js";\nexport { it as outside } from "elsewhere";\n',
 };
 function project(): Place {
-  const where = place();
-  for (const [name, text] of Object.entries(FILES)) {
-    mkdirSync(dirname(join(where.cwd, name)), { recursive: true });
-    writeFileSync(join(where.cwd, name), text);
-  }
+  const where = place(FILES);
   if (has("git")) execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   return where;
 }
@@ -42,119 +38,80 @@ let opened: Promise<Harness> | undefined;
 const warm = () => (opened ??= harness({ own: true, answer: "yes", files: { ...FILES, ...PASSED_ON } }));
 after(async () => (await opened)?.close());
 
-/** Asks while the project has one more file. */
-async function withFile<T>(name: string, content: string, act: (zz: Harness) => Promise<T>): Promise<T> {
-  const zz = await warm();
-  zz.write(name, content);
-  try {
-    return await act(zz);
-  } finally {
-    rmSync(join(zz.root, name));
-  }
-}
-
-const text = ({ cwd }: Place, name: string): string => readFileSync(join(cwd, name), "utf8");
-const at = ({ url }: { url: string }) => ["-m", "openai/m", "--base-url", url, "--key", "x"];
-const rename = { symbol: "Lamp.dim", to: "fade" };
-
 test("a rename is shown, asked for, made in every file that means it, and undone", async (t) => {
-  const fake = await fakeOpenAI([call(["rename_symbol", rename]), say("Renamed.")]);
-  t.after(fake.close);
   const where = project();
-  const term = terminal(where, ["rename it", ...at(fake)], { cols: 100, rows: 40 });
-  const shown = await term.sees("Allow?");
+  const holds = (...names: string[]) => names.map((name) => readFileSync(join(where.cwd, `src/${name}.ts`), "utf8"));
+  const [lamp, room, other] = [FILES["src/lamp.ts"], FILES["src/room.ts"], FILES["src/other.ts"]];
+  const script = [call(["rename_symbol", { symbol: "Lamp.dim", to: "fade" }]), say("Renamed.")];
+  const term = await repl(t, { where, script, cols: 100, rows: 40 });
+  const shown = await term.say("rename it", "Allow?");
   match(shown, /- +dim\(level: number\) \{/);
   match(shown, /\+ +fade\(level: number\) \{/);
   match(shown, /room\.lamp\.fade\(2\)/);
-  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
-  term.type("y");
-  await term.sees("Renamed.");
-  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"].replace("dim", "fade"));
-  equal(text(where, "src/room.ts"), FILES["src/room.ts"].replace("dim", "fade"));
-  equal(text(where, "src/other.ts"), FILES["src/other.ts"]);
-  await term.sees(/Renamed\.[\s\S]*›$/);
-  term.type(`/undo${KEY.enter}`);
-  await term.sees("Undone:");
-  equal(text(where, "src/lamp.ts"), FILES["src/lamp.ts"]);
-  equal(text(where, "src/room.ts"), FILES["src/room.ts"]);
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
+  deepEqual(holds("lamp"), [lamp]);
+  await term.hit("y", /Renamed\.[\s\S]*›$/);
+  const renamed = [lamp, room].map((text) => text.replace("dim", "fade"));
+  deepEqual(holds("lamp", "room", "other"), [...renamed, other]);
+  await term.say("/undo", "Undone:");
+  deepEqual(holds("lamp", "room"), [lamp, room]);
+  await term.leave();
 });
 
 test("references go by meaning: an import under another name counts, another thing of the same name does not", async () => {
   const { text } = await (await warm()).call("find_references", { symbol: "Lamp", path: "src/lamp.ts" });
   match(text, /^src\/lamp\.ts:2: export class Lamp \{ {2}\[definition\]$/m);
-  match(text, /^src\/room\.ts:1: import \{ Lamp as Light \}/m);
-  match(text, /^src\/room\.ts:2: /m);
+  match(text, /^src\/room\.ts:1: import \{ Lamp as Light \}[\s\S]*^src\/room\.ts:2: /m);
   match(text, /^In other files, as text:\nnotes\.md:1: The Lamp is bright\.$/m);
   doesNotMatch(text, /other\.ts/);
 });
 
-for (const [symbol, row] of [
-  ["aliased", "lib/made.ts:1: function original(a: number)  [exported as aliased by lib/made.ts]"],
-  ["further", "lib/made.ts:1: function original(a: number)  [exported as further by lib/far.ts]"],
-  ["outside", 'lib/far.ts:2: export { it as outside } from "elsewhere"'],
+for (const [tool, symbol, told] of [
+  ["find_definition", "aliased", "lib/made.ts:1: function original(a: number)  [exported as aliased by lib/made.ts]"],
+  ["find_definition", "further", "lib/made.ts:1: function original(a: number)  [exported as further by lib/far.ts]"],
+  ["find_definition", "outside", 'lib/far.ts:2: export { it as outside } from "elsewhere"'],
+  ["find_references", "Lampp", "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
+  ["find_references", "Lamp.dmi", "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
+  ["rename_symbol", "Lampp", "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp ("],
 ] as const)
-  test(`what is exported as '${symbol}' is found by that name`, async () => {
-    equal((await (await warm()).call("find_definition", { symbol })).text, row);
-  });
-
-for (const [tool, args, told] of [
-  ["find_references", { symbol: "Lampp" }, "Cannot find a use of 'Lampp': no code names it. Nearest: Lamp ("],
-  ["find_references", { symbol: "Lamp.dmi" }, "Cannot look for 'Lamp.dmi': nothing is named like that. Nearest: "],
-  [
-    "rename_symbol",
-    { symbol: "Lampp", to: "x" },
-    "Cannot rename 'Lampp' to 'x': nothing has that name. Nearest: Lamp (",
-  ],
-] as const)
-  test(`${tool} of the misspelt ${args.symbol} says what is near`, async () => {
-    const { text, failed } = await (await warm()).call(tool, args);
-    ok(failed);
-    ok(text.startsWith(told), text);
+  test(`${tool} of ${symbol}: what is exported by that name is found, and of a misspelt one what is near`, async () => {
+    const { text, failed = false } = await (await warm()).call(tool, {
+      symbol,
+      ...(tool === "rename_symbol" && { to: "x" }),
+    });
+    equal(failed, told.startsWith("Cannot"));
+    equal(failed ? text.slice(0, told.length) : text, told);
   });
 
 test("more uses than one answer shows are shown by the next ones, each once", async () => {
   const uses = Array.from({ length: 200 }, (_, i) => `new Lamp().dim(${i});`);
   const many = `import { Lamp } from "./lamp.js";\n${uses.join("\n")}\n`;
-  await withFile("src/many.ts", many, async (zz) => {
-    const ask = (start?: number) => zz.call("find_references", { symbol: "dim", path: "src/lamp.ts", start });
-    const rows: string[] = [];
-    for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
-      const { text } = await ask(start === 1 ? undefined : start);
-      const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(text) ?? [];
-      rows.push(...text.split("\n").filter((row) => /^src\//.test(row)));
-      equal(Number(left ?? 0), 202 - rows.length);
-      start = next ? Number(next) : undefined;
-    }
-    equal(rows.length, 202); // including the definition, and the one in room.ts
-    equal(new Set(rows).size, 202);
-    const { text, failed } = await ask(203);
-    ok(failed);
-    equal(text, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.");
-  });
+  const zz = await warm();
+  zz.write("src/many.ts", many);
+  const ask = (start?: number) => zz.call("find_references", { symbol: "dim", path: "src/lamp.ts", start });
+  const rows: string[] = [];
+  for (let start: number | undefined = 1, asked = 0; start && asked < 9; asked++) {
+    const { text } = await ask(start === 1 ? undefined : start);
+    const [, left, next] = /^\[(\d+) more places?; start: (\d+) shows more\]$/m.exec(text) ?? [];
+    rows.push(...text.split("\n").filter((row) => /^src\//.test(row)));
+    equal(Number(left ?? 0), 202 - rows.length);
+    start = next ? Number(next) : undefined;
+  }
+  deepEqual([rows.length, new Set(rows).size], [202, 202]); // including the definition, and the one in room.ts
+  const { text, failed } = await ask(203);
+  ok(failed);
+  equal(text, "Cannot show the uses of 'dim' from place 203 on: there are 202. Begin with an earlier one.");
 });
 
 const mapIn = (text = ""): string | undefined => /--- REPO MAP ---\n([\s\S]*?)\n--- END REPO MAP ---/.exec(text)?.[1];
-const numbered = (from: number, to: number): string[] =>
-  Array.from({ length: to - from + 1 }, (_, i) => `src/part${from + i}.ts`);
 const saying = (name: string): string => `export const of${name.replace(/\W/g, "_")} = 1;\n`;
 
 /** zz in a conversation in a project of that many files, with the map in its prompt. It waits for the map, however busy the machine is. */
-async function begun(
-  t: TestContext,
-  count: number,
-  { script = [], symbols = {} }: { script?: Step[]; symbols?: object },
-) {
-  const files = Object.fromEntries(numbered(1, count).map((name) => [name, saying(name)]));
-  const zz = await harness(
-    {
-      ...{ own: true, live: true, allow: { write: true }, script: ["Good.", ...script, "Good."] },
-      settings: { symbols: { wait: 60_000, waitAgain: 60_000, debounce: 50, ...symbols } },
-      files: { "package.json": "{}", ...files },
-    },
-    t,
-  );
+async function begun(t: TestContext, count: number, script: Step[] = [], symbols: object = {}) {
+  const names = Array.from({ length: count }, (_, i) => `src/part${i + 1}.ts`);
+  const files = { "package.json": "{}", ...Object.fromEntries(names.map((name) => [name, saying(name)])) };
+  const settings = { symbols: { wait: 60_000, waitAgain: 60_000, debounce: 50, ...symbols } };
+  const how = { own: true, live: true, allow: { write: true as const }, script: ["Good.", ...script, "Good."] };
+  const zz = await harness({ ...how, settings, files }, t);
   Object.assign(zz.chat, { window: 20_000 }); // as once its provider has said so
   await zz.ask("begin");
   return zz;
@@ -165,7 +122,7 @@ async function heard(): Promise<void> {
 }
 /** The maps that the model is told before and after something is done to such a project. */
 async function toldOf(t: TestContext, count: number, act: (zz: Harness) => unknown, script: Step[] = []) {
-  const zz = await begun(t, count, { script });
+  const zz = await begun(t, count, script);
   await heard();
   await act(zz);
   await heard();
@@ -192,10 +149,8 @@ for (const [what, count, act, shown, gone] of [
     const { first, next = "" } = await toldOf(t, count, act);
     match(first, /verify with grep/);
     if (count < 100) equal(first.match(/^src\/\w+\.ts:/gm)?.length, count); // of more, the map shows a part
-    deepEqual(
-      [...shown, ...gone].filter((name) => new RegExp(`^${name}:`, "m").test(next)),
-      shown,
-    );
+    const named = [...shown, ...gone].filter((name) => new RegExp(`^${name}:`, "m").test(next));
+    deepEqual(named, shown);
   });
 
 test("a file that the model itself makes or deletes, or one that is merely saved again, leaves the map as it was", async (t) => {
@@ -211,7 +166,7 @@ for (const [what, symbols, most] of [
   ["what the settings say", { tokens: 300 }, 300],
 ] as const)
   test(`the map takes ${what}`, async (t) => {
-    const zz = await begun(t, 150, { symbols });
+    const zz = await begun(t, 150, [], symbols);
     const size = countTokens(mapIn(zz.requests[0]!.system)!);
     ok(size > 0.85 * most && size < most + 50, `${size}`); // besides the rows it says to verify
   });
@@ -224,14 +179,9 @@ test("one answer in a pipe is not told the map, unless the settings say so", asy
   }
 });
 
-test("/map shows the map, /reindex makes the index anew and counts, at 40 columns as well", async () => {
-  const where = project();
-  const term = terminal(where, ["-m", "offline/router"], { cols: 40, rows: 30 });
-  await term.sees("›");
-  term.type("/map lamp\r");
-  await term.sees("src/lamp.ts:2: export class Lamp");
-  term.type("/reindex\r");
-  await term.sees(/Indexed 5 files with \d+ symbols/);
-  term.type(KEY.ctrlD);
-  equal(await term.exited, 0);
+test("/map shows the map, /reindex makes the index anew and counts, at 40 columns as well", async (t) => {
+  const term = await repl(t, { where: project(), cols: 40, rows: 30 });
+  await term.say("/map lamp", "src/lamp.ts:2: export class Lamp");
+  await term.say("/reindex", /Indexed 5 files with \d+ symbols/);
+  await term.leave();
 });

@@ -1,11 +1,12 @@
 // What once broke zz at the terminal: text was lost, escape codes were obeyed, the keyboard went dead.
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
+import { put } from "../support/repository.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
@@ -15,76 +16,55 @@ const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
 const EVIL = `${ESC}]0;obeyed\x07`; // it would set the window's title
 
 /** A home whose history holds these lines. */
-function remembering(...lines: string[]) {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "history"), lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  return where;
-}
+const remembering = (line: string) => place({}, {}, { history: `${JSON.stringify(line)}\n` });
+/** The prompt of a zz with such a plugin. */
+const withPlugin = (t: TestContext, body: string, where = place({ "own.ts": `export default (zz) => ${body};` })) =>
+  repl(t, { where, args: ["--plugin", "own.ts"] });
 
 const again = await sharedRepl({ where: remembering("needle in the hay") });
 
 test("An old line that holds escape codes is shown, not obeyed", async (t) => {
   const term = await repl(t, { where: remembering(`x${EVIL}y`) });
-  term.type(UP);
-  await term.sees("› x␛]0;obeyed␇y");
+  await term.hit(UP, "› x␛]0;obeyed␇y");
   ok(!term.raw().includes(EVIL));
 });
 
 test("A plugin's question that quotes escape codes obeys none, nor shows colours, which could hide words", async (t) => {
-  const where = place();
-  const file = join(where.cwd, "own.ts");
   const evil = JSON.stringify(`Use ${ESC}[31m'${EVIL}'${ESC}[0m? `);
-  writeFileSync(
-    file,
-    `export default (zz) => zz.command({ name: "own", description: "asks", run: (rest, ctx) => void ctx.ask(${evil}, "yn") });`,
-  );
-  const term = await repl(t, { where, args: ["--plugin", file] });
+  const run = `(rest, ctx) => void ctx.ask(${evil}, "yn")`;
+  const term = await withPlugin(t, `zz.command({ name: "own", description: "asks", run: ${run} })`);
   await term.say("/own", "Use ␛[31m'␛]0;obeyed␇'␛[0m?");
-  ok(!term.raw().includes(`${ESC}[31m'`));
-  ok(!term.raw().includes(EVIL));
+  for (const obeyed of [`${ESC}[31m'`, EVIL]) ok(!term.raw().includes(obeyed));
 });
 
 test("A picker obeys no escape codes of models' names and of titles", async (t) => {
-  const where = place();
-  const file = join(where.cwd, "own.ts");
   const models = JSON.stringify([{ id: "good" }, { id: "fine" }, { id: `bad${EVIL}` }]);
-  writeFileSync(
-    file,
-    `export default (zz) => zz.provider({ name: "own", models: async () => ${models}, async *chat() {} });`,
-  );
-  const id = "20260101-000000-abcdefgh";
-  const at = "2026-01-01T00:00:00.000Z";
+  const where = place({
+    "own.ts": `export default (zz) => zz.provider({ name: "own", models: async () => ${models}, async *chat() {} });`,
+  });
+  const [id, at] = ["20260101-000000-abcdefgh", "2026-01-01T00:00:00.000Z"];
   const header = { zz: 1, id, at, root: where.cwd, model: "own/good", title: `title${EVIL}` };
   const message = { id: 1, parent: null, at, type: "message", message: { role: "user", text: "hi" } };
-  mkdirSync(join(where.home, "sessions"), { recursive: true });
-  writeFileSync(join(where.home, "sessions", `${id}.jsonl`), `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`);
-  const term = await repl(t, { where, args: ["--plugin", file] });
+  put(where.home, { [`sessions/${id}.jsonl`]: `${JSON.stringify(header)}\n${JSON.stringify(message)}\n` });
+  const term = await withPlugin(t, "", where);
   await term.say("/model", "own/good");
-  term.type(KEY.ctrlC);
-  await term.sees(/›\s*$/);
+  await term.hit(KEY.ctrlC, /›\s*$/);
   await term.say("/sessions load", "title");
   ok(!term.raw().includes(EVIL), JSON.stringify(term.raw()));
 });
 
 test("A paste while a menu is open stays in the line", async (t) => {
-  const where = place();
-  for (const name of ["alpha1.ts", "alpha2.ts"]) writeFileSync(join(where.cwd, name), "x");
-  const term = await repl(t, { where });
-  term.type(`see @al${TAB}`);
-  await term.sees("alpha2.ts");
-  term.type(paste("1.ts pasted"));
-  await term.sees("› see @alpha1.ts pasted");
+  const term = await repl(t, { where: place({ "alpha1.ts": "x", "alpha2.ts": "x" }) });
+  await term.hit(`see @al${TAB}`, "alpha2.ts");
+  await term.hit(paste("1.ts pasted"), "› see @alpha1.ts pasted");
   term.type(` more${KEY.enter}`);
   match(await term.asked(), /see @alpha1\.ts pasted more$/);
 });
 
 test("A paste while Ctrl+R is open is looked for", async () => {
   const term = await again();
-  term.type(CTRL_R);
-  await term.sees("search");
-  term.type(paste("in the hay\nand more"));
-  await term.sees("search 'in the hay' › needle in the hay");
+  await term.hit(CTRL_R, "search");
+  await term.hit(paste("in the hay\nand more"), "search 'in the hay' › needle in the hay");
   term.type(KEY.enter);
   equal(await term.asked(), "needle in the hay");
 });
@@ -104,22 +84,20 @@ test("What is typed and pasted before a question shows is no answer to it, and i
   }
   await clock.pass(100);
   await term.sees("Allow?");
-  term.type(KEY.enter);
-  await term.sees(/Done\.[\s\S]*› y and pasted!$/);
+  await term.hit(KEY.enter, /Done\.[\s\S]*› y and pasted!$/);
   equal(existsSync(join(term.where.cwd, "new.txt")), false);
 });
 
 test("A paste at a question is no answer to it, and is kept for the next message", async (t) => {
   const term = await repl(t, { script: asks() });
   await term.say("go", "Allow?");
-  term.type(paste("y\nmore"));
-  await term.sees(/Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
+  await term.hit(paste("y\nmore"), /Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
 });
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {
-  const [where, clock] = [place(), standingClock()];
+  const clock = standingClock();
   const slow = "async (shown, next, { io }) => { await io.clock.sleep(4_321); return next(shown); }";
-  writeFileSync(join(where.cwd, "slow.ts"), `export default (zz) => zz.wrap("preview", ${slow});\n`);
+  const where = place({ "slow.ts": `export default (zz) => zz.wrap("preview", ${slow});\n` });
   const term = await repl(t, { where, script: asks(), args: ["--plugin", "slow.ts"], clock });
   term.type(`go${KEY.enter}`);
   await clock.waits(4_321);
@@ -145,8 +123,7 @@ for (const [what, keys, sees] of [
 ] as const)
   test(`A window that is closed ${what} ends zz`, async (t) => {
     const term = await repl(t, { script: asks(), process: true });
-    term.type(keys);
-    await term.sees(sees);
+    await term.hit(keys, sees);
     (term.pty as unknown as { destroy(): void }).destroy();
     await waitFor("the end of zz", () => hasEnded(term.pty.pid));
   });
@@ -162,8 +139,7 @@ test("A window that is closed in a turn ends the turn, its tools and zz, and the
 });
 
 test("What is typed after a history that was cut in the middle of a line stands on its own line", async (t) => {
-  const where = remembering("whole");
-  appendFileSync(join(where.home, "history"), '"to');
+  const where = place({}, {}, { history: '"whole"\n"to' });
   const term = await repl(t, { where });
   await term.say("new words");
   equal(readFileSync(join(where.home, "history"), "utf8"), '"whole"\n"to\n"new words"\n');
@@ -171,8 +147,6 @@ test("What is typed after a history that was cut in the middle of a line stands 
 
 test("An editor that removes the file changes nothing, and no system's words are shown", async (t) => {
   const term = await repl(t, { env: { EDITOR: "rm", VISUAL: "" } });
-  term.type("draft");
-  await term.sees("draft");
-  term.type("\x07");
-  doesNotMatch(await term.sees(/› draft\s*\n.*› draft$/), /ENOENT/);
+  await term.hit("draft", "draft");
+  doesNotMatch(await term.hit("\x07", /› draft\s*\n.*› draft$/), /ENOENT/);
 });

@@ -12,48 +12,35 @@ const broken = refuse(400, { error: { message: "no such engine" } });
 const QUESTION = "another [m]odel?";
 const PICKER = /\? Model \(now openai\/m\)/;
 /** Prompts that several tests share. */
-const [again, editing, capped] = await Promise.all([
-  sharedRepl(),
-  sharedRepl({ rows: 50 }),
-  sharedRepl({ args: ["--rounds", "1"] }),
-]);
+const again = await sharedRepl({ rows: 50 });
+const capped = await sharedRepl({ args: ["--rounds", "1"] });
 const ready = /\n[^\n]*›$/;
-
-/** The model that each answer says it is from. */
-const makers = (lines: any[]): string[] =>
-  lines.flatMap(({ message }) => (message?.role === "assistant" ? [message.model] : []));
-const models = ({ fake }: Awaited<ReturnType<typeof repl>>): string[] => fake.requests.map(({ body }) => body.model);
 
 test("After a failure another model is picked, goes on with the turn, answers the next one too, and is named in the file", async (t) => {
   const zz = await repl(t, { script: [broken, say("From n."), say("Again.")] });
   await zz.say("go", QUESTION);
-  zz.type("m");
-  await zz.sees(PICKER);
-  zz.type("openai/n");
-  await zz.sees(/❯ openai\/n {2}8192 tokens/);
-  zz.type(KEY.enter);
-  await zz.sees(/Now openai\/n, with a window of 8192 tokens\.[\s\S]*From n\./);
+  await zz.hit("m", PICKER);
+  await zz.hit("openai/n", /❯ openai\/n {2}8192 tokens/);
+  await zz.hit(KEY.enter, /Now openai\/n, with a window of 8192 tokens\.[\s\S]*From n\./);
   await zz.say("more", "Again.");
-  deepEqual(models(zz), ["m", "n", "n"]);
-  const [one, two, three] = zz.sent();
-  deepEqual([one, two], ["go", "go"], "the message is sent as it was");
+  equal(zz.fake.requests.map(({ body }) => body.model).join(), "m,n,n");
+  const [three, ...others] = zz.sent().reverse();
+  deepEqual(others, ["go", "go"], "the message is sent as it was");
   match(three, /^--- RUNTIME ---\nModel: openai\/n\n[\s\S]*\n\nmore$/);
   await zz.leave();
-  deepEqual(makers(zz.where.sessions()[0]!), ["openai/n", "openai/n"]);
+  const answers = zz.where.sessions()[0]!.filter(({ message }) => message?.role === "assistant");
+  equal(answers.map(({ message }) => message.model).join(), "openai/n,openai/n");
 });
 
 test("Leaving the picker keeps the model, and the question comes back; leaving that ends the turn, and the message stays", async () => {
   const zz = await again([broken, say("Good.")]);
   await zz.say("go", QUESTION);
   for (const keys of [KEY.ctrlC, ESC, KEY.enter]) {
-    zz.type("m");
-    await zz.sees(/\? Model \(now openai\/m\)[^›]*$/);
-    zz.type(keys);
-    await zz.sees(/Still openai\/m[\s\S]*another \[m\]odel\?$/);
+    await zz.hit("m", /\? Model \(now openai\/m\)[^›]*$/);
+    await zz.hit(keys, /Still openai\/m[\s\S]*another \[m\]odel\?$/);
   }
   equal(zz.fake.requests.length, 1, "it is no wish to try again");
-  zz.type(KEY.ctrlC);
-  await zz.sees(ready);
+  await zz.hit(KEY.ctrlC, ready);
   await zz.say("last");
   deepEqual(zz.sent(), ["go", "go\n\nlast"]);
 });
@@ -61,11 +48,9 @@ test("Leaving the picker keeps the model, and the question comes back; leaving t
 test("Where the cursor cannot be moved [m] opens no picker, and names the model in use", async (t) => {
   const zz = await repl(t, { script: [broken, broken], env: { TERM: "dumb" } });
   await zz.say("go", QUESTION);
-  zz.type(`m${KEY.enter}`);
-  await zz.sees(/openai\/m; its provider does not say how large its window is\.[\s\S]*\[m\]odel\?$/);
+  await zz.say("m", /openai\/m; its provider does not say how large its window is\.[\s\S]*\[m\]odel\?$/);
   doesNotMatch(zz.screen(), /\? Model/);
-  zz.type(`s${KEY.enter}`);
-  await zz.sees(ready);
+  await zz.say("s", ready);
   zz.type(KEY.ctrlD);
   equal(await zz.exited, 0);
 });
@@ -79,7 +64,7 @@ const edit = call(["edit_file", { path: "a.txt", old_string: "two", new_string: 
 
 /** Shows a proposal to make two TWO, while the file is still as it was read. */
 async function proposal(script: ReplOptions["script"] = [read, edit, say("Good.")]) {
-  const zz = await editing(script);
+  const zz = await again(script);
   const file = join(zz.where.cwd, "a.txt");
   writeFileSync(file, TEXT);
   await zz.say("go", "Allow?");
@@ -94,11 +79,9 @@ async function proposal(script: ReplOptions["script"] = [read, edit, say("Good."
 test("A file that changed elsewhere while the question waited is asked for again, and yes keeps both changes", async () => {
   const zz = await proposal();
   zz.becomes(OTHER);
-  zz.type("y");
-  await zz.sees(/'a\.txt' changed meanwhile; the change still applies\.[\s\S]*Allow\? \[y\/N\/e\/r\/A\/\?\]/);
+  await zz.hit("y", /'a\.txt' changed meanwhile; the change still applies\.[\s\S]*Allow\? \[y\/N\/e\/r\/A\/\?\]/);
   equal(zz.holds(), OTHER, "nothing is written before the second answer");
-  zz.type("y");
-  await zz.sees("Good.");
+  await zz.hit("y", "Good.");
   equal(zz.holds(), OTHER.replace("two", "TWO"));
   await zz.leave();
 });
@@ -120,8 +103,7 @@ test("r is offered at once where the file changed since it was read, and yes wri
 
 test("Ctrl+C at the question of an edit is a no: nothing is written, and the turn goes on", async () => {
   const zz = await proposal();
-  zz.type(KEY.ctrlC);
-  await zz.sees(/Good\.[\s\S]*›$/);
+  await zz.hit(KEY.ctrlC, /Good\.[\s\S]*›$/);
   equal(zz.holds(), TEXT);
   match(zz.told(), /^Refused: the person said no/);
   await zz.leave();
@@ -134,8 +116,7 @@ const look = (path?: string) => call(["list_dir", path ? { path } : {}]);
 test("At the cap y goes on for as many rounds again, with tools", async (t) => {
   const zz = await repl(t, { script: [look(), look("."), look("./"), say("Good.")], args: ["--rounds", "2"] });
   await zz.say("go", "Stopped: 2 rounds used up. Go on? [y/N]");
-  zz.type("y");
-  await zz.sees("Good.");
+  await zz.hit("y", "Good.");
   equal(zz.fake.requests.length, 4);
   ok(zz.fake.requests.every(({ body }) => body.tools.length));
   await zz.leave();
@@ -144,8 +125,7 @@ test("At the cap y goes on for as many rounds again, with tools", async (t) => {
 test("At the cap Ctrl+C asks for a report without tools; the next message has them again", async () => {
   const zz = await capped([look(), say("So far."), say("Good.")]);
   await zz.say("go", "Go on? [y/N]");
-  zz.type(KEY.ctrlC);
-  await zz.sees(/So far\.[\s\S]*›$/);
+  await zz.hit(KEY.ctrlC, /So far\.[\s\S]*›$/);
   ok(!("tools" in zz.fake.requests[1]!.body));
   await zz.say("more");
   ok("tools" in zz.fake.requests[2]!.body);

@@ -1,76 +1,52 @@
 // Typing at the prompt: history, search, several lines, pastes, completion, keys, wide characters, poor terminals.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { call, say } from "../support/fake/openai.ts";
 import { DOWN, ESC, LEFT, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
-import { type Place, place } from "../support/run.ts";
+import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
 
-const historyOf = (where: Place): string[] =>
-  readFileSync(join(where.home, "history"), "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
-/** A home with this file in it. */
-function having(name: string, content: string): Place {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, name), content);
-  return where;
-}
-
-const files = place();
-mkdirSync(join(files.cwd, "src"));
-for (const name of ["src/alpha.ts", "src/beta.ts", "my notes.txt", "unique-name.md"])
-  writeFileSync(join(files.cwd, name), "export function gatherEverything() {}\n");
-const again = await sharedRepl({ where: files });
+const names = ["src/alpha.ts", "src/beta.ts", "my notes.txt", "unique-name.md"];
+const files = names.map((name) => [name, "export function gatherEverything() {}\n"]);
+const again = await sharedRepl({ where: place(Object.fromEntries(files)) });
 
 test("What was typed is kept in a private file, but no secrets; Up brings it back after a restart, and what begins as the line does", async (t) => {
   const one = await repl(t);
   for (const line of ["explain a.ts", "log in with password=hunter2", "  not this", "list files", "explain b.ts"])
     await one.say(line, new RegExp(`${line}\\n[\\s\\S]*Good\\.[\\s\\S]*› *$`));
-  one.type(`one \\${KEY.enter}`);
-  await one.sees("…");
+  await one.say("one \\", "…");
   one.type(`two\\\\${KEY.enter}`);
   equal(await one.asked(6), "one \ntwo\\\\");
   await one.sees(/two[\s\S]*Good\.[\s\S]*› *$/);
   await one.leave();
-  deepEqual(historyOf(one.where), ["explain a.ts", "list files", "explain b.ts", "one \ntwo\\\\"]);
-  equal(statSync(join(one.where.home, "history")).mode & 0o777, 0o600);
+  const history = join(one.where.home, "history");
+  equal(readFileSync(history, "utf8"), '"explain a.ts"\n"list files"\n"explain b.ts"\n"one \\ntwo\\\\\\\\"\n');
+  equal(statSync(history).mode & 0o777, 0o600);
   const two = await repl(t, { where: one.where });
-  two.type(UP);
-  await two.sees(/› one\s*\n(\| )?two/);
-  two.type(KEY.enter);
-  await two.sees(/two[\s\S]*Good\.[\s\S]*› *$/);
-  two.type(`exp${UP}`);
-  await two.sees("explain b.ts");
-  two.type(UP);
-  await two.sees("explain a.ts");
+  await two.hit(UP, /› one\s*\n(\| )?two/);
+  await two.hit(KEY.enter, /two[\s\S]*Good\.[\s\S]*› *$/);
+  await two.hit(`exp${UP}`, "explain b.ts");
+  await two.hit(UP, "explain a.ts");
   two.type(`${DOWN}${KEY.enter}`);
   equal(await two.asked(2), "explain b.ts");
 });
 
 test("Ctrl+R searches, again goes to an older one, Enter sends it; Escape, Ctrl+C or Ctrl+G give back what was there", async (t) => {
-  const where = having("history", '"fix the parser"\n"hello"\n"run the PARSER tests"\n"bye"\n');
+  const where = place({}, {}, { history: '"fix the parser"\n"hello"\n"run the PARSER tests"\n"bye"\n' });
   const term = await repl(t, { where });
   for (const key of [ESC, KEY.ctrlC, "\x07"]) {
-    term.type(`draft${CTRL_R}parser`);
-    await term.sees(/search 'parser' › run the PARSER tests/);
-    term.type(`${CTRL_R}xx`);
-    await term.sees("nothing ›");
-    term.type(key);
-    await term.sees(/^[^']*› draft$/m);
-    term.type("\x15");
-    await term.sees(/› *$/);
+    await term.hit(`draft${CTRL_R}parser`, /search 'parser' › run the PARSER tests/);
+    await term.hit(`${CTRL_R}xx`, "nothing ›");
+    await term.hit(key, /^[^']*› draft$/m);
+    await term.hit("\x15", /› *$/);
   }
-  term.type(`${CTRL_R}parser${CTRL_R}`);
-  await term.sees(/search 'parser' › fix the parser/);
+  await term.hit(`${CTRL_R}parser${CTRL_R}`, /search 'parser' › fix the parser/);
   term.type(KEY.enter);
   equal(await term.asked(), "fix the parser");
 });
@@ -95,24 +71,18 @@ for (const [what, keys, sent] of [
 test("A paste of 10,000 lines is shown by its size, and sent whole", async () => {
   const term = await again();
   const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
-  term.type(`see ${paste(text)}`);
-  await term.sees("[paste 1: 10000 lines]");
+  await term.hit(`see ${paste(text)}`, "[paste 1: 10000 lines]");
   term.type(` please${KEY.enter}`);
   equal(await term.asked(), `see ${text} please`);
 });
 
 test("Tab completes @files and @folders, with quotes around a space; Tab goes through them", async () => {
   const term = await again();
-  term.type(`see @al${TAB}`);
-  await term.sees("see @src/alpha.ts");
-  term.type(` and @my${TAB}`);
-  await term.sees('and @"my notes.txt"');
-  term.type(` and @src${TAB}`);
-  await term.sees(/src\/\s*\n\s*src\/alpha\.ts\s*\n\s*src\/beta\.ts/);
-  term.type(TAB + TAB + TAB);
-  await term.sees("and @src/beta.ts");
-  term.type(`${ESC}[Z`);
-  await term.sees(/and @src\/alpha\.ts$/m);
+  await term.hit(`see @al${TAB}`, "see @src/alpha.ts");
+  await term.hit(` and @my${TAB}`, 'and @"my notes.txt"');
+  await term.hit(` and @src${TAB}`, /src\/\s*\n\s*src\/alpha\.ts\s*\n\s*src\/beta\.ts/);
+  await term.hit(TAB + TAB + TAB, "and @src/beta.ts");
+  await term.hit(`${ESC}[Z`, /and @src\/alpha\.ts$/m);
 });
 
 for (const [what, typed, becomes] of [
@@ -125,8 +95,7 @@ for (const [what, typed, becomes] of [
 ] as const)
   test(`Tab completes ${what}`, async () => {
     const term = await again();
-    term.type(typed);
-    await term.sees(`› ${becomes}`);
+    await term.hit(typed, `› ${becomes}`);
   });
 
 test("Ctrl+Z on an empty line undoes the last change, after asking; with text in the line it does nothing", async (t) => {
@@ -139,10 +108,8 @@ test("Ctrl+Z on an empty line undoes the last change, after asking; with text in
     ["y", /Undone/],
   ] as const) {
     equal(existsSync(join(where.cwd, "new.txt")), true);
-    term.type("\x1a");
-    await term.sees(/Undo “created new\.txt”\? \[y\/N\]\s*$/);
-    term.type(answer);
-    await term.sees(sees);
+    await term.hit("\x1a", /Undo “created new\.txt”\? \[y\/N\]\s*$/);
+    await term.hit(answer, sees);
   }
   ok(!existsSync(join(where.cwd, "new.txt")));
   term.type(`ab\x1ac${KEY.enter}`);
@@ -151,11 +118,9 @@ test("Ctrl+Z on an empty line undoes the last change, after asking; with text in
 
 test("keys.ctrlZ suspend stops the program, and it comes back with its line", async (t) => {
   const shell = (zz: string) => `set -m; ${zz}; echo asleep; stty -a | grep -o ' icanon'; fg`;
-  const term = await repl(t, { where: having("zz.config.json", '{ "keys": { "ctrlZ": "suspend" } }'), shell });
-  term.type("half");
-  await term.sees("half");
-  term.type("\x1a");
-  await term.sees(/asleep\s+icanon[\s\S]*› half$/);
+  const term = await repl(t, { where: place({}, { keys: { ctrlZ: "suspend" } }), shell });
+  await term.hit("half", "half");
+  await term.hit("\x1a", /asleep\s+icanon[\s\S]*› half$/);
   term.type(` whole${KEY.enter}`);
   equal(await term.asked(), "half whole");
 });
@@ -168,8 +133,7 @@ test("Stopped at a question by another program and continued, zz takes keys agai
   await term.say("go", /Allow\?.*explains\)/);
   process.kill(Number(readFileSync(join(where.cwd, "pid"), "utf8")), "SIGTSTP");
   await term.sees(/asleep\n[\s\S]*zz\.js/); // fg names it, and continues it
-  term.type("y");
-  await term.sees("Done.");
+  await term.hit("y", "Done.");
 });
 
 test("TERM=dumb: no escape sequence is written, a question is answered by a line, Ctrl+C twice leaves with 130", async (t) => {
@@ -181,8 +145,7 @@ test("TERM=dumb: no escape sequence is written, a question is answered by a line
   await term.say("y", /Written\.[\s\S]*›\s*$/);
   equal(readFileSync(join(where.cwd, "new.txt"), "utf8"), "x\n");
   ok(!term.raw().includes(ESC), JSON.stringify(term.raw()));
-  term.type(KEY.ctrlC);
-  await term.sees("Ctrl+C again to leave.");
+  await term.hit(KEY.ctrlC, "Ctrl+C again to leave.");
   term.type(KEY.ctrlC);
   equal(await term.exited, 130);
 });
@@ -192,8 +155,7 @@ test("In 20 columns a long line wraps, is edited and sent; a history that is a p
   mkdirSync(where.home, { recursive: true });
   execFileSync("mkfifo", [join(where.home, "history")]);
   const term = await repl(t, { where, cols: 20 });
-  term.type("the quick brown fox jumps over");
-  await term.sees(/the quick brown fo\s*\nx jumps over/);
+  await term.hit("the quick brown fox jumps over", /the quick brown fo\s*\nx jumps over/);
   term.type(`${ESC}[H>> `); // Home
   await term.sees(/>> the quick/);
   await term.say("", "Good.");
@@ -203,32 +165,23 @@ test("In 20 columns a long line wraps, is edited and sent; a history that is a p
 
 test("Nothing is erased from the first row on, which tmux would copy into what scrolled away", async (t) => {
   const term = await repl(t);
-  term.type("\x0c/red");
-  await term.sees("/redo");
+  await term.hit("\x0c/red", "/redo");
   await term.say("o", "Nothing to redo.");
   await term.say("\x0chello");
   doesNotMatch(term.raw(), /(?<!\x1b7\x1b\[K\x1b\[B\r)\x1b\[0?J/);
 });
 
 test("A key that a plugin adds works, one that throws is named, one that hangs is left by Ctrl+C", async (t) => {
-  const where = place();
-  const file = join(where.cwd, "own.ts");
-  writeFileSync(
-    file,
-    `export default (zz) => {
-       zz.key({ name: "f2", description: "greets", press: (line) => line.set("greetings") });
-       zz.key({ name: "f3", description: "throws", press() { throw new Error("no such luck"); } });
-       zz.key({ name: "f4", description: "hangs", press: () => new Promise(() => {}) });
-     };`,
-  );
-  const term = await repl(t, { where, args: ["--plugin", file] });
-  term.type(`${ESC}OQ`);
-  await term.sees("› greetings");
-  term.type(`${ESC}OR`);
-  await term.sees("Plugin 'own' failed on the key 'f3': no such luck");
+  const own = `export default (zz) => {
+    zz.key({ name: "f2", description: "greets", press: (line) => line.set("greetings") });
+    zz.key({ name: "f3", description: "throws", press() { throw new Error("no such luck"); } });
+    zz.key({ name: "f4", description: "hangs", press: () => new Promise(() => {}) });
+  };`;
+  const term = await repl(t, { where: place({ "own.ts": own }), args: ["--plugin", "own.ts"] });
+  await term.hit(`${ESC}OQ`, "› greetings");
+  await term.hit(`${ESC}OR`, "Plugin 'own' failed on the key 'f3': no such luck");
   await term.press(`${ESC}OS`);
-  term.type(KEY.ctrlC);
-  await term.sees("^C");
+  await term.hit(KEY.ctrlC, "^C");
   term.type(`after${KEY.enter}`);
   equal(await term.asked(), "after");
 });

@@ -1,6 +1,6 @@
 // Edits that need no approval are still seen: their diff is shown, the prompt says so, and /changes N shows any again.
 import { deepEqual, doesNotMatch, match, ok } from "node:assert/strict";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
@@ -44,42 +44,29 @@ test("An edit under auto-apply shows its diff, the prompt says that it is on, an
   for (const row of zz.screen().split("\n")) ok(row.length <= 40, row);
 });
 
-function having(home: object, project?: object) {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(home));
-  if (project) mkdirSync(join(where.cwd, ".zz"));
-  if (project) writeFileSync(join(where.cwd, ".zz", "zz.config.json"), JSON.stringify(project));
-  return where;
-}
-
 test("With edit.auto edits are made unasked from the start, the prompt says so, and /config edit.auto false ends it", async (t) => {
   const touch = call(["run_command", { command: "touch x" }]);
   const second = call(["create_file", { path: "b.txt", content: "b\n" }]);
   const script = [EDIT, touch, say("Done."), second, say("Well.")];
-  const zz = await repl(t, { where: having({ edit: { auto: true }, shell: { effects: "before" } }), script });
+  const zz = await repl(t, { where: place({}, { edit: { auto: true }, shell: { effects: "before" } }), script });
   await zz.sees(/auto-apply ›\s*$/);
-  zz.type(`go${KEY.enter}`);
-  const shown = await zz.sees("Allow?");
+  const shown = await zz.say("go", "Allow?");
   match(shown, /create a\.txt · lines 1–2 · \+2 −0\n {4}1 \+ one\n {4}2 \+ two\n✓ create_file a\.txt/);
   match(shown, /\$ touch x/);
-  zz.type(KEY.enter);
-  await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
+  await zz.hit(KEY.enter, /Done\.[\s\S]*auto-apply ›\s*$/);
   await zz.say("/config edit.auto false", /edit\.auto is false now[^›]*›\s*$/);
-  zz.type(`go${KEY.enter}`);
-  await zz.sees(/create b\.txt[\s\S]*Allow\?/);
-  zz.type(KEY.enter);
-  await zz.sees("Well.");
+  await zz.say("go", /create b\.txt[\s\S]*Allow\?/);
+  await zz.hit(KEY.enter, "Well.");
 });
 
 test("edit.auto counts without a conversation, after a denial, as true or false, and not for a project to say", async () => {
   for (const [home, project, code, says] of [
-    [{ edit: { auto: true } }, undefined, 0, /^$/],
-    [{ edit: { auto: true }, permissions: { deny: { write: ["a.txt"] } } }, undefined, 4, /denied/],
+    [{ edit: { auto: true } }, {}, 0, /^$/],
+    [{ edit: { auto: true }, permissions: { deny: { write: ["a.txt"] } } }, {}, 4, /denied/],
     [{}, { edit: { auto: true } }, 4, /^Cannot take edit from '/],
-    [{ edit: { auto: "yes" } }, undefined, 4, /^Cannot use the setting "edit\.auto": it must be true or false\. /],
+    [{ edit: { auto: "yes" } }, {}, 4, /^Cannot use the setting "edit\.auto": it must be true or false\. /],
   ] as const) {
-    const where = having(home, project);
+    const where = place({ ".zz/zz.config.json": project }, home);
     const ran = await run(where, ["--call", "create_file", '{"path":"a.txt","content":"one"}']);
     deepEqual([ran.code, existsSync(join(where.cwd, "a.txt"))], [code, code === 0], ran.stderr);
     match(ran.stderr, says);
@@ -87,14 +74,10 @@ test("edit.auto counts without a conversation, after a denial, as true or false,
 });
 
 test("After A the next edit shows its diff, and one that was asked for is not shown twice", async (t) => {
-  const where = place();
-  writeFileSync(join(where.cwd, "b.txt"), "old\n");
   const script = [EDIT, call(["create_file", { path: "c.txt", content: "three\n" }]), say("Done.")];
-  const zz = await repl(t, { where, script });
-  zz.type(`go${KEY.enter}`);
-  await zz.sees("Allow?");
-  zz.type("A");
-  const shown = await zz.sees(/Done\.[\s\S]*auto-apply ›\s*$/);
+  const zz = await repl(t, { script });
+  await zz.say("go", "Allow?");
+  const shown = await zz.hit("A", /Done\.[\s\S]*auto-apply ›\s*$/);
   match(shown, /^create c\.txt · line 1 · \+1 −0\n {4}1 \+ three\n✓ create_file c\.txt/m);
   doesNotMatch(shown, /^create a\.txt/m);
 });

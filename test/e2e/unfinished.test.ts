@@ -9,10 +9,7 @@ import { delta, problems, refuse, say, stream } from "../support/fake/openai.ts"
 import { repl, sharedRepl } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
-const half = (ending: "hang" | "cut", text = "The first half"): Step => ({
-  ...stream(delta({ content: text })),
-  ending,
-});
+const half = (ending: "hang" | "cut"): Step => ({ ...stream(delta({ content: "The first half" })), ending });
 const down = refuse(400, "the server is down");
 const MARK = /The first half\n\[unfinished: \/continue goes on\]/;
 const MIN_PAUSE_MS = 500; // before the second try; up to a quarter more, which other timers are not
@@ -21,8 +18,7 @@ const again = await sharedRepl();
 
 test("After a stream that broke three times over what had come is shown and kept, 40 columns", async (t) => {
   const clock = standingClock();
-  const broken = half("cut");
-  const script = [broken, broken, broken, say(" and the second.")];
+  const script = [...Array(3).fill(half("cut")), say(" and the second.")];
   const term = await repl(t, { script, cols: 40, rows: 15, clock });
   term.type(`go${KEY.enter}`);
   for (const tries of [1, 2]) {
@@ -33,8 +29,7 @@ test("After a stream that broke three times over what had come is shown and kept
   await clock.waits(50);
   await clock.pass(50);
   await term.sees("[S]kip");
-  term.type("s");
-  await term.sees(MARK);
+  await term.hit("s", MARK);
   await term.sees(/›\s*$/);
   await term.say("/tree", "→ (unfinished) The first");
   await term.say("/copy", /Copied 14 characters/);
@@ -53,15 +48,12 @@ test("After a failed request the reason is shown once more, and then what became
   const reasons = () => term.screen().split("the server is down").length - 1;
   await term.say("first", "[S]kip");
   const before = reasons();
-  term.type("s");
-  await term.sees(/Your message stays in the conversation; \/retry sends it again\.\s+[^\n]*›\s*$/);
+  await term.hit("s", /Your message stays in the conversation; \/retry sends it again\.\s+[^\n]*›\s*$/);
   equal(reasons(), before);
   await term.say("second", /\[S\]kip[^›]*$/);
-  term.type("a");
-  await term.sees(/Took back “second”\.\s+[^\n]*›\s*$/);
+  await term.hit("a", /Took back “second”\.\s+[^\n]*›\s*$/);
   await term.say("third", /third[\s\S]*\[S\]kip[^›]*$/);
-  term.type("r");
-  await term.sees("Up again.");
+  await term.hit("r", "Up again.");
   deepEqual(term.fake.requests.at(-1)!.body.messages.slice(1), [{ role: "user", content: "first\n\nthird" }]);
 });
 
@@ -69,17 +61,15 @@ test("Ctrl+C between two tries shows what the first had brought", async () => {
   const late = refuse(503, "busy", { "retry-after": "30" });
   const term = await again([half("cut"), late, say("Whole.")]);
   await term.say("go", "Trying again in 30.0 s");
-  term.type(KEY.ctrlC);
-  await term.sees(MARK);
+  await term.hit(KEY.ctrlC, MARK);
 });
 
 test("An answer that the output limit cut three times says so, and /continue goes on", async () => {
   const cut = (text: string) => say(text, "length");
   const term = await again([cut("One, "), cut("two, "), cut("three, "), say("four.")]);
-  await term.say(
-    "count",
-    /The answer is not complete: the model's output limit cut it off\.\s\/continue\s+goes\s+on\s+from\s+there\./,
-  );
+  const why =
+    /The answer is not complete: the model's output limit cut it off\.\s\/continue\s+goes\s+on\s+from\s+there\./;
+  await term.say("count", why);
   await term.say("/continue", "four.");
 });
 
@@ -87,12 +77,9 @@ test("What was typed ahead waits in the line after a turn that was stopped; Ente
   const term = await again([half("hang"), say("Second."), say("Third.")]);
   term.type(`go${KEY.enter}`);
   await term.asked();
-  term.type(`second${KEY.enter}third${KEY.enter}`);
-  await term.sees("queued: third");
-  term.type(KEY.ctrlC);
-  await term.sees("What you typed ahead was not sent; Enter also sends the 1 other after it.");
+  await term.hit(`second${KEY.enter}third${KEY.enter}`, "queued: third");
+  await term.hit(KEY.ctrlC, "What you typed ahead was not sent; Enter also sends the 1 other after it.");
   await term.sees(/› second$/);
   equal(term.fake.requests.length, 1, "nothing was sent");
-  term.type(KEY.enter);
-  await term.sees(/Second\.[\s\S]*Third\./);
+  await term.hit(KEY.enter, /Second\.[\s\S]*Third\./);
 });

@@ -1,15 +1,17 @@
 // The words with which zz tells a model what its tools take.
 import { deepEqual, ok } from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { place, zz as run } from "../support/run.ts";
 
 test("Every parameter of zz's own tools says what it is", async () => {
-  const where = place();
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), '{ "tools": { "offer": "all" } }');
-  const { stdout } = await run(where, ["--dry-run", "-m", "openai/m", "--key", "x", "hi"]);
+  const { stdout } = await run(place({}, { tools: { offer: "all" } }), [
+    "--dry-run",
+    "-m",
+    "openai/m",
+    "--key",
+    "x",
+    "hi",
+  ]);
   const { tools } = JSON.parse(stdout.slice(stdout.indexOf("{")));
   const silent = tools.flatMap(({ function: { name, parameters } }: any) =>
     Object.entries<any>(parameters.properties).flatMap(([key, { description }]) =>

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Script } from "../support/fake/http.ts";
 import { call, data, delta, refuse, say, stream } from "../support/fake/openai.ts";
-import { asks, type Files, having } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { asks, having } from "../support/having.ts";
 import { png } from "../support/media.ts";
 import { type How, type Place, place, zz } from "../support/run.ts";
 import { harness } from "../support/script.ts";
@@ -255,7 +256,7 @@ describe("where it goes", () => {
       match(text(where, file), /Turn ended/);
     });
 
-  const bad: [what: string, name: string, files: Files, why: string][] = [
+  const bad: [what: string, name: string, files: Tree, why: string][] = [
     ["a link", "my.log", { "my.log": "->a.txt" }, "it is a link"],
     ["in no folder", "none/my.log", {}, "no such folder"],
     ["a FIFO", "my.log", { "my.log": "|" }, "it is not a regular file"],

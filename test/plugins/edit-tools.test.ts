@@ -62,7 +62,7 @@ describe("zz --call, with --allow-write", () => {
       equal(ran.code, code, said);
       for (const [name, content] of Object.entries(after)) {
         const is = tryTo(() => readFileSync(join(where.cwd, name), "latin1"));
-        equal(is, content === null ? undefined : Buffer.from(content).toString("latin1"), name);
+        equal(is, content === null ? undefined : Buffer.from(content as string).toString("latin1"), name);
       }
     });
 

@@ -4,7 +4,8 @@ import { closeSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, mock, test } from "node:test";
 import { say } from "../support/fake/openai.ts";
-import { asks, type Files, having } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { asks, having } from "../support/having.ts";
 import { type Place, place } from "../support/run.ts";
 import { harness } from "../support/script.ts";
 
@@ -56,7 +57,7 @@ describe("persona", () => {
 describe("rules", () => {
   const file = (title: string, text: string) => `--- FILE ${title} ---\n${text}\n--- END FILE ${title} ---`;
   const LOT = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`d/${i}.md`, `text ${i}`]));
-  const rows: [what: string, files: Files, folder: string, holds: string[], lacks?: RegExp][] = [
+  const rows: [what: string, files: Tree, folder: string, holds: string[], lacks?: RegExp][] = [
     ["AGENTS.md before CLAUDE.md", { "AGENTS.md": "A", "CLAUDE.md": "CLAUDISH" }, ".", [file("AGENTS.md", "A")], /CLAUDISH/],
     ["CLAUDE.md where AGENTS.md is empty", { "AGENTS.md": " \n", "CLAUDE.md": "C" }, ".", [file("CLAUDE.md", "C")], /AGENTS/],
     ["from the repository's top down", { ".git/HEAD": "", "AGENTS.md": "TOP", "a/CLAUDE.md": "MID", "a/b/AGENTS.md": "DEEP", "c/AGENTS.md": "SIBLING" }, "a/b", [file("../../AGENTS.md", "TOP"), file("../CLAUDE.md", "MID"), file("AGENTS.md", "DEEP")], /SIBLING/],

@@ -4,7 +4,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Options } from "../../kernel/core.ts";
-import { at, type Files, having } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { at, having } from "../support/having.ts";
 import { type Place, place, zz } from "../support/run.ts";
 import { harness, kernel, play } from "../support/script.ts";
 
@@ -32,7 +33,7 @@ async function refuses(tool: string, args: object, words: RegExp): Promise<void>
 }
 
 describe("rename_self", () => {
-  const rows: [what: string, before: Files, name: string, file: string, after: string][] = [
+  const rows: [what: string, before: Tree, name: string, file: string, after: string][] = [
     ["replaces the name, and keeps the rest", { "~/IDENTITY.md": "# Me\n\nYour name is Bo. You like tea.\nAnd rain.\n" }, "Ada", "~/IDENTITY.md", "# Me\n\nYour name is Ada. You like tea.\nAnd rain.\n"],
     ["stands before a text that names nobody", { "~/IDENTITY.md": "You like tea.\n" }, "Ada", "~/IDENTITY.md", "Your name is Ada.\n\nYou like tea.\n"],
     ["writes the project's where that hides the home's", { "~/IDENTITY.md": "Home.\n", ".zz/IDENTITY.md": "Your name is Bo.\n" }, "Ada", ".zz/IDENTITY.md", "Your name is Ada.\n"],

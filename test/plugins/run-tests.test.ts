@@ -6,7 +6,8 @@ import { test } from "node:test";
 import type { Ask, Result } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
 import { createZz } from "../../zz.ts";
-import { type Files, having } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { having } from "../support/having.ts";
 import { type Place, place } from "../support/run.ts";
 
 /** What run_command would have given: where the runners themselves are not here, their real output is. */
@@ -28,7 +29,7 @@ async function run(where: Place, args: object, ask?: Ask, allow?: string[]): Pro
 const bench = place();
 let looking: Promise<Core> | undefined;
 /** In a project of these files, where run_command gives what it is told to; `within`: in this folder of it. */
-async function look(files: Files, args: object, gives = LOOKED, within = ""): Promise<Result> {
+async function look(files: Tree, args: object, gives = LOOKED, within = ""): Promise<Result> {
   rmSync(bench.cwd, { recursive: true, force: true });
   having(files, bench);
   mkdirSync(bench.cwd, { recursive: true });
@@ -40,16 +41,16 @@ async function look(files: Files, args: object, gives = LOOKED, within = ""): Pr
 
 // ── The command ──
 
-const script = (test: string, more: object = {}): Files => ({ "package.json": { scripts: { test, ...more } } });
+const script = (test: string, more: object = {}): Tree => ({ "package.json": { scripts: { test, ...more } } });
 const NAMES = ["a.test.js", "b c.test.js", "[x].test.js", "src/in/deep.test.ts", "-x.test.js"];
 const T = Object.fromEntries(NAMES.map((name) => [name, ""]));
 const A = { path: "a.test.js", filter: "adds" };
 const BIN = { "node_modules/.bin/vitest": "", "node_modules/.bin/jest": "", "node_modules/.bin/mocha": "" };
-const of = (test: string): Files => ({ ...script(test), ...T, ...BIN });
-const named = (packageManager: string): Files => ({ "package.json": { packageManager, scripts: { test: "x" } } });
+const of = (test: string): Tree => ({ ...script(test), ...T, ...BIN });
+const named = (packageManager: string): Tree => ({ "package.json": { packageManager, scripts: { test: "x" } } });
 const JEST_BY_NODE = "node --experimental-vm-modules node_modules/jest/bin/jest.js";
 
-type Row = [what: string, files: Files, args: object, command: string | RegExp];
+type Row = [what: string, files: Tree, args: object, command: string | RegExp];
 const COMMANDS: Row[] = [
   ["a test script", script("anything | at all"), {}, "npm test"],
   ["pnpm by its lock file", { ...script("x"), "pnpm-lock.yaml": "" }, {}, "pnpm test"],
@@ -101,7 +102,7 @@ for (const [what, files, args, command] of COMMANDS)
     else match(text, command);
   });
 
-const REFUSED: [what: string, files: Files, args: object, expected: RegExp][] = [
+const REFUSED: [what: string, files: Tree, args: object, expected: RegExp][] = [
   [
     "nothing to test by",
     { "a.js": "" },
@@ -193,7 +194,7 @@ const VITEST = {
   stdout: [
     " \u001b[31m❯\u001b[39m a.test.mjs \u001b[2m(\u001b[22m\u001b[2m3 tests\u001b[22m\u001b[2m | \u001b[22m\u001b[31m1 failed\u001b[39m\u001b[2m)\u001b[22m",
     "\u001b[31m     \u001b[31m×\u001b[31m adds (badly)\u001b[39m\u001b[32m 4\u001b[2mms\u001b[22m\u001b[39m",
-    "\u001b[2m Test Files \u001b[22m \u001b[1m\u001b[31m1 failed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[1m\u001b[32m1 passed\u001b[39m\u001b[22m\u001b[90m (2)\u001b[39m",
+    "\u001b[2m Test Tree \u001b[22m \u001b[1m\u001b[31m1 failed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[1m\u001b[32m1 passed\u001b[39m\u001b[22m\u001b[90m (2)\u001b[39m",
     "\u001b[2m      Tests \u001b[22m \u001b[1m\u001b[31m1 failed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[1m\u001b[32m2 passed\u001b[39m\u001b[22m\u001b[2m | \u001b[22m\u001b[33m1 skipped\u001b[39m\u001b[90m (4)\u001b[39m",
     "",
   ].join("\n"),

@@ -3,7 +3,8 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Step } from "../support/fake/http.ts";
 import { call, problems, say } from "../support/fake/openai.ts";
-import { asks, type Files, having as placed } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { asks, having as placed } from "../support/having.ts";
 import { type Place, place, zz } from "../support/run.ts";
 
 const toolsIn = ({ tools = [] }: any): any[] => tools.map((tool: any) => tool.function);
@@ -14,7 +15,7 @@ const namesIn = (request: any): string[] => toolsIn(request).map(({ name }) => n
 const moreIn = (request: any): string | undefined =>
   toolsIn(request).find(({ name }) => name === "more_tools")?.description;
 
-const having = (settings: object, files: Files = {}) => placed({ "~/zz.config.json": settings, ...files });
+const having = (settings: object, files: Tree = {}) => placed({ "~/zz.config.json": settings, ...files });
 
 async function asked(where: Place, script: Step[] = [say("x")], args: string[] = []): Promise<any[]> {
   const { code, stderr, sent } = await asks(where, script, [...args, "hi"]);

@@ -5,7 +5,8 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, type TestContext, test } from "node:test";
 import { type Harness, harness } from "../../sdk/testing.ts";
-import { type Files, having } from "../support/having.ts";
+import type { Tree } from "../support/files.ts";
+import { having } from "../support/having.ts";
 import { place, zz as run } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
@@ -115,7 +116,7 @@ const DENY = { deny: { read: ["inner/private"] } };
 const canaryOf = (way: string, lair: Lair) => `CANARY_${lair}_${Object.keys(WAYS).indexOf(way)}`;
 
 async function project(lairs: Lair[], how: object, t?: TestContext): Promise<Harness> {
-  const files: Files = {};
+  const files: Tree = {};
   for (const lair of lairs) {
     const { folder, at } = LAIRS[lair];
     files[join(folder, "tsconfig.json")] = CONFIG;
@@ -130,7 +131,7 @@ async function project(lairs: Lair[], how: object, t?: TestContext): Promise<Har
   put(zz.root, files);
   return zz;
 }
-const put = (cwd: string, files: Files) => having(files, { ...place(), cwd });
+const put = (cwd: string, files: Tree) => having(files, { ...place(), cwd });
 
 /** Everything that the tools say about the project, and all that zz keeps of it. */
 async function everything(zz: Harness): Promise<string> {

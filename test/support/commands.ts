@@ -157,26 +157,15 @@ const MACHINE_BIN: Record<string, string> = {
   docker: "echo cannot connect; exit 1",
 };
 
+const SCRIPTS = {
+  test: "node --test",
+  check: "tsc --noEmit && eslint src",
+  build: "node scripts/build.js",
+  lint: "eslint src",
+  dev: "node scripts/server.js",
+};
 const FILES: Record<string, string> = {
-  "package.json": `${JSON.stringify(
-    {
-      name: "shop",
-      version: "1.0.0",
-      scripts: {
-        test: "node --test",
-        check: "tsc --noEmit && eslint src",
-        build: "node scripts/build.js",
-        lint: "eslint src",
-        typecheck: "tsc --noEmit",
-        format: "prettier --write src",
-        dev: "node scripts/server.js",
-        start: "node scripts/server.js",
-      },
-      dependencies: {},
-    },
-    null,
-    2,
-  )}\n`,
+  "package.json": `${JSON.stringify({ name: "shop", version: "1.0.0", scripts: SCRIPTS, dependencies: {} }, null, 2)}\n`,
   "tsconfig.json": "{}\n",
   "README.md": "# Shop\n\nAdds prices up.\n",
   "src/price.ts":

@@ -16,10 +16,7 @@ async function* withMissing(source: AsyncIterable<TestEvent>): AsyncGenerator<Te
     if (why !== undefined) counts.set(why, (counts.get(why) ?? 0) + 1);
     if (event.type === "test:diagnostic" && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message)) {
       for (const [why, count] of counts)
-        yield {
-          type: event.type,
-          data: { ...event.data, message: `${count} ${count === 1 ? "test" : "tests"} ${why}` },
-        };
+        yield { ...event, data: { ...event.data, message: `${count} ${count === 1 ? "test" : "tests"} ${why}` } };
       counts.clear();
     }
     yield event;

@@ -1,27 +1,19 @@
 // Repositories for tests, made by one shell: from a process of this size, starting git costs more than what git does.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after } from "node:test";
+import { put, type Tree } from "./files.ts";
 import { has } from "./needs.ts";
 import { type Place, place } from "./run.ts";
 
 /** Keeps git from reading the machine's own configuration. */
 export const PERSON = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 
-/** Files, and folders by a slash at the end. A value of `->x` makes a link to x, `|` a FIFO, null nothing. */
-export type Tree = Record<string, string | Uint8Array | null>;
-export function put(folder: string, files: Tree): void {
-  for (const [name, content] of Object.entries(files)) {
-    const file = join(folder, name);
-    mkdirSync(name.endsWith("/") ? file : dirname(file), { recursive: true });
-    if (content === "|") execFileSync("mkfifo", [file]);
-    else if (typeof content === "string" && content.startsWith("->")) symlinkSync(content.slice(2), file);
-    else if (content !== null && !name.endsWith("/")) writeFileSync(file, content);
-  }
-}
+export { put, type Tree } from "./files.ts";
+
 /** A new place with these. */
 export function project(files: Tree): Place {
   const where = place();

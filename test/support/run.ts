@@ -1,12 +1,13 @@
 // Runs the program itself, as a person's shell would: its own process, its own home, its own folder.
 import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
 import type { Clock } from "../../kernel/contract.ts";
+import { put, type Tree } from "./files.ts";
 import "./ripgrep.ts";
 
 /** What zz starts from this process starts as from a person's: without the flags that node has for the tests. */
@@ -63,29 +64,29 @@ const PATIENT: Clock = { ...CLOCK, limit: (ms) => CLOCK.limit(Math.max(ms, 150_0
 /** What zz in this process gets as its clock. */
 export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 
-/** A fresh home and a fresh project, removed when the test file ends. */
-export function place(): Place {
+/** A fresh home and a fresh project with these files, objects as JSON, removed when the test file ends. */
+export function place(files: Tree = {}, settings: object = {}, homes: Tree = {}): Place {
   const base = mkdtempSync(join(tmpdir(), "zz-test-"));
   after(() => rmSync(base, { recursive: true, force: true }));
   const [home, cwd] = [join(base, "home"), join(base, "project")];
   mkdirSync(cwd);
-  const folder = join(home, "sessions");
-  const lines = (name: string) => readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
-  return {
-    home,
-    cwd,
-    sessions: () =>
-      readdirSync(folder)
-        .filter((name) => name.endsWith(".jsonl"))
-        .sort()
-        .map((name) => lines(name).map((line) => JSON.parse(line))),
-  };
+  put(cwd, files);
+  put(home, homes);
+  if (Object.keys(settings).length) put(home, { "zz.config.json": settings });
+  return { home, cwd, sessions: () => sessionsIn(home) };
+}
+export function sessionsIn(home: string): any[][] {
+  const names = readdirSync(join(home, "sessions")).filter((name) => name.endsWith(".jsonl"));
+  const lines = (name: string) =>
+    readFileSync(join(home, "sessions", name), "utf8")
+      .trimEnd()
+      .split("\n");
+  return names.sort().map((name) => lines(name).map((line) => JSON.parse(line)));
 }
 
 /** Makes zz ask before a command runs, instead of about what it changed on a copy: for tests of that question. */
 export function asksBefore(where: Place): Place {
-  mkdirSync(where.home, { recursive: true });
-  writeFileSync(join(where.home, "zz.config.json"), JSON.stringify({ shell: { effects: "before" } }));
+  put(where.home, { "zz.config.json": { shell: { effects: "before" } } });
   return where;
 }
 

@@ -20,6 +20,8 @@ export interface Terminal {
   /** The screen with its colours. */
   view: xterm.Terminal;
   type(keys: string): void;
+  /** Types, and waits until the screen holds the text. */
+  hit(keys: string, text: string | RegExp): Promise<string>;
   /** Types, and waits until zz has read it; not with { process: true }. */
   press(keys: string): Promise<void>;
   /** Waits until all that was written so far is on the screen; not with { process: true }. */
@@ -95,14 +97,30 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     const lines = Array.from({ length: active.length }, (_, i) => active.getLine(i)?.translateToString(true) ?? "");
     return lines.join("\n").trimEnd();
   };
+  const sees = async (text: string | RegExp) => {
+    let seen = "";
+    const isThere = () => {
+      seen = screen();
+      return typeof text === "string" ? seen.includes(text) : text.test(seen);
+    };
+    try {
+      await waitFor(`${text} on the screen`, isThere, () => `It shows:\n${seen}`);
+    } catch (late) {
+      line.hangUp();
+      throw late;
+    }
+    return seen;
+  };
   return {
-    screen,
-    view,
-    exited,
+    ...{ screen, view, exited, sees },
     pty: line.pty!,
     type: line.type,
     onData: line.onData,
     hangUp: line.hangUp,
+    hit(keys, text) {
+      line.type(keys);
+      return sees(text);
+    },
     async press(keys) {
       line.type(keys);
       await line.taken!();
@@ -117,20 +135,6 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
     resize(cols, rows) {
       line.resize(cols, rows);
       view.resize(cols, rows);
-    },
-    sees(text) {
-      let seen = "";
-      const isThere = () => {
-        seen = screen();
-        return typeof text === "string" ? seen.includes(text) : text.test(seen);
-      };
-      return waitFor(`${text} on the screen`, isThere, () => `It shows:\n${seen}`).then(
-        () => seen,
-        (late) => {
-          line.hangUp();
-          throw late;
-        },
-      );
     },
   };
 }

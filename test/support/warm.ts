@@ -1,8 +1,9 @@
 // One built zz for many tests of a file, whose project changes from test to test: its compiler is warm after the first.
 import fs from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { after } from "node:test";
 import { type Harness, standingClock } from "../../sdk/testing.ts";
+import { put } from "./repository.ts";
 import { harness } from "./script.ts";
 import "./lean.ts";
 
@@ -15,10 +16,7 @@ export async function warm(files: Files): Promise<Harness> {
   const zz = await (opened ??= harness({ own: true, answer: "yes", clock: standingClock() }));
   if (holdsJust(zz.root, files)) return zz; // the row before had the same, and nothing need be read again
   for (const name of fs.readdirSync(zz.root)) fs.rmSync(join(zz.root, name), { recursive: true });
-  for (const [name, content] of Object.entries(files)) {
-    fs.mkdirSync(dirname(join(zz.root, name)), { recursive: true });
-    fs.writeFileSync(join(zz.root, name), content);
-  }
+  put(zz.root, files);
   return zz;
 }
 

@@ -1,38 +1,38 @@
 // `npm run build`: a step runs only if its inputs or its outputs have changed.
 import { deepEqual, equal } from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
+import { put } from "../../support/repository.ts";
 import { place, ROOT } from "../../support/run.ts";
 
 /** The real script, in a checkout where each step writes a file, and a word to a log. */
 function checkout() {
   const { cwd } = place();
-  const put = (name: string, text: string) => {
-    mkdirSync(dirname(join(cwd, name)), { recursive: true });
-    writeFileSync(join(cwd, name), text);
-  };
+  const write = (name: string, text: string) => put(cwd, { [name]: text });
   const step = (word: string, made: string) => `
     const fs = process.getBuiltinModule("node:fs");
     fs.appendFileSync("log", "${word} ");
     if (fs.existsSync("fail-${word}")) process.exit(3);
     fs.mkdirSync("${dirname(made)}", { recursive: true });
     fs.writeFileSync("${made}", "made");`;
-  put("package.json", '{ "type": "module" }');
-  put("esbuild.config.js", step("program", "dist/kernel.js"));
-  put("node_modules/typescript/bin/tsc", step("types", "dist/types/zz.d.ts"));
-  put("single-file.js", step("file", "dist/zz.mjs"));
-  put("zz.ts", "1");
-  put("plugins/a.ts", "1");
-  put("test/a.test.ts", "1");
+  put(cwd, {
+    "package.json": { type: "module" },
+    "esbuild.config.js": step("program", "dist/kernel.js"),
+    "node_modules/typescript/bin/tsc": step("types", "dist/types/zz.d.ts"),
+    "single-file.js": step("file", "dist/zz.mjs"),
+    "zz.ts": "1",
+    "plugins/a.ts": "1",
+    "test/a.test.ts": "1",
+  });
   cpSync(join(ROOT, "build.js"), join(cwd, "build.js"));
   const run = (...args: string[]) => {
     writeFileSync(join(cwd, "log"), "");
     const { status } = spawnSync(process.execPath, [join(cwd, "build.js"), ...args], { stdio: "ignore" });
     return `${readFileSync(join(cwd, "log"), "utf8")}${status || ""}`.trim();
   };
-  return { cwd, put, run, drop: (name: string) => rmSync(join(cwd, name), { recursive: true }) };
+  return { cwd, put: write, run, drop: (name: string) => rmSync(join(cwd, name), { recursive: true }) };
 }
 
 const ALL = "program types file";

@@ -6,10 +6,11 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { harness } from "zz/test";
-import { fakeOpenAI, say } from "../../support/fake/openai.ts";
+import { askable, say } from "../../support/fake/openai.ts";
 import { needs } from "../../support/needs.ts";
 import { snippet, snippets } from "../../support/pages.ts";
 import { commandPicture, picture } from "../../support/pictures.ts";
+import { put } from "../../support/repository.ts";
 import { environment, place, ROOT, WAYS, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
 
@@ -45,9 +46,7 @@ for (const theme of ["dark", "light"] as const) {
 }
 
 test("README: the test of a plugin passes as printed, by plain node", () => {
-  const { cwd } = place();
-  writeFileSync(join(cwd, "now.ts"), snippet('name: "now"'));
-  writeFileSync(join(cwd, "now.test.ts"), snippet('from "zz/test"'));
+  const { cwd } = place({ "now.ts": snippet('name: "now"'), "now.test.ts": snippet('from "zz/test"') });
   mkdirSync(join(cwd, "node_modules"));
   symlinkSync(ROOT, join(cwd, "node_modules", "zz"));
   const { NODE_TEST_CONTEXT, ...env } = process.env;
@@ -57,42 +56,30 @@ test("README: the test of a plugin passes as printed, by plain node", () => {
 needs("git")(
   "README: the hook writes the commit message that the model gave, and leaves a message of one's own alone",
   async () => {
-    const where = place();
-    const fake = await fakeOpenAI([say("Add the number one\n")]);
-    const git = (...args: string[]) => {
-      const path = [join(where.cwd, "..", "bin"), join(process.execPath, ".."), process.env.PATH].join(":");
-      const env = { ...process.env, PATH: path, ZZ_HOME: where.home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
+    const { url, requests } = await askable([say("Add the number one\n")]);
+    const { home, cwd } = place({ "a.txt": "1\n" }, { model: "openai/m", providers: { openai: { url, key: "x" } } });
+    const bin = join(cwd, "..", "bin");
+    const git = async (...args: string[]) => {
+      const PATH = [bin, join(process.execPath, ".."), process.env.PATH].join(":");
+      const env = { ...process.env, PATH, ZZ_HOME: home, EDITOR: "true", GIT_CONFIG_GLOBAL: "/dev/null" };
       const who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-      return new Promise<string>((resolve, reject) => {
-        const child = spawn("git", [...who, ...args], { cwd: where.cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-        let text = "";
-        for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece) => (text += piece));
-        child.on("close", (code) => (code ? reject(new Error(text)) : resolve(text)));
-      });
+      const running = promisify(execFile)("git", [...who, ...args], { cwd, env });
+      running.child.stdin!.end();
+      return (await running).stdout.trim();
     };
-    try {
-      mkdirSync(join(where.cwd, "..", "bin"));
-      symlinkSync(join(ROOT, "dist", "zz.js"), join(where.cwd, "..", "bin", "zz"));
-      const settings = { model: "openai/m", providers: { openai: { url: fake.url, key: "x" } } };
-      mkdirSync(where.home);
-      writeFileSync(join(where.home, "zz.config.json"), JSON.stringify(settings));
-      await git("init");
-      const hook = join(where.cwd, ".git", "hooks", "prepare-commit-msg");
-      mkdirSync(join(hook, ".."), { recursive: true });
-      writeFileSync(hook, snippet('"--cached"'));
-      chmodSync(hook, 0o755);
-      writeFileSync(join(where.cwd, "a.txt"), "1\n");
-      await git("add", ".");
-      await git("commit");
-      equal((await git("log", "--format=%B")).trim(), "Add the number one");
-      match(fake.requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
-      writeFileSync(join(where.cwd, "a.txt"), "2\n");
-      await git("commit", "-a", "-m", "mine");
-      equal((await git("log", "-1", "--format=%B")).trim(), "mine");
-      equal(fake.requests.length, 1);
-    } finally {
-      await fake.close();
-    }
+    mkdirSync(bin);
+    symlinkSync(join(ROOT, "dist", "zz.js"), join(bin, "zz"));
+    await git("init");
+    put(cwd, { ".git/hooks/prepare-commit-msg": snippet('"--cached"') });
+    chmodSync(join(cwd, ".git/hooks/prepare-commit-msg"), 0o755);
+    await git("add", ".");
+    await git("commit");
+    equal(await git("log", "--format=%B"), "Add the number one");
+    match(requests[0]!.body.messages.at(-1).content, /^Write a commit message[\s\S]*\+1/);
+    put(cwd, { "a.txt": "2\n" });
+    await git("commit", "-a", "-m", "mine");
+    equal(await git("log", "-1", "--format=%B"), "mine");
+    equal(requests.length, 1);
   },
 );
 
@@ -114,13 +101,11 @@ test("README: the snippets have no type errors", () => {
 
 /** Runs a sample as a script of sh in a project with these files, where zz is the built program. */
 async function runLines(sample: string, answers: string[], files: Record<string, string>) {
-  const fake = await fakeOpenAI(answers.map((text) => say(text)));
-  const where = place();
+  const fake = await askable(answers.map((text) => say(text)));
+  const program = `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`;
+  const where = place({ ...files, "bin/zz": program });
   const bin = join(where.cwd, "bin");
-  mkdirSync(bin);
-  writeFileSync(join(bin, "zz"), `#!/bin/sh\nexec ${WAYS.dist.map((word) => `'${word}'`).join(" ")} "$@"\n`);
   chmodSync(join(bin, "zz"), 0o755);
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(where.cwd, name), text);
   execFileSync("git", ["init", "-q"], { cwd: where.cwd });
   const PATH = `${bin}:${process.env.PATH}`;
   const env = { ...environment(where, {}), PATH, ZZ_MODEL: "openai/m", OPENAI_BASE_URL: fake.url };
@@ -129,7 +114,6 @@ async function runLines(sample: string, answers: string[], files: Record<string,
   let out = "";
   shell.stdout.on("data", (text) => (out += text));
   equal(await new Promise((done) => shell.on("close", done)), 0);
-  await fake.close();
   const read = (name: string) => readFileSync(join(where.cwd, name), "utf8");
   return { out, read, sent: fake.requests.map(({ body }) => body.messages) };
 }
@@ -169,9 +153,7 @@ test("README: the program runs as printed", async () => {
 });
 
 test("docs/plugins.md: the linter tells the model of its mistakes, and the helper reads for it, as printed", async (t) => {
-  const { cwd } = place();
-  writeFileSync(join(cwd, "linter.ts"), snippet("check_types says"));
-  writeFileSync(join(cwd, "helper.ts"), snippet("look_into"));
+  const { cwd } = place({ "linter.ts": snippet("check_types says"), "helper.ts": snippet("look_into") });
   const kit = await harness(
     {
       own: true,

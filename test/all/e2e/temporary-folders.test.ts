@@ -28,21 +28,15 @@ for (const [what, end, code] of ENDS)
       const tmp = join(where.home, "tmp");
       mkdirSync(tmp, { recursive: true });
       const own = () => readdirSync(tmp).filter((name) => name.startsWith("zz-"));
-      const script = [
-        call(["run_command", { command: LEAVES }]),
-        say("First."),
-        call(["run_command", { command: RUNS }]),
-      ];
+      const [leaves, runs] = [LEAVES, RUNS].map((command) => call(["run_command", { command }]));
+      const script = [leaves!, say("First."), runs!];
       const term = await repl(t, { where, script, env: { TMPDIR: tmp }, process: true });
       await term.say("one", "First.");
       ok(own().length > 0, "it has such a folder");
       if (isRunning) {
         term.type(`two${KEY.enter}`);
-        await waitFor(
-          "the command's file",
-          () => own().some((name) => existsSync(join(tmp, name, "tmp/f"))),
-          term.screen,
-        );
+        const isThere = () => own().some((name) => existsSync(join(tmp, name, "tmp/f")));
+        await waitFor("the command's file", isThere, term.screen);
       }
       end(term);
       if (code !== undefined) equal(await term.exited, code);

@@ -1,7 +1,7 @@
 // Keys at the prompt: what stands on the screen when many of them arrive at once, and the line takes several rows.
 import { equal } from "node:assert/strict";
 import { test } from "node:test";
-import { repl } from "../../support/repl.ts";
+import { repl, UP } from "../../support/repl.ts";
 
 const [CTRL_A, CTRL_E, CTRL_U] = ["\x01", "\x05", "\x15"];
 const TEXT = "0123456789".repeat(30);
@@ -26,4 +26,20 @@ test("letters that arrive at once leave no row of theirs behind", async (t) => {
       equal(rows().slice(first).join("").slice(before), shows, it.screen());
     }
   }
+});
+
+test("Up finds what begins as the line does, also after a message of several lines was sent or dropped", async (t) => {
+  const it = await repl(t);
+  for (const line of ["explain a", "list files", "one\x1b\rtwo", "two"])
+    await it.say(line, new RegExp(`${line.slice(-3)}\n+Good\\.[\\s\\S]*›$`));
+  it.type(`${UP}${UP}`);
+  await it.sees(/› one\n\| two$/);
+  it.type("\x03");
+  await it.sees(/\^C\n.*›$/);
+  it.type(`exp${UP}`);
+  await it.sees(/› explain a$/);
+  it.type(`\x03${UP}${UP}\r`);
+  await it.sees(/\^C\n.*› one\n\| two\n+Good\.[\s\S]*›$/);
+  it.type(`exp${UP}`);
+  await it.sees(/› explain a$/);
 });

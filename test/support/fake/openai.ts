@@ -1,4 +1,5 @@
 // Chat Completions as servers send it, byte for byte.
+import { after } from "node:test";
 import { type Fake, type Script, type Step, serve, stepOf } from "./http.ts";
 
 const SSE = { "content-type": "text/event-stream; charset=utf-8" };
@@ -51,6 +52,12 @@ export const refuse = (status: number, body: unknown, headers: Record<string, st
 export async function fakeOpenAI(script: Script, models: object[] = MODELS): Promise<Fake> {
   const fake = await serve(script, { "GET /v1/models": () => refuse(200, { object: "list", data: models }) });
   return { ...fake, url: `${fake.url}/v1` };
+}
+/** One that is closed when the file ends, and the flags with which zz asks it. */
+export async function askable(script: Script) {
+  const fake = await fakeOpenAI(script);
+  after(fake.close);
+  return { ...fake, args: ["-m", "openai/m", "--base-url", fake.url, "--key", "x"] };
 }
 const MODELS = [
   { id: "m", object: "model" },

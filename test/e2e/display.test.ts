@@ -24,15 +24,10 @@ function open(t: TestContext, { where = place(), ...options }: ReplOptions = {},
 }
 
 const THOUGHTS = ["First I look.", "Then I weigh two ways.", "Third point.", "Fourth point.", "Fifth point."];
-const thinks = (text = "Thought over.", hold: Promise<unknown> = Promise.resolve()) =>
-  stream(
-    ...THOUGHTS.map((thought) => delta({ reasoning_content: `${thought}\n` })),
-    hold,
-    delta({ content: text }),
-    delta({}, "stop"),
-    usage(1200, 80),
-    DONE,
-  );
+const thinks = (text = "Thought over.", hold: Promise<unknown> = Promise.resolve()) => {
+  const thoughts = THOUGHTS.map((thought) => delta({ reasoning_content: `${thought}\n` }));
+  return stream(...thoughts, hold, delta({ content: text }), delta({}, "stop"), usage(1200, 80), DONE);
+};
 
 test("While the model thinks, one line tells for how long, how much, and the end of it; then it is gone", async (t) => {
   const { promise, resolve: end } = Promise.withResolvers<void>();

@@ -153,11 +153,8 @@ describe("the prompt", () => {
     const flooded = await ask([say("x")], ["hi"], { input: flood, env: { ZZ_STDIN_LIMIT: "2" } });
     sentence(flooded, 2, /^Cannot take what comes on stdin: it is more than 2 MB\. .*ZZ_STDIN_LIMIT/);
     equal(flooded.sent.length, 0);
-    for (const [lines, ZZ_STDIN_LIMIT] of [
-      [500, "0.001"],
-      [600, "0"],
-    ] as const)
-      equal((await ask([say("x")], ["hi"], { input: "y\n".repeat(lines), env: { ZZ_STDIN_LIMIT } })).code, 0);
+    for (const ZZ_STDIN_LIMIT of ["0.001", "0"])
+      equal((await ask([say("x")], ["hi"], { input: "y\n".repeat(500), env: { ZZ_STDIN_LIMIT } })).code, 0);
   });
 
   test("that never ends, through a pipe of a file's name, exits 2", async () => {

@@ -49,9 +49,12 @@ async function leave(term: Terminal, code = 0): Promise<void> {
   await at(term, PROMPT, KEY.ctrlD);
   equal(await term.exited, code);
 }
-const kept = (where: Place, name: string): any => {
-  const file = join(where.home, name);
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : undefined;
+const kept = ({ home }: Place, name: string): any =>
+  existsSync(join(home, name)) ? JSON.parse(readFileSync(join(home, name), "utf8")) : undefined;
+/** The keys that only their owner can read. */
+const keys = (where: Place) => {
+  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  return kept(where, "keys.json");
 };
 /** All that the home holds, except the keys. */
 const rest = ({ home }: Place): string => JSON.stringify({ ...walk(home), "/keys.json": "" });
@@ -106,8 +109,7 @@ test("A wrong key is told and can be entered again; the right one is kept with m
   await leave(term);
   deepEqual(server.keys.slice(0, 3), ["none", "sk-wrong-key-99", SECRET]);
   equal(server.requests[0]!.headers.authorization, `Bearer ${SECRET}`);
-  deepEqual(kept(where, "keys.json"), { openai: SECRET });
-  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  deepEqual(keys(where), { openai: SECRET });
   deepEqual(kept(where, "zz.config.json"), { model: "openai/gpt-4o-mini" });
   ok(where.sessions().length === 1 && rest(where).includes("From the server."));
   doesNotMatch(rest(where), /sk-/);
@@ -213,8 +215,7 @@ test("A model that there is not is told in the registry's words, and the choice 
 
 test("A model that is there is offered first; pulling is not offered then", async (t) => {
   const fake = await ollama(t, [{ name: "m:latest" }, { name: "n:latest" }]);
-  const where = place();
-  const term = terminal(where, ["-m", "offline/router"], { env: { OLLAMA_HOST: fake.url } });
+  const term = terminal(place(), ["-m", "offline/router"], { env: { OLLAMA_HOST: fake.url } });
   await at(term, PROMPT, `/setup${ENTER}`);
   doesNotMatch(await term.sees(SELECT), /Pull a model/);
   await at(term, "Use one of the 2 models found", ENTER);
@@ -235,8 +236,7 @@ test("/keys tells where each key is and shows none; PROVIDER enters one hidden, 
   await tells("/keys", /ollama {4}OLLAMA_API_KEY, goes to 127\.0\.0\.1:49\nopenai {4}zz\.config\.json, goes to/);
   const before = /is kept in \S+keys\.json, which only you can read\. The one in zz\.config\.json goes before it\./;
   await tells("/keys openai", before);
-  equal(kept(where, "keys.json").openai, "sk-another-one-99");
-  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  equal(keys(where).openai, "sk-another-one-99");
   await tells("/keys", "openai    zz.config.json, then keys.json");
   await tells("/keys drop openai", "The key for 'openai' is dropped from zz.config.json and keys.json.");
   equal(kept(where, "keys.json").openai, undefined);
@@ -299,8 +299,7 @@ test("zz --keys set takes a key from stdin, tells where it is, removes it, and n
   const set = await zz(where, ["--keys", "set", "groq"], { input: `${SECRET}\n` });
   deepEqual([set.code, set.stderr], [0, ""]);
   match(set.stdout, /^The key for 'groq' is kept in .*keys\.json, which only you can read\.\n$/);
-  deepEqual(kept(where, "keys.json"), { groq: SECRET });
-  equal(statSync(join(where.home, "keys.json")).mode & 0o777, 0o600);
+  deepEqual(keys(where), { groq: SECRET });
   const list = await zz(where, ["--keys"]);
   match(list.stdout, /^groq +keys\.json, goes to its own address$/m);
   match(list.stdout, /^openai +not set \(zz --keys set openai enters one, or set OPENAI_API_KEY\)$/m);

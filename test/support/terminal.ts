@@ -75,9 +75,7 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   const size = { cols, rows };
   const isApart = needsProcess(args, how);
   if (isApart && how.clock) throw new Error("A zz in its own process cannot be handed a clock.");
-  const line = isApart
-    ? inProcess(where, args, env, { ...how, ...size })
-    : here(where, args, env, { ...size, clock: how.clock });
+  const line = (isApart ? inProcess : here)(where, args, env, how);
   const view = new xterm.Terminal({ ...size, allowProposedApi: true });
   let [bytes, blind] = ["", false];
   line.onData((data) => {
@@ -113,10 +111,7 @@ export function terminal(where: Place, args: string[], how: TerminalOptions = {}
   };
   return {
     ...{ screen, view, exited, sees },
-    pty: line.pty!,
-    type: line.type,
-    onData: line.onData,
-    hangUp: line.hangUp,
+    ...{ pty: line.pty!, type: line.type, onData: line.onData, hangUp: line.hangUp },
     hit(keys, text) {
       line.type(keys);
       return sees(text);
@@ -174,12 +169,8 @@ const loadNative = (): Native =>
   createRequire(import.meta.url)(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
 
 /** Runs the program in this process, from its source. The terminal is real, but it sends this process no signals. */
-function here(
-  where: Place,
-  args: string[],
-  env: NodeJS.ProcessEnv,
-  { cols, rows, clock }: { cols: number; rows: number; clock: Clock | undefined },
-): Line {
+function here(where: Place, args: string[], env: NodeJS.ProcessEnv, how: TerminalOptions): Line {
+  const { cols = 80, rows = 24, clock } = how;
   native ??= loadNative();
   const { resize } = native;
   const { master: fd, slave, pty: name } = native.open(cols, rows);
@@ -192,15 +183,8 @@ function here(
   const keys = countKeys(stdin);
   const stop: Stop = { why: "Stopped.", leave: () => {} };
   let folder = where.cwd;
-  const io = {
-    stdin,
-    stdout,
-    stderr,
-    env,
-    cwd: () => folder,
-    enter: (to: string) => void (folder = to),
-    clock: clockOf({ clock }),
-  };
+  const enter = (to: string) => void (folder = to);
+  const io = { stdin, stdout, stderr, env, cwd: () => folder, enter, clock: clockOf({ clock }) };
   const exited = import("../../zz.ts").then(({ run }) => run(args, io, stop)).finally(close);
   return {
     exited,

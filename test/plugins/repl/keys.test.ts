@@ -30,7 +30,7 @@ test("letters that arrive at once leave no row of theirs behind", async (t) => {
 
 test("Up finds what begins as the line does, also after a message of several lines was sent or dropped", async (t) => {
   const it = await repl(t);
-  for (const line of ["explain a", "list files", "one\x1b\rtwo", "two"])
+  for (const line of ["explain a", "list files", "one\x1b\rtwo", "other"])
     await it.say(line, new RegExp(`${line.slice(-3)}\n+Good\\.[\\s\\S]*›$`));
   it.type(`${UP}${UP}`);
   await it.sees(/› one\n\| two$/);

@@ -223,7 +223,7 @@ test("A server that wants another protocol is named, not waited for without end"
   await rejects(send(url), /it answered 101, and wants a protocol other than HTTP/);
 });
 
-for (const name of ["__proto__", "gzip, br"])
+for (const name of ["__proto__", "constructor, toString"])
   test(`A body that is packed with '${name}' is taken as it came`, async (t) => {
     const url = await raw(t, `HTTP/1.1 200 OK\r\ncontent-encoding: ${name}\r\ncontent-length: 2\r\n\r\nok`);
     equal(await (await send(url)).text(), "ok");

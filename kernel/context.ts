@@ -43,7 +43,6 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     programs: programs(root, core.io.env),
     sessions: sessions({ core, chat }),
     settings: preferences(core),
-    ...(core.ask && { ask: (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how) }),
     request: (what: SideRequest) => core.side(place, what),
     call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     command: async (name: string, rest = "") => commandNamed(core, name).run(rest, context(core, chat, `/${name}`)),
@@ -51,6 +50,8 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
     progress: (text: string) => void emit(core, "progressed", { text }),
   });
+  const ask = (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how);
+  Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true }); // a client may come, and be able to ask
   const place: TurnContext = { core, chat, ctx };
   return ctx;
 }

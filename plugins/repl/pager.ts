@@ -54,6 +54,7 @@ export async function putQuestion(text: string, keys: string | undefined, screen
       const more = isReady && GRANTS.test(typed) && keys?.includes(typed) ? await screen.soon?.() : undefined;
       const said = more && !/^\p{C}/u.test(more) ? typed + more : typed;
       const isAnswer = keys !== undefined && keyOf(said, keys) !== "";
+      if (typed === "?" && isAnswer) return typed; // explaining them grants nothing
       if (isReady && (isAnswer || (ENTER.test(said) && !view.isNext()))) return said;
       if (isAnswer) return "hint";
       if (view.isPaged && view.top && BACK.test(typed)) return "back";

@@ -100,6 +100,13 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
   });
 
+  test("tools that ask by themselves reach the client's person, too", async (t) => {
+    const { it, call } = await asking(t);
+    it.said = "yes";
+    match(await call("plan", { steps: ["look", "leap"] }), /agreed|approved|Plan mode is off/i);
+    match(it.questions[0]!, /^zz: The model's plan:\n1\. look\n2\. leap$/);
+  });
+
   test("what is too long for a form is refused with the reason; a line of its own cannot hide from it", async (t) => {
     const { it, write } = await asking(t);
     it.said = "yes";

@@ -76,6 +76,7 @@ for (const [what, typed, answer, left] of [
   ["y at once is no answer", ["y", "y", " ", " ", "y"], "y", 0],
   ["nor is it at the end, if that was jumped to", ["G", "y", " ", "y"], "y", 0],
   ["End jumps as well, and n counts there", ["\x1b[F", "n"], "n", 0],
+  ["? explains at any time", ["?", "y"], "?", 1],
   ["n counts at any time", ["n", "y"], "n", 1],
   ["Ctrl+C counts at any time", [" ", "\x03", "y"], "\x03", 1],
   ["a question that is closed", ["", "y"], "", 1],
@@ -86,7 +87,7 @@ for (const [what, typed, answer, left] of [
   ["Enter at the end", [" ", " ", "\r", "y"], "\r", 1],
 ] as const)
   test(`Of three pages: ${what}`, async () => {
-    const done = await put(LONG, "yneAr", [...typed]);
+    const done = await put(LONG, "yneAr?", [...typed]);
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
 

@@ -86,7 +86,11 @@ export function guardOf(ctx: Ctx, server: Server, url: string, login: Login): Gu
     if (grant === "authorization_code") login.issuer = at.origin;
     const { verdict, why } = ctx.permissions.judge("net", at.host);
     if (verdict === "deny") throw fault(`Refused: net access to "${at.host}" is denied ${why}.`, { exit: 4 });
-    return at.host === own.host ? undefined : reach(ctx, server, { at, own, login, signal });
+    if (own.protocol === "https:" && at.protocol !== "https:")
+      throw fault(`Refused: MCP server '${server.name}' wants '${at.origin}' for its login, which is not encrypted.`, {
+        exit: 4,
+      });
+    return at.origin === own.origin ? undefined : reach(ctx, server, { at, own, login, signal });
   };
 }
 

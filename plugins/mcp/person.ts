@@ -4,9 +4,9 @@ import type { Person } from "zz";
 import { withoutFrame } from "zz/text";
 
 /** The client whose call runs, to be asked what the gate asks. */
-export type Asking = { server?: Server };
+export type Asking = { server?: Server; signal?: AbortSignal };
 const MOST_ASKED = 20_000; // characters of a question in a client's form
-const PATIENCE_MS = 2 ** 31 - 1; // the person may take any time to answer
+const PATIENCE_MS = 600_000; // other clients' calls wait meanwhile
 
 /** What the person would read at zz's own prompt, with a yes or a no. The call waits meanwhile, so that a yes is for what was shown. */
 export const personOf = (asking: Asking): Person => ({
@@ -19,8 +19,11 @@ export const personOf = (asking: Asking): Person => ({
       message: `zz: ${withoutFrame(question)}`,
       requestedSchema: { type: "object" as const, properties: { answer: yes }, required: ["answer"] },
     };
-    const asked = asking.server!.elicitInput(form, { timeout: PATIENCE_MS });
+    const { server, signal } = asking;
+    const asked = server!.elicitInput(form, { timeout: PATIENCE_MS, ...(signal && { signal }) });
     const { action, content } = await asked.catch(() => ({ action: "cancel", content: {} }));
-    return action === "accept" && (content as { answer?: unknown } | undefined)?.answer === "yes" ? "y" : "n";
+    return !signal?.aborted && action === "accept" && (content as { answer?: unknown } | undefined)?.answer === "yes"
+      ? "y"
+      : "n";
   },
 });

@@ -38,8 +38,8 @@ function newServing(ctx: Ctx, asking: Asking): (transport: Transport) => Promise
     const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
     const server = new Server({ name: "zz", version: ctx.about.version }, how);
     server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools(ctx) as never }));
-    server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }) => {
-      const done = queue.then(() => call(server, name, args));
+    server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }, { signal }) => {
+      const done = queue.then(() => call(server, name, args, signal));
       queue = done.catch(() => {});
       return done as never;
     });
@@ -47,11 +47,17 @@ function newServing(ctx: Ctx, asking: Asking): (transport: Transport) => Promise
     return server;
   };
 
-  async function call(server: Server, name: string, args: Record<string, unknown>): Promise<object> {
+  async function call(
+    server: Server,
+    name: string,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<object> {
+    if (signal.aborted) return answer({ text: "[interrupted]", failed: true });
     const known = tools(ctx).some((tool) => tool.name === name);
     if (!known)
       return answer({ text: `Cannot call '${name}': there is no such tool. tools/list has them all.`, failed: true });
-    asking.server = server;
+    Object.assign(asking, { server, signal });
     return answer(await ctx.call(name, args));
   }
 }

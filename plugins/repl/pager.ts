@@ -105,6 +105,7 @@ function newView(text: string, keys: string | undefined) {
       size = { ...now };
       room = Math.max((size.rows || 24) - 1, 1);
       tail = keys !== undefined && view.isPaged ? tailOf(rows, room) : 0;
+      if (!view.isPaged) view.top = 0; // all of it fits by now, and is drawn again
     },
 
     /** Returns how many rows the cursor is below the first of those that are no part of the page; undefined: there are none. */

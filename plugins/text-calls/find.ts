@@ -68,9 +68,11 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   }
   if (scan.start < 0) return undefined;
   const { aside } = scan;
-  const before = text.slice(0, aside.calls.length ? aside.from : scan.start);
+  const isNone = aside.calls.length > 0;
+  const before = text.slice(0, isNone ? Math.min(aside.from, scan.start) : scan.start);
+  const calls = aside.from < scan.start ? [...aside.calls, ...scan.taken] : [...scan.taken, ...aside.calls];
   const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
-  return { text: tidy(said), calls: asCalls([...aside.calls, ...scan.taken], aside.calls.length ? MIXED : "") };
+  return { text: tidy(said), calls: asCalls(calls, isNone ? MIXED : "") };
 }
 const MIXED =
   "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
@@ -115,7 +117,7 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   return false; // marks after this are part of the call
 
   function isSpoken(): boolean {
-    return scan.start < 0 && isTalk(text, from, piece!.end);
+    return !isNext() && isTalk(text, from, piece!.end);
   }
   /** Right behind a call, an indented one is no quotation. */
   function isNext(): boolean {

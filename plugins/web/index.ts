@@ -1,7 +1,7 @@
 // web_fetch reads pages as Markdown, and web_search finds them. Only public addresses are reached unless the person
 // names another one. What the tools need is loaded on first use.
 import type { Ctx, Need, Tool, Zz } from "zz";
-import { fault, isNamed, isPlainlyLocal, whyNotPublic } from "zz/text";
+import { fault, isNamed, isPlainlyLocal, visible, whyNotPublic } from "zz/text";
 import type { Pages } from "./fetch.ts";
 
 export const defaults = { seconds: 30, megabytes: 3, engine: "", key: "", url: "" };
@@ -37,7 +37,8 @@ export default (zz: Zz<Config>) => {
     needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
     preview: ({ url }) => {
       const what = whyNotPublic(addressOf(url).hostname.replace(/^\[|\]$/g, ""));
-      return what && what !== "no address" ? `This address belongs to ${what}.` : "";
+      const note = what && what !== "no address" ? `This address belongs to ${what}.` : "";
+      return [visible(String(url)), note].filter(Boolean).join("\n"); // the address may say more than its host
     },
     describe: ({ url }) => String(url),
     render: ({ text, data }) => {

@@ -51,10 +51,8 @@ const isForced = (found: Switches): boolean =>
   means(found, "--mirror") ||
   found.operands.some((one) => one?.startsWith("+"));
 
-const isClean = (found: Switches): boolean =>
-  found.letters.has("d") &&
-  (found.letters.has("f") || means(found, "--force")) &&
-  !(found.letters.has("n") || means(found, "--dry-run"));
+/** Settings may make it work without -f, and undo never has what git does not know. */
+const isClean = (found: Switches): boolean => !(found.letters.has("n") || means(found, "--dry-run"));
 
 /** npm accepts any prefix of a command. */
 const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>

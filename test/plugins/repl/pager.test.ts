@@ -106,6 +106,22 @@ test("An answer that comes too early is told what is missing", async () => {
   match(pages[3]!, /space first: 3 lines unseen/);
 });
 
+test("In a window that grows after a jump to the end, y counts once the middle was drawn", async () => {
+  const size = { columns: 40, rows: 6 };
+  const typed = ["G", "y", "y"];
+  let shown = "";
+  const answer = await putQuestion(LONG, "yn", {
+    size: () => ({ ...size }),
+    write: (text) => void (shown += text),
+    async press() {
+      if (typed.length === 2) size.rows = 40;
+      return typed.shift() ?? "\x03";
+    },
+  });
+  equal(answer, "y");
+  for (const line of LONG.split("\n")) ok(shown.includes(`${line}\n`) || shown.endsWith(line), line);
+});
+
 test("Where a plain yes is wanted, it counts at once", async () => {
   const { answer, left } = await put(LONG, "yn", ["y", " "], undefined, true);
   deepEqual([answer, left], ["y", [" "]]);

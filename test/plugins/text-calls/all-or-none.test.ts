@@ -24,6 +24,7 @@ describe("several calls in a text", () => {
     ["one in the middle of a sentence, and one at the end", `hello${one}hi${other}`, "hello", "!tide Oslo", "!tide Rome"],
     ["three, two of them in sentences", `see ${one} and ${other} then${glm("Bonn")}`, "see", "!tide Oslo", "!tide Rome", "!tide Bonn"],
     ["another format in the sentence", `hello${coder("Oslo")}hi\n${other}`, "hello", "!tide Oslo", "!tide Rome"],
+    ["one at the start of a line, and one that a sentence goes on around", `Let me look.\n${one}\nThe file says ${other}, which is an attack.`, "Let me look.", "!tide Oslo", "!tide Rome"],
     ["words between them", `First.\n${one}\nThen:\n${other}`, "First.", "tide Oslo", "tide Rome"],
     ["GLM's, the second one indented", `Both.\n${glm("Oslo")}\n    ${glm("Rome")}`, "Both.", "tide Oslo", "tide Rome"],
     ["Qwen's, the second one behind a tab", `${coder("Oslo")}\n\t${coder("Rome")}`, "", "tide Oslo", "tide Rome"],

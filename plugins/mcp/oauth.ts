@@ -116,7 +116,7 @@ export const REACH = "mcp_reach";
 const wantsLogin = ({ name }: Server): Error =>
   fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401, exit: 1 });
 
-/** The last login, for requests; renewed as long as the server allows it. Without one there is no provider. */
+/** The last login, for requests; renewed as long as the server allows it. Where nobody has logged in, `provider` is missing. */
 export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; provider?: OAuthClientProvider } {
   const login = veiled(zz, read(ctx, server));
   if (!login.tokens) return { login };

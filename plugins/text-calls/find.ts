@@ -119,7 +119,7 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   function isSpoken(): boolean {
     return !isNext() && isTalk(text, from, piece!.end);
   }
-  /** Right behind a call, an indented one is no quotation. */
+  /** A call that follows another one directly counts, however it is indented. */
   function isNext(): boolean {
     return scan.start >= 0 && isNothing(text.slice(scan.end, at));
   }

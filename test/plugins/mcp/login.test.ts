@@ -1,12 +1,14 @@
 // Logins to MCP servers: the browser, the callback, tokens that are kept privately and renewed; and the hosts that a server names for
 // them, each of which passes the gate before anything is sent there.
-import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/strict";
 import { hash } from "node:crypto";
 import dns from "node:dns";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
+import type { Server } from "../../../plugins/mcp/hub.ts";
+import { guardOf } from "../../../plugins/mcp/oauth.ts";
 import { harness, type Setup } from "../../../sdk/testing.ts";
 import { listen } from "../../support/fake/http.ts";
 import { ROOT } from "../../support/run.ts";
@@ -145,6 +147,21 @@ describe("logins to MCP servers", () => {
       equal(await call(), "You are in.");
       equal(zz.questions.length, 1, "agreed to, once for a login");
     });
+
+  test("a login falls from https to http nowhere, and another port of the host is another place", async (t) => {
+    const it = await world(t);
+    const { zz } = await zzFor(t, it, { answer: "no" });
+    const server = { name: "far", config: {} } as Server;
+    const go = (at: string, own = "https://a.example/mcp") => guardOf(zz.ctx, server, own, {})(new URL(at), undefined);
+    for (const at of ["http://a.example/token", "http://a.example:443/token", "http://b.example/token"])
+      await rejects(
+        go(at),
+        /^Error: Refused: MCP server 'far' wants 'http:.*' for its login, which is not encrypted\.$/,
+      );
+    await rejects(go("https://a.example:8443/token"), /Refused: .*net access to "a\.example:8443"/);
+    equal(await go("https://a.example/token"), undefined);
+    equal(await go("http://127.0.0.1:7/token", "http://127.0.0.1:7/mcp"), undefined);
+  });
 
   test("a redirect from the server's own metadata leads nowhere unasked", async (t) => {
     const it = await world(t, {}, "FAR/elsewhere");

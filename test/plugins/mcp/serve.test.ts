@@ -2,7 +2,7 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -68,13 +68,14 @@ describe("zz --mcp", { concurrency: 2 }, () => {
   /** A client whose person answers what `said` holds; all that it was asked. */
   async function asking(t: TestContext) {
     const where = project();
-    const it = { where, questions: [] as string[], said: "no" };
+    const it = { where, questions: [] as string[], said: "no", asked: () => {} };
     const one = await client(t, where, (message) => {
       it.questions.push(message);
+      it.asked();
       return it.said;
     });
     const call = async (name: string, args: object) => text(await one.callTool({ name, arguments: args as never }));
-    return { it, call, write: (content: string) => call("write_file", { path: "b.ts", content }) };
+    return { it, one, call, write: (content: string) => call("write_file", { path: "b.ts", content }) };
   }
 
   test("a client that can ask its person shows what the prompt would; a yes is for that call alone", async (t) => {
@@ -98,6 +99,16 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     equal(it.questions.length, 1);
     for (const part of ["echo $RANDOM", `+ ${made.trim()}`, "another mode: 644 to 777", "a link", "/etc/passwd"])
       ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
+  });
+
+  test("a yes that comes after the client has cancelled the call writes nothing", async (t) => {
+    const { it, one, call } = await asking(t);
+    const stop = new AbortController();
+    Object.assign(it, { said: "yes", asked: () => stop.abort() });
+    const write = { name: "write_file", arguments: { path: "b.ts", content: "x" } };
+    await rejects(one.callTool(write, undefined, { signal: stop.signal }), /abort/i);
+    match(await call("list_dir", { path: "." }), /a\.ts/); // calls run one after the other
+    deepEqual([it.questions.length, existsSync(join(it.where.cwd, "b.ts"))], [1, false]);
   });
 
   test("tools that ask by themselves reach the client's person, too", async (t) => {

@@ -347,7 +347,7 @@ async function run(
       (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
+    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
     const failed = exit !== 0 || unwanted.length > 0;
     const made = unwanted.map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`).join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
@@ -408,7 +408,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
   return {
-    keep: closed.keep,
+    ...{ keep: closed.keep, absent: closed.absent },
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
 }

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule } from "zz";
 import { isInside, repositoryTop } from "zz/text";
+import { changesOnlyFiles } from "./files-only.ts";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
 import type { Judged, Simple } from "./judge/index.ts";
 import { inFolder, realOf } from "./paths.ts";
@@ -42,6 +43,10 @@ function deniesReadingIn({ root, permissions }: Ctx) {
     verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
 }
 
+/** Whether a word names a file that may hold secrets: a copy does not have it. */
+const namesSecret = ({ simple, writes }: Judged, { permissions }: Ctx): boolean =>
+  [...simple.flatMap(({ words }) => words.slice(1)), ...writes].some((word) => !!word && permissions.secret(word));
+
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
 
 /** Judges a line that may run at once on a copy of the project. Undefined if it may not: the gate decides as usual. */
@@ -57,12 +62,15 @@ export async function judgedOnCopy(
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
   const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // a sandbox cannot
   const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
-  if (isAllowed && !isLimited) return undefined; // the rules let it run on the project itself
-  const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
+  const onWrites = verdictOn("write", join(root, "any"));
+  // Else the rules let it run on the project itself.
+  if (isAllowed && !isLimited && !(onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx)))
+    return undefined;
+  const mayHarmFiles = first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
+  const judged = mayHarmFiles && (first.verdict === "deny" || onWrites === "allow") ? await judge(ONLY_FILES) : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
   // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms files is undone by /undo.
-  const onWrites = verdictOn("write", join(root, "any"));
   if (onWrites === "deny" && first.verdict === "deny") return undefined;
   if (onWrites !== "ask" && isUnknown) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))

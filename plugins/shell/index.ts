@@ -181,7 +181,7 @@ async function decide(
   ctx: Ctx,
   config: Config,
   own: Own,
-): Promise<Decision & { needs: Needs; judgement: Judged }> {
+): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
@@ -221,7 +221,8 @@ async function whyBeforehand(
 /** The verdict on a line: the strictest of the judge and of the rules for everything that it needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
-  const needs = Object.entries(all) as [Kind, Need[]][];
+  const { unresolved: _, ...named } = all;
+  const needs = Object.entries(named) as [Kind, Need[]][];
   const { whyBeyond } = await import("./beyond.ts");
   const beyond = onView ? undefined : whyBeyond(judgement.simple);
   const answers = needs.flatMap(([kind, list]) =>

@@ -27,14 +27,14 @@ export function needsOf(command: string, { simple, reads, writes }: Judged, host
 }
 
 /** The needs on a copy: only denials apply, nothing is asked beforehand. exact: it counts as running, not reading. */
-export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs {
+export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs & { unresolved?: boolean } {
   const why = "it runs on a copy of the project, and what it changed is asked for";
   const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
   const read = reads.map((name): Need => {
     const { verdict } = permissions.judge("read", name);
     return verdict === "allow" ? name : { name, verdict: "allow", why: "a copy shows the system to every command" };
   });
-  return { run, ...(read.length && { read }) };
+  return { run, ...(read.length && { read }), unresolved: false }; // what it changed is held, and passes the gate
 }
 
 /** Whether a rule denies reading the whole project, or asks for it. */

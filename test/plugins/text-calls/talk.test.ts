@@ -98,7 +98,7 @@ for (const worded of [false, true])
         for (const rest of [
           '{"na',
           '{"name": "tide", "arguments": {"po',
-          '{"name": "tide", "arguments": {"port": "Rome"}',
+          "<function=tide>\n<parameter=po",
         ])
           for (const name of await made(`${call}\n<tool_call>\n${rest}`, worded))
             deepEqual([rest, name], [rest, "!tide"]);

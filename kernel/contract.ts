@@ -380,6 +380,7 @@ export interface Files {
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string; left?: string[] }>; // from a copy; left: got a no
+  made(before: FileState[]): Promise<void>; // for undo: what these files were before a change that is made already
   changes(): Changed[]; // of files in this conversation, oldest first
   diff(id: number): Promise<string>; // of one change, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path

@@ -326,6 +326,7 @@ async function run(
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
+    const lost = strict ? undefined : await (await import("./git-undo.ts")).filesBefore(command, ctx);
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
@@ -344,6 +345,7 @@ async function run(
       keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file, aborted } = outcome;
+    const undoable = (await lost?.()) ?? "";
     const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
       (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
     );
@@ -362,7 +364,8 @@ async function run(
       return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
     const limits = failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "";
-    return { text: text + limits + made + (again && `\n[${again}]`), data, failed };
+    const notes = [undoable, again].map((note) => note && `\n[${note}]`).join("");
+    return { text: text + limits + made + notes, data, failed };
   } finally {
     sandbox?.close();
     view?.close();

@@ -7,6 +7,7 @@ import { programs } from "../../kernel/programs.ts";
 import { changesOnlyFiles } from "../../plugins/shell/files-only.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { harness } from "../../sdk/testing.ts";
+import { INIT, shell } from "../support/repository.ts";
 import { some } from "../support/runs.ts";
 import { viewTest } from "../support/view.ts";
 
@@ -88,6 +89,39 @@ describe("where everything is allowed, /undo brings back what it lost", () => {
       notDeepEqual(treeOf(zz.root), before, text);
       match(text, /^\[changed: .*\(kept\)\]$/m);
       await zz.command("/undo");
+      deepEqual(treeOf(zz.root), before, text);
+    });
+});
+
+const BY_GIT = `git rm -rf -q sub
+git rm -q --cached a.txt; git rm -f -q b.txt
+git checkout -- .
+git checkout -q HEAD a.txt new.txt || git checkout -q HEAD a.txt
+git restore a.txt
+git stash
+git stash -u && git stash drop
+git checkout -q -f other
+git switch -q --discard-changes other
+git read-tree -u --reset HEAD
+git checkout-index -f -a
+git add a.txt; git checkout -q HEAD -- a.txt
+git rm -r -q -f .`.split("\n");
+describe("of what git takes from the files of the project itself, /undo brings back what no commit has", () => {
+  for (const command of some(BY_GIT, 4))
+    viewTest(command, async (t) => {
+      const zz = await project(t);
+      shell(
+        zz.root,
+        `${INIT}; git config user.name n; git config user.email e@x; git add .; git commit -qm one; git branch other`,
+      );
+      for (const name of ["a.txt", "sub/c.txt"]) zz.write(name, "not committed\n");
+      zz.write("new.txt", "new\n");
+      const before = treeOf(zz.root);
+      const { text } = await zz.call("run_command", { command });
+      notDeepEqual(treeOf(zz.root), before, text);
+      match(text, /^\[\/undo brings back: .*\]$/m);
+      await zz.command("/undo");
+      fs.mkdirSync(join(zz.root, "sub/empty"), { recursive: true }); // git has no empty folders
       deepEqual(treeOf(zz.root), before, text);
     });
 });

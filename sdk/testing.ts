@@ -47,7 +47,7 @@ export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "to
   answer?: "yes" | "no" | "nobody" | Ask; // what the person says to keys, "no" by default; to a line, only a function says something
   own?: boolean; // zz's own plugins too, with their tools and commands: /undo, /help …
   live?: boolean; // as if at a terminal
-  clock?: Clock; // standingClock(), which the test moves; by default the machine's, on which limits of 20 s and more never end
+  clock?: Clock; // standingClock(), which the test moves; by default the machine's, on which limits of 5 s and more end nothing
 }
 /** A plugin without a file: what its file would export. */
 export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };

@@ -185,12 +185,13 @@ async function decide(
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const { askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const { askedForDenied, askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
   const onCopy = mayOnCopy ? await judgedOnCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
   if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
-  const judgement = await askedInstead(judged, judge, ctx);
+  const first = await askedInstead(judged, judge, ctx);
+  const judgement = sandbox ? first : askedForDenied(first, ctx);
   const unasked = judgement.verdict === "allow";
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");

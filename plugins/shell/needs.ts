@@ -1,6 +1,6 @@
 // needs: what a judged line needs, and whether it may run at once on a copy of the project.
 import fs from "node:fs";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule } from "zz";
 import { isInside, repositoryTop } from "zz/text";
 import { changesOnlyFiles } from "./files-only.ts";
@@ -121,6 +121,32 @@ export async function askedInstead(first: Judged, judge: Judge, { root, permissi
     return because === undefined ? one : { ...one, verdict: "unknown", why: because };
   });
   return simple.some(({ text }) => why.has(text)) ? { ...lifted, simple, verdict: "ask", why: first.why } : first;
+}
+
+/** Without a sandbox nothing holds a denial of files: what names such a file, or a folder around it, is asked for, whatever is allowed. */
+export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judged {
+  const rules = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "deny" && /^(read|write)$/.test(kind) && name
+      ? [{ said: `--deny-${kind}=${name}`, fits: permissions.matches(kind, name), place: permissions.place(name) }]
+      : [],
+  );
+  if (!rules.length) return judged;
+  const simple = judged.simple.map((one): Simple => {
+    if (one.verdict === "allow" || one.verdict === "deny") return one;
+    const named = wordsAsPaths(one).map((at) => join(realOf(dirname(at)) ?? dirname(at), basename(at)));
+    const denied = rules.find(({ fits, place }) => named.some((at) => fits(at) || isInside(at, place)));
+    return denied
+      ? { ...one, verdict: "unknown", why: `it names what ${denied.said} covers, and there is no sandbox` }
+      : one;
+  });
+  return { ...judged, simple };
+
+  function wordsAsPaths({ words: [, ...rest], dirs = [root] }: Simple): string[] {
+    const names = rest.flatMap((word = "") =>
+      word && !word.startsWith("-") ? [word, word.replace(/^[^=/]*=/, "")] : [],
+    );
+    return names.flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => resolve(dir, name))));
+  }
 }
 
 /** Whether git is asked of a repository in the project that a copy hides: there, git would find the one around it instead. */

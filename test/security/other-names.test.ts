@@ -150,3 +150,29 @@ test("however the denial is spelled, it holds for every name of the file, and fo
       deepEqual(verdicts, [true, true, true, false, false, false], `${kind} ${name}`);
     }
 });
+
+test("without a sandbox, what names a denied file or a folder around it is asked for, whatever is allowed", async (t) => {
+  const settings = { shell: { sandbox: "off" } };
+  const deny = { write: ["keep/frozen"] };
+  const zz = await harness({ own: true, files: FILES, allow: ALL, deny, settings, answer: "nobody" }, t);
+  const named = [
+    "cp b.txt keep/frozen/f.ts",
+    "rm keep/frozen/f.ts",
+    "mv keep moved",
+    "mv keep/frozen x",
+    "tee keep/frozen/f.ts",
+  ];
+  for (const command of [
+    ...named,
+    "cd keep && rm frozen/f.ts",
+    "dd if=b.txt of=keep/frozen/f.ts",
+    "rm ./keep/../keep/frozen/in/g.txt",
+  ])
+    match(
+      (await zz.call("run_command", { command })).text,
+      /^Refused: .*it names what --deny-write=keep\/frozen covers/,
+      command,
+    );
+  for (const command of ["cp b.txt c.txt", "mv keep/a.txt d.txt", "node -e 1"])
+    equal((await zz.call("run_command", { command })).failed ?? false, false, command);
+});

@@ -29,6 +29,7 @@ export {
 } from "../kernel/text.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
+export { type Decoded, decode, type Job } from "./decode.ts";
 export { deltasOf } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";

@@ -131,10 +131,10 @@ async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | unde
   return box;
 }
 
-/** The processor's time is limited too: that limit holds if zz is killed. */
+/** The limit on the processor's time holds if zz is killed, too. */
 function start(argv: string[], { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
   const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + codeRangeKb()};` : "";
-  const limits = `{ ulimit -c 0; ulimit -t ${2 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
+  const limits = `{ ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
   return programs.start(program, args, {

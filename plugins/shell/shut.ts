@@ -27,8 +27,8 @@ export function shutSandbox(programs: Programs, name: string, argv: string[], on
   const mounts = [...LIBRARIES, ...OTHER_SYSTEMS].flatMap((at) => ["--ro-bind-try", at, at]);
   const args = [
     ...["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--chdir", "/"],
-    ...[...mounts, ...only.flatMap((at) => ["--ro-bind", at, at])],
-    ...["--dev", "/dev", "--remount-ro", "/dev", "--remount-ro", "/", "--"],
+    ...[...mounts, "--dev", "/dev", ...only.flatMap((at) => ["--ro-bind", at, at])],
+    ...["--remount-ro", "/dev", "--remount-ro", "/", "--"],
   ];
   const program = locate(programs, "bwrap", [])!;
   return {

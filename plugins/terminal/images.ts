@@ -57,8 +57,9 @@ export async function drawing(screen: Screen, images: readonly { base64: string 
   const how = await drawer(screen, ctx);
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
-  const all = media.map(async (one) => (one && !how.unfit(one) ? how.draw(one) : ""));
-  return (await Promise.all(all.map((one) => one.catch(() => "")))).filter(Boolean).join("\n");
+  const texts: string[] = [];
+  for (const one of media) if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => "")); // one at a time: each may take much memory
+  return texts.filter(Boolean).join("\n");
 }
 
 export function drawn(

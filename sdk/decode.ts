@@ -2,6 +2,7 @@
 // nothing to write, and nothing to read but its code. In the sandbox, where there is one.
 import type { ChildProcess } from "node:child_process";
 import path from "node:path";
+import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Ctx } from "../kernel/contract.ts";
 import { fault } from "../kernel/faults.ts";
@@ -58,7 +59,7 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
   process.once("exit", stop);
   try {
     signal.throwIfAborted();
-    const child = start(box?.argv ?? commandOf(decoding, true), decoding, ctx);
+    const child = start(box ?? { argv: commandOf(decoding, true) }, decoding, ctx);
     kill = () => killGroup(child);
     const { out, end } = await outputOf(child, bytes, most * MB, () => fail("size"));
     signal.throwIfAborted();
@@ -69,7 +70,6 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
     cancel();
     signal.removeEventListener("abort", stop);
     process.off("exit", stop);
-    box?.close();
   }
 }
 
@@ -122,7 +122,7 @@ function packageAround(folder: string): string | undefined {
 }
 
 /** How to start a program in the sandbox: plugins/shell hands this to a call of start_in_sandbox. */
-type Box = { argv: string[]; close(): void };
+type Box = { argv: string[]; third?: Uint8Array }; // third: what is written to its file 3
 async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | undefined> {
   let box: Box | undefined;
   const argv = commandOf(decoding, !OF_SYSTEM);
@@ -132,15 +132,17 @@ async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | unde
 }
 
 /** The limit on the processor's time holds if zz is killed, too. */
-function start(argv: string[], { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
+function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
   const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + codeRangeKb()};` : "";
-  const limits = `{ ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
+  const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
-  return programs.start(program, args, {
-    ...{ cwd: path.dirname(nodeFile()), env: {}, stdio: ["pipe", "pipe", "ignore"] },
+  const child = programs.start(program, args, {
+    ...{ cwd: path.dirname(nodeFile()), env: {}, stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"] },
     ...{ detached: isPosix, windowsHide: true }, // out of reach of the terminal's Ctrl+C: zz ends it
   });
+  (child.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
+  return child;
 }
 
 /** V8 reserves room for the code that it makes, which counts as memory, though most of it is never used: as much here as there. */

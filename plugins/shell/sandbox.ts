@@ -26,9 +26,6 @@ export interface Sandbox {
   close(): void;
 }
 
-/** How another plugin starts a program in a sandbox. */
-export type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
-
 /** The programs that made a sandbox here: what works once is not tried again for each command. */
 const worked = new Set<string>();
 
@@ -141,7 +138,7 @@ function knowsSize(programs: Programs, program: string): Promise<boolean> {
 }
 
 /** If a program listens at a path that cannot be covered, a command gets no UNIX sockets; the proxy needs one. */
-export function callsFile(own: string, unix: boolean): string | undefined {
+function callsFile(own: string, unix: boolean): string | undefined {
   const [file, calls] = [path.join(own, unix ? "calls" : "calls-without-unix"), filter({ unix })];
   if (calls && !fs.existsSync(file)) writeWhole(file, calls, 0o400);
   return calls && file;
@@ -151,7 +148,7 @@ export function callsFile(own: string, unix: boolean): string | undefined {
  * Started by a shell that execs bubblewrap. No core files; 10 GB per file and 8192 processes and threads, more than
  * builds need; when memory runs out, the kernel kills this first. Lower limits that the person has set stay.
  */
-export function limited(program: string, calls: string | undefined): string[] {
+function limited(program: string, calls: string | undefined): string[] {
   const limits =
     "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
   const start = calls ? `exec 9<'${calls.replaceAll("'", "'\\''")}' "$@"` : 'exec "$@"';

@@ -3,7 +3,7 @@
 // this call, since its arguments are functions.
 import type { Ctx, Result, Zz } from "zz";
 import { isInside } from "zz/text";
-import type { Box, Sandbox } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 
 export const SERVICE = "start_in_sandbox";
 const OPEN_LIMIT_MS = 60_000;
@@ -17,6 +17,7 @@ type Asked = {
   only?: string[]; // nothing else can be read but the system's libraries, nothing written, nobody reached
   ready?: (box: Box) => void;
 };
+type Box = { name: string; argv: string[]; env?: Record<string, string>; third?: Uint8Array; close?(): void };
 type Open = (ctx: Ctx, limits: { hosts: string[]; write: string[]; readonly: boolean }) => Promise<Sandbox>;
 
 export function lendSandbox(zz: Zz<any>, find: (ctx: Ctx) => Promise<string | undefined>, open: Open): void {

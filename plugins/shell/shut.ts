@@ -2,9 +2,9 @@
 // programs that decode what strangers sent.
 import fs from "node:fs";
 import os from "node:os";
-import path from "node:path";
 import type { Programs } from "zz";
-import { type Box, callsFile, clear, limited, locate } from "./sandbox.ts";
+import { locate } from "./sandbox.ts";
+import { filter } from "./seccomp.ts";
 
 /** What holds the libraries of a system, and where they are listed. */
 const LIBRARIES = [
@@ -19,24 +19,21 @@ const LIBRARIES = [
 ];
 const OTHER_SYSTEMS = ["/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew", "/opt/homebrew"];
 
+/** How it is started. `third`: what is written to its file 3. */
+type Shut = { name: string; argv: string[]; third?: Uint8Array };
+
 /** `name` is the sandbox that was found here; `only` are real paths. */
-export function shutSandbox(programs: Programs, name: string, argv: string[], only: string[]): Box {
-  if (name === "sandbox-exec")
-    return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv], env: {}, close() {} };
-  const own = fs.mkdtempSync(path.join(os.tmpdir(), "zz-sandbox-"));
+export function shutSandbox(programs: Programs, name: string, argv: string[], only: string[]): Shut {
+  if (name === "sandbox-exec") return { name, argv: ["/usr/bin/sandbox-exec", "-p", profile(only), ...argv] };
   const mounts = [...LIBRARIES, ...OTHER_SYSTEMS].flatMap((at) => ["--ro-bind-try", at, at]);
+  const calls = filter({ unix: false });
   const args = [
     ...["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--chdir", "/"],
+    ...(calls ? ["--seccomp", "3"] : []),
     ...[...mounts, "--dev", "/dev", ...only.flatMap((at) => ["--ro-bind", at, at])],
     ...["--remount-ro", "/dev", "--remount-ro", "/", "--"],
   ];
-  const program = locate(programs, "bwrap", [])!;
-  return {
-    name,
-    argv: [...limited(program, callsFile(own, false)), ...args, ...argv],
-    env: {},
-    close: () => clear(own),
-  };
+  return { name, argv: [locate(programs, "bwrap", [])!, ...args, ...argv], ...(calls && { third: calls }) };
 }
 
 /** Written with care, since no test here can run it. Later rules win. */

@@ -74,9 +74,9 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
 }
 
 function resultIn(out: Buffer): Failure | { value: any; bytes: Buffer[] } {
-  const line = out.indexOf(10);
+  const line = out.indexOf(10, 1);
   if (line < 0) return "ended";
-  const { value, sizes = [], failure, cannot } = JSON.parse(out.toString("utf8", 0, line)) as Head;
+  const { value, sizes = [], failure, cannot } = JSON.parse(out.toString("utf8", 1, line)) as Head;
   if (cannot !== undefined) throw fault(cannot);
   let at = line + 1;
   const bytes = sizes.map((size) => out.subarray(at, (at += size)));
@@ -160,13 +160,14 @@ function outputOf(child: ChildProcess, bytes: Uint8Array, most: number, tooMuch:
   const { promise, resolve } = Promise.withResolvers<{ out: Buffer; end: string }>();
   const pieces: Buffer[] = [];
   let size = 0;
+  child.stdin!.on("error", () => {}); // it may end without reading all
+  child.stdout!.once("data", () => child.stdin!.end(bytes)); // by now it would end with zz
   child.stdout!.on("data", (piece: Buffer) => {
     if ((size += piece.length) > most) tooMuch();
     else pieces.push(piece);
   });
   child.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));
   child.on("close", (code, signal) => resolve({ out: Buffer.concat(pieces), end: signal ?? String(code) }));
-  child.stdin!.on("error", () => {}).end(bytes); // it may end without reading all
   return promise;
 }
 

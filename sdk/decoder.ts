@@ -1,5 +1,5 @@
-// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of them, and writes that to stdout: a
-// line of JSON, then bytes.
+// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of them, and writes that to stdout: an
+// empty line once it has begun, a line of JSON, then bytes.
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 
@@ -12,7 +12,7 @@ export type Head = { value?: unknown; sizes?: number[]; failure?: "memory" | "da
 /** Where the system sets no limits: ends this process when it takes too much memory, or when zz has ended. */
 const watch = (most: number): Worker =>
   new Worker(
-    `const parent = process.ppid;
+    `const parent = ${process.ppid};
     setInterval(() => {
       if (process.memoryUsage.rss() > ${most} || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
     }, 20);`,
@@ -40,6 +40,7 @@ async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint
 const [file = "", how = "null", watched] = process.argv.slice(2);
 if (watched) watch(Number(watched)).unref();
 process.stdout.on("error", () => process.exit()); // nobody waits for it any more
+process.stdout.write("\n");
 const [head, bytes] = await outcome(file, JSON.parse(how));
 process.stdout.write(`${JSON.stringify(head)}\n`);
 for (const piece of bytes) process.stdout.write(piece);

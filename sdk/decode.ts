@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Ctx } from "../kernel/contract.ts";
-import { fault } from "../kernel/faults.ts";
+import { fault, usage } from "../kernel/faults.ts";
 import { tryTo } from "../kernel/text.ts";
 import type { Head } from "./decoder.ts";
 
@@ -103,7 +103,11 @@ const fs = () => process.getBuiltinModule("node:fs");
 function filesOf(job: string, near: string): [decoder: string, job: string] {
   const places = (name: string, from: string) =>
     [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((at) => fileURLToPath(new URL(at, from)));
-  const found = (name: string, from: string) => fs().realpathSync(places(name, from).find((file) => fs().existsSync(file))!);
+  const found = (name: string, from: string) => {
+    const file = places(name, from).find((file) => fs().existsSync(file));
+    if (!file) throw usage(`Cannot decode anything by '${name}': ${places(name, from)[0]} is missing. Put the job there.`);
+    return fs().realpathSync(file);
+  };
   return [found("decoder", import.meta.url), found(job, near)];
 }
 

@@ -56,7 +56,6 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
   const stop = () => kill();
   const cancel = io.clock.timer(seconds * 1000, () => fail("time"));
   signal.addEventListener("abort", stop, { once: true });
-  process.once("exit", stop);
   try {
     signal.throwIfAborted();
     const child = start(box ?? { argv: commandOf(decoding, true) }, decoding, ctx);
@@ -69,14 +68,14 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
   } finally {
     cancel();
     signal.removeEventListener("abort", stop);
-    process.off("exit", stop);
   }
 }
 
 function resultIn(out: Buffer): Failure | { value: any; bytes: Buffer[] } {
   const line = out.indexOf(10, 1);
   if (line < 0) return "ended";
-  const { value, sizes = [], failure, cannot } = JSON.parse(out.toString("utf8", 1, line)) as Head;
+  const head = tryTo(() => JSON.parse(out.toString("utf8", 1, line)) as Head);
+  const { value, sizes = [], failure = head ? undefined : "ended", cannot } = head ?? {};
   if (cannot !== undefined) throw fault(cannot);
   let at = line + 1;
   const bytes = sizes.map((size) => out.subarray(at, (at += size)));

@@ -40,8 +40,10 @@ async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint
 const [file = "", how = "null", watched] = process.argv.slice(2);
 if (watched) watch(Number(watched)).unref();
 process.stdout.on("error", () => process.exit()); // nobody waits for it any more
-process.stdout.write("\n");
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr); // where a library prints its warnings
+write("\n");
 const [head, bytes] = await outcome(file, JSON.parse(how));
-process.stdout.write(`${JSON.stringify(head)}\n`);
-for (const piece of bytes) process.stdout.write(piece);
-process.stdout.write("", () => process.exit()); // a job may have left something running
+write(`${JSON.stringify(head)}\n`);
+for (const piece of bytes) write(piece);
+write("", () => process.exit()); // a job may have left something running

@@ -1,7 +1,7 @@
 // decode(): a job in a process of its own, and how it ends.
 import { deepEqual, equal, rejects } from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -26,7 +26,10 @@ async function having(t: TestContext, body: string, more: Parameters<typeof harn
 }
 
 test("decode() gives what a job makes of bytes", async (t) => {
-  const { run } = await having(t, "return { value: `${how} ${bytes}`, bytes: [bytes.subarray(0, 2), bytes] }");
+  const { run } = await having(
+    t,
+    "console.log(1); return { value: `${how} ${bytes}`, bytes: [bytes.subarray(0, 2), bytes] }",
+  );
   const { value, bytes } = await run({ how: "some" });
   deepEqual([value, ...bytes.map(String)], ["some bytes", "by", "bytes"]);
 });

@@ -1,7 +1,6 @@
 // Files made to break what decodes them: small, and without end in time or memory.
 import { constants, crc32, deflateRawSync, deflateSync } from "node:zlib";
 
-
 const MB = 2 ** 20;
 const u32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);

@@ -65,6 +65,9 @@ export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Pro
     const result = failure ?? ENDS[end] ?? resultIn(out);
     if (typeof result === "string") throw fault(REASONS[result](decoding));
     return result;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fault((error as Error).message.replace(/\.$/, "")); // the end of another sentence
   } finally {
     cancel();
     signal.removeEventListener("abort", stop);

@@ -1,5 +1,6 @@
 // decode(): a job in a process of its own, and how it ends.
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -97,6 +98,16 @@ for (const [what, plugins] of [["in the sandbox", SHELL] as const, ["without one
     deepEqual((await run({ how })).value, box ? [] : ["net"]); // Node's own walls have none for the network
     equal(zz.questions.length, 0);
   });
+
+test("where the system sets no limits, a job's process ends itself when it takes too much memory", async (t) => {
+  const { zz } = await having(
+    t,
+    "const all = []; for (let i = 0; i < 60; i++) all.push(Buffer.alloc(2 ** 24, 1)); for (;;);",
+  );
+  const args = [join(ROOT, "sdk/decoder.ts"), join(zz.root, "job.ts"), "null", `${300e6}`];
+  const { signal } = spawnSync(process.execPath, args, { input: "", timeout: 60_000, killSignal: "SIGTERM" });
+  equal(signal, "SIGKILL");
+});
 
 test("nothing else in zz loads what decodes", () => {
   const decoders =

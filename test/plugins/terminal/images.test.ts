@@ -160,7 +160,10 @@ test("What cannot be decoded is told to the model", async (t) => {
   const zz = await start(t, NONE, "photo.jpg");
   answering(zz, "\x1b[?62;4c");
   await zz.say("show it", "Good.");
-  match(zz.fake.requests[1]!.body.messages.at(-1).content, /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/);
+  match(
+    zz.fake.requests[1]!.body.messages.at(-1).content,
+    /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/,
+  );
 });
 
 test("Sixels are the image: decoded again, they have its colour", async () => {

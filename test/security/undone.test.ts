@@ -20,44 +20,16 @@ const FILES = {
   "e.sh": "echo\n",
 };
 
-const FILES_ONLY = `rm a.txt
-rm -f a.txt b.txt; ls
-rm -r sub
-mv a.txt b.txt
-mv sub moved && ls
-cp a.txt b.txt
-ln -sf b.txt a.txt
-> a.txt
-: > a.txt
-echo x > a.txt
-cat b.txt > a.txt
-echo x | tee a.txt
-printf 'x' >| a.txt
-sed -i s/one/x/ a.txt
-sed -i.bak s/one/x/ a.txt && rm a.txt.bak
-truncate -s0 a.txt
-truncate --size 0 a.txt b.txt
-shred -u a.txt
-dd if=/dev/zero of=a.txt bs=1 count=4 status=none
-find . -name '*.txt' -delete
-find sub -type f -exec rm {} +
-find . -name a.txt | xargs rm
-cd sub && rm c.txt
-rmdir sub/empty; rm -d sub/empty
-chmod 600 a.txt
-sort -o a.txt b.txt
-install -m 644 b.txt a.txt
-unlink a.txt
-gzip a.txt
-tar cf all.tar a.txt --remove-files
-if true; then rm a.txt; fi
-(rm a.txt)
-{ rm a.txt && echo gone; }
-awk '{ print > "b.txt" }' a.txt
-timeout 5 rm a.txt
-env X=1 rm a.txt
-nice rm a.txt
-rm -rf -- sub/old`.split("\n");
+const FILES_ONLY =
+  `rm a.txt § rm -f a.txt b.txt; ls § rm -r sub § mv a.txt b.txt § mv sub moved && ls § cp a.txt b.txt § ln -sf b.txt a.txt § > a.txt
+: > a.txt § echo x > a.txt § cat b.txt > a.txt § echo x | tee a.txt § printf 'x' >| a.txt § sed -i s/one/x/ a.txt
+sed -i.bak s/one/x/ a.txt && rm a.txt.bak § truncate -s0 a.txt § truncate --size 0 a.txt b.txt § shred -u a.txt
+dd if=/dev/zero of=a.txt bs=1 count=4 status=none § find . -name '*.txt' -delete § find sub -type f -exec rm {} +
+find . -name a.txt | xargs rm § cd sub && rm c.txt § rmdir sub/empty; rm -d sub/empty § chmod 600 a.txt § sort -o a.txt b.txt
+install -m 644 b.txt a.txt § unlink a.txt § gzip a.txt § tar cf all.tar a.txt --remove-files § if true; then rm a.txt; fi § (rm a.txt)
+{ rm a.txt && echo gone; } § awk '{ print > "b.txt" }' a.txt § timeout 5 rm a.txt § env X=1 rm a.txt § nice rm a.txt § rm -rf -- sub/old`.split(
+    / § |\n/,
+  );
 
 /** Everything below a folder but .git, with modes and bytes. */
 function treeOf(root: string, at = ""): Record<string, string> {
@@ -93,19 +65,10 @@ describe("where everything is allowed, /undo brings back what it lost", () => {
     });
 });
 
-const BY_GIT = `git rm -rf -q sub
-git rm -q --cached a.txt; git rm -f -q b.txt
-git checkout -- .
-git checkout -q HEAD a.txt new.txt || git checkout -q HEAD a.txt
-git restore a.txt
-git stash
-git stash -u && git stash drop
-git checkout -q -f other
-git switch -q --discard-changes other
-git read-tree -u --reset HEAD
-git checkout-index -f -a
-git add a.txt; git checkout -q HEAD -- a.txt
-git rm -r -q -f .`.split("\n");
+const BY_GIT = `git rm -rf -q sub § git rm -q --cached a.txt; git rm -f -q b.txt § git checkout -- .
+git checkout -q HEAD a.txt new.txt || git checkout -q HEAD a.txt § git restore a.txt § git stash § git stash -u && git stash drop
+git checkout -q -f other § git switch -q --discard-changes other § git read-tree -u --reset HEAD § git checkout-index -f -a
+git add a.txt; git checkout -q HEAD -- a.txt § git rm -r -q -f .`.split(/ § |\n/);
 describe("of what git takes from the files of the project itself, /undo brings back what no commit has", () => {
   for (const command of some(BY_GIT, 4))
     viewTest(command, async (t) => {
@@ -129,22 +92,9 @@ describe("of what git takes from the files of the project itself, /undo brings b
 test("lines that do more than change files run where they ran before", async () => {
   const find = programs("/tmp").find;
   const lists = { find, allow: [], deny: [], except: [], hidden: [], env: {} };
-  const rows: [line: string, isOnly: boolean][] = [
-    ["rsync -a --delete a/ b/", true],
-    ["rsync -a a host:b", false],
-    ["rsync -ae ssh a b", false],
-    ["dd if=/dev/zero of=a.txt", true],
-    ["dd if=a.txt of=/dev/sda", false],
-    ["rm a.txt && npm test", false],
-    ["npm run clean", false],
-    ["./clean.sh", false],
-    ["node -e 1 > a.txt", false],
-    ["rm a.txt; curl x.com", false],
-    ["git rm a.txt", false],
-    ["ls", false],
-    ["find . -exec sh -c 'rm $0' {} \\;", false],
-    ["sh -c 'rm a.txt'", true],
-  ];
-  for (const [line, isOnly] of rows)
-    deepEqual([line, changesOnlyFiles(await judgeLine(line, "/tmp", lists))], [line, isOnly]);
+  // biome-ignore format: a table
+  const no = ["rsync -a a host:b", "rsync -ae ssh a b", "dd if=a.txt of=/dev/sda", "rm a.txt && npm test", "npm run clean", "./clean.sh", "node -e 1 > a.txt", "rm a.txt; curl x.com", "git rm a.txt", "ls", "find . -exec sh -c 'rm $0' {} \\;"];
+  const yes = ["rsync -a --delete a/ b/", "dd if=/dev/zero of=a.txt", "sh -c 'rm a.txt'"];
+  for (const line of [...yes, ...no])
+    deepEqual([line, changesOnlyFiles(await judgeLine(line, "/tmp", lists))], [line, yes.includes(line)]);
 });

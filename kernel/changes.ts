@@ -1,10 +1,11 @@
 // What tools did to files in a conversation. The session keeps it, byte for byte.
+import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed } from "./contract.ts";
 import type { LiveChat, TurnContext } from "./core.ts";
-import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
+import { hashOfState, missingFolders, putAll, putFault, sharedEnds, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
 import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
@@ -18,8 +19,9 @@ export function tidy(changes: Change[], files: string[]): void {
   unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
 }
 
-const toContent = (bytes: Buffer, text = bytes.toString("utf8")): Content =>
-  Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
+/** As text where that is shorter: JSON spells out each NUL. */
+const toContent = (bytes: Buffer): Content =>
+  isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
 const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
 
 const MAX_DELTA_CHAIN = 20;
@@ -38,10 +40,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
     const earlier = past.filter((change) => change.path === file);
     const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
-    let place = 0;
-    while (place < old.length && place < next.length && old[place] === next[place]) place++;
-    let end = 0;
-    while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
+    const [place, end] = sharedEnds(old, next);
     const entry = {
       ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),

@@ -18,6 +18,16 @@ export const isFolder = (state: State): boolean => state !== undefined && (state
 export const hashOfState = (state: State): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
 export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
 
+/** How many bytes two contents share at their start, and how many of the others at their end. */
+export function sharedEnds(one: Buffer, two: Buffer): [start: number, end: number] {
+  const most = Math.min(one.length, two.length);
+  let start = 0;
+  while (start < most && one[start] === two[start]) start++;
+  let end = 0;
+  while (end < most - start && one[one.length - 1 - end] === two[two.length - 1 - end]) end++;
+  return [start, end];
+}
+
 export function stateOf(file: string): State {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
   if (!stat) return undefined;

@@ -74,6 +74,7 @@ import { closeInstance } from "./kernel/handle.ts";
 import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
+import { finishUnfinished } from "./kernel/locks.ts";
 import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey, sendQueued } from "./kernel/obey.ts";
@@ -136,6 +137,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   learnData([settings, options.options, options.baseUrl]);
   if (options.key) learn(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
+  finishUnfinished(root);
   ready?.(core);
   await renewSettings(core);
   await withoutExit(() => loadPlugins(core));

@@ -5,10 +5,10 @@ import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed } from "./contract.ts";
 import type { LiveChat, TurnContext } from "./core.ts";
-import { hashOfState, missingFolders, putAll, putFault, sharedEnds, unmake } from "./disk.ts";
+import { hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
-import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
+import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
@@ -27,10 +27,13 @@ const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.fr
 const MAX_DELTA_CHAIN = 20;
 
 const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
-export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back) });
+const nearOf = (moves: Moves) => [...new Set(filesOf(moves).map((file) => path.dirname(file)))];
+export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back), near: nearOf(moves) });
 
-/** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
-export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
+/** tidies: zz's own folders that it empties go. begin: hears what a killed zz would leave. */
+type Making = { tidies: boolean; begin: (what: Unfinished) => void };
+/** Records the changes first, then makes them: after a crash in between, the hashes tell. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, { tidies, begin }: Making): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
@@ -60,7 +63,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat).changes.filter(({ undone }) => !undone);
-    putAll(steps, () => tidies && tidy(open, gone), !tidies);
+    putAll(steps, () => tidies && tidy(open, gone), !tidies, begin);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
     save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });

@@ -77,7 +77,7 @@ export async function commit(
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   const { root } = core.options;
-  await withProjectLock(root, clockOf(core.io), place.ctx.signal, () => record(place, tool, held, !effects));
+  await withProjectLock(root, clockOf(core.io), place.ctx.signal, (begin) => record(place, tool, held, { tidies: !effects, begin }));
   if (isTool(tool)) followChanges(chat, held, !effects);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };

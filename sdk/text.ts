@@ -6,6 +6,7 @@ import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
 export { runsByItself } from "../kernel/places.ts";
 export { joinHalves } from "../kernel/seam.ts";
+export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
 export {
   byName,
   CHARS_PER_TOKEN,

@@ -25,6 +25,7 @@ import {
   checkTools,
   exitCode,
   folder,
+  madeNoChange,
   notePlace,
   open,
   optionsOf,
@@ -280,7 +281,8 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
       remember(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
-      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }) });
+      const changes = findTool(core, name)?.changes;
+      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) });
       const key = JSON.stringify([name, args, text]);
       turn.repeats.set(key, (before.get(key) ?? 0) + 1);
     }
@@ -399,6 +401,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
+  if (madeNoChange(answer)) say(io, "None of the changes that the model tried could be made.");
   return exitCode(answered);
 }
 

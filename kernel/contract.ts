@@ -503,7 +503,7 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
   session: string | null;
   finish: Finish | "rounds" | "repeat";
   rounds: number;
-  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
+  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[]; // changes: of a tool that writes files
   usage: Usage;
   ms: number;
 }

@@ -136,10 +136,11 @@ function refusal(host: string, [first]: LookupAddress[]): Refused {
   return new Refused(`Refused: '${host}' leads to ${address}, which belongs to ${what}. ${remedy}`);
 }
 
-const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException): Fault =>
-  fault(`Cannot reach '${host}': ${code === "ENOTFOUND" ? "no such host. Check the address." : `${message}.`}`, {
-    exit: 1,
-  });
+const unknownHost = (host: string, { code }: NodeJS.ErrnoException): Fault =>
+  fault(
+    `Cannot reach '${host}': ${code === "ENOTFOUND" ? "no such host. Check the address." : "its name could not be looked up. Check the network."}`,
+    { exit: 1 },
+  );
 
 /** Reads the unpacked body up to a limit, which is higher for a PDF: a part of it cannot be read. */
 type Beginning = { bytes: Buffer; isCut: boolean; isBroken: boolean };

@@ -79,7 +79,10 @@ export function openPages(zz: Zz<Config>): Pages {
       if (kind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
       if (kind === "pdf" && isBroken) throw cannot("what came of it broke off. Try again.");
-      const read = await textFrom({ bytes, kind, type, url: last.href }, signal);
+      const read = await textFrom(
+        { bytes, kind, type, url: last.href },
+        Object.create(ctx, { signal: { value: signal } }),
+      );
       const cut = [isCut && `Only the first ${megabytes} MB were read.`, isBroken && BROKEN, read.cut]
         .filter(Boolean)
         .join(" ");

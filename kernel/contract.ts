@@ -392,7 +392,13 @@ export type Move = [name: string, from?: string, mode?: number]; // of many, sho
 export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
 export type Span = [from: number, to: number]; // lines, from 1, both included
 export type Moved = { from: number; to: number; by: number }; // these lines were replaced; later ones moved by so many
-export type Difference = { path: string; before?: string; after?: string; note?: string }; // note: what texts do not show, such as modes
+export type Difference = {
+  path: string;
+  before?: string;
+  after?: string;
+  note?: string; // what texts do not show, such as modes
+  line?: number; // where the texts begin in a large file, of which they are a part
+};
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
@@ -499,7 +505,7 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
   session: string | null;
   finish: Finish | "rounds" | "repeat";
   rounds: number;
-  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
+  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[]; // changes: of a tool that writes files
   usage: Usage;
   ms: number;
 }

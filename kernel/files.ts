@@ -135,7 +135,7 @@ async function recordMade(hand: Hand, states: FileState[]): Promise<void> {
     if (isInside(core.options.root, file)) made.set(file, { before, after: standing(file) });
   }
   if (!made.size) return;
-  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, () => record(hand, tool, made, "made"));
+  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) => record(hand, tool, made, { tidies: "made", begin }));
   if (isTool(tool)) followChanges(chat, made, false);
   await emit(core, "changed", { tool, paths: [...made.keys()].map((file) => shortName(core.options, file)) });
 }

@@ -50,7 +50,7 @@ export function readLock(home: string): Lock {
     text = fs.readFileSync(file, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return new Map();
-    throw broken(`it cannot be read (${codeOf(error)})`);
+    throw broken("it cannot be read");
   }
   let parsed: { lockVersion?: unknown; plugins?: unknown };
   try {

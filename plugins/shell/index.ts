@@ -5,7 +5,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, keptVariables, plural, withoutValues } from "zz/text";
+import { clip, keptVariables, plural, removeTree, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { visible } from "./names.ts";
@@ -112,7 +112,7 @@ interface Own {
 function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
   let base: string | undefined;
   zz.defer(async () => {
-    if (base !== undefined) (await import("./sandbox.ts")).clear(base);
+    if (base !== undefined) removeTree(base);
   });
   return async () => {
     if (base === undefined || !fs.existsSync(base)) base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);

@@ -119,19 +119,23 @@ export function homeBut(root: string, allowed: string[], isSecret: (file: string
 }
 
 /** Secret files in these folders, the nearest first. Allowing a folder does not allow its `.env`. */
-function secretsIn(folders: string[], isSecret: (file: string) => boolean): string[] {
+const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
+  folders.filter(isFolder).flatMap((folder) => secretsBelow(folder, isSecret));
+function secretsBelow(folder: string, isSecret: (file: string) => boolean): string[] {
   const found: string[] = [];
-  const open = folders.filter(isFolder);
+  const open = [folder];
   for (let i = 0; i < open.length && i < MAX_FOLDERS; i++) {
     const at = open[i]!;
     const { inner, secret } = entriesAt(at, isSecret, false);
     found.push(...secret);
-    open.push(...inner.map((name) => path.join(at, name)));
+    open.push(...inner.filter((name) => !SAMPLES.test(name)).map((name) => path.join(at, name)));
   }
   return found;
 }
-/** Deeper down lies what was downloaded: installations have a hundred thousand files. */
-const MAX_FOLDERS = 1_000;
+/** Deeper down lies what was downloaded: installations have a hundred thousand files, and each that is hidden takes a mount. */
+const MAX_FOLDERS = 200;
+/** What everybody who downloads a package gets: keys to test it with. */
+const SAMPLES = /^(tests?|testdata|fixtures|__pycache__)$/;
 
 const PYTHON = /^python3(?:\.\d+)?$/;
 const MAX_LINKS = 2_000;

@@ -20,7 +20,7 @@ const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
-const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
+const LEAVE = /^(|\x04|\x1b)$|\x03/; // the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
 const GRANTS = /^[AF]$/; // they allow more than this once, and may be the first letter of a reason

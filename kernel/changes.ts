@@ -4,7 +4,7 @@ import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed } from "./contract.ts";
 import type { LiveChat, TurnContext } from "./core.ts";
-import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
+import { fileFault, hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
 import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
@@ -58,6 +58,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
+  await syncSession();
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat).changes.filter(({ undone }) => !undone);
@@ -66,6 +67,15 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const { lost = [] } = error as { lost?: string[] };
     save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
     throw putFault("write", (file) => shortName(core.options, file), error);
+  }
+
+  /** A power cut must not leave a change without what undoes it. Some disks only say now that they are full. */
+  async function syncSession(): Promise<void> {
+    try {
+      chat.session?.syncNow();
+    } catch (error) {
+      await mayGoWithout(fileFault("save the session in", sessionsFolder(core.options.home), error), steps.length);
+    }
   }
 
   /** A change that could not be undone later is made only if the person agrees. */

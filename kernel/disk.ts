@@ -188,10 +188,27 @@ function write(part: string, { bytes, mode }: NonNullable<State>, old: fs.Stats 
     fs.writeFileSync(fd, bytes);
     if (isOthers) tryTo(() => fs.fchownSync(fd, old.uid, old.gid));
     tryTo(() => fs.fchmodSync(fd, mode & 0o7777));
-    fs.fsyncSync(fd);
+    syncFile(fd);
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** From then on a power cut leaves its bytes there. Some disks cannot say so. */
+export function syncFile(fd: number): void {
+  try {
+    fs.fsyncSync(fd);
+  } catch (error) {
+    if (!/^(EINVAL|ENOSYS|ENOTSUP|EOPNOTSUPP)$/.test(codeOf(error))) throw error;
+  }
+}
+/** The same for the names in a folder. Not all disks have that; Windows has not. */
+export function syncFolder(folder: string): void {
+  tryTo(() => {
+    const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+    tryTo(() => fs.fsyncSync(fd));
+    fs.closeSync(fd);
+  });
 }
 
 /** Removes what a killed zz left behind in the middle of a write. */
@@ -226,6 +243,7 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
       else if (step.to || standing(step.file)) put(step.file, step.to, modes, undefined, () => assertAsCompared(step));
       if (!step.act && aside) assertKept(step, aside);
     }
+    for (const folder of new Set([...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)))) syncFolder(folder);
     forget();
     tidy();
   } catch (error) {
@@ -338,4 +356,5 @@ export function writePrivate(file: string, text: string): void {
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
   sweep(path.dirname(real));
   put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
+  syncFolder(path.dirname(real));
 }

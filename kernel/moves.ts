@@ -73,6 +73,7 @@ export function move(moves: Moves, back: boolean): void {
   const { root, rows, kept = "" } = moves;
   for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
   let isNews = false;
+  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys()) if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
   try {
     inFolders(root, rows, (folders, modes) => {
       for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
@@ -101,6 +102,15 @@ export function move(moves: Moves, back: boolean): void {
       tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
     }
   }
+}
+
+const MAX_SYNCED = 500; // git ignores what is moved: of more, a power cut may leave some that have to be built again
+/** What a command has just written is on the disk before it takes another file's place. */
+function syncAt(source: Buffer): void {
+  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)));
+  if (fd === undefined) return; // a link, or one that was moved before
+  tryTo(() => fs.fsyncSync(fd));
+  fs.closeSync(fd);
 }
 
 const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());

@@ -4,7 +4,7 @@ import path from "node:path";
 import { LowSync } from "lowdb";
 import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
 import { newId } from "./core.ts";
-import { makePrivate } from "./disk.ts";
+import { makePrivate, syncFile, syncFolder } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
@@ -37,6 +37,7 @@ type Row = Header | Entry;
 export interface Session extends Saved {
   append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
   sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void;
   close(): void;
 }
 
@@ -44,6 +45,12 @@ export interface Session extends Saved {
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
+  let isNew = false;
+  /** Its name, and those of the folders that may have been made for it. */
+  const syncName = (): void => {
+    if (isNew) for (const at of [file, path.dirname(file), path.dirname(path.dirname(file))]) syncFolder(path.dirname(at));
+    isNew = false;
+  };
   return {
     read(): Row[] {
       fd = fs.openSync(file, "a+");
@@ -59,7 +66,10 @@ function jsonLines(file: string, warn: (text: string) => void) {
       return lines;
     },
     write(lines: Row[]): void {
-      if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
+      if (fd < 0) {
+        fd = fs.openSync(file, "ax+", 0o600);
+        isNew = true;
+      }
       const end = fs.fstatSync(fd).size;
       const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
       try {
@@ -72,7 +82,14 @@ function jsonLines(file: string, warn: (text: string) => void) {
       }
       written = lines.length;
     },
-    sync: () => new Promise<void>((resolve) => (fd < 0 ? resolve() : fs.fdatasync(fd, () => resolve()))),
+    async sync(): Promise<void> {
+      if (fd >= 0) await new Promise<void>((resolve) => fs.fdatasync(fd, () => resolve()));
+      syncName();
+    },
+    syncNow(): void {
+      if (fd >= 0) syncFile(fd);
+      syncName();
+    },
     close: () => fd < 0 || fs.closeSync(fd),
   };
 }
@@ -133,16 +150,16 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     close();
     throw error;
   }
-  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, close });
+  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, syncNow: adapter.syncNow, close });
 }
 
 /** A session in memory, where nothing is saved. */
 export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
   const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
-  return sessionOf(header, nowhere, { sync: async () => {}, close: () => {} });
+  return sessionOf(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
 }
 
-function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "close">): Session {
+function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "syncNow" | "close">): Session {
   return {
     header,
     get entries() {

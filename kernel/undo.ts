@@ -54,6 +54,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
     throw putFault(verb, (file) => named(way, file), error, file);
   }
   for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
+  await chat.session?.sync();
   const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
   return { text, data: paths.map((file) => shortName(core.options, file)) };

@@ -30,7 +30,13 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
     if (old && !old.isFile()) return void fs.writeFileSync(real, text);
     const part = join(dirname(real), `.zz-${process.pid}-${Math.random().toString(36).slice(2)}.tmp`);
     try {
-      fs.writeFileSync(part, text, { flag: "wx", mode });
+      const fd = fs.openSync(part, "wx", mode);
+      try {
+        fs.writeFileSync(fd, text);
+        tryTo(() => fs.fsyncSync(fd)); // else a power cut may leave an empty file in its place
+      } finally {
+        fs.closeSync(fd);
+      }
       if (old) tryTo(() => fs.chownSync(part, old.uid, old.gid));
       if (old) tryTo(() => fs.chmodSync(part, old.mode & 0o7777));
       fs.renameSync(part, real);

@@ -80,7 +80,7 @@ test("the prompt answers after whatever was typed, and holds no more than before
     { "plugins/figures.ts": FIGURES },
   );
   const file = join(where.home, "figures.jsonl");
-  const shell = (zz: string) => `trap : INT; set -m; ${zz}; while jobs %% >/dev/null 2>&1; do fg 2>/dev/null; done; echo "left $?"`;
+  const shell = (zz: string) => `trap : INT; set -m; ${zz}; while [ $? = 148 ]; do fg; done; echo "left $?"; sleep 1`;
   const term = await repl(t, {
     where,
     shell,

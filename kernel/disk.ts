@@ -165,7 +165,7 @@ function replace(file: string, part: string, old: fs.Stats | undefined, state?: 
     if (old?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
     if (old || !state || !linkNew(part, file)) fs.renameSync(part, file);
   } finally {
-    fs.rmSync(part, { force: true });
+    tryTo(() => fs.unlinkSync(part));
   }
 }
 
@@ -199,9 +199,10 @@ export function syncFile(fd: number): void {
   try {
     fs.fsyncSync(fd);
   } catch (error) {
-    if (!/^(EINVAL|ENOSYS|ENOTSUP|EOPNOTSUPP)$/.test(codeOf(error))) throw error;
+    if (!NO_SYNC.test(codeOf(error))) throw error;
   }
 }
+export const NO_SYNC = /^(EINVAL|ENOSYS|ENOTSUP|EOPNOTSUPP)$/; // of disks that have no such thing
 /** The same for the names in a folder. Not all disks have that; Windows has not. */
 export function syncFolder(folder: string): void {
   tryTo(() => {

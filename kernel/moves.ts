@@ -179,7 +179,7 @@ function keep(here: Buffer, at: Buffer, linked: boolean): void {
   if (!linked) return void take(here, at);
   const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
   if (link()) return;
-  fs.rmSync(at, { force: true }); // left over from an interrupted run
+  tryTo(() => fs.unlinkSync(at)); // left over from an interrupted run
   if (!link()) copy(here, at); // another disk, or another owner's file
 }
 
@@ -214,7 +214,7 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
     tryTo(() => fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000));
     fs.renameSync(part, to);
   } catch (error) {
-    fs.rmSync(part, { force: true });
+    tryTo(() => fs.unlinkSync(part));
     throw error;
   }
 }
@@ -242,7 +242,7 @@ export function markMoves({ kept = "" }: Moves, session: string): void {
     const owner = textOf(path.join(at, "session")).trim();
     const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
     const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
-    if (at !== kept && age > most) fs.rmSync(at, { recursive: true, force: true });
+    if (at !== kept && age > most) tryTo(() => fs.rmSync(at, { recursive: true, force: true }));
   }
 }
 

@@ -4,8 +4,8 @@ import path from "node:path";
 import { LowSync } from "lowdb";
 import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
 import { newId } from "./core.ts";
-import { makePrivate, syncFile, syncFolder } from "./disk.ts";
-import { fault, usage } from "./faults.ts";
+import { makePrivate, NO_SYNC, syncFile, syncFolder } from "./disk.ts";
+import { codeOf, errnoSentence, fault, usage } from "./faults.ts";
 import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
 import { clean, compare, entriesOf, textOf, tryTo } from "./text.ts";
@@ -45,7 +45,7 @@ export interface Session extends Saved {
 function jsonLines(file: string, warn: (text: string) => void) {
   let fd = -1;
   let written = 0;
-  let isNew = false;
+  let [isNew, isTold] = [false, false];
   /** Its name, and those of the folders that may have been made for it. */
   const syncName = (): void => {
     if (isNew) for (const at of [file, path.dirname(file), path.dirname(path.dirname(file))]) syncFolder(path.dirname(at));
@@ -75,22 +75,27 @@ function jsonLines(file: string, warn: (text: string) => void) {
       try {
         fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
-        if (end === 0) fs.rmSync(file);
-        else fs.ftruncateSync(fd, end); // a full disk must not leave half a line
+        tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end))); // a full disk must not leave half a line
         lines.length = written;
         throw error;
       }
       written = lines.length;
     },
     async sync(): Promise<void> {
-      if (fd >= 0) await new Promise<void>((resolve) => fs.fdatasync(fd, () => resolve()));
+      const error = fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
+      const why = errnoSentence(error);
+      if (why && !NO_SYNC.test(codeOf(error)) && !isTold) warn(`Session file '${file}' may not be saved: ${why}`);
+      isTold ||= why !== "";
       syncName();
     },
     syncNow(): void {
       if (fd >= 0) syncFile(fd);
       syncName();
     },
-    close: () => fd < 0 || fs.closeSync(fd),
+    close(): void {
+      if (fd >= 0) tryTo(() => fs.closeSync(fd)); // sync() says what is wrong with the disk
+      fd = -1;
+    },
   };
 }
 /** Veils entries that are new. */
@@ -258,8 +263,24 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
     const start = startOf(file);
     const id = path.basename(file, ".jsonl");
     if (isHeader(start) && start.root === root && fits(id)) return id;
-    const why = isNewer(start) ? "is of a newer zz" : "holds no readable header";
+    const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");
     if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
+  }
+  return undefined;
+}
+
+/** What the disk says against reading a file. */
+function unreadable(file: string): string | undefined {
+  try {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    try {
+      fs.readSync(fd, Buffer.alloc(1));
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch (error) {
+    const why = errnoSentence(error).split(".")[0];
+    return why ? `cannot be read (${why})` : undefined;
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
 import { openChat, remember, save } from "./chat.ts";
 import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
-import type { Result } from "./contract.ts";
+import type { Entry, Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE } from "./disk.ts";
 import { withProjectLock } from "./locks.ts";
@@ -18,9 +18,15 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { past, model } = chat;
   if (!past || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const changed = (id: string) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange)));
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
   const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
   return id ? Object.assign(chat, openChat(core, model, openSession(home, id, warn))) : chat;
+}
+
+/** Whether any change was made, and not only meant to be. */
+function hasChanged(entries: readonly Entry[]): boolean {
+  const never = entries.flatMap((entry) => (entry.never ? (entry.changes as number[]) : []));
+  return entries.some((entry) => isChange(entry) && !never.includes(entry.change));
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */

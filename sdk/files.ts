@@ -44,7 +44,7 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
       if (!old || !/^(EACCES|EPERM|EBUSY)$/.test(codeOf(error))) throw error;
       fs.writeFileSync(real, text);
     } finally {
-      fs.rmSync(part, { force: true });
+      tryTo(() => fs.unlinkSync(part));
     }
   } catch (error) {
     const why = errnoSentence(error);

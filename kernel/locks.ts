@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { sleepWith } from "./clock.ts";
 import type { Clock } from "./contract.ts";
+import { newId } from "./core.ts";
 import { makePrivate, startOf, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { textOf, tryTo } from "./text.ts";
@@ -11,12 +12,12 @@ import { textOf, tryTo } from "./text.ts";
 /** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
 export function lock(file: string, cannot: string, remedy = "Try again"): () => void {
   const mine = `${process.pid} ${startOf(process.pid)}`;
-  const temporary = `${file}.${process.pid}`;
+  const temporary = `${file}.${process.pid}-${newId()}`; // never one that was left behind: it may be the lock's other name
   try {
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
-        if (claim(temporary, file)) return () => void tryTo(() => fs.unlinkSync(file)); // left behind, it is a dead process's
+        if (claim(temporary, file)) return () => release(file);
         continue;
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
@@ -37,6 +38,15 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
     }
   } finally {
     tryTo(() => fs.unlinkSync(temporary));
+  }
+}
+
+/** Where nothing can be removed just now, an empty lock is one that nobody holds. */
+function release(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    tryTo(() => fs.truncateSync(file));
   }
 }
 

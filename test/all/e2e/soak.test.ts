@@ -13,7 +13,7 @@ import { place } from "../../support/run.ts";
 import { random, runs, SEED } from "../../support/runs.ts";
 import { waitFor } from "../../support/wait.ts";
 
-const STEPS = runs(60, 150);
+const STEPS = runs(40, 60);
 const SETTLED_EVERY = 10;
 const next = random(SEED);
 const below = (count: number): number => Math.floor(next() * count);

@@ -8,7 +8,7 @@ import { cut, record } from "../../support/power.ts";
 import { type Place, place, zz } from "../../support/run.ts";
 import { random, runs, SEED } from "../../support/runs.ts";
 
-const CUTS = runs(40, 300);
+const CUTS = runs(40, 60);
 const OLD = { "a.txt": "one\ntwo\n", "deep/b.txt": "b\n", "gone.txt": "it goes\n" };
 const next = random(SEED);
 

@@ -4,12 +4,15 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { harness, type Setup } from "zz/test";
 import { askable, say } from "../../support/fake/openai.ts";
-import { environment, place, WAYS } from "../../support/run.ts";
+import { environment, place, ROOT, WAYS } from "../../support/run.ts";
 import { runs } from "../../support/runs.ts";
+import { stripped } from "../../support/stripped.ts";
 import { waitFor } from "../../support/wait.ts";
 
 const REQUESTS = runs(100, 1_000);
@@ -234,6 +237,34 @@ test("zz --mcp=PORT goes on taking clients in, however many were cut off without
     equal((await post("ping", first)).status, 200, "one that is in use stays");
   }
   equal((await post("ping", silent)).status, 404);
+});
+
+test("an MCP server that answers late, twice, in any order, what nobody asked, and dies in between gets each call its own answer", async (t) => {
+  const counter = join(place().cwd, "starts");
+  const server = {
+    command: process.execPath,
+    args: [stripped("test/support/fake/mcp.ts"), "muddle", counter],
+    sandbox: false,
+  };
+  const plugins = [join(ROOT, "plugins", "mcp", "index.ts")];
+  const zz = await harness(
+    { plugins, settings: { mcpServers: { it: server } } as Setup["settings"], allow: { run: true } },
+    t,
+  );
+  let [answered, ended] = [0, 0];
+  const ask = async (i: number) => {
+    const args = { server: "it", tool: "one", arguments: { text: String(i) } };
+    const { text } = await zz.call("mcp_call", args);
+    if (text === `one {"text":"${i}"}`) answered++;
+    else if (/^MCP server 'it' (has )?ended/.test(text)) ended++;
+    else throw new Error(`${i}: ${text}`);
+  };
+  const calls = 240;
+  for (let i = 0; i < calls; i += 20) await Promise.all(Array.from({ length: 20 }, (_, k) => ask(i + k)));
+  equal(answered + ended, calls);
+  const starts = readFileSync(counter, "utf8");
+  equal(starts, "2", "however many calls wait for it, it is started again once");
+  ok(answered > calls / 3, `${answered} answered, ${ended} ended`);
 });
 
 function isAlive(pid: number): boolean {

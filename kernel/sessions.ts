@@ -4,7 +4,7 @@ import path from "node:path";
 import { LowSync } from "lowdb";
 import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
 import { newId } from "./core.ts";
-import { makePrivate, NO_SYNC, syncFile, syncFolder } from "./disk.ts";
+import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "./disk.ts";
 import { codeOf, errnoSentence, fault, usage } from "./faults.ts";
 import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
@@ -42,15 +42,12 @@ export interface Session extends Saved {
 }
 
 /** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
-function jsonLines(file: string, warn: (text: string) => void) {
+function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
   let fd = -1;
   let written = 0;
-  let [isNew, isTold] = [false, false];
-  /** Its name, and those of the folders that may have been made for it. */
-  const syncName = (): void => {
-    if (isNew) for (const at of [file, path.dirname(file), path.dirname(path.dirname(file))]) syncFolder(path.dirname(at));
-    isNew = false;
-  };
+  let [isSynced, isTold] = [true, false];
+  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
+  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
   return {
     read(): Row[] {
       fd = fs.openSync(file, "a+");
@@ -68,8 +65,9 @@ function jsonLines(file: string, warn: (text: string) => void) {
     write(lines: Row[]): void {
       if (fd < 0) {
         fd = fs.openSync(file, "ax+", 0o600);
-        isNew = true;
+        names = [file, ...made];
       }
+      isSynced = false;
       const end = fs.fstatSync(fd).size;
       const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
       try {
@@ -82,15 +80,18 @@ function jsonLines(file: string, warn: (text: string) => void) {
       written = lines.length;
     },
     async sync(): Promise<void> {
+      if (isSynced) return;
+      isSynced = true;
       const error = fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
       const why = errnoSentence(error);
       if (why && !NO_SYNC.test(codeOf(error)) && !isTold) warn(`Session file '${file}' may not be saved: ${why}`);
       isTold ||= why !== "";
-      syncName();
+      syncNames();
     },
     syncNow(): void {
       if (fd >= 0) syncFile(fd);
-      syncName();
+      isSynced = true;
+      syncNames();
     },
     close(): void {
       if (fd >= 0) tryTo(() => fs.closeSync(fd)); // sync() says what is wrong with the disk
@@ -140,9 +141,10 @@ export const sessionFile = (home: string, id: string): string => path.join(sessi
 export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
+  const made = missingFolders(sessionsFolder(home));
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
   const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
-  const adapter = jsonLines(file, warn);
+  const adapter = jsonLines(file, warn, made);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
     adapter.close();

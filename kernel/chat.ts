@@ -140,7 +140,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       const found = saved.findSession(home, id);
       if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
       saved.openSession(home, found, warn).close(); // throws if another zz has it open
-      fs.rmSync(saved.sessionFile(home, found));
+      fs.unlinkSync(saved.sessionFile(home, found));
       saved.keepTitle(home, found, "");
     },
   };

@@ -3,7 +3,7 @@ import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
 import { openChat, remember, save, saveAgain } from "./chat.ts";
 import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
-import type { Result } from "./contract.ts";
+import type { Entry, Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE, type Unfinished } from "./disk.ts";
 import { codeOf } from "./faults.ts";
@@ -19,7 +19,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { past, model } = chat;
   if (!past || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const changed = (id: string) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange)));
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
   const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
   if (!id) return chat;
   try {
@@ -29,6 +29,12 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
     const { header, entries } = readSession(home, id); // what filled the disk may be what is to be undone
     return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), { id: "", lost: id });
   }
+}
+
+/** Whether any change was made, and not only meant to be. */
+function hasChanged(entries: readonly Entry[]): boolean {
+  const never = entries.flatMap((entry) => (entry.never ? (entry.changes as number[]) : []));
+  return entries.some((entry) => isChange(entry) && !never.includes(entry.change));
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
@@ -64,6 +70,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   }
   if (chat.lost) saveAgain(core, chat);
   for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
+  await chat.session?.sync();
   if (chat.lost)
     note(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
   const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;

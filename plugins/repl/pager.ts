@@ -22,7 +22,7 @@ const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
 /** What is no key: the window got another size, and the beginning of a pasted text. */
 export const [RESIZED, PASTED] = ["\x1b[resized", "\x1b[200~"];
-const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
+const LEAVE = /^(|\x04|\x1b)$|\x03/; // the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
 /**

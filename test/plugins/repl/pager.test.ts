@@ -79,6 +79,7 @@ for (const [what, typed, answer, left] of [
   ["? explains at any time", ["?", "y"], "?", 1],
   ["n counts at any time", ["n", "y"], "n", 1],
   ["Ctrl+C counts at any time", [" ", "\x03", "y"], "\x03", 1],
+  ["Ctrl+C counts in one piece with other keys", [" ", "x\x03", "y"], "x\x03", 1],
   ["a question that is closed", ["", "y"], "", 1],
   ["Enter and arrow down go on", ["\r", "\x1b[B", "y"], "y", 0],
   ["back: what was seen counts", [" ", " ", "b", "y"], "y", 0],

@@ -12,6 +12,7 @@ type Glob = { glob: RegExp };
 /** One command of a line. `tail`: its redirections, and what joins it to the next, as any shell reads them. */
 export interface Part {
   words: (string | Glob)[];
+  inputs: string[]; // files that it reads as its input
   tail: string;
 }
 
@@ -19,6 +20,7 @@ const BLANKS = /(?:[ \t]|\\\n)*/y;
 const BRACKET = /\[(?= )|\](?=[\s;|&]|$)/y; // of a test; nothing else may be in the word
 const PIECE = /([\w@%+=:,./^~!{}-]+)|([*?]+)|\\([!-/:-@[-`{-~])|'([^']*)'|"((?:[^"$`\\!]|\\[^!\n])*)"/y;
 const NOWHERE = /(?:([12]?>|&>|<) ?\/dev\/null|(2>&1)|1?(>&2))(?=[\s;|&]|$)/y;
+const INPUT = /<(?![<&(>])[ \t]*/y;
 const JOINT = /\|\||&&|[|;\n]/y;
 const GAP = /(?:\s|\\\n)*/y;
 const NOT_ASCII = /[^\x20-\x7e\n]/;
@@ -57,13 +59,18 @@ export function plainParts(line: string): Part[] | undefined {
 }
 
 function partOf(reader: Reader): Part | undefined {
-  const part: Part = { words: [], tail: "" };
+  const part: Part = { words: [], inputs: [], tail: "" };
   for (;;) {
     reader.take(BLANKS);
     const nowhere = reader.take(NOWHERE);
+    const isInput = !nowhere && reader.take(INPUT) !== undefined;
     const word = nowhere ? undefined : wordOf(reader);
     if (nowhere) part.tail += redirectOf(nowhere);
-    else if (word !== undefined) part.words.push(word);
+    else if (isInput) {
+      if (typeof word !== "string") return undefined;
+      part.inputs.push(word);
+      part.tail += ` <${quoted(word)}`;
+    } else if (word !== undefined) part.words.push(word);
     else return part;
     if (
       !/^(?:[\s;|&]|$)/.test(reader.line.slice(reader.at, reader.at + 1)) &&
@@ -94,7 +101,8 @@ function wordOf(reader: Reader): string | Glob | undefined {
 }
 
 /** The words as the judge read them, if both readings agree. */
-function agreed({ words }: Part, { verdict, words: judged }: Simple): string[] | undefined {
+function agreed({ words, inputs }: Part, { verdict, words: judged, reads }: Simple): string[] | undefined {
+  if (!inputs.every((name) => reads.some((read) => path.basename(read) === path.basename(name)))) return undefined;
   let at = 0;
   for (const word of words) {
     if (typeof word === "string") {

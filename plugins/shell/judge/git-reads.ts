@@ -79,7 +79,7 @@ const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --sum
 function showsContent(name: string, { operands, values }: Parsed): boolean {
   const has = (names: string) => split(names).some((one) => values.has(one));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
-  if (/^(show|stash)$/.test(name)) return true;
+  if (/^(show|stash|grep)$/.test(name)) return true;
   if (name === "status") return has("-v --verbose");
   if (name === "cat-file") return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
   return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);

@@ -26,6 +26,9 @@ export const isKnown = (name: string): boolean =>
   Object.hasOwn(READERS, name) ||
   Object.hasOwn(WRAPPERS, name);
 
+/** Programs that tell their version before they look at anything else. */
+const TELLS_VERSION = /^(node|python|python3|perl|ruby|gcc|g\+\+|clang|make|cmake|bash|curl|tar|sqlite3)$/;
+
 /** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
   name: string,
@@ -37,6 +40,7 @@ export function readsOf(
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
   if (name === "sed") return readsOfSed(args);
+  if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version") return { reads: [] };
   if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
   return Object.hasOwn(READERS, name) ? readBy(name, READERS[name]!, args, dirs, fileFacts) : undefined;
 }

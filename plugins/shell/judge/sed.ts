@@ -4,7 +4,7 @@
 const pattern = (end: string): string => String.raw`(?:[^\\\n[${end}]|\\[^\nc]|\[\^?\]?[^\]\\\n${end}]*\])*`;
 const replacement = (end: string): string => String.raw`(?:[^\\\n${end}]|\\[^\n])*`;
 const ADDRESS = String.raw`(?:\d+(?:~\d+)?|\$|/${pattern("/")}/I?)`;
-const RANGE = String.raw`(?:${ADDRESS}(?:,[ ]*(?:${ADDRESS}|[+~]\d+))?[ ]*!?[ ]*)?`;
+const RANGE = String.raw`(?:${ADDRESS}(?:,[ ]*(?:${ADDRESS}|[+~]\d+))?[ ]*(?:![ ]*)?)?`;
 const SUBSTITUTION = ["/", "|", "#", ",", ":", "@"]
   .map((end) => `s${`\\${end}`}${pattern(`\\${end}`)}\\${end}${replacement(`\\${end}`)}\\${end}[gpIi\\d]*`)
   .join("|");

@@ -271,7 +271,7 @@ export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Re
 }
 
 /** Once there is room again, a session that could not be saved goes on in its file, with all that was said meanwhile. */
-function saveAgain(core: Core, chat: LiveChat): void {
+export function saveAgain(core: Core, chat: LiveChat): void {
   const { home, save: saves } = core.options;
   const { entries, header } = chat.session!;
   if (saves === false) return;

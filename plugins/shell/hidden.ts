@@ -9,6 +9,7 @@ export interface ClosedFiles {
   hide: string[]; // neither readable nor writable
   pin: string[]; // those of `hide` that rules name: their folders cannot be moved
   keep: string[]; // readable, but not writable
+  absent: string[]; // those of `keep` that are not there: nothing can cover them
 }
 
 const MAX_PLACES = 2_000; // the most paths that a sandbox can be given
@@ -57,6 +58,7 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
       ...found.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
       ...(home.startsWith(`${root}/`) ? [home] : []),
     ],
+    absent: unwritten.places.filter((at) => statOf(at) === undefined),
   };
   const many = closed.pin.length + found.secret.length + found.matching.length;
   if (many > MAX_PLACES)
@@ -68,11 +70,15 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
 }
 
 /** New files whose names must not be written: a sandbox cannot prevent new files. */
-export async function unwantedFiles(ctx: Ctx, before: string[]): Promise<string[]> {
+export async function unwantedFiles(
+  ctx: Ctx,
+  { keep, absent }: Pick<ClosedFiles, "keep" | "absent">,
+): Promise<string[]> {
+  const made = absent.filter((at) => statOf(at) !== undefined);
   const { patterns } = denied(ctx, "write");
-  if (!patterns.length) return [];
+  if (!patterns.length) return made;
   const { matching } = await look(ctx, patterns);
-  return matching.flatMap(({ file }) => (before.includes(file) ? [] : [file]));
+  return [...made, ...matching.flatMap(({ file }) => (keep.includes(file) ? [] : [file]))];
 }
 
 interface Denied {
@@ -198,13 +204,17 @@ const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
-function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
+export function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
   if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
   const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], isGit: false, ...(named && { names: [] }) };
+<<<<<<< HEAD
   // Elsewhere a file's name alone says it, which is quicker to look at.
   const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
+=======
+  const isTelling = /\/\.|\.git$|\/secrets(\/|$)/i.test(folder); // there the place counts too, not the name alone
+>>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
   const entries = direntsOf(folder);
   const all = new Set(entries.map(({ name }) => name));
   result.isGit = GIT_ENTRIES.every((name) => all.has(name));
@@ -216,7 +226,11 @@ function entriesAt(folder: string, isSecret: (path: string) => boolean, named: b
       else result.inner.push(name);
     } else {
       result.names?.push(name);
+<<<<<<< HEAD
       if (isSecret(name) || (isPlace && isSecret(file))) result.secret.push(file);
+=======
+      if (isSecret(name) || (isTelling && isSecret(file))) result.secret.push(file);
+>>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
     }
   }
   if (seen.size > MAX_SEEN_FOLDERS) seen.clear();

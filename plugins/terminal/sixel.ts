@@ -37,12 +37,12 @@ function ask({ stdin: input, stderr, clock }: Ctx["io"]): Promise<string> {
     };
     const cancel = clock.timer(ASK_MS, end);
     stdin.setRawMode(true);
-    stdin.on("data", hear).resume();
+    stdin.on("data", hear).on("report", hear).resume(); // what no key sends, the prompt keeps apart
     stderr.write(ASK);
 
     function end(): void {
       cancel();
-      stdin.off("data", hear).pause();
+      stdin.off("data", hear).off("report", hear).pause();
       stdin.setRawMode(false);
       const typed = said.replace(ANSWERED, "").replace(CELL, "");
       if (typed) stdin.unshift(Buffer.from(typed, "latin1"));

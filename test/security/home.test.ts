@@ -15,6 +15,7 @@ const HIDDEN = [
   ...[".local/share/com.vercel.cli/auth.json", ".circleci/cli.yml", ".nuget/NuGet/NuGet.Config", ".android/adbkey"],
   ...[".aws/credentials", ".ssh/id_ed25519", ".npmrc", ".docker/config.json", ".bash_history", "letters/taxes.txt"],
   ...[".config/a-tool-that-nobody-knows/session", "work/other/.env", "work/other/main.ts", ".cargo/credentials.toml"],
+  ...["go/pkg/mod/private/.env", ".cache/a/tool/.npmrc", ".local/lib/python3/id_rsa"], // below what is shown
 ];
 const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
 
@@ -22,13 +23,20 @@ const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its
 before(() => {
   for (const name of HIDDEN) put(home, { [name]: `${CANARY} ${name}\n` });
   for (const name of SHOWN) put(home, { [name]: `shown ${name}\n` });
+  put(home, { ".nvm/versions/node/v24/bin/tool": "#!/bin/sh\necho shown tool\n" });
+  fs.chmodSync(join(home, ".nvm/versions/node/v24/bin/tool"), 0o755);
 });
 after(() => fs.rmSync(home, { recursive: true }));
 
 /** What a script prints that was allowed to run on the project itself. */
 async function run(script: string, more: { read?: string[]; write?: string[] } = {}, around = "/tmp"): Promise<string> {
   const allow = { run: true as const, ...more };
+<<<<<<< HEAD
   using _ = withEnvironment({ HOME: home, TMPDIR: around });
+=======
+  const PATH = `${home}/.nvm/versions/node/v24/bin:${process.env.PATH}`;
+  using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home
+>>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
   await using zz = await harness({ own: true, answer: "nobody", allow, files: { "look.sh": script } });
   process.env.TMPDIR = "/tmp";
   const { text, data } = await zz.call("run_command", { command: "sh look.sh", direct: true });
@@ -53,11 +61,18 @@ for (const [where, around] of [
     );
   });
 
+<<<<<<< HEAD
   test(`what is known to be needed is seen from a project ${where}`, async () => {
     const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}`, {}, around);
     deepEqual(said.match(/(?<=^shown ).*$/gm), SHOWN);
   });
 }
+=======
+test("what is known to be needed is seen, and programs run", async () => {
+  const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}; tool`);
+  deepEqual(said.match(/(?<=^shown ).*$/gm), [...SHOWN, "tool"]);
+});
+>>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
 
 test("what the person allowed by name is seen, and can be written", async () => {
   const [letters, other] = [join(home, "letters"), join(home, "work/other")];

@@ -32,9 +32,10 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function inBox(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+async function inBox(command: string, more: Partial<Job> = {}, tmp?: string): Promise<Outcome> {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
-  const sandbox = await openSandbox({ programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" });
+  const limits = { programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" as const };
+  const sandbox = await openSandbox({ ...limits, ...(tmp && { tmp }) });
   return run(command, { ...more, sandbox }).finally(() => sandbox.close());
 }
 
@@ -264,6 +265,20 @@ for (const [what, command, caps, says] of OVER) {
   test(`runJob() ends a command that ${what}`, async () => match((await inBox(command, { caps })).text, says));
 }
 
+const boxTest = needs("bwrap");
+boxTest(
+  "runJob() counts what commands leave in a /tmp that they share, and lets the others read and remove it",
+  async () => {
+    const [caps, tmp] = [{ tmp: 50e6 }, join(base, "shared")];
+    const part = (name: string) => `head -c 30000000 /dev/zero > /tmp/${name}`;
+    match((await inBox(part("one"), { caps }, tmp)).text, /^\[exit code 0 /);
+    const second = await inBox(`${part("two")}; sleep 300`, { caps }, tmp);
+    match(second.text, /wrote more than 48 MB to \/tmp, with what earlier commands left there\. Let it write less/);
+    match((await inBox("sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^one\ntwo\n\[exit code 0 /); // looked at meanwhile
+    match((await inBox("rm /tmp/one; sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^two\n\[exit code 0 /);
+  },
+);
+
 // ── where long outputs lie ─────────────────────────────────────────────────────────────────────────────
 
 const LONG = "seq 20000";
@@ -384,7 +399,8 @@ const clean = (env: NodeJS.ProcessEnv, ...allowed: string[]) => cleanEnv(env, (n
 const KEPT = "PATH PWD OLDPWD HOME LANG SSH_AUTH_SOCK GIT_ASKPASS NODE_OPTIONS COMPASS AUTHOR".split(" ");
 const DROPPED =
   `OPENAI_API_KEY github_token AWS_SECRET_ACCESS_ID PGPASSWORD DB_PASSWD DB_PASS PASS MYSQL_PWD GPG_PASSPHRASE
-  GOOGLE_APPLICATION_CREDENTIALS AZURE_DEVOPS_EXT_PAT NPM_CONFIG__AUTH SESSION_COOKIE`.split(/\s+/);
+  GOOGLE_APPLICATION_CREDENTIALS AZURE_DEVOPS_EXT_PAT NPM_CONFIG__AUTH SESSION_COOKIE DB_PW MYPASS BEARER CREDS OTP
+  MNEMONIC`.split(/\s+/);
 test("cleanEnv() drops a variable whose name says that it holds a secret, unless it is allowed", () => {
   const env = Object.fromEntries([...KEPT, ...DROPPED].map((name) => [name, "x"]));
   deepEqual(Object.keys(clean(env)), KEPT);
@@ -411,6 +427,12 @@ const VALUES: [value: string, kept: boolean][] = [
   ["ghp_0123456789abcdefghijklmnopqrstuvwxyz", false],
   ["glpat-0123456789abcdefghij", false],
   ["AKIAIOSFODNN7EXAMPLE", false],
+  ["ATATT3xFfGF0abcdefghijklmnop", false],
+  ["sbp_0123456789abcdef0123456789abcdef01234567", false],
+  ["nfp_0123456789abcdefghijklmnopqrstuv", false],
+  ["ntn_0123456789abcdefghijklmnopqrstuv", false],
+  ["dapi0123456789abcdef0123456789abcdef", false],
+  ["glsa_0123456789abcdefghijklmnopqrstuv_1234", false],
   ["xoxb-123456789012-abcdef", false],
   ["https://hooks.slack.com/services/T0/B0/x", false],
   ["AIzaSyA0123456789abcdefghijklmnopqrstuvw", false],

@@ -69,10 +69,7 @@ function plan({
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
   const nameCache = denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
-  /** In a folder, but for a project that lies in it, too. */
-  const isWithout = (folder: string, at: string) =>
-    isInside(folder, at) && !(isInside(folder, root) && isInside(root, at));
-  const secret = (at: string) => denied.some((folder) => isWithout(folder, at));
+  const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
   const kept = real(keep).filter((at) => at !== root);
@@ -99,12 +96,8 @@ function plan({
     (at) => !within(at, [...writable, ...locked]) && (within(at, denied) || !reached(at)),
   );
   const covers = (folder: string, at: string) =>
-<<<<<<< HEAD
-    isWithout(folder, at) && ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
-=======
     isInside(folder, at) &&
     ![...open, ...writable, ...locked].some((one) => isInside(folder, one) && isInside(one, at));
->>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },

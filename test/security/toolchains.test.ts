@@ -64,49 +64,16 @@ before(() => {
 });
 after(() => fs.rmSync(home, { recursive: true }));
 
-<<<<<<< HEAD
-/** In a project elsewhere, then in one in the home. */
-const runBoth = async (script: string) => [await run(script), await run(script, home)];
-const run = async (script: string, around = "/tmp") => {
-  using _ = withEnvironment({ HOME: home, PATH, TMPDIR: around });
-  await using zz = await harness({ own: true, answer: "nobody", files: { "look.sh": script } });
-  process.env.TMPDIR = "/tmp";
-  const { data, text } = await zz.call("run_command", { command: "sh look.sh" });
-  equal((data as { exit: number } | undefined)?.exit, 0, text);
-  return text;
-=======
 /** Where the project lies, and which home the person's environment names. */
 const AROUND: Record<string, Record<string, string>> = {
   "beside the home": {},
   "in the home": { TMPDIR: home },
   "under another HOME": { HOME: "/var/empty" },
->>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862
 };
 const needs = PLACES.flatMap(([, files]) => files);
 const secrets = PLACES.flatMap(([, , files]) => files);
 const folders = new Set(["", ...PLACES.map(([bin]) => bin.split("/")[0]!)]);
 
-<<<<<<< HEAD
-viewTest("every program on PATH runs on a copy, also behind a link, and finds what it needs", async () => {
-  const needs = PLACES.flatMap(([, files]) => files);
-  for (const said of await runBoth([...names, "lone", `cd "$HOME" && cat ${needs.join(" ")}`].join("\n"))) {
-    equal(said.match(/^\S+ works$/gm)?.join(), [...names, "lone"].map((name) => `${name} works`).join());
-    equal(said.match(/^needed by /gm)?.length, needs.length);
-  }
-});
-
-viewTest("a copy shows nothing that lies beside them", async () => {
-  for (const said of await runBoth(`grep -rIs ${CANARY} "$HOME"\nls -RA "$HOME" 2>/dev/null\ntrue`)) {
-    const rows = said.match(new RegExp(`.*${CANARY}.*`, "g")) ?? [];
-    deepEqual(
-      rows.filter((row) => !row.includes("look.sh")),
-      [],
-    );
-    for (const name of ["keystores", "private", "login.keyring", "settings.py", "other"])
-      equal(said.includes(name), false, name);
-  }
-});
-=======
 /** Runs every program, reads what they need, and looks for all else: in its place, and through what is shown. */
 const SCRIPT = `cd ${home}
 ${[...names, "lone"].join("\n")}
@@ -130,4 +97,3 @@ for (const [where, env] of Object.entries(AROUND))
         equal(text.includes(name), false, name);
     },
   );
->>>>>>> 14c553ea943c7cfbaa1502abcff282953ecd6862

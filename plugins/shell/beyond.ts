@@ -56,10 +56,35 @@ export function whyBeyond(line: readonly Simple[]): string | undefined {
   return undefined;
 }
 
+/** Questions about what is installed here, and options with which a server only tells about itself. */
+const ONLY_ASKS: Record<string, RegExp> = {
+  ...{
+    dpkg: /^(-[lLsSpV]|--(list|listfiles|status|search|verify))$/,
+    apt: /^(list|show|search|policy|depends|rdepends)$/,
+  },
+  ...{
+    dnf: /^(list|info|search|repoquery)$/,
+    yum: /^(list|info|search)$/,
+    apk: /^(info|list|search)$/,
+    brew: /^(list|info|config)$/,
+  },
+  ...{
+    pacman: /^-Q[a-z]*$/,
+    nginx: /^-[vVtT]$/,
+    "redis-server": /^-v$/,
+    postgres: /^-V$/,
+    gunicorn: /^-v$/,
+    caddy: /^(version|validate)$/,
+  },
+};
+const onlyAsks = (name: string, [first]: readonly (string | undefined)[]): boolean =>
+  Object.hasOwn(ONLY_ASKS, name) && ONLY_ASKS[name]!.test(first ?? "");
+
 /** A line may talk to programs that it started in the background: its network has nothing else on it. */
 function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBackground: boolean): boolean {
   if (program === undefined || rest.some((word) => /^--(version|help)$/.test(word ?? ""))) return false;
   const name = path.basename(program);
+  if (onlyAsks(name, rest)) return false;
   if (/^git(-|$)/.test(name))
     return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
   if (name === "rsync") return reachesFurther(name, rest);
@@ -86,7 +111,7 @@ function asksOnlyHere(rest: readonly (string | undefined)[]): boolean {
 function staysUp({ words: [program, ...rest] }: Simple): boolean {
   if (program === undefined) return false;
   const name = path.basename(program);
-  if (SERVERS.has(name)) return true;
+  if (SERVERS.has(name)) return !onlyAsks(name, rest) && !rest.some((word) => /^--(version|help)$/.test(word ?? ""));
   const plain = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   const [first, second] = plain;
   if (RUNNERS.test(name)) return SERVER.test((/^(run|run-script|task)$/.test(first ?? "") ? second : first) ?? "");

@@ -1,5 +1,5 @@
 // hidden: the files that a command must not read or write, looked up on the disk, since a sandbox accepts no patterns.
-import { type Stats, statSync } from "node:fs";
+import { lstatSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Ctx, Rule } from "zz";
@@ -47,6 +47,7 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
     hide: [
       ...own.map((name) => join(home, name)),
       ...permissions.credentials(),
+      ...otherNames(permissions.credentials(), root),
       ...pin,
       ...found.secret,
       ...(onView ? found.repositories : []), // of the project's own, more is known
@@ -162,6 +163,29 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
   }
 }
 
+/** Names in the project of files that lie in these folders (hard links): covering the folders does not cover them. */
+function otherNames(folders: string[], root: string): string[] {
+  const idOf = (at: string) => {
+    const { nlink, dev, ino } = lstatSync(at, { throwIfNoEntry: false }) ?? { nlink: 0, dev: 0, ino: 0 };
+    return nlink > 1 ? `${dev}:${ino}` : undefined;
+  };
+  const wanted = new Set(
+    folders.flatMap((folder) => filesBelow(folder, MAX_CREDENTIALS)).flatMap((at) => idOf(at) ?? []),
+  );
+  return wanted.size ? filesBelow(root, MAX_ENTRIES).filter((at) => wanted.has(idOf(at) ?? "")) : [];
+}
+const MAX_CREDENTIALS = 200; // files to look at in a folder of them: browsers have many more
+
+/** The nearest first. */
+function filesBelow(top: string, most: number): string[] {
+  const [files, folders]: [string[], string[]] = [[], [top]];
+  for (let at = folders.shift(); at !== undefined && files.length < most; at = folders.shift())
+    for (const entry of direntsOf(at))
+      if (entry.isDirectory() && entry.name !== "node_modules") folders.push(within(at, entry.name));
+      else if (entry.isFile()) files.push(within(at, entry.name));
+  return files;
+}
+
 /** Git's settings stay readable, since git fails without them; a command that names them is asked about. */
 const isGits = (file: string): boolean => /\.git\/(.*\/)?config(\.worktree)?$/i.test(file);
 
@@ -185,7 +209,8 @@ export function entriesAt(folder: string, isSecret: (path: string) => boolean, n
   const before = seen.get(folder);
   if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
   const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], isGit: false, ...(named && { names: [] }) };
-  const isTelling = /\/\.|\.git$|\/secrets(\/|$)/i.test(folder); // there the place counts too, not the name alone
+  // Elsewhere a file's name alone says it, which is quicker to look at.
+  const isPlace = /\/\.|\.git$/.test(folder) || isSecret(`${folder}/x`);
   const entries = direntsOf(folder);
   const all = new Set(entries.map(({ name }) => name));
   result.isGit = GIT_ENTRIES.every((name) => all.has(name));
@@ -197,7 +222,7 @@ export function entriesAt(folder: string, isSecret: (path: string) => boolean, n
       else result.inner.push(name);
     } else {
       result.names?.push(name);
-      if (isSecret(name) || (isTelling && isSecret(file))) result.secret.push(file);
+      if (isSecret(name) || (isPlace && isSecret(file))) result.secret.push(file);
     }
   }
   if (seen.size > MAX_SEEN_FOLDERS) seen.clear();

@@ -121,9 +121,10 @@ function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
 }
 
 async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, "except">): Promise<Judged> {
-  const [{ judgeLine }, { secretsInGit }] = await Promise.all([
+  const [{ judgeLine }, { secretsInGit }, { mayHoldPasswords }] = await Promise.all([
     import("./judge/index.ts"),
     import("./judge/git-history.ts"),
+    import("./guards.ts"),
   ]);
   const { root, permissions } = ctx;
   const { rules } = permissions;
@@ -144,9 +145,12 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   };
   let isMissing = false;
   const needsGit = () => void (isMissing = true);
-  const first = await judgeLine(command, root, { ...lists, fileFacts: { secret: permissions.secret, needsGit } });
+  // Git's own settings are secret only if somebody put a password into them.
+  const secret = (at: string) =>
+    permissions.secret(at) && (join(at) !== join(root, ".git/config") || mayHoldPasswords(root));
+  const first = await judgeLine(command, root, { ...lists, fileFacts: { secret, needsGit } });
   if (!isMissing) return first;
-  const fileFacts = { secret: permissions.secret, git: await secretsInGit(ctx) };
+  const fileFacts = { secret, git: await secretsInGit(ctx) };
   return judgeLine(command, root, { ...lists, fileFacts });
 }
 
@@ -174,7 +178,7 @@ interface Decision {
 
 /**
  * The judge alone is never enough: what runs unasked runs in the sandbox and can write nothing. Without a sandbox, only
- * one plain command runs unasked; everything else is asked about, unless the rules decide.
+ * plain commands run unasked; everything else is asked about, unless the rules decide.
  */
 async function decide(
   { command, hosts = [], direct = false }: { command: string; hosts?: string[]; direct?: boolean },
@@ -207,7 +211,7 @@ async function decide(
     ...(argv && { argv }),
   };
 }
-const NO_SANDBOX = "there is no sandbox here, so only one plain command that reads runs without a question";
+const NO_SANDBOX = "there is no sandbox here, so only plain commands that read run without a question";
 
 /** Why no command can run on a copy, for the question; "" if one can. */
 async function whyBeforehand(

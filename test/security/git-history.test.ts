@@ -131,8 +131,21 @@ test("rg asks where it would show files of secrets", async () => {
 describe("The sandbox hides", () => {
   const test = needs("git", "bwrap");
   const where = repository(A);
-  const FILES = ["ID_RSA", "node_modules/@a/b/.npmrc", "prod.env", "x/.AWS/credentials", ".env.local~", "a/keys.json"];
-  const SHOWN = [".env.example", "src/secrets/a.ts"];
+  const FILES = [
+    ...["ID_RSA", "node_modules/@a/b/.npmrc", "prod.env", "x/.AWS/credentials", ".env.local~", "a/keys.json"],
+    // By their folder, whatever they are called.
+    ...[
+      "secrets/db.txt",
+      "secrets/deep/er/x",
+      ".secrets/x.txt",
+      "config/secrets/prod",
+      "Secrets/a",
+      ".ssh/config",
+      "x/.docker/config.json",
+    ],
+    ...["sub/.config/gh/hosts.yml", ".aws/sso/cache/x", "y/.kube/config", ".gnupg/z", ".m2/settings.xml"],
+  ];
+  const SHOWN = [".env.example", "src/secrets/a.ts", "src/secrets/x.txt", "secrets.md", "docker/config.json"];
   const program = `for (const name of process.argv.slice(1))
     try { console.log(name, require("fs").readFileSync(name, "utf8")) } catch (error) { console.log(name, error.code) }`;
   /** Those that a command can read; the others it looked for as well. */

@@ -61,3 +61,16 @@ test("what the person allowed by name is seen, and can be written", async () => 
   equal(said.includes(".env"), false, said);
   equal(fs.readFileSync(join(other, "made"), "utf8"), "new\n");
 });
+
+test("what lies there is not seen under another name in the project", async () => {
+  using _ = withEnvironment({ HOME: home, TMPDIR: "/var/tmp" }); // hard links do not leave a disk
+  await using zz = await harness({ own: true, answer: "nobody", allow: { run: true }, files: { "a.txt": "mine\n" } });
+  const names = [".ssh/id_ed25519", ".aws/credentials", ".docker/config.json", ".cloudflared/cert.pem"];
+  for (const [i, name] of names.entries()) fs.linkSync(join(home, name), join(zz.root, `${i}.txt`));
+  fs.linkSync(join(zz.root, "a.txt"), join(zz.root, "b.txt"));
+  for (const direct of [true, false]) {
+    const { text } = await zz.call("run_command", { command: "cat *.txt; true", direct });
+    equal(text.match(/^mine$/gm)?.length, 2, text);
+    equal(text.includes(CANARY), false, text);
+  }
+});

@@ -1,12 +1,12 @@
-// What runs without a question: in the sandbox with nothing to write and no network, and without one a single plain
-// command that no shell reads. And what is refused says which command it means.
+// What runs without a question: in the sandbox with nothing to write and no network, and without one plain commands
+// whose line no shell reads. And what is refused says which command it means.
 import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { programs } from "../../kernel/programs.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
-import { plainCommand, plainWords } from "../../plugins/shell/plain.ts";
+import { plainCommand } from "../../plugins/shell/plain.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";
 import { has, needs } from "../support/needs.ts";
 import { fc } from "../support/property.ts";
@@ -65,25 +65,30 @@ describe("where there is no sandbox", () => {
     fs.mkdirSync(join(where.cwd, "src"));
     return where;
   };
-  const PLAIN = ["ls -la src", "/bin/ls", "cat 'c d'", 'cat "c d"', "  grep -n hello a.ts ", "[ -f a.ts ]", "date +%s"];
-  const NOT = [
-    ...["ls | sort", "ls; pwd", "ls &", "ls\npwd", "x=1", "CI=1 ls", "ls *.ts", "ls a.?s", "ls {a,b}.ts", "ls ~"],
-    ...["echo $HOME", 'echo "$HOME"', "cat < a.ts", "bash -c ls", "timeout 5 ls", "cd src", ":", "(ls)"],
-    ...["{ ls; }", "! ls", "l\\s", "ls #x", "env CI=1 ls", "find . -exec echo {} \\;", "egrep x a.ts", "ls 'a\nb'", ""],
-    ...["ls >/dev/null", "  ", "echo !x", "ls ''\\''"],
-  ];
+  const rows = (text: string): string[] => text.trim().replaceAll("⏎", "\n").split(/ ¦\s+/);
+  const PLAIN = rows(String.raw`
+    ls -la src ¦ /bin/ls ¦ cat 'c d' ¦ cat "c d" ¦ grep -n hello a.ts  ¦ [ -f a.ts ] ¦ date +%s ¦ ls 'a⏎b' ¦ ls | sort ¦ ls; pwd ¦ ls⏎pwd ¦
+    ls *.ts ¦ cat a.?s ¦ cd src ¦ cd src && ls ¦ ls >/dev/null ¦ cd src; ¦ cat a.ts 2>/dev/null | head -5 | wc -l ¦ grep -q x a.ts || echo no ¦
+    ls a.ts &>/dev/null && echo yes ¦ ls . 2>&1 ¦ grep "h\|x" a.ts ¦ find . -name '*.ts' \( -type f -o -type d \) ¦ cat a.ts |⏎  grep h ¦
+    ls \⏎  src ¦ grep -rn hello src ¦ sed -n '/h/,/o/p' a.ts ¦ sed 's/h/j/g' a.ts | head -1 ¦ awk 'NR>=1 && NR<=2' a.ts ¦
+    awk -F, '/h/{print NR": "$1}' a.ts ¦ git -C . status --short ¦ ls *.ts | head -1 ¦ echo a=b x~y '$HOME' ¦ cat < a.ts ¦ cd src && wc -l < ../a.ts | tr -d ' ' ¦ tar --version 2>&1`);
+  const NOT = rows(String.raw`
+    ls & ¦ x=1 ¦ CI=1 ls ¦ ls {a,b}.ts ¦ ls ~ ¦ echo $HOME ¦ echo "$HOME" ¦ cat < *.ts ¦ cat < ~/x ¦ cat <> a.ts ¦ cat <&3 ¦ bash -c ls ¦ timeout 5 ls ¦ : ¦ (ls) ¦ { ls; } ¦ ! ls ¦
+    l\s ¦ ls #x ¦ env CI=1 ls ¦ find . -exec echo {} \; ¦ egrep x a.ts ¦  ¦ echo "!x" ¦ ls |& cat ¦ cd ¦ cd .. ¦ cd src && cat ../../x ¦ ls; x ¦
+    ls | sh ¦ ls | xargs cat ¦ ls > f ¦ ls 2>f ¦ ls >/dev/null2 ¦ ls; ; ls ¦ | ls ¦ ls && ¦ ls | tee f ¦ if ls; then ls; fi ¦ ls⏎#x ¦
+    ls $(pwd) ¦ cat <(ls) ¦ ls a.ts>&3 ¦ ls 'a ¦ ls ''\'' ¦ ls src; a=1 ¦ ls src && cd nowhere && cat a.ts`);
 
-  test("one plain command goes unasked, and nothing else", async () => {
+  test("plain commands go unasked, and nothing else", async () => {
     const answers = await told(off(), [], [...PLAIN, ...NOT]);
     for (const { command, verdict, reason, sandbox } of answers) {
       equal(`${command}: ${verdict}`, `${command}: ${PLAIN.includes(command) ? "allow" : "ask"}`, reason);
       equal(sandbox, false);
     }
   });
-  test("it is run without a shell, by its absolute path, and no program of the project's in its place", async () => {
+  test("they are run by their absolute paths, without a shell that sees the line, and no program of the project's in their place", async () => {
     const where = off();
     fs.mkdirSync(join(where.cwd, "node_modules/.bin"), { recursive: true });
-    for (const name of ["cat", "bash", "sh"])
+    for (const name of ["cat", "bash", "sh", "sort"])
       fs.writeFileSync(join(where.cwd, "node_modules/.bin", name), `#!/bin/sh\necho planted > '${where.cwd}/pwned'\n`, {
         mode: 0o755,
       });
@@ -91,26 +96,65 @@ describe("where there is no sandbox", () => {
     await call(where, "cat a.ts", [], env);
     const ran = await call(where, "cat 'c d'", [], { BASH_ENV: join(where.cwd, "a.ts") });
     match(ran.stdout, /^hello\n/);
-    ok(!fs.existsSync(join(where.cwd, "pwned")));
+    const line =
+      "cd src && cat ../a.ts '../c d' ../*.ts nowhere 2>/dev/null | sort | sed 's/l/$(touch x)`;/g' ; echo 'it'\\''s'";
+    match(
+      (await call(where, line, [], { ENV: join(where.cwd, "a.ts") })).stdout,
+      /^(he\$\(touch x\)`;\$\(touch x\)`;o\n){3}it's\n/,
+    );
+    deepEqual(fs.readdirSync(where.cwd), ["a.ts", "c d", "node_modules", "src"]);
   });
   test("the rules decide of the rest, and the refusal names what would lift it", async () => {
     const where = off();
-    match((await call(where, "cat a.ts | sort")).stderr, /requires run access to "cat a.ts", "sort"/);
-    match((await call(where, "cat a.ts | sort", ["--allow-run=cat,sort"])).stdout, /^hello\n/);
+    match((await call(where, "tac a.ts | rev")).stderr, /requires run access to "tac a.ts", "rev"/);
+    match((await call(where, "tac a.ts | rev", ["--allow-run=tac,rev"])).stdout, /^olleh\n/);
   });
-  test("three readings agree on a plain command", async () => {
+  test("three readings agree on plain commands, and the shell is given nothing but quoted words and what joins them", async () => {
     const find = (name: string) => `/usr/bin/${name}`;
     const cwd = process.cwd();
-    const signs = ["ls", "cat", " ", " ", "'a b'", '"', "'", "$X", "*", ";", "|", "a.ts", "\\", "=", "#", "~", "{a,b}"];
+    const signs = [
+      "ls",
+      "cat",
+      " ",
+      " ",
+      "'a b'",
+      '"',
+      "'",
+      "$X",
+      "*",
+      ";",
+      "|",
+      "a.ts",
+      "\\",
+      "=",
+      "#",
+      "~",
+      "{a,b}",
+      "&&",
+      "\n",
+      "cd docs",
+      "2>&1",
+    ];
     const pieces = fc.array(fc.constantFrom(...signs), { maxLength: 9 });
     await fc.assert(
       fc.asyncProperty(pieces, async (all) => {
         const line = all.join("");
-        const argv = plainCommand(line, await judgeLine(line, cwd, { allow: [], deny: [], except: [] }), find);
-        if (argv) ok(!/[$*;|\\~{}#]/.test(line) || /'[^']*'|"/.test(line), line);
-        if (argv) deepEqual(plainWords(line)!.slice(1), argv.slice(1));
+        const judged = await judgeLine(line, cwd, { allow: [], deny: [], except: [] });
+        const argv = plainCommand(line, judged, find);
+        if (!argv) return;
+        const programs = judged.simple.map(({ words: [name, ...rest] }) => [
+          name === "cd" ? name : find(name!),
+          ...rest,
+        ]);
+        if (argv[0] !== "/usr/bin/sh") return deepEqual(programs, [argv]);
+        const [, , script] = argv;
+        const quoted = [...script!.matchAll(/('[^']*'|\\')+/g)].map(([word]) =>
+          word.replaceAll("'\\''", "\0").replaceAll("'", "").replaceAll("\0", "'"),
+        );
+        deepEqual(quoted, programs.flat());
+        match(script!.replaceAll(/('[^']*'|\\')+/g, "W"), /^W( W)*( 2>&1)*((; | [|] | && )W( W)*( 2>&1)*)*$/);
       }),
-      { numRuns: runs(200, 1_000) },
+      { numRuns: runs(300, 2_000) },
     );
   });
 });

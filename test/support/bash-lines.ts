@@ -25,7 +25,14 @@ const COMMANDS: Record<string, string[]> = {
   pwd: ["-P"],
   true: [],
   ":": [],
-  grep: ["-n x", "-e x", "-r x .", "-f a.ts"],
+  grep: ["-n x", "-e x", "-r x .", "-rn hello src", "-f a.ts"],
+  awk: [
+    "1 a.ts",
+    "'/h/{print NR\": \"$1}' a.ts",
+    "'{print > \"pwned\"}' a.ts",
+    "'BEGIN{system(\"touch pwned\")}'",
+    '\'/"/{print > "pwned"}/"/\' a.ts',
+  ],
   cut: ["-c1", "-d: -f1"],
   sort: ["-r", "-u", "-o pwned", "-opwned", "--ou pwned", "-T .", "--compress-program=./canary -S1b"],
   uniq: ["-c", "a.ts pwned", "-c a.ts -"],
@@ -33,7 +40,16 @@ const COMMANDS: Record<string, string[]> = {
   test: ["-f a.ts", "-v 'a[$(touch pwned)]'", "1 -eq 1", "x -eq 'a[$(touch pwned)]'", "-t 'a[$(>pwned)]'"],
   "[": ["-f a.ts ]", "-v 'a[$(touch pwned)]' ]", "1 -eq 'a[$(>pwned)]' ]", "-n x -a -v 'a[$(>pwned)]' ]"],
   printf: ["'%s\\n' a", "-v x y", "-v 'a[$(touch pwned)]' y", "%d 'a[$(>pwned)]'", "'%(%s)T' 'a[$(>pwned)]'"],
-  sed: ["-n 1p a.ts", "-n 1,2p a.ts", "-i s/a/b/ a.ts", "-n '1w pwned' a.ts", "'1e touch pwned' a.ts"],
+  sed: [
+    "-n 1p a.ts",
+    "-n 1,2p a.ts",
+    "-i s/a/b/ a.ts",
+    "-n '1w pwned' a.ts",
+    "'1e touch pwned' a.ts",
+    "'s/h/x/;2q' a.ts",
+    "'s/h/x/w pwned' a.ts",
+    "'s|h|touch pwned|e' a.ts",
+  ],
   xargs: ["echo", "-n1 echo", "./canary", "-I{} touch {}", "-I{} sh -c {}", "-a a.ts echo", "-I echo echo touch pwned"],
   env: ["ls", "CI=1 ls", "-i ls", "-S 'touch pwned'", "BASH_ENV=evil.sh bash -c ls", "./canary", "-S'ls -l'"],
   timeout: ["5 ls", "-s KILL 5 ls", "5 ./canary", "5 touch pwned", "-k 1 5 bash -c ls"],
@@ -67,7 +83,7 @@ const COMMANDS: Record<string, string[]> = {
 const PROGRAMS = Object.keys(COMMANDS);
 /** Commands that are allowed most often, so that a line with them is really run. */
 const HARMLESS = words(`
-  ls  cat  echo  head  wc  pwd  true  :  grep  sort  uniq  cut  find  test  [  printf  git  rg  timeout  nice  env  xargs  bash
+  ls  cat  echo  head  wc  pwd  true  :  grep  sed  awk  sort  uniq  cut  find  test  [  printf  git  rg  timeout  nice  env  xargs  bash
   eval  sh  command`);
 
 const WRAPPERS = words("timeout 5  nice  env  command  exec  time  nohup  !  xargs  eval  builtin");

@@ -39,6 +39,32 @@ find src -type f -print0 | xargs -0 ls -la
 find . -name "*.log" -mtime -1
 git ls-files | head -50
 `),
+  "from the project's folder": lines(`
+cd /PROJECT && ls -la
+cd /PROJECT && git status --short
+cd /PROJECT && git diff
+cd /PROJECT && git log --oneline -5
+cd /PROJECT && grep -rn "total" src --include="*.ts" | head -20
+cd /PROJECT && grep -n "export\\|import" src/price.ts
+cd /PROJECT && find . -name "*.ts" -not -path "./node_modules/*" | head
+cd /PROJECT && cat package.json
+cd /PROJECT && cat src/price.ts | head -50
+cd /PROJECT && sed -n '1,40p' src/price.ts
+cd /PROJECT && sed -n '/export/,/}/p' src/price.ts
+cd /PROJECT && awk 'NR>=1 && NR<=5' src/price.ts
+cd /PROJECT && wc -l src/*.ts
+cd /PROJECT && head -20 README.md; tail -5 src/cart.ts
+cd /PROJECT && ls src tests 2>/dev/null || true
+cd /PROJECT && git diff --stat && git status -s
+cd /PROJECT && nl -ba src/cart.ts | sed -n '1,20p'
+cd /PROJECT/src && ls
+cd /PROJECT && sort data/prices.csv | uniq -c | sort -rn | head -5
+cd /PROJECT && npm test 2>&1 | tail -20
+cd /PROJECT && python3 -m pytest tests -q 2>&1 | tail -5
+cd /PROJECT && npx tsc --noEmit
+cd /PROJECT && node -e "console.log(1)"
+cd /PROJECT && npm run build
+`),
   "git, looking": lines(`
 git status
 git diff

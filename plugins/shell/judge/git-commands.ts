@@ -49,6 +49,12 @@ export const GIT_READERS: Record<string, GitReader> = {
       --exclude= --exclude-standard --error-unmatch --full-name --abbrev? --deduplicate --eol --no-empty-directory`,
   },
   "ls-tree": { options: "-drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev?" },
+  grep: {
+    options: `-niwvhHEGPFclLoqpWaIz -A: -B: -C: -e: -m: --line-number --column --ignore-case --word-regexp --invert-match --extended-regexp
+      --basic-regexp --perl-regexp --fixed-strings --count --files-with-matches --name-only --files-without-match --only-matching --quiet
+      --show-function --function-context --text --null --after-context= --before-context= --context= --max-count= --max-depth= --color?
+      --no-color --break --heading --cached --full-name --all-match`,
+  },
   "cat-file": { options: "-tsep" },
   "merge-base": { options: "-a --all --octopus --is-ancestor --independent --fork-point" },
   describe: {

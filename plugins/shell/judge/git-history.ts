@@ -70,7 +70,7 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
 }
 
 /** The folder in which git may find a repository, here or above: spares starting git. A bare one counts, too. */
-function repositoryAt(folder: string): string | undefined {
+export function repositoryAt(folder: string): string | undefined {
   const isThere = (name: string) => fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
   if (isThere(".git") || ["HEAD", "objects", "refs"].every(isThere)) return folder;
   return folder === path.dirname(folder) ? undefined : repositoryAt(path.dirname(folder));

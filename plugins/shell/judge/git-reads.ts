@@ -1,7 +1,7 @@
 // What git commands read, and which of them may show more than the files that they name.
 import type { GitDoubt } from "zz";
 import { repositoryTop } from "zz/text";
-import { isFolderIn } from "../paths.ts";
+import { inFolder, isFolderIn, realOf } from "../paths.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
 import { hasOption, type Parsed, parse, split } from "./options.ts";
@@ -13,7 +13,8 @@ export function readsOfGit(
   fileFacts: FileFacts,
   repository?: GitDoubt,
 ): Read {
-  const [before, command, rest] = gitParts(args, ({ text }) => text);
+  const [options, command, rest] = gitParts(args, ({ text }) => text);
+  const before = isHere(options[1]?.text, dirs) && options[0]?.text === "-C" ? options.slice(2) : options;
   const name = command?.text;
   if (before.length === 1 && before[0]!.text === "--version" && !command) return { reads: [] };
   const global = before.find(({ text }) => !GIT_PLAIN.test(text!));
@@ -40,6 +41,10 @@ export function readsOfGit(
     showsUnnamed,
   };
 }
+
+/** `git -C .`, by whatever name. */
+const isHere = (name: string | undefined, [dir, ...others]: readonly string[]): boolean =>
+  !!name && dir !== undefined && !others.length && realOf(inFolder(dir, name)) === realOf(dir);
 
 function checkGit(
   name: string,
@@ -74,7 +79,7 @@ const COUNTS = `-s --no-patch --raw --stat --numstat --shortstat --dirstat --sum
 function showsContent(name: string, { operands, values }: Parsed): boolean {
   const has = (names: string) => split(names).some((one) => values.has(one));
   if (name === "diff") return has(PATCHES) || !has(COUNTS);
-  if (/^(show|stash)$/.test(name)) return true;
+  if (/^(show|stash|grep)$/.test(name)) return true;
   if (name === "status") return has("-v --verbose");
   if (name === "cat-file") return !has("-t -s -e") && operands.some(({ text }) => !text?.includes(":"));
   return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);

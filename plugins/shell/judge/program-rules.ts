@@ -1,8 +1,10 @@
 // What a program may do with its words, by the person's lists, the table of commands that only read, and what is known
 // about it.
+import { realOf } from "../paths.ts";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
 import type { Read } from "./doubts.ts";
+import { repositoryAt } from "./git-history.ts";
 import { hasOption, parse, type Words } from "./options.ts";
 import {
   ANY_ARGS,
@@ -65,10 +67,19 @@ function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling:
     return { ruling: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
   const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
   if (read?.showsUnnamed && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
-  if (read && name === "git" && !read.doubt && (dirs.length !== 1 || dirs[0] !== run.cwd))
+  if (read && name === "git" && !read.doubt && !isInRepositoryOf(run.cwd, dirs))
     return { ruling: ask("after a cd, git may meet another repository") };
   if (read) return { ruling: read.doubt ?? ONLY_READS, read };
   return { ruling: ruleOnUnknown(name, words.slice(1), run.lists) };
+}
+
+/** Whether git finds the same repository from all of these folders. */
+function isInRepositoryOf(cwd: string, dirs: readonly string[]): boolean {
+  const own = repositoryAt(realOf(cwd) ?? cwd);
+  return (
+    dirs.length > 0 &&
+    dirs.every((dir) => dir === cwd || (own !== undefined && repositoryAt(realOf(dir) ?? dir) === own))
+  );
 }
 
 /** The entry of the person's allow list that allows these words. */

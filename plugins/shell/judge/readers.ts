@@ -1,12 +1,15 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
+import { onlyPrints } from "./awk.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
+import { checkGrep, isRecursive } from "./grep.ts";
 import { hasOption, type Parsed, parse, split, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
 import { checkRg } from "./ripgrep.ts";
-import type { Arg } from "./words.ts";
+import { onlyPrints as onlySed, SED_OPTIONS } from "./sed.ts";
+import { type Arg, ASSIGNMENT } from "./words.ts";
 
 interface Reader {
   options?: string; // in the format of options.ts; absent: everything after the name is text
@@ -23,6 +26,9 @@ export const isKnown = (name: string): boolean =>
   Object.hasOwn(READERS, name) ||
   Object.hasOwn(WRAPPERS, name);
 
+/** Programs that tell their version before they look at anything else. */
+const TELLS_VERSION = /^(node|python|python3|perl|ruby|gcc|g\+\+|clang|make|cmake|bash|curl|tar|sqlite3)$/;
+
 /** What a command reads, if it may only read; undefined for any other. */
 export function readsOf(
   name: string,
@@ -33,7 +39,8 @@ export function readsOf(
 ): Read | undefined {
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
-  if (name === "sed") return readsOfSed(words);
+  if (name === "sed") return readsOfSed(args);
+  if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version") return { reads: [] };
   if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
   return Object.hasOwn(READERS, name) ? readBy(name, READERS[name]!, args, dirs, fileFacts) : undefined;
 }
@@ -65,9 +72,9 @@ function readBy(
     ["--files", "--type-list"].some((one) => parsed.values.has(one));
   const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
   const doubt = check?.(parsed, dirs, fileFacts);
-  // rg searches folders; a named file is judged by its name.
-  const showsUnnamed =
-    pattern === true && check === checkRg && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
+  // A search looks through folders; a named file is judged by its name.
+  const searches = check === checkRg || (check === checkGrep && isRecursive(parsed));
+  const showsUnnamed = searches && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
   return { ...(doubt && { doubt }), showsUnnamed, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
 }
 
@@ -80,11 +87,19 @@ function readsOfTest(name: string, words: Words): Read {
   return { reads: inner.filter((word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!)) };
 }
 
-function readsOfSed([flag, script, ...files]: Words): Read {
-  const plain = flag === "-n" && /^(\d+|\$)(,(\d+|\$))?p$/.test(script ?? "");
-  return plain && !files.some((file) => file?.startsWith("-"))
-    ? { reads: files.map((file) => file ?? "") }
-    : { doubt: ask("sed can write and run; only sed -n 'N,Mp' runs without a question"), reads: [] };
+function readsOfSed(args: readonly Arg[]): Read {
+  const { operands, values, unknownOption } = parse(args, SED_OPTIONS);
+  const given = ["-e", "--expression"].flatMap((one) => values.get(one) ?? []);
+  const texts = operands.map(({ text }) => text ?? "");
+  const [scripts, files] = given.length ? [given, texts] : [texts.slice(0, 1), texts.slice(1)];
+  return !unknownOption && scripts.length && scripts.every(onlySed)
+    ? { reads: files }
+    : {
+        doubt: ask(
+          "sed can write and run; only scripts that print lines, or replace text in them, run without a question",
+        ),
+        reads: [],
+      };
 }
 
 /** Options with which it looks through folders. */
@@ -113,13 +128,22 @@ const FOLLOWS: Record<string, string> = {
 const TEXT: Reader = { operands: "text" };
 const HEAD = "-# -n: -c: -qvz --lines= --bytes= --quiet --silent --verbose --zero-terminated";
 const GREP: Reader = {
-  options: `-# -nivclLowxEFGPqshHbaIUzZT -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
+  options: `-# -nivclLowxEFGPqshHbaIUzZTr -A: -B: -C: -m: -e: --regexp= --extended-regexp --fixed-strings --basic-regexp
     --perl-regexp --ignore-case --no-ignore-case --word-regexp --line-regexp --no-messages --invert-match --max-count=
     --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
     --text --binary-files= --files-without-match --files-with-matches --count --initial-tab --null --null-data
-    --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir=`,
-  asks: `-r -d -D -f --recursive --directories --devices --file --exclude-from`,
+    --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir= --recursive`,
+  asks: `-d -D -f --directories --devices --file --exclude-from`,
   pattern: true,
+  check: checkGrep,
+};
+const AWK: Reader = {
+  options: "-F: -v:",
+  pattern: true,
+  check: ({ operands: [program, ...files] }) =>
+    onlyPrints(program?.text ?? "@") && !files.some(({ text }) => ASSIGNMENT.test(text ?? ""))
+      ? undefined
+      : ask("awk runs what it is given"),
 };
 
 const READERS: Record<string, Reader> = {
@@ -218,6 +242,7 @@ const READERS: Record<string, Reader> = {
   grep: GREP,
   egrep: GREP,
   fgrep: GREP,
+  ...{ awk: AWK, gawk: AWK, mawk: AWK, nawk: AWK },
   tree: {
     options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune --du --si --inodes
       --device --charset= --filelimit= --sort= --timefmt= --matchdirs --ignore-case --gitignore --nolinks`,

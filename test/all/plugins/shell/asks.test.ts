@@ -1,11 +1,13 @@
 // How often a person is asked: every command of the table, run by the real tool in a project where it makes sense, while the
 // person who is asked says no.
-import { ok } from "node:assert/strict";
+import { equal, ok } from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
 import { delimiter, join } from "node:path";
 import { harness } from "../../../../sdk/testing.ts";
 import { COMMANDS, furnishShop } from "../../../support/commands.ts";
+import { needs } from "../../../support/needs.ts";
+import { place, zz } from "../../../support/run.ts";
 import { needsView } from "../../../support/view.ts";
 
 const viewTest = needsView("python3", "make");
@@ -37,4 +39,18 @@ viewTest("of the commands that models run, few are asked for", { timeout: 30 * 6
   t.diagnostic(told);
   ok(counts.beforehand / all.length <= 0.1, told);
   ok((counts.beforehand + counts.afterwards) / all.length <= 0.25, told);
+});
+
+needs("git")("nor are most of them where there is no sandbox", async (t) => {
+  const where = place({}, { shell: { sandbox: "off" } });
+  furnishShop(where.cwd, join(where.home, "bin"));
+  const all = Object.values(COMMANDS).flat();
+  const input = all.map((line) => JSON.stringify(line.replaceAll("/PROJECT", where.cwd))).join("\n");
+  const { stdout } = await zz(where, ["--judge", "-"], { input });
+  const ways = Array.from(stdout.trimEnd().split("\n"), (line) => JSON.parse(line).way as string);
+  const asked = ways.filter((way) => way !== "unasked").length;
+  const told = `${asked} of ${all.length} are asked for`;
+  t.diagnostic(told);
+  equal(ways.length, all.length);
+  ok(asked / all.length <= 0.6, told);
 });

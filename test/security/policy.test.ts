@@ -111,7 +111,7 @@ describe("the policy that docs/plugins.md prints, as it stands there", () => {
       ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, {}, /Refused: prod\/ is frozen\./],
       ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, everything, "asked"],
       ["run_command", { command: "X=prod/a.ts; echo x > $X" }, everything, /Refused: prod\/ is frozen\./],
-    ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
+      ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
       ["run_command", { command: "echo x > prod/a.ts", direct: true }, everything, /^Refused: prod\/ is frozen\.$/],
       ["run_command", { command: "npm test" }, { run: ["npm test"] }, "asked"],
       ["run_command", { command: "git status" }, everything, "not asked"],

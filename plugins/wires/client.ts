@@ -65,8 +65,8 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
       return zz.fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body }).then(asResponse);
     }) as never,
   };
-  if (version) return new (await import("openai/azure")).AzureOpenAI({ ...options, apiVersion: version });
-  return new (await import("openai/client")).OpenAI(options);
+  const { AzureOpenAI, OpenAI } = await import("./official.ts");
+  return version ? new AzureOpenAI({ ...options, apiVersion: version }) : new OpenAI(options);
 }
 
 /** What the client hands to its transport. */

@@ -103,8 +103,6 @@ const clients = {
       /openai\/(\w+|core\/(error|api-promise|resource)|internal\/.*|resources\/(index|(chat|chat\/completions|responses)\/[\w-]+))\.mjs$/;
     const light = JSON.stringify(`${import.meta.dirname}/plugins/wires/light.ts`);
     const STAND_INS = "Headers, FormData, Blob, File, Response, Request, ReadableStream, surroundings as globalThis";
-    build.onResolve({ filter: /^whatwg-fetch$/ }, () => ({ path: "none", namespace: "clients" }));
-    build.onLoad({ filter: /.*/, namespace: "clients" }, () => ({ contents: "" }));
     build.onLoad({ filter: /node_modules\/(openai|ollama)\/.*\.mjs$/ }, async ({ path }) => {
       if (path.includes("/openai/") && !USED.test(path)) {
         const names = Object.keys(await import(path)).filter((name) => name !== "default");
@@ -134,21 +132,14 @@ const protocol = {
   },
 };
 
-/**
- * The colours of code are loaded with the first code that has some: defining the grammars of all languages takes most of the time
- * that an answer in a terminal would otherwise wait for.
- */
-const colours = {
-  name: "colours",
+/** What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds out whether there are colours. */
+const unused = {
+  name: "unused",
   setup(build) {
-    const { resolve } = createRequire(import.meta.url);
-    const library = JSON.stringify(resolve("cli-highlight"));
-    build.onResolve({ filter: /^cli-highlight$/ }, () => ({ path: "cli-highlight", namespace: "colours" }));
-    build.onLoad({ filter: /.*/, namespace: "colours" }, () => ({
-      resolveDir: import.meta.dirname,
-      contents: ["highlight", "supportsLanguage"]
-        .map((name) => `export const ${name} = (...args) => require(${library}).${name}(...args);`)
-        .join("\n"),
+    const filter = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
+    build.onResolve({ filter }, () => ({ path: "unused", namespace: "unused" }));
+    build.onLoad({ filter: /.*/, namespace: "unused" }, () => ({
+      contents: "export default {}; export const [highlight, get] = [];",
     }));
   },
 };
@@ -285,7 +276,8 @@ await build({
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
     ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
   },
-  plugins: [parser, clients, protocol, quantizer, colours, builtins, own],
+  plugins: [parser, clients, protocol, quantizer, unused, builtins, own],
+  alias: { chalk: `${import.meta.dirname}/node_modules/chalk/source/index.js` }, // one of the two that there are
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",

@@ -163,7 +163,7 @@ async function ask<T>(
       throw error;
     }
   };
-  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
   try {
     return { given: await act(new Ollama({ host, headers, fetch: fetch as never })), answer: answer! };
   } catch (error) {

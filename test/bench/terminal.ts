@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
-import { theme } from "../../plugins/terminal/theme.ts";
+import { themeOf } from "../../plugins/terminal/theme.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
 import { having } from "../support/having.ts";
@@ -39,7 +39,7 @@ const MARKDOWN: Record<string, () => string> = {
 export const figures: Figure[] = [
   ...Object.entries(MARKDOWN).map(([kind, make]) =>
     figure(`Markdown: ${kind}`, "ms", 7, "1 MB of it is rendered.", async () => {
-      const [markdown, dark] = [make(), theme("dark")];
+      const [markdown, dark] = [make(), themeOf("dark")];
       return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark }));
     }),
   ),

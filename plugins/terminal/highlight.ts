@@ -1,6 +1,6 @@
 // The colours of code, by highlight.js. Heavy, since it knows all languages: import it when there is code to colour.
 import { createRequire } from "node:module";
-import type { Theme } from "./styles.ts";
+import type { Paint, Theme } from "./styles.ts";
 
 /** Its own types would bring those of a browser into all of zz. */
 interface Highlighter {
@@ -24,20 +24,20 @@ export function highlight(code: string, language: string, { syntax }: Theme): st
   }
 }
 
-const PIECE = /<span class="hljs-([\w-]+)[^"]*">|<span[^>]*>|(<\/span>)|&(amp|lt|gt|quot|#x27);|([^<&]+)/g;
+const PIECE = /<span class="hljs-([\w-]+)[^"]*">|<span[^>]*>|(<\/span>)|([^<]+)/g;
 const CHARACTERS: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
 
 /** What highlight.js gives is HTML: the innermost scope that has a colour counts. */
 function painted(html: string, syntax: NonNullable<Theme["syntax"]>): string {
-  const scopes: (((text: string) => string) | undefined)[] = [];
-  return Array.from(html.matchAll(PIECE), ([, scope, end, character, text]) => {
-    if (character || text) {
-      const paint = scopes.at(-1);
-      const shown = text ?? CHARACTERS[character!]!;
+  const paints: (Paint | undefined)[] = [];
+  return Array.from(html.matchAll(PIECE), ([, scope, end, text]) => {
+    if (text) {
+      const shown = text.replace(/&(amp|lt|gt|quot|#x27);/g, (_, name) => CHARACTERS[name]!);
+      const paint = paints.at(-1);
       return paint ? shown.split("\n").map(paint).join("\n") : shown;
     }
-    if (end) scopes.pop();
-    else scopes.push((scope && syntax[scope]) || scopes.at(-1));
+    if (end) paints.pop();
+    else paints.push((scope && syntax[scope]) || paints.at(-1));
     return "";
   }).join("");
 }

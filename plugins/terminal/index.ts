@@ -62,8 +62,11 @@ export default (zz: Zz<typeof defaults>) => {
   zz.wrap("preview", async ({ about, changes }) => {
     const { renderDiff } = await import("./diff.ts");
     if (!screen.theme) await readColours(screen).catch(() => {});
-    const { removed, added, changed: strong, dim } = look(screen);
-    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim }))]
+    const theme = look(screen);
+    const { removed, added, changed: strong, dim, syntax } = theme;
+    const { highlight } = syntax ? await import("./highlight.ts") : {};
+    const code = highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
+    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim, code }))]
       .filter(Boolean)
       .join("\n");
   });
@@ -83,6 +86,9 @@ export default (zz: Zz<typeof defaults>) => {
   );
   zz.defer(screen.line.stop);
 };
+
+/** By its ending, or by the whole name, as of a Dockerfile. */
+const languageOf = (path: string): string => /[^./\\]+$/.exec(path)?.[0].toLowerCase() ?? "";
 
 /** The answer as it is shown; what reads Markdown is heavy, and a plain line needs none of it. */
 async function rendered(answer: string, look: Look): Promise<string> {

@@ -41,5 +41,9 @@ export class Response {}
 export class Request {}
 export class ReadableStream {}
 
-const own = { Headers, FormData, Blob, File, Response, Request, ReadableStream };
-export const surroundings = /* @__PURE__ */ Object.assign(Object.create(globalThis), own);
+/** What the clients take for globalThis. Assigning would call setters of the real one. */
+const own = Object.entries({ Headers, FormData, Blob, File, Response, Request, ReadableStream });
+export const surroundings = Object.create(
+  globalThis,
+  Object.fromEntries(own.map(([name, value]) => [name, { value }])),
+);

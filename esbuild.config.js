@@ -257,6 +257,14 @@ const own = {
   },
 };
 
+/** What runs in processes that decode strangers' bytes (sdk/decode.ts). */
+const DECODERS = [
+  "sdk/decoder.ts",
+  ...["web/decode-page", "web/decode-pdf", "terminal/decode-image", "install/decode-archive"].map(
+    (name) => `plugins/${name}.ts`,
+  ),
+];
+
 const OUTPUT = {
   outdir: "dist",
   bundle: true,
@@ -274,7 +282,8 @@ await build({
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
-    ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
+    ...{ "writing-worker": "plugins/writing/worker.ts" },
+    ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, protocol, quantizer, unused, builtins, own],
   alias: { chalk: `${import.meta.dirname}/node_modules/chalk/source/index.js` }, // one of the two that there are

@@ -49,7 +49,7 @@ export async function findSandbox(programs: Programs): Promise<string | undefine
 /**
  * By its full path, and never from a folder that a command can write to: that program would run instead of the sandbox.
  */
-function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
+export function locate(programs: Programs, name: string, avoid: string[]): string | undefined {
   const found = programs.find(name);
   return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
 }

@@ -77,7 +77,10 @@ export function openPages(zz: Zz<Config>): Pages {
       if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
       if (kind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      const read = await textFrom({ bytes, kind, type, url: last.href }, signal);
+      const read = await textFrom(
+        { bytes, kind, type, url: last.href },
+        Object.create(ctx, { signal: { value: signal } }),
+      );
       const cut = [isCut && `Only the first ${megabytes} MB were read.`, read.cut].filter(Boolean).join(" ");
       return keep({ ...read, url: last.href, kind, cut }, url.href);
     } catch (error) {

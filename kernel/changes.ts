@@ -27,8 +27,9 @@ const MAX_DELTA_CHAIN = 20;
 const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
 export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back) });
 
-/** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
-export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
+/** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go;
+ * "made": they are made already. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean | "made"): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
@@ -58,6 +59,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
+  if (tidies === "made") return;
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat).changes.filter(({ undone }) => !undone);

@@ -32,7 +32,12 @@ export type Granted = { [K in Kind]: string[] }; // what a call may touch: real 
 export type Edited = { edited: string };
 
 /** Judges what a call needs and asks about what the rules leave open. Returns the sentence of a refusal as text. */
-export async function gate(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs): Promise<string | Granted | Edited> {
+export async function gate(
+  place: TurnContext,
+  tool: Tool,
+  args: Call["args"],
+  { unresolved: may, ...needs }: Needs & { unresolved?: boolean },
+): Promise<string | Granted | Edited> {
   const { core } = place;
   const open = new Map<string, Open>();
   const granted = Object.fromEntries(KINDS.map((kind) => [kind, []])) as unknown as Granted;
@@ -43,7 +48,9 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
       if (refusal) return refusal;
       granted[kind].push(target);
     }
-  const judged = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
+  const kind = effectOf(tool, needs);
+  const unresolved = (may ?? kind === "run") ? (true as const) : undefined;
+  const judged = { call: { name: tool.name, args }, kind, needs: structuredClone(needs), ...(unresolved && { unresolved }) };
   const refusal = await passRuling(place, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;

@@ -181,16 +181,17 @@ async function decide(
   ctx: Ctx,
   config: Config,
   own: Own,
-): Promise<Decision & { needs: Needs; judgement: Judged }> {
+): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const { askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const { askedForDenied, askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
   const onCopy = mayOnCopy ? await judgedOnCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
   if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
-  const judgement = await askedInstead(judged, judge, ctx);
+  const first = await askedInstead(judged, judge, ctx);
+  const judgement = sandbox ? first : askedForDenied(first, ctx);
   const unasked = judgement.verdict === "allow";
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");
@@ -221,7 +222,8 @@ async function whyBeforehand(
 /** The verdict on a line: the strictest of the judge and of the rules for everything that it needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
-  const needs = Object.entries(all) as [Kind, Need[]][];
+  const { unresolved: _, ...named } = all;
+  const needs = Object.entries(named) as [Kind, Need[]][];
   const { whyBeyond } = await import("./beyond.ts");
   const beyond = onView ? undefined : whyBeyond(judgement.simple);
   const answers = needs.flatMap(([kind, list]) =>
@@ -325,6 +327,7 @@ async function run(
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
+    const lost = strict ? undefined : await (await import("./git-undo.ts")).filesBefore(command, ctx);
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
@@ -343,11 +346,12 @@ async function run(
       keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file, aborted } = outcome;
+    const undoable = (await lost?.()) ?? "";
     const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
       (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
+    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
     const failed = exit !== 0 || unwanted.length > 0;
     const made = unwanted.map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`).join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
@@ -361,7 +365,8 @@ async function run(
       return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
     const limits = failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "";
-    return { text: text + limits + made + (again && `\n[${again}]`), data, failed };
+    const notes = [undoable, again].map((note) => note && `\n[${note}]`).join("");
+    return { text: text + limits + made + notes, data, failed };
   } finally {
     sandbox?.close();
     view?.close();
@@ -408,7 +413,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
   return {
-    keep: closed.keep,
+    ...{ keep: closed.keep, absent: closed.absent },
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
 }

@@ -129,7 +129,7 @@ for (const [what, keys, sees] of [
   });
 
 test("A window that is closed in a turn ends the turn, its tools and zz, and the session holds how it ended", async (t) => {
-  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60" }]), say("Done.")];
+  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60", direct: true }]), say("Done.")];
   const term = await repl(t, { script, args: ["--allow-all"], process: true });
   term.type(`go${KEY.enter}`);
   await waitFor("the command", () => existsSync(join(term.where.cwd, "pid")));

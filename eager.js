@@ -9,13 +9,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const FILES = ["chunks/start.js", "plugins.js"];
+const FIRST_REQUEST = /^official-\w+\.js$/; // in chunks/
 const [OPEN, END, CLOSE] = ["\u0001", "\u0002", "\u0003"]; // around a declaration that moves
 
 export async function compileAtStart(dist) {
   const folder = mkdtempSync(join(tmpdir(), "zz-build-"));
   try {
-    const called = await watchStart(join(process.cwd(), dist, "zz.js"), folder);
-    for (const name of FILES) {
+    const client = readdirSync(join(dist, "chunks")).filter((name) => FIRST_REQUEST.test(name));
+    const files = [...FILES, ...client.map((name) => `chunks/${name}`)];
+    const called = await watchStart(join(process.cwd(), dist, "zz.js"), folder, files);
+    for (const name of files) {
       const file = join(dist, name);
       const text = readFileSync(file, "utf8");
       writeFileSync(file, withParentheses(text, called.get(name)));
@@ -26,7 +29,7 @@ export async function compileAtStart(dist) {
 }
 
 /** One answer by a provider on this machine: where the functions begin that were called, by file. */
-async function watchStart(program, folder) {
+async function watchStart(program, folder, files) {
   const server = createServer((_, response) => {
     const choice = (more) => `data: ${JSON.stringify({ choices: [{ index: 0, ...more }] })}\n\n`;
     response.setHeader("content-type", "text/event-stream");
@@ -46,10 +49,10 @@ async function watchStart(program, folder) {
   await new Promise((done) => child.on("close", done));
   server.close();
   if (answer !== "Hi\n") throw new Error("The program that was built does not answer.");
-  const called = new Map(FILES.map((name) => [name, new Set()]));
+  const called = new Map(files.map((name) => [name, new Set()]));
   for (const name of readdirSync(coverage))
     for (const { url, functions } of JSON.parse(readFileSync(join(coverage, name), "utf8")).result)
-      for (const file of FILES.filter((file) => url.endsWith(`/${file}`)))
+      for (const file of files.filter((file) => url.endsWith(`/${file}`)))
         for (const { ranges } of functions) if (ranges[0].count) called.get(file).add(ranges[0].startOffset);
   return called;
 }

@@ -118,7 +118,7 @@ async function run(
     child.stdout?.destroy();
     child.stderr?.destroy();
     const seconds = ((io.clock.now() - started) / 1000).toFixed(1);
-    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${dim(io, `${how} · ${seconds} s`)}\n`);
+    io.stderr.write(`${last === 10 ? "" : "\n"}${reset(io)}${await dim(io, `${how} · ${seconds} s`)}\n`);
     return plain(output.text());
   } finally {
     signal.removeEventListener("abort", stop);
@@ -139,8 +139,11 @@ const ended = (...streams: (NodeJS.ReadableStream | null)[]): Promise<unknown> =
 
 /** A program that was killed may have left the cursor hidden and colours on. */
 const reset = ({ variable }: Ctx["io"]): string => (variable("TERM") === "dumb" ? "" : "\x1b[0m\x1b[?25h");
-const dim = ({ variable }: Ctx["io"], text: string): string =>
-  variable("NO_COLOR") || variable("TERM") === "dumb" ? text : `\x1b[2m${text}\x1b[22m`;
+async function dim({ variable }: Ctx["io"], text: string): Promise<string> {
+  if (variable("NO_COLOR") || variable("TERM") === "dumb") return text;
+  const { Chalk } = await import("chalk");
+  return new Chalk({ level: 1 }).dim(text);
+}
 /** The command gets the very terminal that zz has. */
 const fdOf = (stream: object): number | "inherit" => (stream as { fd?: number }).fd ?? "inherit";
 

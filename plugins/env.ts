@@ -11,7 +11,6 @@ import {
   keptVariables,
   MIN_VALUE_CHARS,
   partsOf,
-  pickerStreams,
   stampOf,
   tryTo,
   usage,
@@ -355,41 +354,7 @@ function complete(typed: string, ctx: Ctx): Choice[] {
 
 /** Asks for a value without showing it. Returns undefined or an empty text if the person left the question. */
 async function askHidden(name: string, ctx: Ctx): Promise<string | undefined> {
-  const message = `Value of ${name}:`;
   if (!ctx.ask)
     throw usage(`Cannot ask for '${name}': there is no terminal to ask on. Give it: /env set ${name} VALUE.`);
-  if (ctx.terminal && ctx.io.variable("TERM") !== "dumb") return ctx.terminal(() => askPassword(message, ctx));
-  const echo = (how: string) => void ctx.programs.run("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
-  echo("-echo");
-  try {
-    return (await ctx.ask(`${message} (hidden) `)).trim();
-  } finally {
-    echo("echo");
-    ctx.io.stderr.write("\n"); // the Enter was hidden too
-  }
-}
-
-async function askPassword(message: string, { io, signal }: Ctx): Promise<string | undefined> {
-  const [{ password }, { emitKeypressEvents }] = await Promise.all([
-    import("@inquirer/prompts"),
-    import("node:readline"),
-  ]);
-  const { stdin, stdout } = io;
-  const left = new AbortController();
-  const press = (_: unknown, { name = "", ctrl }: { name?: string; ctrl?: boolean } = {}) => {
-    if (name === "escape" || (ctrl && (name === "c" || name === "d"))) left.abort();
-  };
-  emitKeypressEvents(stdin);
-  stdin.on("keypress", press);
-  try {
-    const how = { message, mask: "*", toggleMask: false } as const;
-    return (
-      await password(how, { ...pickerStreams(stdin, stdout), signal: AbortSignal.any([signal, left.signal]) })
-    ).trim();
-  } catch (error) {
-    if (left.signal.aborted || signal.aborted) return undefined;
-    throw error;
-  } finally {
-    stdin.off("keypress", press);
-  }
+  return (await ctx.ask(`Value of ${name}:`, { secret: true })).trim();
 }

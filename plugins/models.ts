@@ -138,10 +138,9 @@ async function pick(ctx: Ctx): Promise<string | undefined> {
   if (!models.length) failures.forEach(note);
   if (!models.length)
     throw new Error("Cannot choose a model: no provider offers any. /config providers tells where they are.");
-  const found = await finder(models);
-  const source = (term: string) => found(term).map((model) => ({ value: model.id, name: row(model), short: model.id }));
+  const choices = models.map((model) => ({ value: model.id, name: row(model), short: model.id, words: model.id }));
   const message = `Model (now ${chat.model})`;
-  return terminal!(() => pickRow(io, { message, source, selected: chat.model, signal }));
+  return terminal!(() => pickRow(io, { message, rows: choices, selected: chat.model, signal }));
 }
 
 /** Models whose ids contain the words; similar ones only if there are none. */

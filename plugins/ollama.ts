@@ -148,24 +148,34 @@ async function ask<T>(
   signal: AbortSignal,
   act: (ollama: Ollama) => Promise<T>,
 ): Promise<{ given: T; answer: HttpAnswer }> {
-  const host = base(endpoint);
+  const host = hostOf(endpoint);
+  const { key } = endpoint;
   const { Ollama } = await import("ollama/browser");
   let answer: HttpAnswer | undefined;
   let failed: unknown;
-  const fetch = async (url: string, { method = "GET", body }: { method?: string; body?: string }) => {
+  const fetch = async (url: string, { method = "GET", headers, body }: ClientRequest) => {
     try {
-      answer = await zz.fetch(url, { method, headers: headers(endpoint), body: body && wellFormed(body), signal });
+      const { "User-Agent": _, ...sent } = headers; // which would describe this machine
+      answer = await zz.fetch(url, { method, headers: sent, ...(body && { body: wellFormed(body) }), signal });
       return answer;
     } catch (error) {
       failed = error; // in the server's own words
       throw error;
     }
   };
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
   try {
-    return { given: await act(new Ollama({ host, fetch: fetch as never })), answer: answer! };
+    return { given: await act(new Ollama({ host, headers, fetch: fetch as never })), answer: answer! };
   } catch (error) {
     throw failed ?? error;
   }
+}
+
+/** What the client hands to its transport. */
+interface ClientRequest {
+  headers: Record<string, string>;
+  method?: string;
+  body?: string;
 }
 
 /** Half a character breaks the server's decoder. */
@@ -208,24 +218,19 @@ function bodyOf(
   };
 }
 
-/** OLLAMA_HOST may lack its scheme or its port, and 0.0.0.0 is where a server listens, not its address. */
-export function base(endpoint: Endpoint): string {
-  const given = endpoint.url?.trim().replace(/^["']|["']$/g, "") || "127.0.0.1:11434";
-  const [, scheme, who = "", name = "", port, path = ""] =
-    /^(https?:\/\/)?([^/?#@]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d+))?([/?#].*)?$/.exec(given) ?? [];
-  const here = /^(|0\.0\.0\.0)$/.test(name) ? "127.0.0.1" : name === "[::]" ? "[::1]" : name;
-  const under = path.replace(/\/+$/, "").replace(/\/(v1|api)$/, "");
-  const url = `${scheme ?? "http://"}${who}${here}${port ? `:${port}` : scheme ? "" : ":11434"}${under}`;
-  if ((!name && !port) || !URL.canParse(url))
-    throw usage(
-      `Cannot reach Ollama at '${given}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
-    );
-  return new URL(url).href.replace(/\/+$/, "");
+/** An address as the client takes it: 0.0.0.0 is where a server listens, and /v1 and /api are what others add. */
+export function hostOf({ url = "" }: Endpoint): string {
+  const given = url.trim().replace(/^["']|["']$/g, "");
+  const host = given
+    .replace(/\/+$/, "")
+    .replace(/\/(v1|api)$/, "")
+    .replace(/^(https?:\/\/)?(0\.0\.0\.0|\[::\])(?=[:/]|$)/, (_, scheme = "", name) => scheme + HERE[name]);
+  if (URL.canParse(host) || URL.canParse(`http://${host || "here"}`) || /^:\d+/.test(host)) return host;
+  throw usage(
+    `Cannot reach Ollama at '${given}': not an address. Set OLLAMA_HOST or --base-url to host:port or a URL.`,
+  );
 }
-
-function headers({ key }: Endpoint): Record<string, string> {
-  return { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
-}
+const HERE: Record<string, string> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
 /** The window to use: the model file's own setting, else the one it was trained for, up to the setting. */
 function windowOf(info: Shown, most: number): number | undefined {

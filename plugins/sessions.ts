@@ -275,16 +275,14 @@ async function pick({ sessions, chat, io, root, terminal, signal, note }: Ctx): 
   if (!headers.length) return void note("There is no other conversation.");
   if (!terminal || io.variable("TERM") === "dumb")
     throw new Error("Cannot choose a conversation here: give its id, /sessions load ID. /sessions lists them.");
-  const { default: Fuse } = await import("fuse.js");
   const short = shortIds(headers);
-  const fuse = new Fuse(headers, { keys: ["title", "id"], threshold: 0.4, ignoreLocation: true });
-  const source = (term: string) =>
-    (term ? fuse.search(term).map(({ item }) => item) : headers).map((header) => ({
-      value: header,
-      name: lineOf(header, short, null, terminalColumns(io) - 5),
-      short: clip(header.title, 40),
-    }));
-  return terminal(() => pickRow(io, { message: "Conversation", source, signal }));
+  const rows = headers.map((header) => ({
+    value: header,
+    name: lineOf(header, short, null, terminalColumns(io) - 5),
+    short: clip(header.title, 40),
+    words: `${header.title} ${header.id}`,
+  }));
+  return terminal(() => pickRow(io, { message: "Conversation", rows, signal }));
 }
 
 function rename(rest: string, ctx: Ctx): void {

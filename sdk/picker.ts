@@ -1,6 +1,6 @@
 // A list to choose from, as high as the terminal has room for. It is drawn again when the terminal is resized.
 import type { Interface } from "node:readline";
-import { styleText } from "node:util";
+import type { ChalkInstance } from "chalk";
 import type { Clock, PluginIo } from "../kernel/contract.ts";
 import { rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
 
@@ -20,10 +20,11 @@ export interface PickerRow<T> {
   name: string;
   short?: string; // shown once it is chosen
   description?: string; // shown while it is selected
+  words?: string; // what typing is compared with, if not the name and the description
 }
 export interface Picker<T> {
   message: string;
-  source(term: string): readonly PickerRow<T>[]; // the rows for what was typed; "": all
+  rows: readonly PickerRow<T>[]; // what is typed narrows them
   selected?: T | undefined; // at first
   signal?: AbortSignal | undefined; // takes it away
 }
@@ -76,13 +77,14 @@ function wholeKeys(clock: Clock, deliver: (bytes: Buffer) => void): { read(bytes
 
 /** Shows the list until a row is chosen or the person leaves. RESIZED: the window changed, and the list was erased. */
 async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promise<T | undefined | typeof RESIZED> {
-  const { search } = await import("@inquirer/prompts");
+  const [{ search }, { Chalk }, narrow] = await Promise.all([import("@inquirer/prompts"), import("chalk"), narrowing(picker.rows)]);
+  const chalk = new Chalk({ level: io.variable("NO_COLOR") ? 0 : 1 });
   const [{ PassThrough }, { emitKeypressEvents }] = [builtin("node:stream"), builtin("node:readline")]; // slow to load
   const stderr = io.stderr as NodeJS.WriteStream;
   const layout = layoutOf(io, picker, state.term);
   const { term, selected } = state;
   const config = {
-    ...{ message: layout.message.join("\n"), pageSize: layout.rows, ...listOf(picker, state, layout) },
+    ...{ message: layout.message.join("\n"), pageSize: layout.rows, ...listOf(narrow, state, layout, chalk) },
     ...(term && { initialValue: term }),
     ...(selected !== undefined && { default: selected }),
   };
@@ -131,18 +133,34 @@ async function draw<T>(io: PluginIo, picker: Picker<T>, state: State<T>): Promis
   }
 }
 
+/** The rows that hold what was typed; similar ones only if there are none. */
+async function narrowing<T>(rows: readonly PickerRow<T>[]): Promise<(term: string) => readonly PickerRow<T>[]> {
+  const { default: Fuse } = await import("fuse.js");
+  const texts = rows.map(({ name, description = "", words = `${name} ${description}` }) => words.toLowerCase());
+  return (term) => {
+    const holding = rows.filter((_, i) => texts[i]!.includes(term.toLowerCase()));
+    if (holding.length || !term) return holding;
+    return new Fuse(texts, { threshold: 0.4, ignoreLocation: true }).search(term).map(({ refIndex }) => rows[refIndex]!);
+  };
+}
+
 /** The rows and the words around them, and which row is selected: the picker tells that only by drawing it. */
-function listOf<T>({ source: rowsFor }: Picker<T>, state: State<T>, { isLow, rows: room, columns, all }: Layout<T>) {
+function listOf<T>(
+  narrow: (term: string) => readonly PickerRow<T>[],
+  state: State<T>,
+  { isLow, rows: room, columns, all }: Layout<T>,
+  chalk: ChalkInstance,
+) {
   let rows = all;
   const source = (term = "") => {
     state.term = term;
-    rows = rowsFor(term);
-    return rows.map(({ description, ...row }) => (isLow || !description ? row : { ...row, description }));
+    rows = narrow(term);
+    return rows.map(({ description, words: _, ...row }) => (isLow || !description ? row : { ...row, description }));
   };
   const highlight = (text: string) => {
     const row = rows.find(({ name }) => text.slice(2) === name);
     if (row) state.selected = row.value;
-    return styleText("cyan", text);
+    return chalk.cyan(text);
   };
   const keysHelpTip = () => {
     const choices = `${all.length} choices`;
@@ -152,7 +170,7 @@ function listOf<T>({ source: rowsFor }: Picker<T>, state: State<T>, { isLow, row
     const texts = helps.map((parts) => parts.filter(Boolean).join(" · "));
     return isLow ? "" : (texts.find((text) => width(text) < columns) ?? "");
   };
-  const error = () => styleText("red", "> Nothing matches.");
+  const error = () => chalk.red("> Nothing matches.");
   return { source, theme: { style: { highlight, keysHelpTip, error } } };
 }
 
@@ -168,7 +186,7 @@ interface Layout<T> {
 function layoutOf<T>(io: PluginIo, picker: Picker<T>, term: string): Layout<T> {
   const columns = terminalColumns(io);
   const height = (io.stderr as NodeJS.WriteStream).rows || 24;
-  const all = picker.source("");
+  const all = picker.rows;
   const lines = wrap(picker.message, columns - 3);
   const message = lines.slice(-Math.max(1, height - MIN_ROWS - 3));
   const head = headRows(message, columns, width(term) + TYPED_COLUMNS);

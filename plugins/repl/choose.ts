@@ -1,4 +1,4 @@
-// A picker for lists, and a prompt for secrets that hides what is typed. Both need a terminal whose cursor moves.
+// A picker for lists, which needs a terminal whose cursor moves, and a prompt for secrets that hides what is typed.
 import type { Choice, Zz } from "zz";
 import { clean, pickerContext, pickRow, terminalColumns, wrap } from "zz/text";
 
@@ -18,17 +18,42 @@ export async function pick(
   }));
   const message = clean(question.trim());
   if (!rows.length) return void io.stderr.write(`${wrapped(io, `${message}\nThere is nothing to choose from.`)}\n`);
-  const holds = (row: (typeof rows)[number], term: string) =>
-    `${row.name} ${row.description ?? ""}`.toLowerCase().includes(term.toLowerCase());
-  const source = (term: string) => rows.filter((row) => holds(row, term));
-  return pickRow(io, { message, source, signal });
+  return pickRow(io, { message, rows, signal });
 }
 
 /** Asks for a line without showing it; "" if the person left the prompt. */
 export async function secret(io: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
+  if (!canChoose(io)) return typedUnseen(io, question, signal);
   const { password } = await import("@inquirer/prompts");
   const how = { message: wrapped(io, question), mask: "*", toggleMask: false } as const;
   return (await orLeft(password(how, pickerContext(signal, io)))) ?? "";
+}
+
+/** The same on a terminal whose cursor does not move: there is nothing to draw. */
+async function typedUnseen({ stdin, stderr }: Zz["io"], question: string, signal?: AbortSignal): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const keyboard = stdin as NodeJS.ReadStream;
+  let typed: string[] = [];
+  const onInput = (bytes: Buffer) => {
+    for (const letter of bytes.toString("utf8")) {
+      if (/[\r\n]/.test(letter)) resolve(typed.join(""));
+      else if (/[\x03\x04\x1b]/.test(letter)) resolve("");
+      else if (/[\b\x7f]/.test(letter)) typed.pop();
+      else typed.push(letter);
+    }
+  };
+  const leave = () => resolve("");
+  signal?.addEventListener("abort", leave);
+  stderr.write(`${clean(question.trim())} (hidden) `);
+  keyboard.setRawMode?.(true).on("data", onInput).resume();
+  try {
+    return await promise;
+  } finally {
+    signal?.removeEventListener("abort", leave);
+    keyboard.off("data", onInput).pause().setRawMode?.(false);
+    typed = [];
+    stderr.write("\n");
+  }
 }
 
 const wrapped = (io: Zz["io"], question: string): string =>

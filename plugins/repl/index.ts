@@ -20,8 +20,8 @@ export default (zz: Zz<typeof defaults>) => {
     name: "prompt",
     person: () => ({
       ask: async (question, keys) => (await import("./terminal.ts")).ask(zz, question, keys),
+      secret: async (question) => (await import("./choose.ts")).secret(zz.io, question),
       ...(zz.io.variable("TERM") !== "dumb" && {
-        secret: async (question) => (await import("./choose.ts")).secret(zz.io, question),
         pick: async (question, choices) => (await import("./choose.ts")).pick(zz.io, question, choices),
       }),
       edit: async (text, name) => (await import("./editor.ts")).edit(zz, text, name),

@@ -23,6 +23,7 @@ export interface PluginKeys {
   isWorking: boolean;
   areRowsShown: boolean; // below the line
   rows: { text: string; chosen: number }; // those, or the last
+  mark(row: string): string; // the chosen one
 }
 type Pressed = Press & { doDefault?(): void };
 
@@ -38,7 +39,13 @@ export function openKeys(keyboard: Keyboard): PluginKeys {
     isWorking: false,
     areRowsShown: false,
     rows: { text: "", chosen: -1 },
+    mark: (row) => row.replace(/^ {2}/, "> "),
   };
+  if (!keyboard.zz.io.variable("NO_COLOR"))
+    void import("chalk").then(({ Chalk }) => {
+      const { inverse } = new Chalk({ level: 1 });
+      keys.mark = (row) => inverse(`${row} `);
+    });
   editor._ttyWrite = (text, key) => pressKey(keys, text, key);
   keyboard.onResized = () => {
     if (keys.areRowsShown) showRows(keys, keys.rows.text, keys.rows.chosen); // redrawing the line wiped them
@@ -177,7 +184,7 @@ function lineFor(keys: PluginKeys): Line {
 function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   const { keyboard } = keys;
   const { editor } = keyboard;
-  const { stdout, variable } = keyboard.zz.io;
+  const { stdout } = keyboard.zz.io;
   if (keys.areRowsShown) hideRows(keys);
   if (keyboard.isMuted || !text) return;
   const { columns = 80, rows: height = 24 } = stdout;
@@ -187,9 +194,8 @@ function showRows(keys: PluginKeys, text: string, chosen = -1): void {
   const end = editor.getCursorPos();
   setLine(keyboard, line, cursor);
   const lines = text.split("\n").slice(0, Math.max(1, height - end.rows - 2));
-  const mark = (row: string) => (variable("NO_COLOR") ? row.replace(/^ {2}/, "> ") : `\x1b[7m${row} \x1b[27m`);
   const cells = lines.map((line) => clip(clean(line), columns - 2));
-  const rows = cells.map((cell, i) => `\r\n${i === chosen ? mark(cell) : cell}`);
+  const rows = cells.map((cell, i) => `\r\n${i === chosen ? keys.mark(cell) : cell}`);
   readline.moveCursor(stdout, 0, end.rows - here.rows);
   stdout.write(rows.join(""));
   readline.moveCursor(stdout, 0, here.rows - end.rows - lines.length);

@@ -42,8 +42,8 @@ export function openTalk(zz: Zz, host: DialogHost): Talk {
     host.onEnd(end);
     host.meet({
       ask: (question, keys) => ask(keyboard, question, keys),
+      secret: (question) => lendTerminal(keyboard, () => secret(zz.io, question, host.ctx()?.signal)),
       ...(canChoose(zz.io) && {
-        secret: (question) => lendTerminal(keyboard, () => secret(zz.io, question, host.ctx()?.signal)),
         pick: (question, choices) => lendTerminal(keyboard, () => pick(zz.io, question, choices, host.ctx()?.signal)),
       }),
       terminal: (act) => lendTerminal(keyboard, act),

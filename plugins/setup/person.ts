@@ -64,13 +64,12 @@ async function withPickers<T>(
       signal,
       say: ctx.note,
       async pick(message, choices, standing) {
-        const rowOf = ({ name, description }: Choice) => ({
-          ...{ name, value: name, short: shownAfter(ctx, message, name) },
-          ...(description && { description }),
-        });
-        const isMeant = ({ name }: Choice, term: string) => name.toLowerCase().includes(term.toLowerCase());
-        const source = (term: string) => choices.filter((choice) => isMeant(choice, term)).map(rowOf);
-        const chosen = await pickRow(ctx.io, { message, source, selected: standing, signal });
+        const rows = choices.map((choice) => ({
+          ...choice,
+          value: choice.name,
+          short: shownAfter(ctx, message, choice.name),
+        }));
+        const chosen = await pickRow(ctx.io, { message, rows, selected: standing, signal });
         if (chosen === undefined) leave();
         signal.throwIfAborted();
         return chosen!;
@@ -115,15 +114,7 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
       }
     },
     line: (message, standing) => (standing ? ask(`${message} [${standing}] `, standing) : ask(`${message} `)),
-    async secret(message) {
-      const echo = (how: string) => void ctx.programs.run("stty", [how], { stdio: ["inherit", "ignore", "ignore"] });
-      echo("-echo");
-      try {
-        return await ask(`${message} (hidden) `, undefined, true);
-      } finally {
-        echo("echo");
-      }
-    },
+    secret: (message) => meant(ctx.ask!(message, { secret: true })),
     wait(text, work) {
       ctx.note(text);
       let before = "";
@@ -136,9 +127,12 @@ function plainLines(ctx: Ctx, signal: AbortSignal, leave: () => void): Person {
     },
   };
 
-  async function ask(question: string, standing?: string, hidden = false): Promise<string> {
-    const typed = (await Promise.race([ctx.ask!(question), aborted(signal)])).trim();
-    if (hidden) ctx.io.stderr.write("\n"); // the Enter was hidden too
+  function ask(question: string, standing?: string): Promise<string> {
+    return meant(ctx.ask!(question), standing);
+  }
+
+  async function meant(asked: Promise<string>, standing?: string): Promise<string> {
+    const typed = (await Promise.race([asked, aborted(signal)])).trim();
     if (!typed && standing === undefined) leave();
     signal.throwIfAborted();
     return typed || standing!;

@@ -36,13 +36,14 @@ export async function pull(
   const { Ollama } = await import("ollama/browser");
   let response: HttpAnswer | undefined;
   let failed: unknown;
-  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
-  const fetch = (url: string, { body }: { body: string }) =>
-    zz.fetch(url, { method: "POST", headers, body, signal }).then(
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  type Asked = { headers: Record<string, string>; body: string };
+  const fetch = (url: string, { headers: { "User-Agent": _, ...sent }, body }: Asked) =>
+    zz.fetch(url, { method: "POST", headers: sent, body, signal }).then(
       (answer) => (response = answer),
       (error) => Promise.reject((failed = error)),
     );
-  await new Ollama({ host: at, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
+  await new Ollama({ host: at, headers, fetch: fetch as never }).pull({ model, stream: true }).catch((error) => {
     throw failed ?? error;
   });
   const columns = () => zz.io.stdout.columns || 80;

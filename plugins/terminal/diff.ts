@@ -8,6 +8,7 @@ export type Paint = {
   added(text: string): string;
   strong(text: string): string;
   dim(text: string): string;
+  code?: ((text: string, path: string) => string) | undefined; // the same in the colours of its language, if it has any
 };
 
 const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
@@ -39,14 +40,22 @@ export function renderDiff(
   const head = [`${did} ${visible(path)}`, ...where, ...(isEmpty ? ["empty"] : []), ...(note ? [note] : [])].join(
     " · ",
   );
+  const shown = colouredLines(path, after, line, paint);
   const rows: string[] = [];
   for (const [i, hunk] of hunks.entries())
     for (const row of [
       ...(i ? [paint.dim("  ⋮")] : []),
-      ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS ? room : undefined),
+      ...hunkRows(hunk, paint, shown, rows.length < MAX_CLOSE_ROWS ? room : undefined),
     ])
       rows.push(row);
   return [head, ...rows].join("\n");
+}
+
+/** The lines of a file as they will be, in colours; undefined if it has none, or if they would change what is read. */
+function colouredLines(path: string, after = "", line: number, { code }: Paint): string[] | undefined {
+  const shown = after.length <= CLOSE_CHARS && code?.(after, path);
+  const isSame = shown && shown !== after && shown.replace(/\x1b\[[\d;]*m/g, "") === after;
+  return isSame ? [...Array(line - 1), ...shown.split("\n")] : undefined;
 }
 
 type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
@@ -67,7 +76,8 @@ function hunksOf(before: string, after: string, line: number): Hunk[] {
 
 const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
 
-function hunkRows(hunk: Hunk, paint: Paint, room?: Room): string[] {
+/** What goes is in one colour; what stays and what comes are in those of the code, if there are any. */
+function hunkRows(hunk: Hunk, paint: Paint, shown?: string[], room?: Room): string[] {
   const rows: string[] = [];
   let [old, next] = [hunk.oldStart, hunk.newStart];
   for (let i = 0; i < hunk.lines.length; ) {
@@ -76,16 +86,23 @@ function hunkRows(hunk: Hunk, paint: Paint, room?: Room): string[] {
     if (!removed.length && !added.length) {
       const line = hunk.lines[i++]!;
       if (line.startsWith("\\")) rows.push(paint.dim(`       ${line.slice(2)}`));
-      else rows.push(`${number(next++)}   ${line.slice(1)}`);
-      old += line.startsWith("\\") ? 0 : 1;
+      else {
+        rows.push(`${number(next)}   ${shown?.[next - 1] ?? line.slice(1)}`);
+        old++;
+        next++;
+      }
       continue;
     }
     const pairs =
       room && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
-        ? removed.map((line, i) => markChanges(line, added[i]!, paint, room))
+        ? removed.map((line, i) => markChanges(line, added[i]!, shown?.[next + i - 1], paint, room))
         : [];
     for (const [i, line] of removed.entries()) rows.push(paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`));
-    for (const [i, line] of added.entries()) rows.push(paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`));
+    for (const [i, line] of added.entries()) {
+      const text = pairs[i]?.[1] ?? shown?.[next - 1] ?? line;
+      const head = `${number(next++)} + `;
+      rows.push(shown ? `${paint.added(head)}${text}` : paint.added(`${head}${text}`));
+    }
     i += removed.length + added.length;
   }
   return rows;
@@ -100,8 +117,8 @@ function run(lines: string[], from: number, sign: string): string[] {
   return lines.slice(from, end).map((line) => line.slice(1));
 }
 
-/** Both lines with the differing parts marked, unless nearly all of it differs. */
-function markChanges(one: string, two: string, paint: Paint, room: Room): [string, string] | undefined {
+/** Both lines with the differing parts marked, the second in its colours, unless nearly all of it differs. */
+function markChanges(one: string, two: string, shown = two, paint: Paint, room: Room): [string, string] | undefined {
   if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
   room.chars -= one.length + two.length;
   if (room.chars < 0) return undefined;
@@ -111,10 +128,30 @@ function markChanges(one: string, two: string, paint: Paint, room: Room): [strin
     .filter(({ added, removed }) => !added && !removed)
     .reduce((sum, { value }) => sum + value.length, 0);
   if (same * 3 < Math.max(one.length, two.length)) return undefined;
-  const side = (skip: "added" | "removed") =>
-    parts
-      .filter((part) => !part[skip])
-      .map(({ value, added, removed }) => (added || removed ? paint.strong(value) : value))
-      .join("");
-  return [side("added"), side("removed")];
+  const marked = (line: string, skip: "added" | "removed") => {
+    const own = parts.filter((part) => !part[skip]);
+    const sizes = own.map(({ value, added, removed }) => ({ size: value.length, isMarked: added || removed }));
+    return markParts(line, sizes, paint.strong);
+  };
+  return [marked(one, "added"), marked(shown, "removed")];
+}
+
+/** Marks parts of a line that may have colours; where a mark ends them, they begin again. */
+function markParts(line: string, parts: { size: number; isMarked: boolean }[], strong: Paint["strong"]): string {
+  let [shown, open] = ["", ""];
+  for (const [piece, sequence] of line.matchAll(/(\x1b\[[\d;]*m)|[^\x1b]+/g)) {
+    if (sequence) {
+      shown += sequence;
+      open = /^\x1b\[(?:2\d|39)m$/.test(sequence) ? "" : open + sequence;
+      continue;
+    }
+    for (let rest = piece; rest && parts[0]; ) {
+      const text = rest.slice(0, parts[0].size);
+      shown += parts[0].isMarked ? strong(text) + open : text;
+      rest = rest.slice(text.length);
+      parts[0].size -= text.length;
+      if (!parts[0].size) parts.shift();
+    }
+  }
+  return shown;
 }

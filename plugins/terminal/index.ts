@@ -6,7 +6,7 @@ import { isPlainLine } from "./plain-line.ts";
 import { promptOf } from "./prompt.ts";
 import { defaults, isRich, look, openScreen, readColours } from "./screen.ts";
 import { addShowImage } from "./show-image.ts";
-import { STYLES } from "./theme.ts";
+import { STYLES } from "./styles.ts";
 import { showTurns } from "./turn.ts";
 
 export { defaults };
@@ -52,25 +52,21 @@ export const settings = {
 
 export default (zz: Zz<typeof defaults>) => {
   const screen = openScreen(zz.io, () => zz.config);
-  let wrong = ""; // what is wrong with the person's own colours
-  const recolour = () =>
-    readColours(screen).then(
-      () => void (wrong = ""),
-      ({ message }) => void (wrong = message),
-    );
-  zz.on("started", (_, { note }) => void (wrong && note(wrong)));
-  zz.on("configured", async ({ names }, { note }) => {
-    if (!names.includes("display")) return;
-    await recolour();
-    if (wrong) note(wrong);
-  });
+  const recolour = (note: (text: string) => void) => readColours(screen).catch(({ message }) => note(message));
+  zz.on("started", ({ live }, { note }) => (live ? recolour(note) : undefined));
+  zz.on("configured", ({ names }, { note }) =>
+    names.includes("display") && screen.theme ? recolour(note) : undefined,
+  );
   showTurns(zz, screen);
   addShowImage(zz, screen);
   zz.wrap("preview", async ({ about, changes }) => {
     const { newRoom, renderDiff } = await import("./diff.ts");
-    const room = newRoom();
-    const { removed, added, changed: strong, dim } = look(screen);
-    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim }, room))]
+    if (!screen.theme) await readColours(screen).catch(() => {});
+    const [theme, room] = [look(screen), newRoom()];
+    const { removed, added, changed: strong, dim, syntax } = theme;
+    const { highlight } = syntax ? await import("./highlight.ts") : {};
+    const code = highlight && ((text: string, path: string) => highlight(text, languageOf(path), theme));
+    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim, code }, room))]
       .filter(Boolean)
       .join("\n");
   });
@@ -89,15 +85,20 @@ export default (zz: Zz<typeof defaults>) => {
     async (mark, next, ctx) => `${look(screen).dim(await promptOf(ctx, screen.since))}${await next(mark)}`,
   );
   zz.defer(screen.line.stop);
-  return Object.keys(zz.config.colours).length ? recolour() : undefined;
 };
+
+/** By its ending, or by the whole name, as of a Dockerfile. */
+const languageOf = (path: string): string => /[^./\\]+$/.exec(path)?.[0].toLowerCase() ?? "";
 
 /** The answer as it is shown; what reads Markdown is heavy, and a plain line needs none of it. */
 async function rendered(answer: string, look: Look): Promise<string> {
   if (isPlainLine(answer, look.width)) return answer;
   const { renderMarkdown } = await import("./markdown.ts");
-  return renderMarkdown(answer, look);
+  const code = look.theme.syntax && CODE.test(answer) ? await import("./highlight.ts") : undefined;
+  return renderMarkdown(answer, { ...look, highlight: code?.highlight });
 }
+
+const CODE = /^[ \t>*+\-\d.)]*(?:```|~~~)[ \t]*\w/m; // that names its language
 
 /** Prints word by word until a key is pressed; returns the rest of the text. */
 async function reveal({ io, config }: Zz<typeof defaults>, text: string, signal: AbortSignal): Promise<string> {

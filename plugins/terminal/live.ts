@@ -6,7 +6,7 @@
 import type { Zz } from "zz";
 import { ERASE_BELOW, rewrapsLines, terminalColumns, width } from "zz/text";
 import { short, tail } from "./format.ts";
-import type { Theme } from "./theme.ts";
+import type { Theme } from "./styles.ts";
 
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_TIME = 100; // ms

@@ -1,20 +1,23 @@
-// Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders correctly, the rest is
-// rendered here. Heavy: import it when there is something to render.
-import { highlight, supportsLanguage } from "cli-highlight";
+// Markdown for reading in a terminal: marked parses, marked-terminal renders what it renders correctly. What is rendered
+// here has its reason in a test ("what marked-terminal shows"). Heavy: import it when there is something to render.
 import { decodeHTMLStrict } from "entities";
 import { Lexer, Marked, type MarkedExtension, Parser, type RendererObject, type Token, type Tokens } from "marked";
 // @ts-expect-error: it has no types.
 import { markedTerminal } from "marked-terminal";
 import { width } from "zz/text";
-import { closing, type Theme } from "./theme.ts";
+import type { Theme } from "./styles.ts";
 
-export type Look = { width: number; theme: Theme; links?: boolean; parseTimeout?: number };
+export interface Look {
+  width: number;
+  theme: Theme;
+  highlight?: ((code: string, language: string, theme: Theme) => string) | undefined; // loaded where there is code
+  links?: boolean;
+  parseTimeout?: number;
+}
 
 const MAX_DEPTH = 24; // of nested quotes and lists; deeper ones stay as they were written
 const PARSE_TIMEOUT = 1_500; // ms, if the look has none of its own; what is not parsed by then stays as it was written
 const CLOCK_STEPS = 16; // parsing steps between two looks at the clock
-const MAX_COLOURED_CHARS = 20_000; // of a block of code: some languages take quadratic time
-const MAX_COLOURED_LINE_CHARS = 1_000; // of its longest line, for the same reason
 const COLOURING_TIME = 200; // ms for the colours of all code in a text; after that code has none
 const MIN_COLUMNS = 8; // nothing is indented if less would be left
 const MAX_WORD_COLUMNS = 12; // that a table gives to a word before it breaks it
@@ -37,33 +40,19 @@ export function renderMarkdown(markdown: string, look: Look): string {
   }
 }
 
-/** Code with the colours of its language, if known; every line ends its own styles. */
-export function codeBlock(code: string, language: string, theme: Theme): string {
-  if (!coloured(theme) || !language || !supportsLanguage(language)) return code;
-  if (code.length > MAX_COLOURED_CHARS || code.split("\n").some(({ length }) => length > MAX_COLOURED_LINE_CHARS))
-    return code;
-  try {
-    return settle(highlight(code, { language, ignoreIllegals: true, theme: theme.syntax }).split("\n")).join("\n");
-  } catch {
-    return code;
-  }
-}
-
-const coloured = (theme: Theme): boolean => theme.syntax.keyword("x") !== "x";
-
 // ── Parsing ────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Gives renderers the rendered contents of a token. */
 type Parse = { inline(tokens: Token[]): string; blocks(tokens: Token[], loose: boolean): string };
 
 function setUp(look: Look): { lexer: Lexer; parse: Parse } {
-  const { strong, em, del } = look.theme;
   const parse: Parse = {
     inline: (tokens) => parser.parseInline(tokens),
     blocks: (tokens, loose) => blocks(tokens, parser, loose),
   };
-  const marked = new Marked(markedTerminal({ strong, em, del }));
-  marked.use({ renderer: renderer(look, parse), tokenizer: tokenizer(look.parseTimeout) });
+  const page: Page = { look, parse, room: Math.max(1, look.width), colouring: COLOURING_TIME };
+  const marked = new Marked(markedTerminal(options(page)));
+  marked.use({ renderer: renderer(page), tokenizer: tokenizer(look.parseTimeout) });
   const parser = new Parser(marked.defaults);
   shallow(marked.defaults.tokenizer!);
   return { lexer: new Lexer(marked.defaults), parse };
@@ -133,7 +122,7 @@ function stack(texts: string[], loose: boolean): string {
 function block(token: Token, parser: Parser): string {
   try {
     // A text on its own line in a tight list is a paragraph in all but name.
-    return parser.parse([token.type === "text" ? { ...token, type: "paragraph" } : token]);
+    return parser.parse([token.type === "text" ? { ...token, type: "paragraph" } : token]).replace(/\n+$/, "");
   } catch {
     return token.raw.trim();
   }
@@ -147,23 +136,31 @@ interface Page {
   colouring: number; // ms that are left for the colours of code
 }
 
-function renderer(look: Look, parse: Parse): RendererObject {
+/** What marked-terminal renders, with zz's styles, and in the columns that are left. */
+function options(page: Page): Record<string, unknown> {
+  const { strong, em, del, dim, rule, heading1, heading } = page.look.theme;
+  const decode = decoder();
+  const headed = (paint: Theme["strong"]) => (text: string) => {
+    const mark = /^#+ /.exec(text)![0];
+    return within(page, mark.length, (flat) => {
+      const lines = wrap(paint(text.slice(mark.length)), page.room).join("\n");
+      return flat ? lines : indent(lines, `${dim(mark.trim())} `, " ".repeat(mark.length));
+    });
+  };
+  return {
+    ...{ strong, em, del, emoji: false, unescape: false },
+    ...{ firstHeading: headed(heading1), heading: headed(heading) },
+    hr: () => rule("─".repeat(page.room)),
+    paragraph: (text: string) => wrap(text, page.room).join("\n"),
+    text: (text: string) => clean(decode(text)).replace(/[ \t\n]+/g, " "),
+  };
+}
+
+function renderer(page: Page): RendererObject {
+  const { look, parse } = page;
   const { width: columns, theme } = look;
-  const page: Page = { look, parse, room: Math.max(1, columns), colouring: COLOURING_TIME };
   const decode = decoder();
   return {
-    paragraph: ({ tokens }) => wrap(parse.inline(tokens), page.room).join("\n"),
-    heading({ depth, tokens }) {
-      const mark = "#".repeat(depth);
-      const paint = depth === 1 ? theme.heading1 : theme.heading;
-      return within(page, depth + 1, (flat) => {
-        const lines = wrap(paint(parse.inline(tokens)), page.room).join("\n");
-        return flat ? lines : indent(lines, `${theme.dim(mark)} `, " ".repeat(depth + 1));
-      });
-    },
-    hr: () => theme.rule("─".repeat(page.room)),
-    space: () => "",
-    def: () => "",
     checkbox: () => "", // the list shows it in place of the bullet
     blockquote: ({ tokens }) =>
       within(page, 2, (flat) => {
@@ -188,7 +185,7 @@ function renderer(look: Look, parse: Parse): RendererObject {
       const code = text.replace(/\n$/, "");
       const name = /^[\w+#.-]*/.exec(language)![0].toLowerCase();
       const began = performance.now();
-      const shown = page.colouring > 0 ? codeBlock(code, name, theme) : code;
+      const shown = page.colouring > 0 && name ? (look.highlight?.(code, name, theme) ?? code) : code;
       page.colouring -= performance.now() - began;
       const head = `─── ${language}`.trim();
       const end = theme.dim("─".repeat(Math.min(3, columns)));
@@ -206,9 +203,7 @@ function renderer(look: Look, parse: Parse): RendererObject {
         .join("\n");
     },
     table: (token) => table(page, token),
-    text: (token) => clean(token.type === "escape" ? token.text : decode(token.text)).replace(/[ \t\n]+/g, " "),
     codespan: ({ text }) => theme.code(clean(text)),
-    br: () => "\n",
     link: ({ href, text, tokens, autolink }) =>
       autolink ? anchor(look, clean(text), clean(href)) : anchor(look, parse.inline(tokens), clean(decode(href))),
     image({ href, text, tokens }) {
@@ -279,7 +274,7 @@ function anchor({ theme, links }: Look, text: string, href: string): string {
   const plain = text.replace(SEQUENCE, "");
   const same = [plain, `mailto:${plain}`, `http://${plain}`].includes(href);
   // A text that looks like an address but links to another must not hide where it leads.
-  if (links && coloured(theme) && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
+  if (links && theme.syntax && WEB.test(href) && (same || !/:\/\/|^www\./.test(plain)))
     return `\x1b]8;;${encode(href)}\x1b\\${theme.link(text || href)}${LINK_END}`;
   if (same || !href) return theme.link(text);
   return plain ? `${theme.link(text)} ${theme.url(`(${href})`)}` : theme.url(href);
@@ -432,6 +427,13 @@ function settle(lines: string[]): string[] {
     const after = [...open.keys()].reverse().join("");
     return line && before + line + after;
   });
+}
+
+/** The code that ends what this one begins. */
+function closing(code: number): number {
+  if (code === 1) return 22;
+  if (code < 10) return code + 20;
+  return (code >= 40 && code < 50) || code >= 100 ? 49 : 39;
 }
 
 function note(open: Map<string, string>, sequence: string, codes: string | undefined): void {

@@ -4,7 +4,7 @@ import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
 import type { Cell } from "./sixel.ts";
-import { type StyleName, type Theme, type ThemeName, theme } from "./theme.ts";
+import { PLAIN, type Theme, type ThemeName } from "./styles.ts";
 
 export const defaults = {
   theme: "dark" as ThemeName,
@@ -37,7 +37,7 @@ export interface Screen {
   since: number;
   pictures: Map<string, string>; // what draws images under the rows of their calls, by path
   sixels?: Promise<Cell | undefined>; // the terminal's answer, once it has been asked
-  own?: Partial<Pick<Theme, StyleName>>; // the person's own colours
+  theme?: Theme; // once something is drawn
   calls: Announced[]; // calls of this round whose results are not shown yet, in call order
 }
 
@@ -63,16 +63,21 @@ export const isPlain = ({ config, dumb }: Screen): boolean => config().plain || 
 /** Whether answers are rendered. */
 export const isRich = (screen: Screen): boolean => screen.live && Boolean(screen.io.stdout.isTTY) && !isPlain(screen);
 
-export const look = ({ io, config, dumb, own }: Screen): Theme =>
-  theme(io.variable("NO_COLOR") || dumb || !io.stderr.isTTY ? "none" : config().theme, own);
+/** Whether there are colours. */
+const isColoured = ({ io, config, dumb }: Screen): boolean =>
+  !io.variable("NO_COLOR") && !dumb && Boolean(io.stderr.isTTY) && config().theme !== "none";
 
-/** Reads the person's own colours; chalk is loaded only if there are some. */
+export const look = (screen: Screen): Theme => (isColoured(screen) && screen.theme) || PLAIN;
+
+/** Reads the colours; until something is drawn, and in a pipe, they are not loaded. */
 export async function readColours(screen: Screen): Promise<void> {
-  delete screen.own;
-  const { colours } = screen.config();
-  if (!Object.keys(colours).length) return;
-  const { ownPaints } = await import("./colours.ts");
-  screen.own = ownPaints(colours, (screen.io.stderr as Partial<NodeJS.WriteStream>).getColorDepth?.() ?? 4);
+  const { theme, colours } = screen.config();
+  if (!isColoured(screen)) return;
+  const { themeOf } = await import("./theme.ts");
+  const { getColorDepth } = screen.io.stderr as Partial<NodeJS.WriteStream>;
+  const depth = getColorDepth?.call(screen.io.stderr) ?? 4;
+  screen.theme = themeOf(theme, {}, depth); // if a word of the person's is wrong, the others stay
+  screen.theme = themeOf(theme, colours, depth);
 }
 
 export const signs = (screen: Screen): typeof SIGNS => (isPlain(screen) ? WORDS : SIGNS);

@@ -2,7 +2,7 @@
 // client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the
 // first line that is not JSON.
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
-import { headersOf, placeOf, send } from "./client.ts";
+import { request, send } from "./client.ts";
 import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
 import { isDone, NoJson, noStream, objectsIn, type Piece, parse, pieces, valuesIn, wordsOf } from "./sse.ts";
@@ -15,11 +15,10 @@ export const chat: Wire = {
 
   async models(zz, preset, endpoint, signal) {
     const { models: listed } = quirksOf(preset, endpoint);
-    const headers = headersOf(zz, preset, endpoint);
     if (Array.isArray(listed)) return listed.map((id) => ({ id }));
-    const { base, version } = placeOf(zz, preset, endpoint);
-    const url = listed ?? `${base}/models${version ? `?api-version=${version}` : ""}`;
-    const response = await zz.fetch(url, { headers, signal });
+    const response = await request(zz, preset, endpoint, signal, (client) =>
+      client.get(listed ?? "/models", { signal }),
+    );
     const body = (await response.json()) as any;
     const models = objectsIn(Array.isArray(body) ? body : (body?.data ?? body?.models));
     return models.slice(0, MAX_MODELS).map(modelOf);

@@ -1,16 +1,15 @@
-// Sends the requests of Chat Completions and Responses. The official client makes those of Azure's dated API, since it
-// knows the paths of deployments; it is given zz's own transport, so it never holds a real key, and its answers are
-// handed on unread. All others go out directly: the client costs 7 to 12 ms, a tenth of a whole one-shot.
+// Every request of Chat Completions and Responses, by OpenAI's own client: its paths, its headers, Azure's dates. It is
+// given zz's transport, so it never holds a real key, and zz tries again; its answers are handed on unread.
+import type { OpenAI } from "openai/client";
 import type { ChatRequest, Endpoint, HttpAnswer, Zz } from "zz";
 import { tryTo, usage } from "zz/text";
 import { baseOf, memory, type Preset, quirksOf } from "./contract.ts";
 
 const PATH = /\/(chat\/completions|responses)$/;
-const PATHS = { chat: "/chat/completions", responses: "/responses" };
 const OFFICIAL = "https://api.openai.com/v1";
 
 /** Where requests go. At Azure, that is a deployment if a version of the API is set, else one of the newer paths. */
-export function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
+function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base: string; version?: string } {
   const base = baseOf(preset, endpoint).replace(PATH, "");
   if (!base)
     throw usage(
@@ -25,85 +24,78 @@ export function placeOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): { base
   return { base: isBare ? `${plain.replace(/\/openai$/, "")}/openai` : plain, version };
 }
 
-/** The headers: the placeholder of the key, and what else the person wants to send with each request. */
-export function headersOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Record<string, string> {
-  const { key, own = {} } = endpoint;
-  const { auth } = quirksOf(preset, endpoint);
-  const { name, key: variable } = preset;
-  const { base } = placeOf(zz, preset, endpoint);
-  const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
-  if (!key && variable && !isLocal && base === preset.url)
-    throw usage(
-      `Cannot ask '${name}': no key is set. Set ${variable}, or pass --key KEY (--base-url URL for another server).`,
-    );
-  const isOfficial = base === OFFICIAL;
-  const organization = own.organization ?? (isOfficial ? zz.io.variable("OPENAI_ORG_ID") : undefined);
-  const project = own.project ?? (isOfficial ? zz.io.variable("OPENAI_PROJECT_ID") : undefined);
-  const more = Object.entries(Object(own.headers)).map(([header, value]) => [header.toLowerCase(), String(value)]);
-  return {
-    // Local servers need no key, but some refuse a request without one.
-    ...(auth ? { [auth]: `${key ?? "none"}` } : { authorization: `Bearer ${key ?? "none"}` }),
-    "content-type": "application/json",
-    accept: "text/event-stream",
-    ...(organization ? { "openai-organization": String(organization) } : {}),
-    ...(project ? { "openai-project": String(project) } : {}),
-    ...Object.fromEntries(more),
-  };
-}
-
-async function post(
+/** Asks by the client, and hands on what comes as it comes. */
+export async function request(
   zz: Zz<any>,
   preset: Preset,
   endpoint: Endpoint,
-  to: "chat" | "responses",
-  body: object,
   signal: AbortSignal,
+  act: (client: OpenAI) => { asResponse(): Promise<unknown> },
 ): Promise<HttpAnswer> {
-  const headers = headersOf(zz, preset, endpoint);
-  const { base, version } = placeOf(zz, preset, endpoint);
-  if (!version || !URL.canParse(base)) {
-    const text = JSON.stringify(body, (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
-    return zz.fetch(`${base}${PATHS[to]}`, { method: "POST", headers, body: text, signal });
+  const client = await clientOf(zz, preset, endpoint);
+  try {
+    return (await act(client).asResponse()) as HttpAnswer;
+  } catch (error) {
+    // What zz's transport says is in the server's own words; the client has put an error of its own around it.
+    throw signal.aborted ? signal.reason : ((error as Error).cause ?? error);
   }
-  let failed: unknown;
-  const { authorization, ...others } = headers;
-  const how = {
-    ...{
-      apiKey: `${endpoint.key ?? "none"}`,
-      adminAPIKey: null,
-      organization: null,
-      project: null,
-      webhookSecret: null,
-    },
-    ...{ baseURL: base, maxRetries: 0, timeout: NO_LIMIT, logLevel: "off" as const },
-    defaultHeaders: others,
-    fetch: (async (url: string, init: RequestInit) => {
-      try {
-        return asResponse(
-          await zz.fetch(url, {
-            method: "POST",
-            headers: kept(init, headers),
-            body: wellFormed(init.body),
-            signal: init.signal!,
-          }),
-        );
-      } catch (error) {
-        failed = error; // in the server's own words
-        throw error;
-      }
+}
+
+async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promise<OpenAI> {
+  const { base, version } = placeOf(zz, preset, endpoint);
+  const own = headersOf(preset, endpoint, base);
+  if (!URL.canParse(base)) await zz.fetch(base); // which says so
+  const isOfficial = base === OFFICIAL;
+  const { organization, project } = Object(endpoint.own);
+  const options = {
+    apiKey: `${endpoint.key ?? "none"}`,
+    adminAPIKey: null,
+    webhookSecret: null,
+    organization: organization ?? ((isOfficial && zz.io.variable("OPENAI_ORG_ID")) || null),
+    project: project ?? ((isOfficial && zz.io.variable("OPENAI_PROJECT_ID")) || null),
+    baseURL: base,
+    maxRetries: 0,
+    timeout: NO_LIMIT,
+    logLevel: "off" as const,
+    defaultHeaders: own,
+    fetch: ((url: string, init: ClientRequest) => {
+      const sent = [...init.headers].filter(([name]) => SENT.test(name) || name in own);
+      const body = init.body === undefined ? {} : { body: wellFormed(init.body) };
+      const { method = "GET", signal } = init;
+      return zz.fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body }).then(asResponse);
     }) as never,
   };
-  const { AzureOpenAI } = await import("openai/azure");
-  const client = new AzureOpenAI({ ...how, apiVersion: version });
-  try {
-    const asked =
-      to === "chat"
-        ? client.chat.completions.create(body as never, { signal })
-        : client.responses.create(body as never, { signal });
-    return (await asked.asResponse()) as unknown as HttpAnswer;
-  } catch (error) {
-    throw signal.aborted ? signal.reason : (failed ?? error);
-  }
+  const { AzureOpenAI, OpenAI } = await import("./official.ts");
+  return version ? new AzureOpenAI({ ...options, apiVersion: version }) : new OpenAI(options);
+}
+
+/** What the client hands to its transport. */
+interface ClientRequest {
+  headers: Iterable<[string, string]>;
+  method?: string;
+  body?: string;
+  signal: AbortSignal;
+}
+
+/** The headers that a server needs; not those that describe this machine, or that the client found in the environment. */
+const SENT = /^(accept|authorization|api-key|content-type|openai-(organization|project))$/;
+const NO_LIMIT = 2 ** 31 - 1; // ms: zz itself limits how long a server may be silent
+
+/** The placeholder of the key, and what else the person wants to send with each request. */
+function headersOf(preset: Preset, endpoint: Endpoint, base: string): Record<string, string | null> {
+  const { key, own = {} } = endpoint;
+  const isLocal = /^http:\/\/localhost[:/]/.test(preset.url); // needs no key
+  if (!key && preset.key && !isLocal && base === preset.url)
+    throw usage(
+      `Cannot ask '${preset.name}': no key is set. Set ${preset.key}, or pass --key KEY (--base-url URL for another server).`,
+    );
+  const { auth } = quirksOf(preset, endpoint);
+  const sent = `${key ?? "none"}`; // local servers need no key, but some refuse a request without one
+  const more = Object.entries(Object(own.headers)).map(([header, value]) => [header.toLowerCase(), String(value)]);
+  return {
+    ...(auth ? { [auth]: sent, authorization: null } : { authorization: `Bearer ${sent}` }),
+    ...Object.fromEntries(more),
+  };
 }
 
 const refusedOf = memory<Set<string>>(() => new Set());
@@ -125,9 +117,11 @@ export async function send(
 ): Promise<HttpAnswer> {
   const without = refusedOf(`${to} ${baseOf(preset, endpoint)}`, model);
   for (;;) {
-    const body = bodyOf(without);
+    const body = bodyOf(without) as { model: string; messages: []; stream: true };
     try {
-      return await post(zz, preset, endpoint, to, body, signal);
+      return await request(zz, preset, endpoint, signal, (client) =>
+        to === "chat" ? client.chat.completions.create(body, { signal }) : client.responses.create(body, { signal }),
+      );
     } catch (error) {
       const { status, message } = error as Error & { status?: number };
       const part = refused(message, body, without);
@@ -137,21 +131,12 @@ export async function send(
   }
 }
 
-const NO_LIMIT = 2 ** 31 - 1; // ms: zz itself limits how long a server may be silent
-
-/** The client's headers that a server needs, without those that describe this machine. */
-function kept(init: RequestInit, own: Record<string, string>): Record<string, string> {
-  const all = init.headers as unknown as Iterable<[string, string]>;
-  return Object.fromEntries([...all].filter(([name]) => name in own || name === "api-key"));
-}
-
 /** Replaces lone surrogates, which break some servers' decoders. */
-const wellFormed = (body: unknown): string => {
-  const text = String(body);
-  if (!/\\ud[89a-f]/i.test(text)) return text;
-  return JSON.stringify(JSON.parse(text), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
-};
+function wellFormed(body: string): string {
+  if (!/\\ud[89a-f]/i.test(body)) return body;
+  return JSON.stringify(JSON.parse(body), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
+}
 
 /** Adds what the client looks at before it hands on the answer. */
 const asResponse = (answer: HttpAnswer) =>
-  Object.assign(answer, { headers: Object.assign(answer.headers, { entries: () => [] as [string, string][] }) });
+  Object.assign(answer, { headers: Object.assign(answer.headers, { entries: () => [] }) });

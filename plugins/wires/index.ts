@@ -1,9 +1,10 @@
 // The providers that are reached over the network, one for each line of presets.ts. The wires know what they speak.
 import type { ChatRequest, Delta, Model, Zz } from "zz";
 import { deltasOf, usage } from "zz/text";
+import { chat } from "./chat.ts";
 import { baseOf, type Preset, type Wire, type WireName } from "./contract.ts";
-import { chat, responses } from "./openai.ts";
 import { PRESETS } from "./presets.ts";
+import { responses } from "./responses.ts";
 import { knownModel } from "./windows.ts";
 
 export const defaults = { model: "" };

@@ -1,5 +1,5 @@
-// Stand-ins for browser classes that the official client uses: loading Node's own takes longer than a request. The
-// bundle puts them into the client's files (esbuild.config.js). The client uses Headers, and tests bodies for the rest.
+// Stand-ins for browser classes that the official clients use: loading Node's own takes longer than a request. The
+// bundle puts them into the files of the clients (esbuild.config.js), which use Headers and test bodies for the rest.
 
 /** Header fields by their lower-case names. */
 export class Headers {
@@ -40,3 +40,10 @@ export class File {}
 export class Response {}
 export class Request {}
 export class ReadableStream {}
+
+/** What the clients take for globalThis. Assigning would call setters of the real one. */
+const own = Object.entries({ Headers, FormData, Blob, File, Response, Request, ReadableStream });
+export const surroundings = Object.create(
+  globalThis,
+  Object.fromEntries(own.map(([name, value]) => [name, { value }])),
+);

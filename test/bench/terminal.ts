@@ -2,8 +2,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { highlight } from "../../plugins/terminal/highlight.ts";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
-import { theme } from "../../plugins/terminal/theme.ts";
+import { themeOf } from "../../plugins/terminal/theme.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
 import { having } from "../support/having.ts";
@@ -39,8 +40,8 @@ const MARKDOWN: Record<string, () => string> = {
 export const figures: Figure[] = [
   ...Object.entries(MARKDOWN).map(([kind, make]) =>
     figure(`Markdown: ${kind}`, "ms", 7, "1 MB of it is rendered.", async () => {
-      const [markdown, dark] = [make(), theme("dark")];
-      return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark }));
+      const [markdown, dark] = [make(), themeOf("dark")];
+      return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark, highlight }));
     }),
   ),
   figure("long answer", "ms", 7, "Of 1 MB, from its first byte to its last word in the terminal.", longAnswer),

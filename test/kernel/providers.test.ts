@@ -48,6 +48,17 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     equal(path, "/v1/responses");
     equal(`${headers["x-team"]} ${headers["openai-organization"]} ${headers["openai-project"]}`, "lamps org-1 proj-1");
   });
+  test("gets nothing from OpenAI's own variables, and no word about this machine", async () => {
+    const env = { OPENAI_CUSTOM_HEADERS: "x-gateway: secret\nauthorization: Bearer other", OPENAI_ORG_ID: "org-2" };
+    const { headers } = await asks(work({ key: KEY }), once, { env, start: zzProcess });
+    const named = Object.entries(headers).filter(([name]) => !/^(host|connection|content-length)$/.test(name));
+    deepEqual(Object.fromEntries(named), {
+      accept: "application/json",
+      authorization: BEARER,
+      "content-type": "application/json",
+      "user-agent": "zz",
+    });
+  });
   test("has its own variable before its command, which is not run then", async () => {
     const said = work({ key_command: counted("echo no-key-of-mine") });
     const { key, runs } = await asks(said, once, { env: { WORK_API_KEY: KEY } });

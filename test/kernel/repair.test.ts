@@ -67,7 +67,7 @@ function history(seed: number): Message[] {
   return [u, ...Array.from({ length: below(14) }, any), user("last")];
 }
 
-/** As plugins/openai.ts puts it on the wire. */
+/** As plugins/wires/messages.ts puts it on the wire. */
 const wire = (message: Message) => {
   if (message.role === "tool") return { role: "tool", tool_call_id: message.id, content: message.text };
   if (message.role === "user") {

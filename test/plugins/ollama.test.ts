@@ -3,8 +3,9 @@ import { deepEqual, doesNotMatch, equal, match, notEqual, ok } from "node:assert
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { Ollama } from "ollama/browser";
 import { standingClock } from "zz/test";
-import { base } from "../../plugins/ollama.ts";
+import { hostOf } from "../../plugins/ollama.ts";
 import type { Script } from "../support/fake/http.ts";
 import * as own from "../support/fake/ollama.ts";
 import { fakeOpenAI, say as sayOpenAI } from "../support/fake/openai.ts";
@@ -286,20 +287,28 @@ describe("Ollama", { concurrency: 3 }, () => {
 
 // ── Addresses ──
 
-for (const [host, expected] of [
+/** Where the client asks for the list of models. */
+async function placeOf(url: string): Promise<string> {
+  let asked = "";
+  const fetch = async (at: string) => Promise.reject((asked = at));
+  await new Ollama({ host: hostOf({ url }), fetch: fetch as never }).list().catch(() => {});
+  return asked;
+}
+for (const [url, expected] of [
   ["", "http://127.0.0.1:11434"],
   [" box.lan ", "http://box.lan:11434"],
   ["box:8080", "http://box:8080"],
+  [":8080", "http://127.0.0.1:8080"],
   ["0.0.0.0", "http://127.0.0.1:11434"],
-  ["https://box", "https://box"],
+  ["http://0.0.0.0:8080/", "http://127.0.0.1:8080"],
+  ["https://box", "https://box:443"],
   ["http://box:11434//", "http://box:11434"],
   ["box/ollama", "http://box:11434/ollama"],
   ["[::]:8080", "http://[::1]:8080"],
   ['"box:8080"', "http://box:8080"],
+  ["http://box:1/v1/", "http://box:1"],
+  ["https://me:word@box/ollama/api/", "https://me:word@box:443/ollama"],
 ] as const)
-  test(`base() reads OLLAMA_HOST=${JSON.stringify(host)}`, () => equal(base({ url: host }), expected));
-
-test("base() takes --base-url without what is added to it", () => {
-  const [one, two] = ["http://box:1/v1/", "https://box/ollama/api/"].map((url) => base({ url }));
-  deepEqual([one, two], ["http://box:1", "https://box/ollama"]);
-});
+  test(`OLLAMA_HOST=${JSON.stringify(url)} is asked at ${expected}`, async () => {
+    equal(await placeOf(url), `${expected}/api/tags`);
+  });

@@ -25,8 +25,9 @@ import { readSchema, shortForm } from "../../plugins/structured/schema.ts";
 import { scan } from "../../plugins/symbols/scan.ts";
 import { renderDiff } from "../../plugins/terminal/diff.ts";
 import * as format from "../../plugins/terminal/format.ts";
+import { highlight } from "../../plugins/terminal/highlight.ts";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
-import { theme } from "../../plugins/terminal/theme.ts";
+import { themeOf } from "../../plugins/terminal/theme.ts";
 import { rescue } from "../../plugins/text-calls/rescue.ts";
 import { weigh } from "../../plugins/window/count.ts";
 import { overflow } from "../../plugins/window/overflow.ts";
@@ -82,7 +83,7 @@ const TEXTS: Record<string, (size: number) => string> = Object.fromEntries([
 const numbered = (n: number) => Array.from({ length: n }, (_, i) => `x${i}`).join("\n");
 const plain = (text: string) => text;
 const paint = { removed: plain, added: plain, strong: plain, dim: plain };
-const look = { width: 80, theme: theme("dark") };
+const look = { width: 80, theme: themeOf("dark"), highlight };
 async function* deltas(...all: any[]) {
   yield* all;
 }

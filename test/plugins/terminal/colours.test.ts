@@ -3,8 +3,7 @@ import { deepEqual, equal, match, throws } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ownPaints } from "../../../plugins/terminal/colours.ts";
-import { theme } from "../../../plugins/terminal/theme.ts";
+import { themeOf } from "../../../plugins/terminal/theme.ts";
 import { say } from "../../support/fake/openai.ts";
 import { ESC, repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
@@ -20,16 +19,16 @@ const ROWS: [words: string, depth: number, shown: string][] = [
 ];
 for (const [words, depth, shown] of ROWS)
   test(`'${words}' on a terminal with ${depth} bits of colour`, () =>
-    equal(ownPaints({ heading: words }, depth).heading!("x"), shown));
+    equal(themeOf("dark", { heading: words }, depth).heading("x"), shown));
 
 test("a word that no style has is refused with the setting's name and the nearest word", () =>
-  throws(() => ownPaints({ heading: "boldd" }, 4), {
+  throws(() => themeOf("dark", { heading: "boldd" }), {
     message: `Cannot use the setting "display.colours.heading": there is no style 'boldd'. Did you mean 'bold'?`,
   }));
 
 test("they replace the theme's for their styles alone, and nothing where colours are off", () => {
-  const own = ownPaints({ heading: "red" }, 4);
-  const [dark, usual, none] = [theme("dark", own), theme("dark"), theme("none", own)];
+  const own = { heading: "red" };
+  const [dark, usual, none] = [themeOf("dark", own), themeOf("dark"), themeOf("none", own)];
   deepEqual([dark.heading("x"), dark.code("x"), none.heading("x")], ["\x1b[31mx\x1b[39m", usual.code("x"), "x"]);
 });
 

@@ -1,5 +1,6 @@
 // service: other plugins start long-running programs in the sandbox by ctx.call("start_in_sandbox", { look }) or
-// ({ argv, hosts, write, ready }). A model cannot make this call, since its arguments are functions.
+// ({ argv, hosts, write, ready }). A model cannot make this call, since its arguments are functions. With `only`, a program
+// that needs nothing else of the machine sees these folders, the project and nothing beside them.
 import type { Ctx, Result, Zz } from "zz";
 import { isInside } from "zz/text";
 import type { Sandbox } from "./sandbox.ts";
@@ -13,22 +14,34 @@ type Asked = {
   argv?: string[];
   hosts?: string[]; // "*": all
   write?: string[];
+  only?: string[];
   ready?: (box: Box) => void;
 };
 type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
-type Open = (ctx: Ctx, limits: { hosts: string[]; write: string[]; readonly: boolean }) => Promise<Sandbox>;
+type Open = (
+  ctx: Ctx,
+  limits: { hosts: string[]; write: string[]; readonly: boolean },
+) => Promise<Pick<Sandbox, "wrap" | "close">>;
+type Look = (ctx: Ctx, only: string[]) => Promise<Pick<Sandbox, "wrap" | "close">>;
 
-export function lendSandbox(zz: Zz<any>, find: (ctx: Ctx) => Promise<string | undefined>, open: Open): void {
+export function lendSandbox(
+  zz: Zz<any>,
+  find: (ctx: Ctx) => Promise<string | undefined>,
+  open: Open,
+  openLook: Look,
+): void {
   zz.wrap(
     "call",
     async (call, next, ctx): Promise<Result> => {
-      const { look, argv, hosts = [], write = [], ready } = call.args as Asked;
+      const { look, argv, hosts = [], write = [], only, ready } = call.args as Asked;
       if (call.name !== SERVICE || (typeof look !== "function" && typeof ready !== "function")) return next(call);
       const name = await find(ctx);
       look?.(name);
       if (!name || !argv || !ready) return { text: name ?? "There is no sandbox here." };
       const readonly = !write.some((folder) => isInside(ctx.permissions.place(folder), ctx.root));
-      const box = await open(ctx, { hosts, write: write.map(ctx.permissions.place), readonly });
+      const box = await (only
+        ? openLook(ctx, only)
+        : open(ctx, { hosts, write: write.map(ctx.permissions.place), readonly }));
       const { argv: whole, env } = box.wrap(argv);
       ready({ name, argv: whole, env, close: box.close });
       return { text: name };

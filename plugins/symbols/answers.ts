@@ -11,7 +11,6 @@ import { freshIndex, lean, type State, type SymbolQuery, type ToldMap } from "./
 import { type About, lackOf, qualified } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
-import { openRemote } from "./remote.ts";
 import type { Scope } from "./store.ts";
 import { openWatch } from "./watch.ts";
 
@@ -36,7 +35,6 @@ export function openAnswers(
     config,
     isOngoing,
     project,
-    remote: openRemote(root, isOngoing),
     watch,
     toldMap,
     arrived: new Set(),
@@ -72,7 +70,6 @@ export function openAnswers(
     close(): void {
       state.cancelMap();
       state.watch.close();
-      state.remote.close();
     },
   };
 }

@@ -16,53 +16,38 @@ const MAX_ROUNDS = 5; // of files that pass it on to files that pass it on
 export interface Taking {
   path: string;
   name: string; // as it is called where it comes from
-  local: string; // as it is called here; "*": as a part of the whole module
+  local: string; // as it is called here; WHOLE: as a part of the whole module
   owner: string; // what the whole module is called then
   line: number; // of the import
-  at?: number; // where the name stands in it
-  point?: Point;
+  isPassed: boolean; // it is only passed on
+  root: string; // the file that exports it under this name, and after \n the name
 }
+const WHOLE = "*";
 
 export async function missedUses(desk: Desk, at: At, known: Place[]): Promise<Place[]> {
   const found = new Map<string, Place>();
-  const isKnown = new Set(known.map(({ path, start }) => `${path}:${start}`));
+  const isKnown = new Set(known.map(keyOf));
   for (const taking of await takingOf(desk, at, known))
-    for (const place of await usesOf(desk, taking)) {
-      const key = `${place.path}:${place.start}`;
-      if (!isKnown.has(key)) found.set(key, place);
-    }
+    for (const place of await usesOf(desk, taking, at))
+      if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
   return [...found.values()];
 }
+const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
 
 /** The files that take it by a way that the server does not follow. */
 export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taking[]> {
   const { state, index, ctx } = desk;
-  const facts = index.facts(at.path);
-  const isTop = facts?.symbols.some((one) => one.name === at.name && one.line === at.line && !one.owner && !one.local);
   const passed = passing(index.pageIndexes);
-  const named = passed
-    .exportsOf(at.path)
-    .filter(({ name, local = name, from }) => from === undefined && local === at.name);
-  const names = new Set(named.map(({ name }) => name));
-  if (isTop && facts!.symbols.some((one) => one.name === at.name && one.exported)) names.add(at.name);
-  if (at.name === "default" && isTop) names.add("default");
-  const exported = new Set([...names].map((name) => `${at.path}\n${name}`));
-  const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
+  const exported = exportsOf(desk, at);
+  const isCommon = SCRIPT_FILE.test(at.path) && !passed.exportsOf(at.path).some(({ name }) => name === "default");
+  const covered = new Set(
+    known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path),
+  );
   const takings = new Map<string, Taking>();
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
     size = exported.size;
-    const words = new Set([...exported].map((key) => key.split("\n")[1]!));
-    const users = [...words].flatMap((word) =>
-      word === "default" ? containing(index.pageIndexes, '"default') : using(index.pageIndexes, word),
-    );
-    const files = [...new Set([...users, ...containing(index.pageIndexes, '"*"')])].filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
-    const asked = files.flatMap((file) => {
-      const isPassing = !covered.has(file) || passed.exportsOf(file).some(({ from }) => from === undefined);
-      const imports = passed
-        .of(file)
-        .filter((one) => (isPassing || one.how === "export") && one.names.some((name) => mayTake(name, words)));
-      return imports.length ? [[file, { imports }] as const] : [];
-    });
+    const words = new Set([...exported.keys()].map((key) => key.split("\n")[1]!));
+    const asked = candidates(words);
     if (!asked.length) break;
     const { imports: edges } = await importGraph(state, index, ctx, asked);
     for (const [file, { imports }] of asked)
@@ -73,34 +58,80 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   }
   return [...takings.values()];
 
+  function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
+    const named = [...words].flatMap((word) =>
+      word === "default" ? containing(index.pageIndexes, '"default') : using(index.pageIndexes, word),
+    );
+    const files = new Set([...named, ...containing(index.pageIndexes, '"*"')]);
+    return [...files].flatMap((file) => {
+      if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
+      const isPassing = passed.exportsOf(file).some(({ from }) => from === undefined);
+      const imports = passed.of(file).filter(({ names, how }) => {
+        if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
+        const isNews = !covered.has(file) || isPassing || how === "export";
+        return isNews && names.some((name) => mayTake(name, words));
+      });
+      return imports.length ? [[file, { imports }] as const] : [];
+    });
+  }
+
   function take(file: string, { names: taken, how, line }: Import, to: string): void {
+    const own = [...exported].filter(([key]) => key.startsWith(`${to}\n`));
     for (const one of taken) {
       const [from = "", as = from] = one.split(" as ");
-      const of = [...exported].filter((key) => key.startsWith(`${to}\n`)).map((key) => key.split("\n")[1]!);
-      if (from === "*" && how === "export" && as === "*") for (const name of of) exported.add(`${file}\n${name}`);
-      else if (from !== "*" && of.includes(from)) {
-        if (how === "export") exported.add(`${file}\n${as}`);
-        for (const { name, local = name, from: other } of passed.exportsOf(file))
-          if (other === undefined && local === as) exported.add(`${file}\n${name}`);
-        if (!covered.has(file)) keep({ path: file, name: from, local: as, owner: "", line });
-      } else if (from === "*" && how !== "export" && !covered.has(file))
-        for (const name of of) keep({ path: file, name, local: "*", owner: as, line });
+      const isWhole = from === WHOLE || (from === "default" && isCommon && to === at.path);
+      for (const [key, root] of own) {
+        const name = key.slice(to.length + 1);
+        if (isWhole && how === "export") {
+          if (as === WHOLE) exported.set(`${file}\n${name}`, root);
+        } else if (isWhole && (from !== WHOLE || !covered.has(file)))
+          keep({ path: file, name, local: WHOLE, owner: as, line, isPassed: false, root });
+        else if (from === name) {
+          if (how === "export") addExport(file, as);
+          for (const { name: other, local = other, from: further } of passed.exportsOf(file))
+            if (further === undefined && local === as) addExport(file, other);
+          const isPassed = how === "export";
+          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, isPassed, root });
+        }
+      }
     }
   }
+  function addExport(file: string, name: string): void {
+    const key = `${file}\n${name}`;
+    if (!exported.has(key)) exported.set(key, key);
+  }
   function keep(taking: Taking): void {
-    takings.set(`${taking.path}\n${taking.line}\n${taking.name}\n${taking.local}`, taking);
+    const { path, line, name, local } = taking;
+    takings.set(`${path}\n${line}\n${name}\n${local}`, taking);
   }
 }
+const SCRIPT_FILE = /\.c?jsx?$/;
 const mayTake = (taken: string, words: Set<string>): boolean =>
   taken[0] === "*" || words.has(taken.split(" as ")[0]!);
 
+/** Under which names its own file exports it: nothing else can be taken from there. */
+function exportsOf({ index }: Desk, { path: file, name, line }: At): Map<string, string> {
+  const facts = index.facts(file);
+  const own = facts?.symbols.find((one) => one.name === name && one.line === line && !one.owner && !one.local);
+  const names = (facts?.exports ?? [])
+    .filter(({ name: as, local = as, from }) => from === undefined && local === name)
+    .map(({ name: as }) => as);
+  if (own && (own.exported || name === "default")) names.push(name);
+  return new Map(names.map((as) => [`${file}\n${as}`, `${file}\n${as}`]));
+}
+
 /** Its places in the file that takes it. */
-async function usesOf(desk: Desk, taking: Taking): Promise<Place[]> {
+async function usesOf(desk: Desk, taking: Taking, target: At): Promise<Place[]> {
   const { path: file, name, local, owner, line } = taking;
-  if (local === "*") return usesOfWhole(desk, file, owner, name);
+  if (local === WHOLE) {
+    const places = await usesOfWhole(desk, file, owner, name);
+    const first = places[0] && (await pointAt(desk, file, places[0].start));
+    return first && (await isElsewhere(desk, first, target)) ? [] : places;
+  }
   const bound = await boundAt(desk, taking);
   if (!bound) return [];
   await show(desk, file);
+  if (await isElsewhere(desk, bound.point, target)) return [];
   const spots = (await desk.server.references(bound.point)).filter(({ path }) => path === file);
   const places = await Promise.all(spots.map((spot) => placeOf(desk, spot)));
   const own = await placeAt(desk, file, bound.at, bound.at + name.length);
@@ -109,10 +140,17 @@ async function usesOf(desk: Desk, taking: Taking): Promise<Place[]> {
   );
 }
 
+/** Whether the server knows it as another thing. */
+async function isElsewhere(desk: Desk, point: Point, target: At): Promise<boolean> {
+  await show(desk, point.path);
+  const found = await desk.server.definition(point);
+  return found.some(({ path }) => path !== point.path && path !== target.path);
+}
+
 /** Where an import names it, and where that gives it the name that it has in the file. */
 export async function boundAt(
   desk: Desk,
-  { path: file, name, local, line }: Taking,
+  { path: file, name, local, line }: Pick<Taking, "path" | "name" | "local" | "line">,
 ): Promise<{ at: number; point: Point } | undefined> {
   const { text, rows } = await textAt(desk, file);
   const from = rows[line - 1] ?? 0;
@@ -126,7 +164,7 @@ export async function boundAt(
 export async function usesOfWhole(desk: Desk, file: string, owner: string, name: string): Promise<Place[]> {
   const { text } = await textAt(desk, file);
   const escaped = name.replace(/\W/g, "\\$&");
-  const holder = owner && owner !== "*" ? `(?<![\\w$.])${owner.replaceAll("$", "\\$")}` : "\\)";
+  const holder = owner && owner !== WHOLE ? `(?<![\\w$.])${owner.replaceAll("$", "\\$")}` : "\\)";
   const uses = new RegExp(`${holder}\\s*\\??\\.\\s*(${escaped})(?![\\w$])`, "dg");
   return Promise.all(
     Array.from(text.matchAll(uses), ({ indices }) => placeAt(desk, file, ...(indices![1] as [number, number]))),

@@ -33,8 +33,9 @@ export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> 
   const { places } = await usesAt(desk, at, point);
   const refusal = await server.mayRename(point);
   if (refusal) throw cannot(refusalOf(refusal));
+  const own = await changesAt(desk, point, to);
   const takings = await takingOf(desk, at, places);
-  const changes = [...(await changesAt(desk, point, to)), ...(await changesOf(desk, takings, to))];
+  const changes = [...own, ...(await changesOf(desk, await changing(desk, takings, own, to), to))];
   const edits = distinct(changes);
   const listed = new Set(index.names);
   const outside = edits.find((edit) => !listed.has(edit.path));
@@ -42,18 +43,26 @@ export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> 
   const wide = edits.find((edit) => tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))));
   if (wide) throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
   const whole = [...places, ...(await missedUses(desk, at, places))];
-  const left = whole.find((place) => isLeft(desk, place, at.name, edits));
-  if (left) throw cannot(`the server would leave ${left.path}:${left.line} as it is. Edit each place instead.`);
   const why = await collision(desk, point, edits, at.name, to);
   if (why) throw cannot(why);
   return { edits: edits.map(({ before: _, ...edit }) => edit), known: whole };
 }
 
-/** A place with the old name that nothing changes; under another name it stays. */
-function isLeft(desk: Desk, { path: file, start, end, kind }: Place, name: string, edits: Edit[]): boolean {
-  const said = desk.texts.get(file)?.text.slice(start, end);
-  if (said !== name || kind === "comment") return false;
-  return !edits.some((edit) => edit.path === file && edit.start <= start && end <= edit.end);
+/** Those that take it from where it has the new name then; what is passed on may keep its name. */
+async function changing(desk: Desk, takings: Taking[], own: Change[], to: string): Promise<Taking[]> {
+  if (!takings.length) return [];
+  const { scan } = await import("../scan.ts");
+  const isRenamed = new Map<string, boolean>();
+  for (const { root } of takings) {
+    const [file = "", name = ""] = root.split("\n");
+    const edits = own.filter((edit) => edit.path === file);
+    const facts = scan(file, applied((await textAt(desk, file)).text, edits));
+    const isThere = (one: string): boolean =>
+      facts.exports.some((given) => given.name === one) ||
+      facts.symbols.some((sym) => sym.name === one && sym.exported && !sym.owner);
+    isRenamed.set(root, edits.length > 0 && isThere(to) && !isThere(name));
+  }
+  return takings.filter(({ root }) => isRenamed.get(root));
 }
 
 async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]> {
@@ -74,26 +83,23 @@ async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]
 async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Change[]> {
   const changes: Change[] = [];
   for (const taking of takings) {
-    const { path: file, name, local } = taking;
-    if (local === "*") continue; // below, with all uses
+    const { path: file, name, local, owner, isPassed } = taking;
+    if (local === "*") {
+      for (const { start, end } of await usesOfWhole(desk, file, owner, name))
+        changes.push({ path: file, start, end, text: to, before: 0 });
+      continue;
+    }
     const bound = await boundAt(desk, taking);
     if (!bound) continue;
-    const own = { path: file, start: bound.at, end: bound.at + name.length, text: to, before: 0 };
+    const text = isPassed && name === local ? `${to} as ${name}` : to;
+    const own = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
     changes.push(own);
-    if (name !== local) continue;
+    if (name !== local || isPassed) continue;
     await show(desk, file);
     const inFile = (await changesAt(desk, bound.point, to)).filter((one) => one.path === file);
     changes.push(...inFile.filter(({ start, end }) => end <= own.start || own.end <= start));
   }
-  for (const place of await wholeUses(desk, takings))
-    changes.push({ path: place.path, start: place.start, end: place.end, text: to, before: 0 });
   return changes;
-}
-async function wholeUses(desk: Desk, takings: Taking[]): Promise<Place[]> {
-  const all: Place[] = [];
-  for (const { path: file, owner, name, local } of takings)
-    if (local === "*") all.push(...(await usesOfWhole(desk, file, owner, name)));
-  return all;
 }
 
 function distinct(changes: Change[]): Change[] {

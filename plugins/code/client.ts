@@ -43,9 +43,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     unasked += length;
     if (unasked > MAX_UNASKED_BYTES) end("it sent far more than anybody asked for");
   });
-  stderr!
-    .setEncoding("utf8")
-    .on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
+  stderr!.setEncoding("utf8").on("data", (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS)));
   for (const stream of [stdin!, stdout!, stderr!]) stream.on("error", () => {});
   child.on("error", (error) => end(error.message));
   child.on("exit", (code, signal) => {

@@ -1,10 +1,12 @@
 // The servers that run: each is started when it is first asked, told of what changed before each
 // question, started again once where it fails in one, and ended with zz.
+import fs from "node:fs";
+import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Ctx, Zz } from "zz";
 import { type Client, openClient, ServerOver } from "./client.ts";
-import { type LanguageServer, openServer } from "./questions.ts";
 import type { Config } from "./index.ts";
+import { type LanguageServer, openServer } from "./questions.ts";
 import { languageIdOf, ownTypescript, type ServerKind, serverFor, TYPESCRIPT } from "./servers.ts";
 
 /** What another plugin asks. It is asked again where the server fails, so it must not change anything. */
@@ -89,7 +91,7 @@ export function openHost(zz: Zz<Config>): Host {
 
   /** A sentence: why there is none. */
   async function serverOf(kind: ServerKind, ctx: Ctx): Promise<Running | string> {
-    const key = JSON.stringify([ctx.permissions.rules, missed]);
+    const key = JSON.stringify([ctx.permissions.rules, missed, installedIn(ctx.root)]);
     const before = await running.get(kind.name)?.catch(() => undefined);
     if (before?.key === key && !before.client.isOver()) return before;
     drop(kind.name);
@@ -126,7 +128,11 @@ export function openHost(zz: Zz<Config>): Host {
         isSafe: !!box,
         languageIdOf: (file) => languageIdOf(kind, file),
       });
-      return { client, server, key, stamps: new Map(), close: () => (client.close(), box?.close()) };
+      const closeBoth = () => {
+        client.close();
+        box?.close();
+      };
+      return { client, server, key, stamps: new Map(), close: closeBoth };
     } catch (error) {
       box?.close();
       throw error;
@@ -157,8 +163,7 @@ export function openHost(zz: Zz<Config>): Host {
 }
 
 /** The variables that a program needs to run at all; the person's keys are not among them. */
-const VARIABLES =
-  "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(" ");
+const VARIABLES = "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(" ");
 const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
 
 interface Program {
@@ -176,11 +181,7 @@ function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx):
   if (!own) return `${name} is not installed (${install})`;
   const how = ["--lsp", "--stdio"];
   const above = modulesAbove(ctx.root);
-  return {
-    argv: [own.program, ...how],
-    bare: [process.execPath, own.starter, ...how],
-    only: [own.folder, ...above],
-  };
+  return { argv: [own.program, ...how], bare: [process.execPath, own.starter, ...how], only: [own.folder, ...above] };
 }
 
 /** Where a workspace keeps packages, above the folder that zz works in. */
@@ -195,6 +196,12 @@ async function boxed(argv: string[], only: string[] | undefined, ctx: Ctx): Prom
   await ctx.call(SERVICE, { argv, ready, ...(only && { only }) });
   return box;
 }
+
+/** Changes when packages are installed, which no list of files has. */
+const installedIn = (root: string): string =>
+  ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
+    .map((name) => fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs)
+    .join();
 
 /** What changed on the disk since it was asked last. */
 async function tellChanges(one: Running, { stamps, textOf }: Question): Promise<void> {

@@ -19,10 +19,7 @@ export const settings = {
         maximum: 600,
         description: "seconds that a language server may take for one answer",
       },
-      warm: {
-        type: "boolean",
-        description: "start TypeScript's language server while the first line is typed",
-      },
+      warm: { type: "boolean", description: "start TypeScript's language server while the first line is typed" },
     },
   },
 };

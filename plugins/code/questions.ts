@@ -155,9 +155,7 @@ export function openServer(client: Client, about: About): LanguageServer {
       ...Object.entries(changes),
       ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
         documentChanges,
-      ).flatMap(({ textDocument, edits }) =>
-        textDocument && edits ? [[textDocument.uri, edits] as const] : [],
-      ),
+      ).flatMap(({ textDocument, edits }) => (textDocument && edits ? [[textDocument.uri, edits] as const] : [])),
     ];
     return byFile.flatMap(([uri, edits]) =>
       listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {

@@ -87,8 +87,7 @@ export const SERVERS: ServerKind[] = [
 ];
 
 const endingOf = (file: string): string => path.extname(file).slice(1).toLowerCase();
-export const languageIdOf = ({ files }: ServerKind, file: string): string =>
-  files[endingOf(file)] ?? "plaintext";
+export const languageIdOf = ({ files }: ServerKind, file: string): string => files[endingOf(file)] ?? "plaintext";
 export const serverFor = (file: string): ServerKind | undefined =>
   SERVERS.find(({ files }) => Object.hasOwn(files, endingOf(file)));
 

@@ -55,10 +55,15 @@ export default (zz: Zz<typeof defaults>) => {
     render: ({ data }) => inOneRow(data as Shown),
   });
 
-  lendSandbox(zz, (ctx) => sandboxName(zz.config, ctx), openedForService, async (ctx, only) => {
-    const { openLook } = await import("./look.ts");
-    return openLook(ctx, only);
-  });
+  lendSandbox(
+    zz,
+    (ctx) => sandboxName(zz.config, ctx),
+    openedForService,
+    async (ctx, only) => {
+      const { openLook } = await import("./look.ts");
+      return openLook(ctx, only);
+    },
+  );
   zz.layer({
     name: "sandbox",
     slot: "turn",

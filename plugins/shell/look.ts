@@ -15,14 +15,13 @@ const MAC_SYSTEM = ["/usr/lib", "/System", "/Library/Apple", "/dev", "/private/v
 export async function openLook(ctx: Ctx, only: string[]): Promise<Pick<Sandbox, "wrap" | "close">> {
   const { root, permissions, programs } = ctx;
   const allowed = permissions.rules.flatMap(({ verdict, kind, name, but }) =>
-    verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "")
-      ? [permissions.place(name ?? "/")]
-      : [],
+    verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "") ? [permissions.place(name ?? "/")] : [],
   );
   const seen = outermost(real([root, ...only, ...allowed]));
   const closed = (await closedFiles(ctx)).hide;
-  const hidden = outermost(real([...closed, path.join(root, ".git")]))
-    .filter((at) => seen.some((folder) => isInside(folder, at) && folder !== at));
+  const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((at) =>
+    seen.some((folder) => isInside(folder, at) && folder !== at),
+  );
   if (process.platform === "darwin") return onMac(seen, hidden);
   const program = locate(programs, "bwrap", [])!; // it was tried before
   const own = fs.mkdtempSync(path.join(os.tmpdir(), "zz-look-"));

@@ -6,11 +6,7 @@ export function passing(pageIndexes: PageIndex[]) {
     pageIndexes.flatMap((pageIndex) => pageIndex.paths.map((path, at) => [path, { pageIndex, at }] as const)),
   );
   const [read, lists] = [new Map<string, ReturnType<typeof passingOf>>(), new Map<string, string[]>()];
-  return {
-    of: (path: string) => rowOf(path).imports,
-    exportsOf: (path: string) => rowOf(path).exports,
-    taking,
-  };
+  return { of: (path: string) => rowOf(path).imports, exportsOf: (path: string) => rowOf(path).exports, taking };
 
   function rowOf(path: string): ReturnType<typeof passingOf> {
     const known = read.get(path);

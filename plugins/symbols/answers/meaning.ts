@@ -123,7 +123,8 @@ async function foreignAt(
 ): Promise<Uses> {
   const file = about.path ?? users[0]!;
   const { groups, left } = await atDesk(state, index, file, ctx, (desk) => foreignUses(desk, name, users, about.path));
-  const isAsked = ({ path, line }: Place) => (!about.path || path === about.path) && (!about.line || line === about.line);
+  const isAsked = ({ path, line }: Place) =>
+    (!about.path || path === about.path) && (!about.line || line === about.line);
   return { found: groups.filter(({ places }) => places.some(isAsked)), unlocated: [], left };
 }
 
@@ -286,7 +287,9 @@ function olderTypescript({ root }: State): string[] {
   const file = path.join(root, "node_modules/typescript/package.json");
   const { version = "" } = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as { version?: string }) ?? {};
   return /^[1-6]\.\d+\.\d+$/.test(version)
-    ? [`[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`]
+    ? [
+        `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`,
+      ]
     : [];
 }
 
@@ -303,7 +306,9 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const about = { path: file, line: args.line };
   const noServer = (error: Error) => {
     if (!(error instanceof NoServer)) throw error;
-    return cannot(`${error.message}, and by name alone it would change too much or too little. Edit each place instead.`);
+    return cannot(
+      `${error.message}, and by name alone it would change too much or too little. Edit each place instead.`,
+    );
   };
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {

@@ -135,7 +135,10 @@ export async function placeAt(desk: Desk, file: string, start: number, end: numb
   const line = text.slice(rows[row], rows[row + 1]);
   return {
     ...{ path: file, line: row + 1, column: start - rows[row]! + 1, start, end },
-    text: line.replace(/[\r\u2028\u2029]/g, " ").trim().slice(0, MAX_LINE_CHARS),
+    text: line
+      .replace(/[\r\u2028\u2029]/g, " ")
+      .trim()
+      .slice(0, MAX_LINE_CHARS),
     kind: kindAt(text, start, end, facts, row + 1),
   };
 }

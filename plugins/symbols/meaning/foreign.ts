@@ -41,7 +41,8 @@ export async function foreignUses(
       const places: Place[] = [];
       for (const spot of spots) places.push(await placeOf(desk, spot));
       const taken = places.find(({ kind }) => kind === "import");
-      const from = taken && passed.of(taken.path).find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
+      const from =
+        taken && passed.of(taken.path).find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
       if (places.length)
         add(from ?? `${file}:${at}`, from ? `"${from}".${name}` : await titleOf(desk, point, name), places);
     }
@@ -65,4 +66,3 @@ export async function foreignUses(
   }
 }
 const isTaken = ({ places }: Group): boolean => places.some(({ kind }) => kind === "import");
-

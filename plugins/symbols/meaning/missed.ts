@@ -28,8 +28,7 @@ export async function missedUses(desk: Desk, at: At, known: Place[]): Promise<Pl
   const found = new Map<string, Place>();
   const isKnown = new Set(known.map(keyOf));
   for (const taking of await takingOf(desk, at, known))
-    for (const place of await usesOf(desk, taking, at))
-      if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
+    for (const place of await usesOf(desk, taking, at)) if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
   return [...found.values()];
 }
 const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
@@ -40,9 +39,7 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   const passed = passing(index.pageIndexes);
   const exported = exportsOf(desk, at);
   const isCommon = SCRIPT_FILE.test(at.path) && !passed.exportsOf(at.path).some(({ name }) => name === "default");
-  const covered = new Set(
-    known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path),
-  );
+  const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
   const takings = new Map<string, Taking>();
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
     size = exported.size;
@@ -106,8 +103,7 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   }
 }
 const SCRIPT_FILE = /\.c?jsx?$/;
-const mayTake = (taken: string, words: Set<string>): boolean =>
-  taken[0] === "*" || words.has(taken.split(" as ")[0]!);
+const mayTake = (taken: string, words: Set<string>): boolean => taken[0] === "*" || words.has(taken.split(" as ")[0]!);
 
 /** Under which names its own file exports it: nothing else can be taken from there. */
 function exportsOf({ index }: Desk, { path: file, name, line }: At): Map<string, string> {

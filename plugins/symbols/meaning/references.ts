@@ -62,7 +62,6 @@ const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndex
 export function inOrder(places: Place[], first: string): Place[] {
   const rank = (file: string) => (file === first ? 0 : 1);
   return places.toSorted(
-    (a, b) =>
-      rank(a.path) - rank(b.path) || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start),
+    (a, b) => rank(a.path) - rank(b.path) || (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start),
   );
 }

@@ -104,9 +104,7 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
 
 function distinct(changes: Change[]): Change[] {
   const byPlace = new Map(changes.map((one) => [`${one.path}:${one.start}`, one]));
-  return [...byPlace.values()].sort((a, b) =>
-    a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start,
-  );
+  return [...byPlace.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start));
 }
 
 /** What would go wrong: the name is already taken there, or the types no longer match. */
@@ -127,7 +125,10 @@ async function collision(
   const problems = new Map<string, string[]>();
   for (const file of files)
     if (performance.now() < until)
-      problems.set(file, (await server.problems(file)).map((one) => kindOf(one, [from, to])));
+      problems.set(
+        file,
+        (await server.problems(file)).map((one) => kindOf(one, [from, to])),
+      );
   const renamed: Desk = { ...desk, texts: new Map(desk.texts) };
   try {
     for (const [file, own] of byFile) {
@@ -211,7 +212,9 @@ function passingOn({ index }: Desk, files: string[]): string[] {
   const found = containing(index.pageIndexes, '"*"').filter((file) => {
     if (own.has(file) || !/\.[cm]?[jt]sx?$/.test(file)) return false;
     const { imports = [] } = index.facts(file) ?? {};
-    return imports.some(({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)));
+    return imports.some(
+      ({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)),
+    );
   });
   return found.slice(0, MAX_PASSING_ON);
 }

@@ -341,8 +341,7 @@ for (const { title, to, files, after: expected } of RENAMES)
     const before = Object.fromEntries(Object.keys(files).map((path) => [path, zz.read(path)]));
     const { failed, text } = await zz.call("rename_symbol", { ...at, to });
     equal(failed, undefined, text);
-    for (const path of Object.keys(files))
-      equal(zz.read(path), (expected[path] ?? before[path]));
+    for (const path of Object.keys(files)) equal(zz.read(path), expected[path] ?? before[path]);
   });
 
 const LIB = {

@@ -4,7 +4,7 @@ import { passing } from "../passing.ts";
 import { mayRead } from "../project.ts";
 import type { Group, Place } from "./contract.ts";
 import { type Desk, placeOf, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
-import { usesOfWhole } from "./missed.ts";
+import { boundAt, usesOfBound, usesOfWhole } from "./missed.ts";
 
 const MAX_FILES = 1_000; // that may hold the name
 const MAX_MS = 10_000;
@@ -29,22 +29,29 @@ export async function foreignUses(
     if (performance.now() > until) break;
     done++;
     const { text } = await textAt(desk, file);
-    for (const { names, from } of passed.of(file)) {
-      const [, owner] = /^\* as (.+)$/.exec(names.find((one) => one.startsWith("* as ")) ?? "") ?? [];
-      if (owner) add(from, `"${from}".${name}`, await usesOfWhole(desk, file, owner, name));
-    }
+    for (const { names, from, line } of passed.of(file))
+      for (const taken of names) {
+        const [own = "", local = own] = taken.split(" as ");
+        const title = `"${from}".${name}`;
+        if (own === "*") add(from, title, await usesOfWhole(desk, file, local, name));
+        if (own !== name) continue;
+        const about = { path: file, name, local, line };
+        const bound = await boundAt(desk, about);
+        if (bound) add(from, title, await usesOfBound(desk, about, bound));
+      }
     for (let at = wordIn(text, name); at !== undefined; at = wordIn(text, name, at + name.length)) {
-      if (known.has(`${file}:${at}`)) continue;
+      const isText = /[^[\s]\s*["'`]$/.test(text.slice(Math.max(0, at - 20), at));
+      if (isText || known.has(`${file}:${at}`)) continue;
       known.add(`${file}:${at}`);
       const point = await pointAt(desk, file, at);
       const spots = (await server.references(point)).filter((spot) => mayRead(ctx, spot.path));
       const places: Place[] = [];
       for (const spot of spots) places.push(await placeOf(desk, spot));
+      if (!places.some((one) => one.path === file && one.start === at)) continue; // a part of a text
       const taken = places.find(({ kind }) => kind === "import");
       const from =
         taken && passed.of(taken.path).find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
-      if (places.length)
-        add(from ?? `${file}:${at}`, from ? `"${from}".${name}` : await titleOf(desk, point, name), places);
+      add(from ?? `${file}:${at}`, from ? `"${from}".${name}` : await titleOf(desk, point, name), places);
     }
   }
   const rest = files.length - done;

@@ -20,6 +20,7 @@ export interface Taking {
   owner: string; // what the whole module is called then
   line: number; // of the import
   isPassed: boolean; // it is only passed on
+  isFollowed: boolean; // the server follows such an import, if it leads somewhere
   root: string; // the file that exports it under this name, and after \n the name
 }
 const WHOLE = "*";
@@ -40,6 +41,7 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   const exported = exportsOf(desk, at);
   const isCommon = SCRIPT_FILE.test(at.path) && !passed.exportsOf(at.path).some(({ name }) => name === "default");
   const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
+  const reached = new Set(known.map(({ path }) => path)); // there the server knows what a whole module is
   const takings = new Map<string, Taking>();
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
     size = exported.size;
@@ -76,19 +78,21 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
     const own = [...exported].filter(([key]) => key.startsWith(`${to}\n`));
     for (const one of taken) {
       const [from = "", as = from] = one.split(" as ");
-      const isWhole = from === WHOLE || (from === "default" && isCommon && to === at.path);
+      const isDefault = from === "default" && isCommon && to === at.path;
+      const isWhole = from === WHOLE || isDefault;
+      const isFollowed = !isCommon && how !== "require" && how !== "dynamic";
       for (const [key, root] of own) {
         const name = key.slice(to.length + 1);
         if (isWhole && how === "export") {
           if (as === WHOLE) exported.set(`${file}\n${name}`, root);
-        } else if (isWhole && (from !== WHOLE || !covered.has(file)))
-          keep({ path: file, name, local: WHOLE, owner: as, line, isPassed: false, root });
+        } else if (isWhole && (from !== WHOLE || !reached.has(file)))
+          keep({ path: file, name, local: WHOLE, owner: as, line, isPassed: false, isFollowed, root });
         else if (from === name) {
           if (how === "export") addExport(file, as);
           for (const { name: other, local = other, from: further } of passed.exportsOf(file))
             if (further === undefined && local === as) addExport(file, other);
           const isPassed = how === "export";
-          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, isPassed, root });
+          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, isPassed, isFollowed, root });
         }
       }
     }
@@ -118,16 +122,25 @@ function exportsOf({ index }: Desk, { path: file, name, line }: At): Map<string,
 
 /** Its places in the file that takes it. */
 async function usesOf(desk: Desk, taking: Taking, target: At): Promise<Place[]> {
-  const { path: file, name, local, owner, line } = taking;
+  const { path: file, name, local, owner } = taking;
   if (local === WHOLE) {
     const places = await usesOfWhole(desk, file, owner, name);
     const first = places[0] && (await pointAt(desk, file, places[0].start));
-    return first && (await isElsewhere(desk, first, target)) ? [] : places;
+    return first && (await isTold(desk, first, target, taking)) ? [] : places;
   }
   const bound = await boundAt(desk, taking);
   if (!bound) return [];
+  if (await isTold(desk, bound.point, target, taking)) return [];
+  return usesOfBound(desk, taking, bound);
+}
+
+/** What an import calls by a name of the file, from there on. */
+export async function usesOfBound(
+  desk: Desk,
+  { path: file, name, line }: Bound,
+  bound: { at: number; point: Point },
+): Promise<Place[]> {
   await show(desk, file);
-  if (await isElsewhere(desk, bound.point, target)) return [];
   const spots = (await desk.server.references(bound.point)).filter(({ path }) => path === file);
   const places = await Promise.all(spots.map((spot) => placeOf(desk, spot)));
   const own = await placeAt(desk, file, bound.at, bound.at + name.length);
@@ -136,17 +149,19 @@ async function usesOf(desk: Desk, taking: Taking, target: At): Promise<Place[]> 
   );
 }
 
-/** Whether the server knows it as another thing. */
-async function isElsewhere(desk: Desk, point: Point, target: At): Promise<boolean> {
+/** Whether the server knows what stands there: as another thing, or as this one, which it has told of then. */
+async function isTold(desk: Desk, point: Point, target: At, { isFollowed }: Taking): Promise<boolean> {
   await show(desk, point.path);
   const found = await desk.server.definition(point);
-  return found.some(({ path }) => path !== point.path && path !== target.path);
+  return found.some(({ path }) => path !== point.path && (isFollowed || path !== target.path));
 }
+
+type Bound = Pick<Taking, "path" | "name" | "local" | "line">;
 
 /** Where an import names it, and where that gives it the name that it has in the file. */
 export async function boundAt(
   desk: Desk,
-  { path: file, name, local, line }: Pick<Taking, "path" | "name" | "local" | "line">,
+  { path: file, name, local, line }: Bound,
 ): Promise<{ at: number; point: Point } | undefined> {
   const { text, rows } = await textAt(desk, file);
   const from = rows[line - 1] ?? 0;
@@ -156,12 +171,12 @@ export async function boundAt(
   return own === undefined ? undefined : { at, point: await pointAt(desk, file, own) };
 }
 
-/** `all.name` and `require("x").name`: the server does not know what `all` is. */
+/** `all.name`, `all["name"]` and `require("x").name`: the server does not know what `all` is. */
 export async function usesOfWhole(desk: Desk, file: string, owner: string, name: string): Promise<Place[]> {
   const { text } = await textAt(desk, file);
   const escaped = name.replace(/\W/g, "\\$&");
   const holder = owner && owner !== WHOLE ? `(?<![\\w$.])${owner.replaceAll("$", "\\$")}` : "\\)";
-  const uses = new RegExp(`${holder}\\s*\\??\\.\\s*(${escaped})(?![\\w$])`, "dg");
+  const uses = new RegExp(`${holder}\\s*(?:\\?\\.|\\.|\\[\\s*["'])\\s*(${escaped})(?![\\w$])`, "dg");
   return Promise.all(
     Array.from(text.matchAll(uses), ({ indices }) => placeAt(desk, file, ...(indices![1] as [number, number]))),
   );

@@ -87,6 +87,7 @@ async function answers({ call }: Harness, drawn: Drawn[]): Promise<string[][]> {
   }
   return found;
 }
+const without = (list: string[], others: string[]): string[] => list.filter((one) => !others.includes(one));
 const distinct = (list: string[]): string[] => [...new Set(list)].sort();
 
 test(`find_references of ${DRAWN} things, and after an edit, are the whole program's own`, async (t) => {
@@ -98,9 +99,13 @@ test(`find_references of ${DRAWN} things, and after an edit, are the whole progr
   writeFileSync(join(own.root, path), `${own.texts.get(path)}\n`);
   const second = await answers(zz, drawn);
   const expected = expectedOf(own, drawn);
-  for (const [when, found] of Object.entries({ first, "after an edit": second }))
-    for (const [i, { path, line, name }] of drawn.entries())
-      deepEqual(found[i], expected[i], `${when}: ${path}:${line} ${name}`);
+  const wrong = Object.entries({ first, "after an edit": second }).flatMap(([when, found]) =>
+    drawn.flatMap(({ path, line, name }, i) => {
+      const [more, fewer] = [without(found[i]!, expected[i]!), without(expected[i]!, found[i]!)];
+      return more.length || fewer.length ? [{ when, at: `${path}:${line} ${name}`, more, fewer }] : [];
+    }),
+  );
+  deepEqual(wrong, []);
 });
 
 function expectedOf(own: Project, drawn: Drawn[]): string[][] {

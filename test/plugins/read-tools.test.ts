@@ -356,7 +356,6 @@ test("find_references and rename_symbol follow the project's own packages, which
 for (const [what, file, isUse] of [
   ["a package that is not there", 'import { makeConfig } from "gone";\nmakeConfig();\n', true],
   ["all of a package that is not there", 'import * as gone from "gone";\ngone.makeConfig();\n', true],
-  ["a require() in TypeScript", 'const { makeConfig } = require("../core/src/config.ts");\nmakeConfig();\nexport {};\n', true],
   ["a package that is not there, for something else", 'import { other } from "gone";\nconst makeConfig = other;\nexport { makeConfig };\n', false],
 ] as const)
   test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {

@@ -44,14 +44,14 @@ const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
   wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
-  const { wanted, left, others } = definitionsOf(index, args, ctx);
-  const early = others.length ? undefined : textHits(wanted, index, NONE.covers, ctx); // meanwhile
+  const { wanted, left, all, users, others } = definitionsOf(index, args, ctx);
+  const isOfScripts = (all.length || users.length) && !others.length;
+  const early = isOfScripts ? textHits(wanted, index, NONE.covers, ctx) : undefined; // meanwhile
   early?.catch(() => {}); // awaited below
   const { found, unlocated, beyond, named } = await usesOfAll(state, index, args, ctx);
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
   const unsure = named.isScripts ? [] : await unresolvedUses(state, index, wanted, known, ctx);
-  const texts = await (early ?? textHits(wanted, index, named.covers, ctx));
-  const said = texts.filter((row) => !named.covers(row.split(":")[0]!));
+  const said = await (early ?? textHits(wanted, index, named.covers, ctx));
   const missed = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
   if (!found.length && !said.length && !unsure.length) {
     const [why = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`, ...more] =

@@ -1,4 +1,5 @@
 // The errors in files, as the server tells them.
+import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate, MakeCompilerGate } from "zz";
 import { conflictMarks } from "../scan/conflict.ts";
@@ -58,8 +59,12 @@ async function problemsOf(desk: Desk, file: string, gate: CompilerGate): Promise
 
 /** An import that the server could not follow may lead to where nothing may be read. */
 function noteWay({ state }: Desk, file: string, message: string, code: number, gate: CompilerGate): void {
-  const [, to] = LEADS_NOWHERE.has(code) ? (/'(\.[^']*|\/[^']*)'/.exec(message) ?? []) : [];
-  if (to) gate.mayRead(path.resolve(state.root, path.dirname(file), to));
+  const [, to] = LEADS_NOWHERE.has(code) ? (/'([^']+)'/.exec(message) ?? []) : [];
+  if (!to) return;
+  const target = path.resolve(state.root, path.dirname(file), to);
+  const linked = path.join(state.root, "node_modules", to);
+  if (/^[./]/.test(to)) gate.leadsOut(to, target);
+  else if (fs.lstatSync(linked, { throwIfNoEntry: false })?.isSymbolicLink()) gate.leadsOut(to, `${linked}/index.d.ts`);
 }
 
 async function gateOf({ ctx }: Desk): Promise<CompilerGate> {

@@ -19,7 +19,7 @@ export interface Taking {
   local: string; // as it is called here; WHOLE: as a part of the whole module
   owner: string; // what the whole module is called then
   line: number; // of the import
-  isPassed: boolean; // it is only passed on
+  how: Import["how"];
   isFollowed: boolean; // the server follows such an import, if it leads somewhere
   root: string; // the file that exports it under this name, and after \n the name
 }
@@ -86,13 +86,12 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
         if (isWhole && how === "export") {
           if (as === WHOLE) exported.set(`${file}\n${name}`, root);
         } else if (isWhole && (from !== WHOLE || !reached.has(file)))
-          keep({ path: file, name, local: WHOLE, owner: as, line, isPassed: false, isFollowed, root });
+          keep({ path: file, name, local: WHOLE, owner: as, line, how, isFollowed, root });
         else if (from === name) {
           if (how === "export") addExport(file, as);
           for (const { name: other, local = other, from: further } of passed.exportsOf(file))
             if (further === undefined && local === as) addExport(file, other);
-          const isPassed = how === "export";
-          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, isPassed, isFollowed, root });
+          if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, how, isFollowed, root });
         }
       }
     }

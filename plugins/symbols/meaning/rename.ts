@@ -83,7 +83,7 @@ async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]
 async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Change[]> {
   const changes: Change[] = [];
   for (const taking of takings) {
-    const { path: file, name, local, owner, isPassed } = taking;
+    const { path: file, name, local, owner, how } = taking;
     if (local === "*") {
       for (const { start, end } of await usesOfWhole(desk, file, owner, name))
         changes.push({ path: file, start, end, text: to, before: 0 });
@@ -91,10 +91,11 @@ async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Cha
     }
     const bound = await boundAt(desk, taking);
     if (!bound) continue;
-    const text = isPassed && name === local ? `${to} as ${name}` : to;
+    const isKept = how === "export" || how === "require" || how === "dynamic"; // there it keeps its name
+    const text = !isKept || name !== local ? to : how === "export" ? `${to} as ${name}` : `${to}: ${name}`;
     const own = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
     changes.push(own);
-    if (name !== local || isPassed) continue;
+    if (name !== local || isKept) continue;
     await show(desk, file);
     const inFile = (await changesAt(desk, bound.point, to)).filter((one) => one.path === file);
     changes.push(...inFile.filter(({ start, end }) => end <= own.start || own.end <= start));

@@ -307,13 +307,13 @@ a default, where it is called so → bar
   c.ts: import own from "./a";\nown();
   a.ts becomes export default function bar() {}\nbar();
   b.ts becomes import bar from "./a";\nbar();
-what a script takes by require(), in it too → bar
+what a script takes by require(), which keeps its name there → bar
   a.ts: export function ⟦!foo⟧() {}
-  b.cjs: const { foo } = require("./a.ts");\nfoo();\nmodule.exports = { foo };
+  b.cjs: const { foo } = require("./a.ts");\nfoo();
   c.cjs: const { foo: own } = require("./a.ts");\nown();
   d.cjs: const all = require("./a.ts");\nall.foo();
   a.ts becomes export function bar() {}
-  b.cjs becomes const { bar } = require("./a.ts");\nbar();\nmodule.exports = { foo: bar };
+  b.cjs becomes const { bar: foo } = require("./a.ts");\nfoo();
   c.cjs becomes const { bar: own } = require("./a.ts");\nown();
   d.cjs becomes const all = require("./a.ts");\nall.bar();
 what is taken from a package that is not built, and passed on from there under its name → bar

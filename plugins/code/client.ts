@@ -5,7 +5,7 @@ import type { InitializeParams, InitializeResult, ServerCapabilities } from "vsc
 import type { Clock } from "zz";
 import { clean, clip, oneLine, tryTo } from "zz/text";
 
-const MAX_UNASKED_BYTES = 100_000_000; // between two answers; then it floods
+const MAX_UNASKED_BYTES = 50_000_000; // between two answers; then it floods
 const MAX_STDERR_CHARS = 2_000;
 const GRACE_MS = 1_000; // from being asked to end to being killed
 

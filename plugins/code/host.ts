@@ -44,7 +44,7 @@ export function openHost(zz: Zz<Config>): Host {
 
   async function answer(question: Question, ctx: Ctx): Promise<string | undefined> {
     const kind = serverFor(question.file);
-    if (!kind) return "no language server is known for it";
+    if (!kind || (kind !== TYPESCRIPT && !zz.config.others)) return "no language server is asked for it";
     const turn = line.then(() => answerNow(kind, question, ctx)); // one after the other
     line = turn.then(
       () => {},

@@ -6,9 +6,10 @@ import type { Host, Question } from "./host.ts";
 
 export interface Config {
   seconds: number; // that a server may take for one answer
-  warm: boolean; // start it while the first line is typed
+  others: boolean; // ask servers of other languages, found on the PATH
+  warm: boolean; // start TypeScript's while the first line is typed
 }
-export const defaults: Config = { seconds: 20, warm: true };
+export const defaults: Config = { seconds: 20, others: true, warm: true };
 export const settings = {
   schema: {
     type: "object",

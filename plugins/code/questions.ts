@@ -78,6 +78,7 @@ export function openServer(client: Client, about: About): LanguageServer {
     },
     rename: async (point, newName) => editsOf(await ask("rename", { ...at(point), newName })),
     async mayRename(point) {
+      if (!client.can("renameProvider")) return `${name} cannot rename.`;
       try {
         const answer = await ask("prepareRename", at(point));
         return answer ? undefined : "You cannot rename this element.";
@@ -92,6 +93,7 @@ export function openServer(client: Client, about: About): LanguageServer {
       return typeof contents === "string" ? contents : "value" in contents ? String(contents.value) : "";
     },
     async problems(file) {
+      if (!client.can("diagnosticProvider")) return [];
       const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
       return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
         const spot = spotOf(uriOf(file), range);
@@ -167,6 +169,7 @@ export function openServer(client: Client, about: About): LanguageServer {
   }
 
   async function calls(point: Point, way: "incoming" | "outgoing"): Promise<Called[]> {
+    if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
     const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
     const found: Called[] = [];
     for (const item of items) {

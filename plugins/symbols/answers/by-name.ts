@@ -34,6 +34,7 @@ export async function usesByName(
   name: string,
   defined: Found[],
   ctx: Ctx,
+  failure = "", // of a language server
   scripts?: { why: string; files: string[] }, // TypeScript and JavaScript as well
 ): Promise<NamedUses> {
   const table = await import("../languages/table.ts");
@@ -70,7 +71,7 @@ export async function usesByName(
     }
   }
   const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
-  const why = scripts?.why ?? `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
+  const why = scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
   const note = `[By name: what else is called ${name} counts too, since ${why}]`;
   const more = fitting.length - looked.length;
   const missed = [

@@ -79,7 +79,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const found: Group[] = [];
   const unlocated: string[] = [];
   const byName: Found[] = [];
-  let [beyond, why] = ["", ""];
+  let [beyond, why, failure] = ["", "", ""];
   const ask = async (own: At[]): Promise<void> => {
     const uses = await atDesk(state, index, own[0]!.path, ctx, (desk) =>
       usesOf(own, (at) => usesAtDesk(desk, at), mayShow),
@@ -98,19 +98,25 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
     if (!(error instanceof NoServer)) throw error;
     why = error.message;
   }
-  for (const [, own] of Map.groupBy(others, ({ path }) => path.split(".").at(-1))) {
+  for (const [, own] of Map.groupBy(others, ({ path }) => endOf(path))) {
     const places = own.map(({ path, line }) => ({ path, line, name: wanted }));
     await ask(places).catch((error) => {
       if (!(error instanceof NoServer)) throw error;
+      if (!/not installed|no language server|turned off/.test(error.message)) failure = error.message;
       byName.push(...own);
     });
   }
   const isNowhere = !others.length && !all.length && !users.length;
   const scripts = why ? { why, files: [...all.map(({ path }) => path), ...users] } : undefined;
-  const named = byName.length || isNowhere || scripts ? await usesByName(index, wanted, byName, ctx, scripts) : NONE;
+  const named =
+    byName.length || isNowhere || scripts ? await usesByName(index, wanted, byName, ctx, failure, scripts) : NONE;
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
-  return { found, unlocated, beyond, named: { ...named, isScripts: !!scripts } };
+  const told = new Set(others.filter((one) => !byName.includes(one)).map(({ path }) => endOf(path)));
+  const covers = (file: string) => named.covers(file) || told.has(endOf(file));
+  return { found, unlocated, beyond, named: { ...named, covers, isScripts: !!scripts } };
 }
+
+const endOf = (file: string): string | undefined => file.split(".").at(-1);
 
 /** The uses of a name that nothing in the project defines; `about`: only what it means there. */
 async function foreignAt(

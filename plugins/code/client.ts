@@ -36,6 +36,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
   let capabilities: ServerCapabilities = {};
   const { stdin, stdout, stderr } = child;
   const reader = new StreamMessageReader(stdout!);
+  reader.partialMessageTimeout = 0; // its timer would outlast the server
   const connection = createMessageConnection(reader, new StreamMessageWriter(stdin!), SILENT);
   const killAtExit = () => signalGroup(child, "SIGKILL");
   process.once("exit", killAtExit);

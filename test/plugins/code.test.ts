@@ -27,7 +27,7 @@ const WAYS: Record<string, [acts: string, says: RegExp]> = {
     /gopls failed twice: it ended with exit code 3; its last words: no go here/,
   ],
   floods: [
-    'for (;;) process.stdout.write(whole(\'{"jsonrpc":"2.0","method":"x","params":{"a":"\' + \'a\'.repeat(1e6) + \'"}}\'))',
+    'const flood = () => process.stdout.write(whole(`{"jsonrpc":"2.0","method":"x","params":["${"a".repeat(1e6)}"]}`), flood); flood()',
     /gopls failed twice: it sent far more than anybody asked for/,
   ],
   "says what is no message": [

@@ -1,6 +1,7 @@
 // What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { calls } from "./answers/calls.ts";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
@@ -48,6 +49,8 @@ export function openAnswers(
     definition: (symbol: string, ctx: Ctx) => told(ctx, definition(state, symbol, ctx), { words: [lastOf(symbol)] }),
     references: (args: SymbolQuery & { start?: number }, ctx: Ctx) =>
       told(ctx, references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
+    calls: (args: SymbolQuery & { callees?: boolean }, ctx: Ctx) =>
+      told(ctx, calls(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>
       toldLean(ctx, () => symbols(state, args, ctx), { words: [lastOf(args.query)], anywhere: true, ...pathOf(args) }),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => toldLean(ctx, () => structure(state, args, ctx)),

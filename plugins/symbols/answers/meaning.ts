@@ -162,7 +162,7 @@ function pageOf(found: { symbol: string; places: Place[] }[], first: number, nam
 }
 
 /** The lines of these places count as shown to the model. */
-function noteShown(shown: Place[], ctx: Ctx): void {
+export function noteShown(shown: Place[], ctx: Ctx): void {
   for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
     ctx.files.shown(
       file,
@@ -171,7 +171,7 @@ function noteShown(shown: Place[], ctx: Ctx): void {
 }
 
 /** What else may have been meant by a name that nothing has. */
-function nearestTo(index: Index, name: string, ctx: Ctx): string {
+export function nearestTo(index: Index, name: string, ctx: Ctx): string {
   const all = foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
   const { exact, near } = bestFor(name, all);
   const names = [...exact, ...near].slice(0, MAX_NEAR).map((found) => `${found.name} (${found.path}:${found.line})`);
@@ -179,7 +179,7 @@ function nearestTo(index: Index, name: string, ctx: Ctx): string {
 }
 
 /** The definitions that a name may refer to; if the project has none, the files that use it. */
-function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
+export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const { wanted, files: defining } = meantBy(index, symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);

@@ -42,7 +42,7 @@ export async function calls(
     ctx,
   );
   const rows = found.flatMap(({ name, at: { path, line }, calls }) => [
-    `${name} (${path}:${line}):`,
+    name.endsWith(path) ? `${path}, outside of functions:` : `${name} (${path}:${line}):`,
     ...calls.map((one) => `  ${one.path}:${one.line}: ${one.text}`),
   ]);
   const none = way === "callers" ? "Nothing in the project calls it." : "It calls nothing of the project.";

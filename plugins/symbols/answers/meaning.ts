@@ -305,23 +305,24 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const { wanted, all: defined, others: byName, left, users, file } = definitionsOf(index, args, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
-  if (byName[0])
-    throw cannot(
-      `only TypeScript and JavaScript are known by meaning, and ${byName[0].path}:${byName[0].line} is neither. find_references shows the places by name; edit each of them.`,
+  const [unlike] = byName;
+  const byNameOnly = (why: string) =>
+    cannot(
+      `${unlike!.path}:${unlike!.line} is known by name alone (${why}). find_references shows the places; edit each of them.`,
     );
+  if (unlike && defined.length) throw byNameOnly("and other code by meaning");
   const about = { path: file, line: args.line };
   const noServer = (error: Error) => {
     if (!(error instanceof NoServer)) throw error;
-    return cannot(
-      `${error.message}, and by name alone it would change too much or too little. Edit each place instead.`,
-    );
+    return cannot(`$error.message, and by name alone it would change too much or too little. Edit each place instead.`);
   };
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {
         throw noServer(error);
       })
     : undefined;
-  const all = foreign ? foreignThing(foreign, wanted, about, cannot) : defined;
+  const others = byName.map(({ path, line }) => ({ path, line, name: wanted }));
+  const all = foreign ? foreignThing(foreign, wanted, about, cannot) : [...defined, ...others];
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all as [At];
   const { edits, known } = await atDesk(state, index, at.path, ctx, async (desk) => {

@@ -17,6 +17,7 @@ export interface State {
   watch: Watch;
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
+  hasServer?: true; // a language server has answered
   stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> }; // for language servers
   survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version
   history?: History; // of the repository, as it was last read

@@ -60,6 +60,7 @@ export async function atDesk<T>(
     },
   });
   if (failed) throw new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text);
+  state.hasServer = true;
   if (answer && "error" in answer) throw answer.error;
   return answer!.value;
 }
@@ -186,4 +187,14 @@ export async function titleOf(desk: Desk, at: Point, name: string): Promise<stri
   const said = await desk.server.hover(at);
   const line = said.split("\n").find((one) => one.trim() && !one.startsWith("```")) ?? name;
   return line.replace(/\s+/g, " ").slice(0, MAX_LINE_CHARS);
+}
+
+/** What a function takes and gives, where a server is there already: it is not started for this. */
+export async function typeOf(state: State, index: Index, at: At, ctx: Ctx): Promise<string> {
+  if (!state.hasServer || !READ_TOO.test(at.path)) return "";
+  const ask = async (desk: Desk) => titleOf(desk, await locate(desk, at), "");
+  return atDesk(state, index, at.path, ctx, ask).catch((error) => {
+    if (error instanceof NoServer || error instanceof NoAnswer) return "";
+    throw error;
+  });
 }

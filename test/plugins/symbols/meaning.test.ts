@@ -424,3 +424,35 @@ for (const { title, files, words } of CHECKS)
       words,
     );
   });
+
+test("check_types says that a project has an older TypeScript", async () => {
+  const older = { "node_modules/typescript/package.json": '{ "version": "5.9.3" }' };
+  const { zz } = await project({ ...older, "a.ts": "export const a = 1;\n" });
+  const { text } = await zz.call("check_types", { paths: ["a.ts"] });
+  match(text, /^No problems in 1 file\.\n\[Checked by TypeScript 7; the project has 5\.9\.3, /);
+});
+
+// ── Calls, and what is defined elsewhere ───────────────────────────────────────────────────────────────────
+
+const CALLS = {
+  "a.ts": "export function foo() { return bar(); }\nexport function bar() { return 1; }\nfoo();\n",
+  "b.ts": 'import { foo as it } from "./a";\nexport const b = () => it();\n',
+};
+for (const [callees, told] of [
+  [
+    false,
+    "2 callers of foo (a.ts:1):\na.ts, outside of functions:\n  a.ts:3: foo();\nb (b.ts:2):\n  b.ts:2: export const b = () => it();",
+  ],
+  [true, "1 callee of foo (a.ts:1):\nbar (a.ts:2):\n  a.ts:1: export function foo() { return bar(); }"],
+] as const)
+  test(`find_calls tells ${callees ? "what a function calls" : "who calls a function"}`, async () => {
+    const { zz } = await project(CALLS);
+    equal((await zz.call("find_calls", { symbol: "foo", callees })).text, told);
+  });
+
+test("find_definition follows what a package defines; get_function says what a function gives", async () => {
+  const { zz } = await project({ ...TYPED, ...CALLS, "c.ts": 'import { join } from "paths";\njoin("c");\n' });
+  const { text } = await zz.call("find_definition", { symbol: "join" });
+  equal(text, "node_modules/paths/index.d.ts:1: (alias) function join(a: string): string");
+  match((await zz.call("get_function", { name: "foo" })).text, /^a\.ts:1-1 {2}function foo\(\): number\n/);
+});

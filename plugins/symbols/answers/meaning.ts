@@ -314,7 +314,8 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const about = { path: file, line: args.line };
   const noServer = (error: Error) => {
     if (!(error instanceof NoServer)) throw error;
-    return cannot(`$error.message, and by name alone it would change too much or too little. Edit each place instead.`);
+    if (unlike) return byNameOnly(error.message);
+    return cannot(`${error.message}, and by name alone it would change too much or too little. Edit each place instead.`);
   };
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {

@@ -48,7 +48,7 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const isOfScripts = (all.length || users.length) && !others.length;
   const early = isOfScripts ? textHits(wanted, index, NONE.covers, ctx) : undefined; // meanwhile
   early?.catch(() => {}); // awaited below
-  const { found, unlocated, beyond, named } = await usesOfAll(state, index, args, ctx);
+  const { found, unlocated, beyond, unnamed, named } = await usesOfAll(state, index, args, ctx);
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
   const unsure = named.isScripts ? [] : await unresolvedUses(state, index, wanted, known, ctx);
   const said = await (early ?? textHits(wanted, index, named.covers, ctx));
@@ -66,6 +66,7 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
   const notes = [...unlocated.map((why) => `[${why}]`), ...missed];
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
+  if (unnamed.length) maybe.push("By name alone, where the language server names no use:", ...unnamed);
   const text = [...(named.places.length ? [named.note] : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
     .filter(Boolean)
     .join("\n");
@@ -106,6 +107,7 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
       byName.push(...own);
     });
   }
+  const unnamed = await unnamedByServer(index, wanted, others, found, byName, ctx);
   const isNowhere = !others.length && !all.length && !users.length;
   const scripts = why ? { why, files: [...all.map(({ path }) => path), ...users] } : undefined;
   const named =
@@ -113,9 +115,27 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
   const told = new Set(others.filter((one) => !byName.includes(one)).map(({ path }) => endOf(path)));
   const covers = (file: string) => named.covers(file) || told.has(endOf(file));
-  return { found, unlocated, beyond, named: { ...named, covers, isScripts: !!scripts } };
+  return { found, unlocated, beyond, unnamed, named: { ...named, covers, isScripts: !!scripts } };
 }
 
+/** Rows of files that have the name, where a server of another language names none: it may not have read them yet. */
+async function unnamedByServer(
+  index: Index,
+  name: string,
+  defined: Found[],
+  found: Group[],
+  byName: Found[],
+  ctx: Ctx,
+): Promise<string[]> {
+  const asked = defined.filter((one) => !byName.includes(one));
+  if (!asked.length) return [];
+  const known = new Set(found.flatMap(({ places }) => places.map(({ path }) => path)));
+  const { places } = await usesByName(index, name, asked, ctx);
+  return places
+    .filter(({ path }) => !known.has(path))
+    .slice(0, MAX_TEXT_HITS)
+    .map(({ path, line, text }) => `${path}:${line}: ${text}`);
+}
 const endOf = (file: string): string | undefined => file.split(".").at(-1);
 
 /** The uses of a name that nothing in the project defines; `about`: only what it means there. */
@@ -302,7 +322,7 @@ function olderTypescript({ root }: State): string[] {
 export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
   wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
-  const { wanted, all: defined, others: byName, left, users, file } = definitionsOf(index, args, ctx);
+  const { wanted, all: defined, others: byName, left: more, users, file } = definitionsOf(index, args, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
   const [unlike] = byName;
@@ -315,7 +335,9 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   const noServer = (error: Error) => {
     if (!(error instanceof NoServer)) throw error;
     if (unlike) return byNameOnly(error.message);
-    return cannot(`${error.message}, and by name alone it would change too much or too little. Edit each place instead.`);
+    return cannot(
+      `${error.message}, and by name alone it would change too much or too little. Edit each place instead.`,
+    );
   };
   const foreign = users.length
     ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {
@@ -332,12 +354,15 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
     if (others.length)
       throw cannot(
-        `${others.length + left + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
+        `${others.length + more + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
       );
     return planRename(desk, at, args.to);
   }).catch((error) => {
     throw noServer(error);
   });
+  const left = await unnamedByServer(index, wanted, byName, [{ symbol: "", places: known }], [], ctx);
+  if (left.length)
+    throw cannot(`the language server may not know these yet:\n${left.join("\n")}\nEdit each place instead.`);
   const files = new Set(known.map(({ path }) => path));
   const unsure = await unresolvedUses(state, index, wanted, files, ctx);
   if (unsure.length)

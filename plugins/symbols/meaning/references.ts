@@ -42,6 +42,7 @@ async function showOthers(desk: Desk, { path: from, name }: At, known: Set<strin
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;
   for (const file of chosen) await show(desk, file);
+  if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file); // others read when they have time
   return chosen.length > 0;
 }
 const endOf = (file: string): string => file.slice(file.lastIndexOf("."));

@@ -39,6 +39,7 @@ export function openAnswers(
     watch,
     toldMap,
     arrived: new Set(),
+    texts: new Map(),
     clock,
     cancelMap() {},
     noticeChange: (ctx) => noticeChange(state, ctx),
@@ -48,7 +49,7 @@ export function openAnswers(
   return {
     definition: (symbol: string, ctx: Ctx) => told(ctx, definition(state, symbol, ctx), { words: [lastOf(symbol)] }),
     references: (args: SymbolQuery & { start?: number }, ctx: Ctx) =>
-      told(ctx, references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
+      toldLean(ctx, () => references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     calls: (args: SymbolQuery & { callees?: boolean }, ctx: Ctx) =>
       told(ctx, calls(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>

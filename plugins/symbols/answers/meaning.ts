@@ -408,7 +408,9 @@ function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): strin
   );
   if (!others.length) return [];
   const named = others.slice(0, MAX_NEAR).join(", ") + (others.length > MAX_NEAR ? " …" : "");
-  return [`[Left as ${others.length > 1 ? "they are" : "it is"}, since the name means something else there: ${named}]`];
+  return [
+    `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${named}]`,
+  ];
 }
 
 const isNamed = (

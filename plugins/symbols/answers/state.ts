@@ -3,6 +3,7 @@
 import v8 from "node:v8";
 import type { Clock, Ctx } from "zz";
 import type { Config } from "../index.ts";
+import type { Text } from "../meaning/desk.ts";
 import type { Index, Project } from "../project.ts";
 import type { History } from "../rank/history.ts";
 import type { Survey } from "../rank.ts";
@@ -17,6 +18,7 @@ export interface State {
   watch: Watch;
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
+  texts: Map<string, { hash: string; text: Text }>; // of files that an answer was about
   hasServer?: true; // a language server has answered
   stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> }; // for language servers
   survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version

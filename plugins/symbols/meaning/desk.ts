@@ -28,7 +28,7 @@ export interface Desk {
   server: LanguageServer;
   texts: Map<string, Text>;
 }
-interface Text {
+export interface Text {
   text: string; // as read, with its mark
   lines: number[]; // where its lines begin, as servers count them
   rows: number[]; // the same, as all other tools count
@@ -92,10 +92,16 @@ const READ_TOO = /\.(?:[cm]?[jt]sx?|json)$/i;
 export async function textAt(desk: Desk, file: string): Promise<Text> {
   const known = desk.texts.get(file);
   if (known) return known;
-  const made = textOf(desk, file, (await readText(desk.ctx, file)).text);
+  const hash = desk.index.entries.get(file)?.hash;
+  const kept = desk.state.texts.get(file);
+  const isKept = hash && kept?.hash === hash;
+  const made = isKept ? kept.text : textOf(desk, file, (await readText(desk.ctx, file)).text);
   desk.texts.set(file, made);
+  if (desk.state.texts.size >= MAX_KEPT) desk.state.texts.clear();
+  if (hash) desk.state.texts.set(file, { hash, text: made });
   return made;
 }
+const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
 export function textOf({ index }: Desk, file: string, text: string): Text {
   const mark = text.startsWith(BOM) ? 1 : 0;

@@ -5,6 +5,7 @@ import { importGraph } from "../answers/imports.ts";
 import { SCRIPT } from "../answers/rows.ts";
 import { passing } from "../passing.ts";
 import { mayRead } from "../project.ts";
+import type { Resolver } from "../resolve.ts";
 import { containing, using } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
 import type { At, Place, Point } from "./contract.ts";
@@ -43,12 +44,15 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
   const reached = new Set(known.map(({ path }) => path)); // there the server knows what a whole module is
   const takings = new Map<string, Taking>();
+  let resolver: Resolver | undefined;
   for (let round = 0, size = 0; exported.size > size && round < MAX_ROUNDS; round++) {
     size = exported.size;
     const words = new Set([...exported.keys()].map((key) => key.split("\n")[1]!));
     const asked = candidates(words);
     if (!asked.length) break;
-    const { imports: edges } = await importGraph(state, index, ctx, asked);
+    const graph = await importGraph(state, index, ctx, asked, resolver);
+    const edges = graph.imports;
+    resolver = graph.resolver;
     for (const [file, { imports }] of asked)
       for (const [i, one] of imports.entries()) {
         const { kind, to } = edges.get(file)?.[i] ?? {};
@@ -58,14 +62,17 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
   return [...takings.values()];
 
   function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
-    const named = [...words].flatMap((word) =>
-      word === "default" ? containing(index.pageIndexes, '"default') : using(index.pageIndexes, word),
+    const named = new Set(
+      [...words].flatMap((word) =>
+        word === "default" ? containing(index.pageIndexes, '"default') : using(index.pageIndexes, word),
+      ),
     );
     const files = new Set([...named, ...containing(index.pageIndexes, '"*"')]);
     return [...files].flatMap((file) => {
       if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
       const isPassing = passed.exportsOf(file).some(({ from }) => from === undefined);
       const imports = passed.of(file).filter(({ names, how }) => {
+        if (!named.has(file)) return how === "export" && names.includes(WHOLE); // it may pass on all of a module
         if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
         const isNews = !covered.has(file) || isPassing || how === "export";
         return isNews && names.some((name) => mayTake(name, words));

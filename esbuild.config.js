@@ -279,6 +279,14 @@ const own = {
   },
 };
 
+/** What runs in processes that decode strangers' bytes (sdk/decode.ts). */
+const DECODERS = [
+  "sdk/decoder.ts",
+  ...["web/decode-page", "web/decode-pdf", "terminal/decode-image", "install/decode-archive"].map(
+    (name) => `plugins/${name}.ts`,
+  ),
+];
+
 const OUTPUT = {
   outdir: "dist",
   bundle: true,
@@ -295,8 +303,8 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
-    "symbols-worker": "plugins/symbols/worker.ts",
-    ...{ "writing-worker": "plugins/writing/worker.ts", "web-worker": "plugins/web/worker.ts" },
+    ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
+    ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, client, protocol, quantizer, colours, builtins, own],
   splitting: true,

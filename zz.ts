@@ -25,6 +25,7 @@ import {
   checkTools,
   exitCode,
   folder,
+  madeNoChange,
   notePlace,
   open,
   optionsOf,
@@ -74,6 +75,7 @@ import { closeInstance } from "./kernel/handle.ts";
 import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
 import { loadPlugins } from "./kernel/loader.ts";
+import { finishUnfinished } from "./kernel/locks.ts";
 import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
 import { obey, sendQueued } from "./kernel/obey.ts";
@@ -136,6 +138,7 @@ export async function createZz(options: Options = {}, ready?: (core: Core) => vo
   learnData([settings, options.options, options.baseUrl]);
   if (options.key) learn(options.key);
   if (options.own !== false) core.extras = projectExtras(core.options);
+  finishUnfinished(root);
   ready?.(core);
   await renewSettings(core);
   await withoutExit(() => loadPlugins(core));
@@ -278,7 +281,8 @@ async function perform(turn: Turn, { calls, text }: Reply): Promise<void> {
     for (const [j, { text, failed, refused, images }] of results.entries()) {
       const { id, name, args } = batch[j]!;
       remember(core, chat, { role: "tool", id, name, text, ...(failed && { failed }), ...(images && { images }) });
-      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }) });
+      const changes = findTool(core, name)?.changes;
+      answer.calls.push({ name, args, ok: !failed, ...(refused && { refused }), ...(changes && { changes }) });
       const key = JSON.stringify([name, args, text]);
       turn.repeats.set(key, (before.get(key) ?? 0) + 1);
     }
@@ -397,6 +401,7 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   if (answer.finish === "rounds") say(io, `Stopped after ${rounds} of tools. --rounds N allows more.`);
   if (answer.finish === "repeat") say(io, `Stopped: the same call gave the same result ${SAME_CALLS} times.`);
   if (answer.finish === "length") say(io, CUT_OFF);
+  if (madeNoChange(answer)) say(io, "None of the changes that the model tried could be made.");
   return exitCode(answered);
 }
 

@@ -1,13 +1,14 @@
 // What tools did to files in a conversation. The session keeps it, byte for byte.
+import { isUtf8 } from "node:buffer";
 import path from "node:path";
 import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed } from "./contract.ts";
 import type { LiveChat, TurnContext } from "./core.ts";
-import { hashOfState, missingFolders, putAll, putFault, unmake } from "./disk.ts";
+import { hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
-import { goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
+import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
 import { shortName } from "./paths.ts";
 import { type Change, type Content, isChange, sessionsFolder } from "./sessions.ts";
 import { isInside } from "./text.ts";
@@ -18,17 +19,21 @@ export function tidy(changes: Change[], files: string[]): void {
   unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
 }
 
-const toContent = (bytes: Buffer, text = bytes.toString("utf8")): Content =>
-  Buffer.from(text).equals(bytes) ? { text } : { base64: bytes.toString("base64") };
+/** As text where that is shorter: JSON spells out each NUL. */
+const toContent = (bytes: Buffer): Content =>
+  isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
 const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
 
 const MAX_DELTA_CHAIN = 20;
 
 const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
-export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back) });
+const nearOf = (moves: Moves) => [...new Set(filesOf(moves).map((file) => path.dirname(file)))];
+export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back), near: nearOf(moves) });
 
-/** Records the changes first, then makes them: after a crash in between, the hashes tell. tidies: zz's own folders that it empties go. */
-export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, tidies: boolean): Promise<void> {
+/** tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears what a killed zz would leave. */
+type Making = { tidies: boolean | "made"; begin: (what: Unfinished) => void };
+/** Records the changes first, then makes them: after a crash in between, the hashes tell. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, { tidies, begin }: Making): Promise<void> {
   const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
   const past = (chat.session?.entries ?? []).filter(isChange);
   const first = past.length + 1;
@@ -38,10 +43,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
     const earlier = past.filter((change) => change.path === file);
     const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
-    let place = 0;
-    while (place < old.length && place < next.length && old[place] === next[place]) place++;
-    let end = 0;
-    while (end < Math.min(old.length, next.length) - place && old.at(-end - 1) === next.at(-end - 1)) end++;
+    const [place, end] = sharedEnds(old, next);
     const entry = {
       ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
       ...(from && !told && { base: toContent(old) }),
@@ -58,10 +60,11 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
+  if (tidies === "made") return;
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
     const open = history(chat).changes.filter(({ undone }) => !undone);
-    putAll(steps, () => tidies && tidy(open, gone), !tidies);
+    putAll(steps, () => tidies && tidy(open, gone), !tidies, begin);
   } catch (error) {
     const { lost = [] } = error as { lost?: string[] };
     save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });

@@ -267,10 +267,16 @@ export function readStdin(cli: Cli, io: Io): () => Promise<string> {
 
 export type Format = "text" | "json" | "json-lines";
 
+/** Whether the model tried to change files and never could, whatever it says. */
+export function madeNoChange({ calls }: Answer): boolean {
+  const changes = calls.filter((call) => call.changes);
+  return changes.length > 0 && !changes.some(({ ok }) => ok);
+}
+
 /** The exit code. 3 wins over 4: a cut-off answer is the worse surprise. Undefined: a command that asked for no answer. */
 export function exitCode(answer: Answer | undefined): number {
   if (!answer) return 0;
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
   if (answer.finish !== "stop") return 3;
-  return answer.calls.some((call) => call.refused) ? 4 : 0;
+  return answer.calls.some((call) => call.refused) ? 4 : madeNoChange(answer) ? 1 : 0;
 }

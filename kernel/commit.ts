@@ -1,20 +1,22 @@
 // Changes of files that a tool proposed: checked, shown, made all or none, and recorded.
+import { isUtf8 } from "node:buffer";
 import fs from "node:fs";
 import path from "node:path";
 import type { StructuredPatch } from "diff";
 import { bytesOf, record } from "./changes.ts";
 import { clockOf } from "./clock.ts";
-import type { Call, Difference } from "./contract.ts";
-import { around, emit, isTool, type TurnContext } from "./core.ts";
-import { alike, FILE, hashOfState, isFolder, LINK, type State, standing, TYPE } from "./disk.ts";
+import type { Call } from "./contract.ts";
+import { emit, isTool, type TurnContext } from "./core.ts";
+import { alike, FILE, hashOfState, isFolder, type State, standing, TYPE } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { confirm, judgeAndCollect, type Open, passRuling } from "./gate.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
+import { DIFF_LIMIT, isComparable, patchOf, preview } from "./preview.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
-import { clean, cleanVersions, plural, tryTo, visible } from "./text.ts";
+import { plural, tryTo, visible } from "./text.ts";
 
 export type Held = Map<string, { before: State; after: State; moves?: Moves }>; // the new state of each file, by real path
 
@@ -46,11 +48,11 @@ export async function commit(
     if (stale.length && !open.size) throw fault(`Cannot write ${again}. Read it again.`);
     if (open.size) {
       const about = [effects?.about, news || (stale.length ? `Mind ${again}.` : "")].filter(Boolean).join("\n");
-      const text = await preview(place, tool, about, inFull());
+      const { text, long } = await preview(place, tool, about, inFull());
       const parts: Parts = effects ? partsOf(held, named, open, effects) : new Map();
       const choices = { ...(parts.size > 1 && { f: "file by file" }), ...((news || stale.length) && { r: "let the model look again" }) };
       const more = { ...(editable().length && { e: "edit it first" }), ...choices };
-      const { key, refusal } = await confirm(place, tool, [...open.values()], text, more);
+      const { key, refusal } = await confirm(place, tool, [...open.values()], text, { also: more, long });
       if (refusal) return { refusal };
       if (key === "r") return { refusal: `Refused: the person sent it back. Read the file again, and propose the change again.` };
       if (key === "e" && !(await editAll())) continue; // the editor was closed without saving: ask again
@@ -70,11 +72,12 @@ export async function commit(
     }
     news = `${names} changed meanwhile; the change still applies.`;
   }
-  const shown = held.size && !open.size && core.ask ? await preview(place, tool, effects?.about ?? "", inFull()) : ""; // as none was asked
+  const isUnasked = held.size > 0 && !open.size && core.ask;
+  const shown = isUnasked ? (await preview(place, tool, effects?.about ?? "", inFull())).text : "";
   const edited = told.length ? `The person edited the proposal before it was written:\n${told.join("\n")}` : "";
   const said = [edited, refusalsIn(left)].filter(Boolean).join("\n");
   const { root } = core.options;
-  await withProjectLock(root, clockOf(core.io), place.ctx.signal, () => record(place, tool, held, !effects));
+  await withProjectLock(root, clockOf(core.io), place.ctx.signal, (begin) => record(place, tool, held, { tidies: !effects, begin }));
   if (isTool(tool)) followChanges(chat, held, !effects);
   if (held.size) await emit(core, "changed", { tool, paths: [...held.keys()].map(named), ...(shown && { shown }) });
   return { said, ...(left.length && { left: left.map(({ file }) => named(file)) }) };
@@ -141,8 +144,8 @@ async function askForEach(place: TurnContext, tool: string, parts: Parts, open: 
     const shown = new Map([...part].filter(([file]) => inFull().has(file)));
     const unshown = [...part].filter(([file]) => !shown.has(file)).reduce((sum, [, { moves }]) => sum + (moves?.rows.length ?? 1), 0);
     const about = unshown ? `${plural(unshown, "file")}, not shown` : "";
-    const text = await preview(place, tool, about, shown);
-    const { key, refusal } = await confirm(place, tool, [one], text);
+    const { text, long } = await preview(place, tool, about, shown);
+    const { key, refusal } = await confirm(place, tool, [one], text, { long });
     if (key === "A") break;
     if (refusal) for (const file of part.keys()) left.push(...[file, ...goingWith(all, file)].map((file) => ({ file, refusal })));
   }
@@ -159,12 +162,12 @@ function goingWith(held: Held, file: string): string[] {
   );
 }
 
-const isText = (state: State): boolean =>
-  state !== undefined && !state.bytes.includes(0) && Buffer.from(state.bytes.toString("utf8")).equals(state.bytes);
+const isText = (state: State): boolean => state !== undefined && !state.bytes.includes(0) && isUtf8(state.bytes);
 
 /** The same change applied to a file that has changed meanwhile; undefined if it does not apply there. */
 export async function rebase(now: State, before: State, after: State): Promise<{ before: State; after: State } | undefined> {
   if (!now || !before || !after || ![now, before, after].every((state) => isText(state) && !isFolder(state))) return undefined;
+  if (!isComparable(before, after)) return undefined;
   const { applyPatch, structuredPatch } = await import("diff");
   const [from, to, on] = [before, after, now].map((state) => state.bytes.toString("utf8")) as [string, string, string];
   const patch = structuredPatch("", "", from, to, "", "", { timeout: DIFF_LIMIT }) as StructuredPatch | undefined;
@@ -173,49 +176,10 @@ export async function rebase(now: State, before: State, after: State): Promise<{
 }
 
 /** Shows a change that was already made, the way a question would. */
-export function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
+export async function showChange(place: TurnContext, all: readonly Change[], change: Change): Promise<string> {
   const { path, tool, was, is, modes } = change;
   const [old, next] = bytesOf(all, change);
   const before = was === null ? undefined : { bytes: old, mode: modes[0] };
   const after = is === null ? undefined : { bytes: next, mode: modes[1] };
-  return preview(place, tool, "", new Map([[path, { before, after }]]));
+  return (await preview(place, tool, "", new Map([[path, { before, after }]]))).text;
 }
-
-async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<string> {
-  const changes = [...held].map(([file, { before, after }]) => {
-    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
-    const plain = [before, after].map((state) => state && clean(state.bytes.toString()));
-    const exact = before && after && !binary && plain[0] !== plain[1] ? cleanVersions([before.bytes, after.bytes]) : plain;
-    const [old, next] = [before, after].map((state, i) => state && (binary ? `${state.bytes.length} bytes\n` : exact[i]));
-    const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
-    return { path: visible(shortName(place.core.options, file)), ...texts, ...noteOf(before, after, binary, old === next) };
-  });
-  return around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
-    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
-  );
-}
-
-const octal = ({ mode }: NonNullable<State>): string => (mode & 0o7777).toString(8);
-
-/** Notes on what a diff of the texts does not show. */
-function noteOf(before: State, after: State, binary: boolean, same: boolean): { note?: string } {
-  const mode = (after ?? before)!.mode;
-  const notes = [
-    binary && "not text",
-    [before, after].some(isFolder) && "a folder",
-    (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
-    before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
-    same && before && after && !before.bytes.equals(after.bytes) && "only line ends or bytes that do not show",
-  ].filter(Boolean);
-  return notes.length ? { note: notes.join(", ") } : {};
-}
-
-async function patchOf({ path, before, after, note = "" }: Difference): Promise<string> {
-  const { createTwoFilesPatch } = await import("diff");
-  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
-  const patch: string | undefined = createTwoFilesPatch(from, to, before ?? "", after ?? "", "", note, { timeout: DIFF_LIMIT });
-  const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
-  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
-  return patch?.replace(/^(Index: .*\n)?=+\n/, "").trimEnd() ?? whole();
-}
-const DIFF_LIMIT = 1_000; // ms

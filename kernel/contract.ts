@@ -139,7 +139,7 @@ export interface Tool<S extends Schema = any> {
   aliases?: string[]; // other names that models use; accepted, never advertised
   also?: Record<string, string[]>; // the same for its parameters: { path: ["file_path"] }
   params?: S;
-  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs>; // for the gate, before it runs; absent: pure
+  needs?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<Needs & { unresolved?: boolean }>; // for the gate, before it runs; absent: pure
   kind?: Effect; // the most that a call does, if needs and changes do not say: sending a letter is "run"
   changes?: boolean; // it changes files through ctx.files: held until it returns, shown, asked for unless in needs(), made all or none
   preview?(args: NoInfer<Infer<S>>, ctx: Ctx): Awaitable<string>; // more to show with the question
@@ -380,6 +380,7 @@ export interface Files {
   remove(name: string): Promise<void>;
   move(from: string, to: string): Promise<void>;
   apply(states: FileState[], about: string): Promise<{ refusal?: string; said?: string; left?: string[] }>; // from a copy; left: got a no
+  made(before: FileState[]): Promise<void>; // for undo: what these files were before a change that is made already
   changes(): Changed[]; // of files in this conversation, oldest first
   diff(id: number): Promise<string>; // of one change, as a question shows it
   undo(what?: string): Promise<Result>; // the last one; or a count, "turn", a path
@@ -391,7 +392,13 @@ export type Move = [name: string, from?: string, mode?: number]; // of many, sho
 export type FileRead = { text: string; bytes: Uint8Array; hash: string; seen?: string; lines: Span[]; moved: Moved[] };
 export type Span = [from: number, to: number]; // lines, from 1, both included
 export type Moved = { from: number; to: number; by: number }; // these lines were replaced; later ones moved by so many
-export type Difference = { path: string; before?: string; after?: string; note?: string }; // note: what texts do not show, such as modes
+export type Difference = {
+  path: string;
+  before?: string;
+  after?: string;
+  note?: string; // what texts do not show, such as modes
+  line?: number; // where the texts begin in a large file, of which they are a part
+};
 export type Changed = { id: number; turn: number; at: string; tool: string; path: string; did: Did; undone: boolean };
 export type Did = "created" | "edited" | "deleted";
 
@@ -482,7 +489,8 @@ export interface Steps {
   render: [string, string]; // the answer, as shown
   prompt: [string, string]; // the mark in front of the line
 }
-export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs };
+/** unresolved: it may write what no need names and what passes no gate later, as all that runs something may, unless it says false. */
+export type Judged = { call: Omit<Call, "id">; kind: Effect; needs: Needs; unresolved?: true };
 export type Ruling = { verdict: Verdict; why?: string }; // why: for the person who is asked, or for the model
 export type Preview = { tool: string; about: string; changes: Difference[] };
 export type Around<IO> = IO extends [infer In, infer Out]
@@ -497,7 +505,7 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
   session: string | null;
   finish: Finish | "rounds" | "repeat";
   rounds: number;
-  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean }[];
+  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[]; // changes: of a tool that writes files
   usage: Usage;
   ms: number;
 }

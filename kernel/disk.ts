@@ -2,10 +2,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Fault } from "./contract.ts";
-import { newId } from "./core.ts";
 import { codeOf, errnoSentence, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
-import { entriesOf, someOf, textOf, tryTo } from "./text.ts";
+import { partIn, sweepParts } from "./temporary.ts";
+import { someOf, tryTo } from "./text.ts";
 
 export const MAX_READ_BYTES = 50 * 1024 * 1024;
 export const [FILE, LINK, FOLDER, TYPE] = [0o100000, 0o120000, 0o040000, 0o170000];
@@ -17,6 +17,16 @@ export const hashOf = (bytes: Uint8Array): string => process.getBuiltinModule("n
 export const isFolder = (state: State): boolean => state !== undefined && (state.mode & TYPE) === FOLDER;
 export const hashOfState = (state: State): string | null => (state ? (isFolder(state) ? "folder" : hashOf(state.bytes)) : null);
 export const alike = (one: State, two: State): boolean => (one && two ? one.bytes.equals(two.bytes) && one.mode === two.mode : one === two);
+
+/** How many bytes two contents share at their start, and how many of the others at their end. */
+export function sharedEnds(one: Buffer, two: Buffer): [start: number, end: number] {
+  const most = Math.min(one.length, two.length);
+  let start = 0;
+  while (start < most && one[start] === two[start]) start++;
+  let end = 0;
+  while (end < most - start && one[one.length - 1 - end] === two[two.length - 1 - end]) end++;
+  return [start, end];
+}
 
 export function stateOf(file: string): State {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false });
@@ -147,7 +157,7 @@ function put(file: string, state: State, modes?: FolderModes, aside?: string, ch
       check(here);
       old?.isDirectory() ? fs.rmdirSync(here) : fs.unlinkSync(here);
     } else if (aside) inFolder(aside, (part) => replace(here, part, old));
-    else if (!isFolder(state)) replace(here, temporaryIn(path.dirname(here)), old, state, check);
+    else if (!isFolder(state)) replace(here, partIn(path.dirname(here)), old, state, check);
     else if (old?.isDirectory()) modes?.give(file, state.mode);
     else {
       if (old) fs.unlinkSync(here);
@@ -156,7 +166,6 @@ function put(file: string, state: State, modes?: FolderModes, aside?: string, ch
     }
   });
 }
-const temporaryIn = (folder: string): string => path.join(folder, `.zz-${process.pid}-${newId()}.tmp`);
 
 function replace(file: string, part: string, old: fs.Stats | undefined, state?: State, check?: (here: string) => void): void {
   try {
@@ -194,29 +203,27 @@ function write(part: string, { bytes, mode }: NonNullable<State>, old: fs.Stats 
   }
 }
 
-/** Removes what a killed zz left behind in the middle of a write. */
-function sweep(folder: string): void {
-  for (const name of entriesOf(folder)) {
-    const pid = Number(/^\.zz-(\d+)-\w+\.tmp$/.exec(name)?.[1] ?? process.pid);
-    if (pid !== process.pid && !startOf(pid)) tryTo(() => fs.unlinkSync(path.join(folder, name)));
-  }
-}
-
 export const missingFolders = (folder: string): string[] =>
   fs.existsSync(folder) ? [] : [...missingFolders(path.dirname(folder)), folder];
 
-/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out. */
-export function putAll(steps: Step[], tidy: () => void, opens: boolean): void {
+/** What a change leaves in a project where zz is killed in the middle of it: parts of files in `folders`, and empty ones of `made`. */
+export type Unfinished = { folders: string[]; made: string[] };
+
+/** Puts all files into their new states, or none; `tidy` takes away what else was made. `opens`: even folders that keep their owner out.
+ * begin: hears what would be left. */
+export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (what: Unfinished) => void = () => {}): void {
   const made: string[] = [];
   const done: [step: Step, aside: string | undefined][] = [];
   const modes = folderModes();
   const going = new Set(steps.flatMap(({ file, from, to, gone = [] }) => (isFolder(from) && !isFolder(to) ? file : gone)));
   const forget = () => done.splice(0).map(([, aside]) => aside && tryTo(() => fs.unlinkSync(aside)));
   let step = steps[0]!;
+  const folders = [...new Set(steps.flatMap(({ file, near }) => near ?? [path.dirname(file), lasting(file, going)]))];
+  begin({ folders, made: [...new Set(steps.flatMap(({ file, act }) => (act ? [] : missingFolders(path.dirname(file)))))].sort() });
   try {
     if (opens) modes.open([...new Set(steps.flatMap(({ file }) => wayTo(path.dirname(file))))].filter(isShut));
     modes.open(steps.flatMap(({ file, from }) => (isFolder(from) ? [file] : [])));
-    for (const folder of new Set(steps.flatMap(({ file }) => [path.dirname(file), lasting(file, going)]))) sweep(folder);
+    for (const folder of folders) sweepParts(folder);
     for (step of steps) {
       if (!step.act) made.push(...missingFolders(path.dirname(step.file)));
       const aside = keepAside(step, going);
@@ -259,7 +266,7 @@ const lasting = (file: string, going: Set<string>): string => path.dirname(wayTo
 /** Keeps a file under another name until all is done: it comes back even if another program fills the disk meanwhile. */
 function keepAside({ file, from, act }: Step, going: Set<string>): string | undefined {
   if (act || !from || (from.mode & TYPE) !== FILE) return undefined;
-  const aside = temporaryIn(lasting(file, going));
+  const aside = partIn(lasting(file, going));
   return tryTo(() => inFolder(file, (here) => inFolder(aside, (there) => fs.linkSync(here, there) ?? aside))); // some disks have no links
 }
 
@@ -275,13 +282,19 @@ function takeBack({ file, from, to, act }: Step, modes: FolderModes, aside?: str
   else if (!aside || !tryTo(() => put(file, from, modes, aside) ?? true)) put(file, from, modes);
 }
 
+/** Takes away what a process that was killed left. What is not empty is somebody's by now. */
+export function takeAway({ folders, made }: Unfinished, pid: number): void {
+  for (const folder of [...folders, ...made]) sweepParts(folder, pid);
+  unmake(made);
+}
+
 /** Removes the folders that are empty again. */
 export const unmake = (folders: string[]): void => {
   for (const folder of folders.toReversed()) tryTo(() => fs.rmdirSync(folder));
 };
 
-/** act: used instead of writing, and to take it back. gone: the folders that it removes. */
-export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined; gone?: string[] };
+/** act: used instead of writing, and to take it back. gone: the folders that it removes. near: those that it works in. */
+export type Step = { file: string; from: State; to: State; act?: ((back: boolean) => void) | undefined; gone?: string[]; near?: string[] };
 
 export const fileFault = (verb: string, name: string, error: unknown, more: Partial<Fault> = {}): Fault =>
   fault(`Cannot ${verb} '${name}': ${errnoSentence(error) || `${reason(error)}.`}`, more);
@@ -319,23 +332,10 @@ export function makePrivate(folder: string): void {
   if (path.basename(folder) === "sessions" && fs.statSync(folder).mode & 0o077) fs.chmodSync(folder, 0o700);
 }
 
-/** When a process started ("" if it does not exist), to tell it from a later one with the same number. */
-export function startOf(pid: number): string {
-  if (process.platform === "linux") {
-    const fields = textOf(`/proc/${pid}/stat`).split(") ").at(-1)!.split(" ");
-    return "ZX".includes(fields[0]!) ? "" : (fields[19] ?? ""); // a zombie holds nothing any more
-  }
-  try {
-    return process.kill(pid, 0) ? "alive" : "";
-  } catch (error) {
-    return codeOf(error) === "EPERM" ? "alive" : "";
-  }
-}
-
 /** Only the person may read it. */
 export function writePrivate(file: string, text: string): void {
   makePrivate(path.dirname(file));
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
-  sweep(path.dirname(real));
+  sweepParts(path.dirname(real));
   put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
 }

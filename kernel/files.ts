@@ -2,18 +2,20 @@
 import fs from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { didOf, history } from "./changes.ts";
+import { didOf, history, record } from "./changes.ts";
+import { clockOf } from "./clock.ts";
 import { commit, type Held, showChange } from "./commit.ts";
 import type { Call, Fault, FileRead, FileState, Files, Kind } from "./contract.ts";
-import { isTool, type TurnContext } from "./core.ts";
+import { emit, isTool, type TurnContext } from "./core.ts";
 import { FILE, fileFault, hashOfState, isFolder, MAX_READ_BYTES, openReal, type State, standing, stateOf, TYPE } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { gitOf, mayBeInRepository } from "./git.ts";
+import { withProjectLock } from "./locks.ts";
 import { type Moves, plan } from "./moves.ts";
 import { holderOf, placeOf, realPath, shortName } from "./paths.ts";
 import { wideness } from "./places.ts";
 import { judge } from "./rules.ts";
-import { joined, movedNow, showLines } from "./seen.ts";
+import { followChanges, joined, movedNow, showLines } from "./seen.ts";
 import { isInside, readRegular, repositoryTop, textOf, tryTo } from "./text.ts";
 import { sessionWithChanges, undoOrRedo } from "./undo.ts";
 
@@ -61,6 +63,7 @@ export function openFiles(place: TurnContext, reach: Reach): Files {
       await change(hand, "move", from, Object.entries({ [target]: () => moved, [file]: () => undefined }));
     },
     apply: (states, about) => apply(hand, states, about),
+    made: (before) => recordMade(hand, before),
     changes: () =>
       history(sessionWithChanges(place)).changes.map((one) => {
         const { change: id, turn, at, tool, path: file, undone } = one;
@@ -120,6 +123,21 @@ async function apply(hand: Hand, states: FileState[], about: string): ReturnType
     if (folder !== undefined) brief.set(file, folder);
   }
   return commit(hand, callOf(hand), into, [], { about, brief });
+}
+
+/** Records what a command did in the project itself, where it was allowed to, so that undo has it. */
+async function recordMade(hand: Hand, states: FileState[]): Promise<void> {
+  const { core, chat, ctx, tool } = hand;
+  const made: Held = new Map();
+  for (const { path: name, bytes, mode = FILE | 0o644 } of states) {
+    const file = ownPath(hand, name);
+    const before = bytes && { bytes: Buffer.from(bytes), mode };
+    if (isInside(core.options.root, file)) made.set(file, { before, after: standing(file) });
+  }
+  if (!made.size) return;
+  await withProjectLock(core.options.root, clockOf(core.io), ctx.signal, (begin) => record(hand, tool, made, { tidies: "made", begin }));
+  if (isTool(tool)) followChanges(chat, made, false);
+  await emit(core, "changed", { tool, paths: [...made.keys()].map((file) => shortName(core.options, file)) });
 }
 
 /** Many files that are shown and recorded as one entry with their number. */

@@ -32,7 +32,12 @@ export type Granted = { [K in Kind]: string[] }; // what a call may touch: real 
 export type Edited = { edited: string };
 
 /** Judges what a call needs and asks about what the rules leave open. Returns the sentence of a refusal as text. */
-export async function gate(place: TurnContext, tool: Tool, args: Call["args"], needs: Needs): Promise<string | Granted | Edited> {
+export async function gate(
+  place: TurnContext,
+  tool: Tool,
+  args: Call["args"],
+  { unresolved: may, ...needs }: Needs & { unresolved?: boolean },
+): Promise<string | Granted | Edited> {
   const { core } = place;
   const open = new Map<string, Open>();
   const granted = Object.fromEntries(KINDS.map((kind) => [kind, []])) as unknown as Granted;
@@ -43,7 +48,9 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
       if (refusal) return refusal;
       granted[kind].push(target);
     }
-  const judged = { call: { name: tool.name, args }, kind: effectOf(tool, needs), needs: structuredClone(needs) };
+  const kind = effectOf(tool, needs);
+  const unresolved = (may ?? kind === "run") ? (true as const) : undefined;
+  const judged = { call: { name: tool.name, args }, kind, needs: structuredClone(needs), ...(unresolved && { unresolved }) };
   const refusal = await passRuling(place, judged, open);
   if (refusal) return refusal;
   if (!open.size) return granted;
@@ -52,7 +59,7 @@ export async function gate(place: TurnContext, tool: Tool, args: Call["args"], n
   const rules = familyRules(core, tool, [...open.values()]);
   const more = { ...(core.edit && typeof args[editable] === "string" && { e: "edit it first" }), ...(rules && { F: lasting(rules) }) };
   for (;;) {
-    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), more, tool.changes);
+    const { key, refusal } = await confirm(place, tool.name, [...open.values()], clean(text), { also: more, writes: tool.changes });
     if (refusal) return refusal;
     if (key === "F") core.rules.push(...rules!);
     if (key !== "e") return granted;
@@ -129,26 +136,28 @@ const flagsOf = (open: Open[], all = false): string =>
 const ends = (text: string): string =>
   text.length > 500 ? `${text.slice(0, 200)} [… ${text.length - 400} characters …] ${text.slice(-200)}` : text;
 
-const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS, MAX_NAMED] = [20_000, 2_000_000, 6]; // more than a person reads
+export const [MAX_QUESTION_LINES, MAX_QUESTION_CHARS] = [20_000, 2_000_000]; // more than a person reads
+const MAX_NAMED = 6;
 const tooLongToShow = (text: string, most = MAX_QUESTION_CHARS, lines = text.split("\n").length): string | undefined =>
   text.length > most ? `${text.length} characters` : lines > MAX_QUESTION_LINES ? `${lines} lines` : undefined;
 
 type Keys = Record<string, string>; // what each key does
 type Confirmed = { key: string; refusal?: string };
-/** Asks the person; without a terminal the answer is no. `also`: keys besides yes, no and always; `writes`: it will write what it reads. */
+/** also: keys besides yes, no and always. writes: it will write what it reads. long: what is too much to be shown. */
+type Asking = { also?: Keys; writes?: boolean | undefined; long?: string | undefined };
+/** Asks the person; without a terminal the answer is no. */
 export async function confirm(
   { core, ctx }: TurnContext,
   tool: string,
   open: Open[],
   text: string,
-  also: Keys = {},
-  writes = false,
+  { also = {}, writes = false, long: much }: Asking = {},
 ): Promise<Confirmed> {
   const [accesses, few] = [accessTo(open), accessTo(open, MAX_NAMED)]; // few: for what nobody has to agree to
   const anyway = open.some((one) => one.anyway);
   const flags = anyway ? "" : flagsOf(open);
   const brief = open.length > MAX_NAMED ? flagsOf(open, true) : flags;
-  const long = tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
+  const long = much ?? tooLongToShow(text, core.mostAsked) ?? tooLongToShow(accesses, core.mostAsked);
   if (long && core.ask) {
     await decide(false, "it is too long to be shown");
     const what = `${tool} asks for more than anyone can review at once (${long})`;

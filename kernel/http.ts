@@ -70,12 +70,13 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     }
     return follow({ url: moved.href, request: isFar ? { ...kept, headers: harmless(kept.headers) } : kept, hide }, isModels, moves + 1);
   }
+  const size = announcedSize(answer);
   const body = unpacked(answer, at.host);
   const text = async (most = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
     try {
-      for await (const bytes of pieces(body, at.host, signal)) {
+      for await (const bytes of pieces(body, at.host, size, signal)) {
         text += decoder.decode(bytes, { stream: true });
         if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
       }
@@ -90,7 +91,7 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
-    body: pieces(body, at.host, signal),
+    body: pieces(body, at.host, size, signal),
     text: () => text(),
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
@@ -120,14 +121,33 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
 const DAMAGED = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
-async function* pieces(body: Readable, host: string, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
+async function* pieces(body: Readable, host: string, announced: () => number | undefined, signal?: AbortSignal) {
+  let size = 0;
   try {
-    yield* body;
+    for await (const piece of body as AsyncIterable<Uint8Array>) {
+      size += piece.length;
+      yield piece;
+    }
+    if ((announced() ?? size) !== size % 2 ** 32) throw Object.assign(new Error("aborted"), { code: "ECONNRESET" });
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
+    if ((error as Error).message === "aborted") (error as Error).message = `What '${host}' sent broke off. Try again.`;
     throw DAMAGED.test(codeOf(error)) ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`) : error;
   }
 }
+
+/** What the last bytes of a packed body say about its size unpacked. Servers do not always finish a stream of events. */
+function announcedSize(answer: IncomingMessage): () => number | undefined {
+  const { "content-encoding": packed = "", "content-type": type = "" } = answer.headers;
+  if (!/^(x-)?gzip$/i.test(packed.trim()) || /event-stream/i.test(type)) return () => undefined;
+  let [last, first]: Buffer[] = [Buffer.alloc(0), Buffer.alloc(0)];
+  answer.on("data", (piece: Buffer) => {
+    if (first!.length < 2) first = Buffer.concat([first!, piece.subarray(0, 2)]);
+    last = Buffer.concat([last!, piece.subarray(-4)]).subarray(-4);
+  });
+  return () => (first!.readUInt16BE?.(0) === GZIP && last!.length === 4 ? last!.readUInt32LE(0) : undefined);
+}
+const GZIP = 0x1f8b; // some send another kind under its name
 
 const MAX_PACKINGS = 3;
 /** Unpacks a body: none is asked to be packed, but some servers do, even twice. A cut-off body is for the reader to notice. */

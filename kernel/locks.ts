@@ -4,14 +4,15 @@ import os from "node:os";
 import path from "node:path";
 import { sleepWith } from "./clock.ts";
 import type { Clock } from "./contract.ts";
-import { makePrivate, startOf, writePrivate } from "./disk.ts";
+import { makePrivate, takeAway, type Unfinished, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
+import { partIn, startOf, sweepParts } from "./temporary.ts";
 import { textOf, tryTo } from "./text.ts";
 
 /** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
 export function lock(file: string, cannot: string, remedy = "Try again"): () => void {
   const mine = `${process.pid} ${startOf(process.pid)}`;
-  const temporary = `${file}.${process.pid}`;
+  const temporary = partIn(path.dirname(file));
   try {
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
@@ -67,24 +68,58 @@ export function updatePrivate(file: string, change: (text: string) => string): v
  * One zz at a time changes the files of a project, wherever its home is: what it compares is then what it replaces. The lock lies in the
  * machine's folder for temporary files, since a project holds no file of zz's. Where none can be made, it goes without.
  */
-export async function withProjectLock<T>(root: string, clock: Clock, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
-  const release = await projectLock(root, clock, signal);
+export async function withProjectLock<T>(
+  root: string,
+  clock: Clock,
+  signal: AbortSignal,
+  act: (begin: (what: Unfinished) => void) => Promise<T>,
+): Promise<T> {
+  const file = lockOf(root);
+  const release = file && (await projectLock(root, file, clock, signal));
+  if (!release) return act(() => {});
   try {
-    return await act();
+    finishDead(file);
+    return await act(
+      (what) => void tryTo(() => fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...what }), { mode: 0o600 })),
+    );
   } finally {
-    release?.();
+    fs.rmSync(notesOf(file), { force: true });
+    release();
   }
 }
 
-async function projectLock(root: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
+/** While a project is changed, this stands beside its lock: what a zz that is killed then would leave in the project. */
+const notesOf = (file: string): string => `${file}.unfinished`;
+function finishDead(file: string): void {
+  const text = textOf(notesOf(file));
+  if (text) tryTo(() => takeAway(JSON.parse(text), JSON.parse(text).pid));
+}
+
+/** Takes away what a killed zz left in this project, unless another one is just changing it. */
+export function finishUnfinished(root: string): void {
+  const file = lockOf(root);
+  if (!file) return;
+  sweepParts(path.dirname(file));
+  if (!fs.existsSync(notesOf(file))) return;
+  tryTo(() => {
+    const release = lock(file, `Cannot write in '${root}'`);
+    finishDead(file);
+    fs.rmSync(notesOf(file), { force: true });
+    release();
+  });
+}
+
+function lockOf(root: string): string | undefined {
   const folder = path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
   const isOurs = tryTo(() => {
     makePrivate(folder);
     const { uid, mode } = fs.lstatSync(folder);
     return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
   });
-  if (!isOurs) return undefined;
-  const file = path.join(folder, process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32));
+  return isOurs ? path.join(folder, process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32)) : undefined;
+}
+
+async function projectLock(root: string, file: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
   for (let until = clock.now() + PATIENCE, holder = ""; ; )
     try {
       return lock(file, `Cannot write in '${root}'`);

@@ -5,6 +5,7 @@ import type { Move } from "./contract.ts";
 import { newId } from "./core.ts";
 import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
+import { partIn } from "./temporary.ts";
 import { entriesOf, textOf, tryTo } from "./text.ts";
 
 /** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
@@ -188,7 +189,7 @@ function take(from: Buffer, to: Buffer, look?: Look): boolean {
 
 /** Copies to another disk: whole, or not at all. */
 function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
-  const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(`.zz-${process.pid}-${newId()}.tmp`)]);
+  const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(partIn(""))]);
   const { atimeMs, ...stat } = fs.lstatSync(from);
   const [mode, , mtimeMs] = look!;
   try {

@@ -6,6 +6,7 @@ import { KINDS, type Kind, type Need, type Rule, type Rules, type Verdict, words
 import type { Core } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { usage } from "./faults.ts";
+import { hasNameIn, isInsideByIdentity } from "./other-names.ts";
 import { holderOf, placeOf, projectsOf, realPath } from "./paths.ts";
 import { anyCase, fitsHost, fitsText, fitsWords, isPattern, neverMatches, pathPattern } from "./patterns.ts";
 import { behindDot, runsByItself, wideness } from "./places.ts";
@@ -151,10 +152,12 @@ function covers(where: Where, { name, but = [], verdict, exact = false, from: by
 export const ASKED_FOR = "asked for";
 const holdsHomeOf = (folder: string, file: string): boolean => isInside(folder, behindDot(file)?.home ?? "");
 
-/** By any name of a path, ignoring case: nobody should need to know how a disk compares names. */
+/** By any name of a path, ignoring case: nobody should need to know how a disk compares names, or that a file has others. */
 function denies(where: Where, name: string, { named, target }: Asked): boolean {
   const fits = denialOf(where, name);
-  return fits(named) || (target !== named && fits(target));
+  if (fits(named) || (target !== named && fits(target))) return true;
+  const place = realPath(where, placeOfRule(where, name));
+  return isInsideByIdentity(place, target) || hasNameIn(isPattern(name) ? beginOf(where, name).base : place, fits, target, name);
 }
 
 /** Whether a denial covers a path by its names, literally or as a pattern. */

@@ -8,6 +8,7 @@ import { makePrivate } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
+import { sweepParts } from "./temporary.ts";
 import { clean, compare, entriesOf, textOf, tryTo } from "./text.ts";
 
 /** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
@@ -235,6 +236,7 @@ const startOf = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unkno
 export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
   const files = sessionIds(home).map((id) => sessionFile(home, id));
   const locks = entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock") && !startOf(sessionFile(home, name.slice(0, -5))));
+  sweepParts(sessionsFolder(home));
   for (const name of locks) tryTo(() => lock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
   const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
   for (const { file } of used.sort((a, b) => b.at - a.at)) {

@@ -108,9 +108,11 @@ async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
 }
 
 /** Refuses needs that are malformed, instead of guessing. */
-function assertNeeds(tool: Tool, needs: Needs): Needs {
+function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, needs: N): N {
   const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
-  for (const [kind, list] of Object.entries(needs))
+  const { unresolved, ...named } = needs;
+  if (!/^(undefined|boolean)$/.test(typeof unresolved)) throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs is no boolean.`);
+  for (const [kind, list] of Object.entries(named))
     if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
       throw fault(`Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`);
   return needs;

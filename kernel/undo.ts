@@ -5,7 +5,7 @@ import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
 import type { Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
-import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE } from "./disk.ts";
+import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE, type Unfinished } from "./disk.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
@@ -25,6 +25,7 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
 type Way = TurnContext & { chat: LiveChat; changes: ReturnType<typeof history>["changes"]; back: boolean };
+type Begin = (what: Unfinished) => void;
 const named = ({ core }: Way, file: string): string => visible(shortName(core.options, file));
 
 /** Undoes or redoes all of the given changes, or none. */
@@ -48,7 +49,7 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
       if (typeof step === "string") return { text: step, failed: true };
       if (step) steps.push(step);
     }
-    const put = async () => putAll(steps, () => tidy(changes, paths), true);
+    const put = async (begin: Begin) => putAll(steps, () => tidy(changes, paths), true, begin);
     await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);

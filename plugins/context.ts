@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import type { Zz } from "zz";
-import { codeOf, usage } from "zz/text";
+import { codeOf, errnoSentence, usage } from "zz/text";
 
 const MAX_FILE_BYTES = 1024 * 1024;
 const NOT_TEXT = "it is not text (UTF-8). Name a text file.";
@@ -44,6 +44,6 @@ function textOf(given: string, cwd: string): string {
   } catch (error) {
     const { exit, message } = error as { exit?: number; message: string };
     if (exit) throw error;
-    throw refuse(WHY[codeOf(error)] ?? `${message}.`);
+    throw refuse(WHY[codeOf(error)] ?? (errnoSentence(error) || `${message}.`));
   }
 }

@@ -111,8 +111,9 @@ export default (zz: Zz<Config>) => {
     helper.doing = calls.map((call) => `${call.name} ${ctx.about.line(call) ?? ""}`.trim()).join(", ") || "reporting";
     show(ctx);
   });
-  zz.on("called", ({ inner }, ctx) => {
-    const helper = inner ? current?.getStore() : undefined;
+  zz.on("called", ({ call, inner }, ctx) => {
+    const isTool = ctx.about.tools.some(({ name }) => name === call.name); // what plugins lend one another is none
+    const helper = inner && isTool ? current?.getStore() : undefined;
     if (!helper) return;
     helper.calls++;
     show(ctx);

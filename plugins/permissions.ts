@@ -154,7 +154,7 @@ function autoApply(rest: string, { permissions }: Ctx): string {
   const other = verdict === "ask" ? "" : ` ${why}; /permissions lists it.`;
   if (rest === "on" && verdict === "deny") return `Edits in the project are denied${other}`;
   if (rest === "on")
-    return "Edits in the project are now made without asking. Commands still ask. /undo takes edits back.";
+    return "Edits in the project, and what commands change on a copy, are now kept without asking. /undo takes them back.";
   if (rest === "off")
     return verdict === "allow" ? `Edits are still made without asking${other}` : "Edits are asked for again.";
   const on = given.length || verdict !== "allow" ? "" : other.slice(0, -1);

@@ -1,5 +1,6 @@
 // Folders that are made, and files that are written whole or not at all.
 import { codeOf, errnoSentence } from "../kernel/faults.ts";
+import { partIn, sweepParts } from "../kernel/temporary.ts";
 import { tryTo } from "../kernel/text.ts";
 
 /** Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own `recursive` never ends in /proc,
@@ -22,13 +23,14 @@ export function makeFolder(folder: string, mode = 0o777): string[] {
  * or mounted. */
 export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666): void {
   const fs = process.getBuiltinModule("node:fs");
-  const { dirname, join, resolve } = process.getBuiltinModule("node:path");
+  const { dirname, resolve } = process.getBuiltinModule("node:path");
   let real = file;
   for (let links = 0; links < 40; links++) real = resolve(dirname(real), tryTo(() => fs.readlinkSync(real)) ?? real);
   try {
     const old = fs.statSync(real, { throwIfNoEntry: false });
     if (old && !old.isFile()) return void fs.writeFileSync(real, text);
-    const part = join(dirname(real), `.zz-${process.pid}-${Math.random().toString(36).slice(2)}.tmp`);
+    sweepParts(dirname(real));
+    const part = partIn(dirname(real));
     try {
       fs.writeFileSync(part, text, { flag: "wx", mode });
       if (old) tryTo(() => fs.chownSync(part, old.uid, old.gid));

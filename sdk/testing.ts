@@ -32,6 +32,7 @@ import { processIo } from "../kernel/io.ts";
 import { obey } from "../kernel/obey.ts";
 import { openSession } from "../kernel/sessions.ts";
 import { createZz, runTurn } from "../zz.ts";
+import { PATIENT } from "./clock.ts";
 
 export { type StandingClock, standingClock } from "./clock.ts";
 
@@ -46,7 +47,7 @@ export interface Setup extends Pick<Options, "settings" | "allow" | "deny" | "to
   answer?: "yes" | "no" | "nobody" | Ask; // what the person says to keys, "no" by default; to a line, only a function says something
   own?: boolean; // zz's own plugins too, with their tools and commands: /undo, /help …
   live?: boolean; // as if at a terminal
-  clock?: Clock; // instead of the machine's: standingClock(), which the test moves
+  clock?: Clock; // standingClock(), which the test moves; by default the machine's, on which limits of 5 s and more end nothing
 }
 /** A plugin without a file: what its file would export. */
 export type Inline = { name?: string; default: Plugin<any>; defaults?: object; settings?: object };
@@ -178,7 +179,7 @@ function fileOf(given: NonNullable<Setup["plugins"]>[number], i: number, base: s
 /** As a process does it. */
 async function start(kit: Kit, session?: string): Promise<void> {
   const { setup, root, home, inline, files, requests, notes, events, provider } = kit;
-  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL, clock } = setup;
+  const { settings = {}, cassette, own = cassette !== undefined, live = false, answer = "no", model = MODEL, clock = PATIENT } = setup;
   for (const [file, exports] of inline) lend(file, exports);
   const { allow, deny, tools, rounds, system, debug } = setup;
   const core = await createZz({
@@ -193,7 +194,7 @@ async function start(kit: Kit, session?: string): Promise<void> {
     home,
     plugins: files,
     bare: !own,
-    ...(clock && { io: Object.assign(processIo(), { clock }) }),
+    io: Object.assign(processIo(), { clock }),
   });
   kit.core = core;
   const failures = core.plugins.flatMap(({ failure }) => failure ?? []);

@@ -1,11 +1,13 @@
 import type { PluginIo, Usage } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
+import type { DecodeContext, Decoding } from "./decode.ts";
 
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
 export { runsByItself } from "../kernel/places.ts";
 export { joinHalves } from "../kernel/seam.ts";
+export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
 export {
   byName,
   CHARS_PER_TOKEN,
@@ -29,12 +31,17 @@ export {
 } from "../kernel/text.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
+export type { Decoded, Decoding, Job } from "./decode.ts";
 export { deltasOf } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";
 export { keptVariables, MIN_VALUE_CHARS, withoutValues } from "./variables.ts";
 export { clip, ERASE_BELOW, rewrapsLines, terminalColumns, width, wrap } from "./width.ts";
+
+/** What a job in a process of its own makes of strangers' bytes. Throws why it cannot, as what follows "Cannot read 'x': ". */
+export const decode = async <Value>(decoding: Decoding, ctx: DecodeContext): Promise<{ value: Value; bytes: Buffer[] }> =>
+  (await import("./decode.ts")).decode<Value>(decoding, ctx);
 
 /** How a picker of @inquirer/prompts tells its keys: Escape leaves each of zz's. */
 export const pickerTheme = {

@@ -1,7 +1,7 @@
 // A cassette: lines of JSON. The first says what it is; each other has a request and what came back, piece by piece.
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import type { HttpAnswer, HttpRequest } from "zz";
-import { codeOf, errnoSentence, oneLine, tryTo, usage, writeWhole } from "zz/text";
+import { errnoSentence, oneLine, tryTo, usage, writeWhole } from "zz/text";
 
 type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
@@ -32,13 +32,13 @@ export function record(file: string, veil: (text: string) => string): Recorder {
   try {
     writeWhole(file, `${JSON.stringify(FIRST)}\n`, 0o600);
   } catch (error) {
-    throw cannot(errnoSentence(error) || `${codeOf(error)}. Name a file that can be written.`);
+    throw cannot(errnoSentence(error) || "it cannot be written. Name another file.");
   }
   const write = (exchange: Exchange) => {
     try {
       appendFileSync(file, `${veil(JSON.stringify(exchange))}\n`);
     } catch (error) {
-      throw cannot(errnoSentence(error) || `${codeOf(error)}.`);
+      throw cannot(errnoSentence(error) || "it cannot be written.");
     }
   };
 
@@ -161,9 +161,7 @@ function read(file: string, shown: string): Exchange[] {
   try {
     text = textIn(file);
   } catch (error) {
-    throw cannot(
-      codeOf(error) === "ENOENT" ? "no such file. Check the path." : `${codeOf(error)}. Name a file that can be read.`,
-    );
+    throw cannot(errnoSentence(error) || "it cannot be read. Name another file.");
   }
   const [first, ...lines] = text.split("\n").filter(Boolean);
   if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz)

@@ -97,7 +97,7 @@ export function openHost(zz: Zz<Config>): Host {
     drop(kind.name);
     const program = programOf(kind, ctx);
     if (typeof program === "string") return program;
-    const box = await boxed(program.argv, kind === TYPESCRIPT ? program.only : undefined, ctx);
+    const box = await boxed(program.argv, kind === TYPESCRIPT ? program.reads : undefined, ctx);
     if (!box && kind !== TYPESCRIPT) return `${kind.name} runs only in a sandbox, and there is none here`;
     const started = start(kind, program, box, key, ctx);
     running.set(kind.name, started);
@@ -169,19 +169,19 @@ const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
 interface Program {
   argv: string[]; // in the sandbox
   bare: string[]; // without one
-  only: string[];
+  reads: string[];
 }
 function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx): Program | string {
   if (program) {
     const found = ctx.programs.find(program);
     if (!found) return `${name} is not installed (${install})`;
-    return { argv: [found, ...args], bare: [found, ...args], only: [] };
+    return { argv: [found, ...args], bare: [found, ...args], reads: [] };
   }
   const own = ownTypescript();
   if (!own) return `${name} is not installed (${install})`;
   const how = ["--lsp", "--stdio"];
   const above = modulesAbove(ctx.root);
-  return { argv: [own.program, ...how], bare: [process.execPath, own.starter, ...how], only: [own.folder, ...above] };
+  return { argv: [own.program, ...how], bare: [process.execPath, own.starter, ...how], reads: [own.folder, ...above] };
 }
 
 /** Where a workspace keeps packages, above the folder that zz works in. */
@@ -190,10 +190,10 @@ function modulesAbove(root: string): string[] {
   return above.map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`).concat("/node_modules");
 }
 
-async function boxed(argv: string[], only: string[] | undefined, ctx: Ctx): Promise<Box | undefined> {
+async function boxed(argv: string[], reads: string[] | undefined, ctx: Ctx): Promise<Box | undefined> {
   let box: Box | undefined;
   const ready = (one: Box) => void (box = one);
-  await ctx.call(SERVICE, { argv, ready, ...(only && { only }) });
+  await ctx.call(SERVICE, { argv, ready, ...(reads && { reads }) });
   return box;
 }
 

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { differences, type Shown, shownNow } from "./agreed.ts";
 import { capped, DIFF, ownPath, type Repository, wordsOf } from "./ask.ts";
 import { branchAndFiles, type File, row } from "./status.ts";
 
@@ -104,7 +105,7 @@ function isProgram(file: string): boolean {
 }
 
 /** What the person sees with the question. */
-export async function describe({ message }: Args, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
+async function describe({ message }: Args, plan: Plan, repo: Repository, ctx: Ctx): Promise<string> {
   const { branch, files, only, against } = plan;
   const compare = [...DIFF, "--no-relative", "--stat=100"];
   const stat = against && (await repo.git([...compare, ...against, "--", ...only])).out.trimEnd();
@@ -120,6 +121,24 @@ export async function describe({ message }: Args, plan: Plan, repo: Repository, 
     ...(stat ? stat.split("\n") : []),
     ...(runs.length ? [`It will run ${[...new Set(runs)].join(", ")}.`] : []),
   ].join("\n");
+}
+
+/** Looks again after the yes: what differs from what was shown is refused. */
+export async function look(
+  args: Args,
+  plan: Plan,
+  repo: Repository,
+  ctx: Ctx,
+): Promise<{ text: string; shown: Shown }> {
+  const text = await describe(args, plan, repo, ctx);
+  return { text, shown: await shownNow(text, plan, repo, ctx) };
+}
+export function assertAsShown(shown: Shown, now: Shown): void {
+  const what = differences(shown, now);
+  if (what)
+    throw refuse(
+      `${what} changed while the question stood, so nothing was committed. Call it again: what is asked for then is shown.`,
+    );
 }
 
 /** Lets git commit. If git refuses, what zz staged for the commit is unstaged again. */

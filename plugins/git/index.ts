@@ -1,8 +1,9 @@
 // git_status, git_diff and git_log only read. For git_commit the person is asked, and shown everything it will do.
 import type { Ctx, Needs, Zz } from "zz";
 import { plural } from "zz/text";
+import { changedIn, type Shown } from "./agreed.ts";
 import { capped, check, DIFF, needsOf, ownPath, pathspec, type Repository, repository } from "./ask.ts";
-import { carryOut, describe, plan } from "./commit.ts";
+import { assertAsShown, carryOut, look, plan } from "./commit.ts";
 import { branchAndFiles, row } from "./status.ts";
 
 export const defaults = { seconds: 60, commitSeconds: 600 }; // what git may take to answer; hooks can run a test suite
@@ -145,6 +146,7 @@ function addLog(zz: GitZz): void {
 
 function addCommit(zz: GitZz): void {
   const { seconds, commitSeconds } = zz.config;
+  const asked = new WeakMap<object, Shown>(); // by the arguments of the call
   zz.tool({
     name: "git_commit",
     description:
@@ -161,11 +163,19 @@ function addCommit(zz: GitZz): void {
       const { why } = await check(ctx, seconds);
       if (why) return `zz cannot show what it would commit: ${why}.\nWith the message:\n${args.message}`;
       const repo = await repository(ctx, seconds);
-      return describe(args, await plan(args, repo, ctx), repo, ctx);
+      const { text, shown } = await look(args, await plan(args, repo, ctx), repo, ctx);
+      asked.set(args, shown);
+      return text;
     },
     async run(args, ctx) {
       const repo = await repository(ctx, commitSeconds);
-      return carryOut(args, await plan(args, repo, ctx), repo, () => repository(unstopped(ctx), seconds));
+      const planned = await plan(args, repo, ctx);
+      const shown = asked.get(args);
+      if (shown) assertAsShown(shown, (await look(args, planned, repo, ctx)).shown);
+      const result = await carryOut(args, planned, repo, () => repository(unstopped(ctx), seconds));
+      const other = shown && !result.failed ? await changedIn(shown, planned, repo, ctx) : "";
+      const note = `\n[Not as it was shown: ${other}. A hook, or another program, changed it at the last moment. Look at the commit.]`;
+      return other ? { ...result, text: result.text + note } : result;
     },
   });
 }

@@ -15,6 +15,7 @@ import {
   type Entry,
   existingName,
   extrasOf,
+  filesNow,
   openStage,
   pluginsOf,
   putInPlace,
@@ -264,8 +265,10 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
     const at = path.join(pluginsOf(home), topOf(entry));
     assertAllowed(ctx, "write", at);
     const changed = changedOf(home, entry).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
+    const assertAsAsked = asItStands(home, entry);
     if (changed.length)
       await confirm(ctx, `These files of '${name}' were changed since: ${listed(changed)}.`, "Remove them anyway?");
+    assertAsAsked();
     const extras = extrasOf(home, entry);
     const stage = stages.open();
     copyExtras(home, stage, extras);
@@ -286,7 +289,18 @@ async function confirmCandidates(ctx: Ctx, verb: string, all: Candidate[]): Prom
   ]);
   const head = `${verb} puts ${names} into ${pluginsOf(home)}.`;
   const what = all.length > 1 ? "them" : "it";
+  const checks = all.flatMap(({ old }) => (old ? asItStands(home, old) : []));
   await confirm(ctx, [head, ...rows].join("\n"), `${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, RIGHTS);
+  for (const assertAsAsked of checks) assertAsAsked();
+}
+
+/** A check that what is there of a plugin is what was there when the person was asked. */
+function asItStands(home: string, entry: Entry): () => void {
+  const look = () => JSON.stringify(filesNow(home, entry));
+  const before = look();
+  return () => {
+    if (look() !== before) throw fault("its files changed while the question stood. Try again");
+  };
 }
 
 function shown(candidate: Candidate, home: string): [string, string][] {

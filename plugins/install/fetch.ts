@@ -1,14 +1,12 @@
 // Reads the plugin that a spec names into memory: npm and git fetch it; folders, files and archives are read.
 import fs from "node:fs";
 import path from "node:path";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
 import type { Ctx } from "zz";
-import { codeOf, compare, fault, isInside, tryTo } from "zz/text";
+import { compare, decode, fault, isInside, tryTo } from "zz/text";
 import { type Contents, MAX_BYTES, MAX_FILES, plain, sumOf, sumOfAll, TOO_LARGE, TOO_MANY } from "./contents.ts";
+import type { Entry } from "./decode-archive.ts";
 import { type ProgramResult, run } from "./program.ts";
 import { hostOf, type Spec } from "./spec.ts";
-import { untar } from "./tar.ts";
 
 export interface Fetched {
   contents: Contents;
@@ -30,13 +28,14 @@ export interface FetchContext {
 
 const TIMEOUT = 120_000; // ms for npm or git
 const HEADER_BYTES = 60e6; // of an archive, in addition to its files
+const ARCHIVE = { megabytes: 1_000, seconds: 60, most: 256 };
 const SOURCE_FILE = /\.[cm]?[jt]s$/;
 
 export async function fetchSpec(spec: Spec, context: FetchContext, pinned: Pinned = {}): Promise<Fetched> {
   const fetched = await {
     npm: () => fromNpm(spec as never, context, pinned),
     git: () => fromGit(spec as never, context, pinned),
-    path: () => fromPath((spec as { file: string }).file),
+    path: () => fromPath((spec as { file: string }).file, context.ctx),
     example: () => fromExample((spec as { name: string }).name, context.home),
   }[spec.kind]();
   const { single } = fetched;
@@ -81,7 +80,7 @@ async function fromNpm(
   const bytes = fs.readFileSync(file);
   if (!integrity.startsWith("sha512-") || sumOf(bytes) !== integrity)
     throw fault("what npm fetched is not what it announced: the integrity differs. Try again");
-  const base = { contents: await unpacked(bytes), base: spec.name, single: false, notes: [] };
+  const base = { contents: await unpacked(bytes, true, ctx), base: spec.name, single: false, notes: [] };
   return { ...base, source: `npm package ${wanted}`, integrity, version };
 }
 
@@ -119,17 +118,11 @@ const missing = ({ detail }: Record<string, unknown>): string => {
   return name ? ` as '${plain(name.replace(/@\*$/, ""))}'` : "";
 };
 
-async function unpacked(archive: Buffer): Promise<Contents> {
-  const tar = archive[0] === 0x1f && archive[1] === 0x8b ? await unzipped(archive) : archive;
-  return untar(tar, true);
-}
-
-async function unzipped(archive: Buffer): Promise<Buffer> {
-  try {
-    return await promisify(gunzip)(archive, { maxOutputLength: MAX_BYTES + HEADER_BYTES });
-  } catch (error) {
-    throw fault(codeOf(error) === "ERR_BUFFER_TOO_LARGE" ? TOO_LARGE : "the archive is damaged");
-  }
+/** `strip`: leaves out the top folder. */
+async function unpacked(bytes: Buffer, strip: boolean, ctx: Ctx): Promise<Contents> {
+  const archive = { job: "decode-archive", near: import.meta.url, bytes, how: { strip }, ...ARCHIVE };
+  const { value, bytes: files } = await decode<Entry[]>(archive, ctx);
+  return new Map(value.map(([name, runs], i) => [name, { bytes: files[i]!, ...(runs && { runs }) }]));
 }
 
 // ── git ──
@@ -164,7 +157,7 @@ async function fromGit(
   const base = path.posix.basename(url.split(":").at(-1)!.replace(/\/+$/, "")).replace(/\.git$/, "");
   const notes = /^(http|git):/.test(url) ? ["It came without encryption."] : [];
   const source = `git repository ${url}${ref ? `, ${ref}` : ""}`;
-  return { contents: untar(out, false), source, base, single: false, integrity: "", commit, notes };
+  return { contents: await unpacked(out, false, ctx), source, base, single: false, integrity: "", commit, notes };
 
   async function commitOf(wanted: string): Promise<string> {
     const fetch = ["fetch", "-q", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"];
@@ -219,7 +212,7 @@ function fromExample(name: string, home: string): Fetched {
   return { ...read(entry), source: "an example that zz brings" };
 }
 
-async function fromPath(file: string): Promise<Fetched> {
+async function fromPath(file: string, ctx: Ctx): Promise<Fetched> {
   if (!/\.(tgz|tar\.gz|tar)$/.test(file) || fs.statSync(file, { throwIfNoEntry: false })?.isDirectory())
     return read(file);
   const stat = fs.statSync(file, { throwIfNoEntry: false });
@@ -227,7 +220,14 @@ async function fromPath(file: string): Promise<Fetched> {
   if (stat.size > MAX_BYTES) throw fault(TOO_LARGE);
   const bytes = fs.readFileSync(file);
   const base = path.basename(file).replace(/\.(tgz|tar\.gz|tar)$/, "");
-  return { contents: await unpacked(bytes), source: file, base, single: false, integrity: sumOf(bytes), notes: [] };
+  return {
+    contents: await unpacked(bytes, true, ctx),
+    source: file,
+    base,
+    single: false,
+    integrity: sumOf(bytes),
+    notes: [],
+  };
 }
 
 function read(file: string): Fetched {

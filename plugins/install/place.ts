@@ -50,7 +50,7 @@ export function readLock(home: string): Lock {
     text = fs.readFileSync(file, "utf8");
   } catch (error) {
     if (codeOf(error) === "ENOENT") return new Map();
-    throw broken(`it cannot be read (${codeOf(error)})`);
+    throw broken("it cannot be read");
   }
   let parsed: { lockVersion?: unknown; plugins?: unknown };
   try {
@@ -109,10 +109,15 @@ export const existingName = (home: string, name: string): string | undefined =>
     (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
   );
 
-/** The paths of installed files that have changed since. */
-export function changedOf(home: string, { files }: Entry): string[] {
+/** The checksums of the installed files as they are now. */
+export function filesNow(home: string, { files }: Entry): Record<string, string | undefined> {
   const sum = (file: string) => tryTo(() => sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256"));
-  return Object.entries(files).flatMap(([file, known]) => (sum(file) === known ? [] : [file]));
+  return Object.fromEntries(Object.keys(files).map((file) => [file, sum(file)]));
+}
+
+/** The paths of installed files that have changed since. */
+export function changedOf(home: string, entry: Entry): string[] {
+  return Object.entries(filesNow(home, entry)).flatMap(([file, sum]) => (sum === entry.files[file] ? [] : [file]));
 }
 
 /** Files next to the installed ones, added by the person or by the plugin itself. */

@@ -1,6 +1,5 @@
 // Reads a tar archive in memory. Written by hand, since the tar program silently drops a path that leads out of the
-// archive, while this refuses the archive and names the path.
-import { fault } from "zz/text";
+// archive, while this refuses the archive and names the path. It runs in a process of its own (decode-archive.ts).
 import { type Contents, MAX_BYTES, MAX_FILES, plain, safePath, TOO_LARGE, TOO_MANY } from "./contents.ts";
 
 const BLOCK = 512;
@@ -14,10 +13,10 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   while (at + BLOCK <= archive.length) {
     const head = archive.subarray(at, at + BLOCK);
     if (head.every((byte) => byte === 0)) break;
-    if (!isWhole(head)) throw refuse("the archive is damaged");
+    if (!isWhole(head)) throw refusal("the archive is damaged");
     const size = numberAt(head, 124, 12);
     const data = archive.subarray(at + BLOCK, at + BLOCK + size);
-    if (data.length < size) throw refuse("the archive is cut off");
+    if (data.length < size) throw refusal("the archive is cut off");
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
     const type = String.fromCharCode(head[156] || 48);
     if (type === "g") continue;
@@ -31,7 +30,7 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   }
   for (const [name, target] of links) {
     const found = contents.get(target);
-    if (!found) throw refuse(`'${plain(name)}' is a link to what is not a file in it`);
+    if (!found) throw refusal(`'${plain(name)}' is a link to what is not a file in it`);
     contents.set(name, found);
   }
   return contents;
@@ -41,19 +40,19 @@ export function untar(archive: Buffer, strip: boolean): Contents {
     const whole = next.path ?? (prefix && `${prefix}/`) + textAt(head, 0, 100);
     const normal = safePath(whole);
     if (normal === undefined && /^\.?\/?$/.test(whole)) return; // the top folder itself
-    if (normal === undefined) throw refuse(`the path '${plain(whole)}' leads out of it`);
+    if (normal === undefined) throw refusal(`the path '${plain(whole)}' leads out of it`);
     const name = strip ? normal.split("/").slice(1).join("/") : normal;
     if (type === "5" || !name) return;
-    if (++count > MAX_FILES) throw refuse(TOO_MANY);
+    if (++count > MAX_FILES) throw refusal(TOO_MANY);
     if (type === "0" || type === "7") {
-      if ((bytes += data.length) > MAX_BYTES) throw refuse(TOO_LARGE);
+      if ((bytes += data.length) > MAX_BYTES) throw refusal(TOO_LARGE);
       contents.set(name, { bytes: data, ...(numberAt(head, 100, 8) & 0o111 && { runs: true }) });
     } else if (type === "1" || type === "2") {
       const to = next.linkpath ?? textAt(head, 157, 100);
       const target = targetOf(name, to, type === "2");
-      if (target === undefined) throw refuse(`'${plain(name)}' is a link to '${plain(to)}', which leads out of it`);
+      if (target === undefined) throw refusal(`'${plain(name)}' is a link to '${plain(to)}', which leads out of it`);
       links.set(name, target);
-    } else throw refuse(`'${plain(name)}' is neither a file nor a folder`);
+    } else throw refusal(`'${plain(name)}' is neither a file nor a folder`);
   }
 
   /** A symbolic link is relative to its own folder, a hard link to the archive's top. */
@@ -73,7 +72,8 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   }
 }
 
-const refuse = (why: string) => fault(why);
+/** An error that says itself why an archive is refused. */
+export const refusal = (why: string): Error => Object.assign(new Error(why), { sentence: true });
 
 function textAt(from: Buffer, at: number, length: number): string {
   const field = from.subarray(at, at + length);
@@ -86,7 +86,7 @@ function numberAt(head: Buffer, at: number, length: number): number {
   if (!(head[at]! & 0x80)) return Number.parseInt(textAt(head, at, length).trim() || "0", 8) || 0;
   let value = head[at]! & 0x7f;
   for (let i = 1; i < length; i++) value = value * 256 + head[at + i]!;
-  if (!Number.isSafeInteger(value)) throw refuse("the archive is damaged");
+  if (!Number.isSafeInteger(value)) throw refusal("the archive is damaged");
   return value;
 }
 
@@ -112,6 +112,6 @@ function paxOf(data: Buffer): { path?: string; linkpath?: string } {
     at += length;
   }
   const { path, linkpath, size } = found;
-  if (size !== undefined) throw refuse("the archive holds a file that is too large");
+  if (size !== undefined) throw refusal("the archive holds a file that is too large");
   return { ...(path !== undefined && { path }), ...(linkpath !== undefined && { linkpath }) };
 }

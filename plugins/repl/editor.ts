@@ -1,14 +1,13 @@
 // The person's own editor, on a text in a temporary file.
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import type { Zz } from "zz";
-import { tryTo } from "zz/text";
+import { temporaryFolder, tryTo } from "zz/text";
 import { say } from "./screen.ts";
 
 /** The text as it was saved; undefined when the editor failed or nothing was saved. */
 export async function edit(zz: Zz, text: string, name: string): Promise<string | undefined> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-edit-"));
+  const folder = temporaryFolder("edit");
   const file = path.join(folder, name);
   try {
     fs.writeFileSync(file, text);

@@ -24,7 +24,7 @@ import {
   startNewLine,
   tell,
 } from "./line.ts";
-import { expandPastes, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
+import { expandPastes, keepReportsFrom, newPastes, normalizePaste, openPasteReader, readInput } from "./pastes.ts";
 import { answer, isTooEarly, keepWords } from "./questions.ts";
 import { followSize } from "./resize.ts";
 import { say } from "./screen.ts";
@@ -237,7 +237,9 @@ function leaveAtEscape(this: NodeJS.EventEmitter, _: unknown, key?: { name?: str
 export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>): Promise<T> {
   const { zz, onInput, isDumb } = keyboard;
   const { stdin, stdout } = zz.io;
+  let letReports = () => {};
   if (keyboard.terminalUsers++ === 0) {
+    letReports = keepReportsFrom(stdin as NodeJS.ReadStream, zz.io.clock);
     stdin.off("data", onInput).pause();
     setRaw(keyboard, false);
     if (!isDumb) stdout.write(HIDE_PASTES);
@@ -249,6 +251,7 @@ export async function lendTerminal<T>(keyboard: Keyboard, act: () => Promise<T>)
     return await act();
   } finally {
     stdin.off("keypress", leaveAtEscape);
+    letReports();
     if (--keyboard.terminalUsers === 0 && !keyboard.isClosed) {
       stdin.on("data", onInput).resume();
       setRaw(keyboard, true);

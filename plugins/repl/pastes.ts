@@ -1,4 +1,4 @@
-// Separates pastes from keys in the terminal's input; long pastes are stored, and shown by a short name in the line.
+// Separates pastes and the terminal's own reports from keys in its input; long pastes are stored, and shown by a short name in the line.
 import type { Zz } from "zz";
 import { clean } from "zz/text";
 
@@ -8,18 +8,39 @@ const LOST_END_MS = 500; // after a pause like this Ctrl+C ends a paste
 const ESCAPE_MS = 50; // what follows Escape within this time belongs to it: the rest of a key or of a marker, or Alt
 const STARTED_KEY = /\x1b+(?:\[[[\d;?<=>]*|O\d?)?$/; // the markers begin like keys
 
+/**
+ * What a terminal says of itself when a program asks: its features, size, colours, version, place of the cursor, keyboard and
+ * graphics. Whoever asked may be gone when the answer comes, and nobody typed it. F3 with Shift, Ctrl or Alt looks like a place
+ * of the cursor in the first row.
+ */
+const STRING = "[^\\x07\\x1b\\x03\\r]*";
+const STRINGS = String.raw`\x1b(?:\]\d+;|P[\d;]*[$+>!|]|_G)`; // colours and the like; features; graphics
+const REPORT = new RegExp(
+  [
+    String.raw`\x1b\[(?:[?>=][\d;]*[cunRtS]|\??[\d;]+\$y|\d[\d;]*[nt]|(?!1;[2-8]R)\d+;\d+R)`,
+    String.raw`${STRINGS}${STRING}(?:\x07|\x1b\\)`,
+  ].join("|"),
+  "g",
+);
+/** A beginning that no key has: what belongs to it may take its time, and is never typed. */
+const STARTED_REPORT = new RegExp(String.raw`(?:\x1b\[[?>=][\d;]*\$?|${STRINGS}${STRING}\x1b?)$`);
+const STARTED_STRING = /\x1b(?:\]\d*|P[\d;]*|_)$/; // or a key with Alt
+const MAX_REPORT_BYTES = 4_096;
+const REPORT_MS = 1_000;
+
 /** Reads the terminal's input, however its bytes are split. */
 export interface PasteReader {
   readonly clock: Zz["io"]["clock"];
   onKeys(bytes: Buffer): void;
   onPaste(text: string): void;
+  onReport?(report: string): void; // what the terminal said of itself
   paste: Buffer[] | undefined; // the pieces of one that has not ended
   heldBack: Buffer; // bytes that may be the beginning of a key or of a marker
   stopHolding(): void;
   lastReadAt: number;
 }
 
-type Hears = Pick<PasteReader, "clock" | "onKeys" | "onPaste">;
+type Hears = Pick<PasteReader, "clock" | "onKeys" | "onPaste" | "onReport">;
 export const openPasteReader = (hears: Hears): PasteReader => ({
   ...hears,
   paste: undefined,
@@ -33,21 +54,57 @@ export function readInput(reader: PasteReader, bytes: Buffer): void {
   const pause = reader.clock.now() - reader.lastReadAt;
   reader.lastReadAt = reader.clock.now();
   if (reader.paste && pause > LOST_END_MS && bytes.equals(CTRL_C)) bytes = Buffer.from(PASTE_END); // its end was lost
-  let rest = Buffer.concat([reader.heldBack, bytes]);
+  let rest: Buffer = Buffer.concat([reader.heldBack, bytes]);
   for (;;) {
     const marker = reader.paste ? PASTE_END : PASTE_START;
     const at = rest.indexOf(marker);
     if (at < 0) break;
-    deliver(reader, rest.subarray(0, at));
+    deliver(reader, reader.paste ? rest.subarray(0, at) : withoutReports(reader, rest.subarray(0, at)));
     rest = rest.subarray(at + marker.length);
     if (reader.paste) reader.onPaste(Buffer.concat(reader.paste).toString("utf8"));
     reader.paste = reader.paste ? undefined : [];
   }
+  if (!reader.paste) rest = withoutReports(reader, rest);
   const complete = rest.length - (reader.paste ? startedEndLength(rest) : startedKeyLength(rest));
   deliver(reader, rest.subarray(0, complete));
   reader.heldBack = Buffer.from(rest.subarray(complete));
   if (reader.heldBack.length && !reader.paste)
-    reader.stopHolding = reader.clock.timer(ESCAPE_MS, () => deliverHeldBack(reader));
+    reader.stopHolding = isStartedReport(reader.heldBack)
+      ? reader.clock.timer(REPORT_MS, () => void (reader.heldBack = Buffer.alloc(0)))
+      : reader.clock.timer(ESCAPE_MS, () => deliverHeldBack(reader));
+}
+
+function withoutReports({ onReport }: PasteReader, bytes: Buffer): Buffer {
+  if (!bytes.includes(ESCAPE)) return bytes;
+  const keys = bytes.toString("latin1").replace(REPORT, (report) => {
+    onReport?.(report);
+    return "";
+  });
+  return Buffer.from(keys, "latin1");
+}
+const ESCAPE = 0x1b;
+const isStartedReport = (bytes: Buffer): boolean => STARTED_REPORT.test(bytes.toString("latin1"));
+
+/** Keeps reports from whatever reads a terminal; who asks for one hears the event "report". Returns what ends that. */
+export function keepReportsFrom(stdin: NodeJS.ReadStream, clock: PasteReader["clock"]): () => void {
+  const { push } = stdin;
+  const put = (bytes: Buffer) => void push.call(stdin, bytes);
+  const onPaste = (text: string) => put(Buffer.from(PASTE_START + text + PASTE_END));
+  const reader = openPasteReader({ clock, onKeys: put, onPaste, onReport: (report) => stdin.emit("report", report) });
+  stdin.push = (bytes, ...more) => {
+    if (!Buffer.isBuffer(bytes)) return push.call(stdin, bytes, ...more);
+    readInput(reader, bytes);
+    if (!reader.paste && !isStartedReport(reader.heldBack)) {
+      reader.stopHolding();
+      deliverHeldBack(reader); // readline waits for the rest of a key itself
+    }
+    return true;
+  };
+  return () => {
+    stdin.push = push;
+    reader.stopHolding();
+    if (reader.heldBack.length) stdin.unshift(reader.heldBack); // its rest may come yet
+  };
 }
 
 function deliverHeldBack(reader: PasteReader): void {
@@ -71,8 +128,11 @@ function startedEndLength(bytes: Buffer): number {
 
 const MAX_KEY_BYTES = 32;
 /** How many of the last bytes may be the beginning of a key, or of the marker that begins a paste. */
-const startedKeyLength = (bytes: Buffer): number =>
-  STARTED_KEY.exec(bytes.toString("latin1", Math.max(0, bytes.length - MAX_KEY_BYTES)))?.[0].length ?? 0;
+function startedKeyLength(bytes: Buffer): number {
+  const end = (most: number) => bytes.toString("latin1", Math.max(0, bytes.length - most));
+  const key = STARTED_KEY.exec(end(MAX_KEY_BYTES)) ?? STARTED_STRING.exec(end(MAX_KEY_BYTES));
+  return Math.max(key?.[0].length ?? 0, STARTED_REPORT.exec(end(MAX_REPORT_BYTES))?.[0].length ?? 0);
+}
 
 /** The pasted text with plain line ends and no control characters. */
 export const normalizePaste = (pasted: string): string => clean(pasted.replace(/\r\n?/g, "\n"));

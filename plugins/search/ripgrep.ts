@@ -4,10 +4,10 @@
 // 10,000 files the two take 60 ms; a single one that reports on every file (--count --include-zero) takes 100 ms, since
 // it asks the system about each part of each path that it prints.
 import type { ChildProcess } from "node:child_process";
-import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Ctx } from "zz";
+import { temporaryFolder } from "zz/text";
 import { isPlain, type Query } from "./lines.ts";
 import type { Once } from "./together.ts";
 
@@ -56,7 +56,7 @@ export async function askRipgrep(
 async function output(start: (fd: number) => ChildProcess): Promise<Output | undefined> {
   let fd: number;
   try {
-    const folder = mkdtempSync(join(tmpdir(), "zz-rg-"));
+    const folder = temporaryFolder("rg");
     fd = openSync(join(folder, "out"), "wx+", 0o600);
     rmSync(folder, { recursive: true });
   } catch {

@@ -1,6 +1,7 @@
 // beyond: commands with effects that a copy of the project cannot contain, so they are asked for beforehand. All others
 // run on the copy, where nothing that they do reaches anything else.
 import path from "node:path";
+import { reachesFurther } from "./files-only.ts";
 import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/index.ts";
 
@@ -8,7 +9,7 @@ const words = (text: string): Set<string> => new Set(text.split(" "));
 
 /** Programs that reach other machines, services of this machine, or what belongs to the person. */
 const PROGRAMS = words(
-  "curl wget ssh mosh scp sftp rsync nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
+  "curl wget ssh mosh scp sftp nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
     "terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service " +
     "journalctl crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared",
 );
@@ -61,6 +62,7 @@ function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBack
   const name = path.basename(program);
   if (/^git(-|$)/.test(name))
     return verdict !== "allow" && (git === true || changesRepository(name === "git" ? rest : [name.slice(4), ...rest]));
+  if (name === "rsync") return reachesFurther(name, rest);
   if (PROGRAMS.has(name)) return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs

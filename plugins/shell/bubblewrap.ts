@@ -3,9 +3,10 @@ import fs from "node:fs";
 import path from "node:path";
 import { isInside } from "zz/text";
 import { repository } from "./guards.ts";
+import { otherNames } from "./hard-links.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
 import { CACHE } from "./lookups.ts";
-import { canAppear, direntsOf, isFolder, real } from "./paths.ts";
+import { canAppear, isFolder, real } from "./paths.ts";
 
 // No capabilities, even for root.
 export const BASE = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--ro-bind", "/", "/"];
@@ -71,9 +72,14 @@ function plan({
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
-  const locked = real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]);
-  const pinned = [...new Set(real(readonly ? [] : pin).flatMap((at) => foldersBetween(at, root)))].filter(
-    (at) => !within(at, locked),
+  const kept = real(keep).filter((at) => at !== root);
+  const others = (places: string[]) => otherNames(places, [root, ...real(write).filter((at) => !isInside(root, at))]);
+  const locked = [
+    ...real([...keep, ...fixed, ...(readonly ? ownRepository.write : [])]),
+    ...(readonly ? [] : others(kept)),
+  ];
+  const pinned = [...new Set([...real(readonly ? [] : pin), ...kept].flatMap((at) => foldersBetween(at, root)))].filter(
+    (at) => !readonly && !within(at, locked),
   );
   const writable = [
     ...real(view ? [root] : readonly ? (service ? write : []) : [root, ...write]).filter(
@@ -82,7 +88,8 @@ function plan({
     ...git.write,
   ].filter((at) => !within(at, locked));
   const reached = (at: string) => !within(at, ["/tmp", "/run"]) || within(at, [...writable, ...locked]);
-  const hidden = [...denied, ...denied.flatMap((at) => hardLinks(at, root)), ...endpoints].filter(reached);
+  const closed = denied.filter((at) => real(pin).includes(at) || !isFolder(at)); // other folders are whole homes and disks
+  const hidden = [...denied, ...others(closed), ...endpoints].filter(reached);
   // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name servers.
   const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
   const open = [...shown, ...needed].filter(
@@ -153,23 +160,6 @@ function protect(at: string): Mount[] {
 function emptyCover(at: string): Mount {
   if (path.basename(at) === "config") return { at, args: ["--ro-bind", "/dev/null", at] };
   return { at, args: ["--tmpfs", at], isReadonly: true };
-}
-
-/** A file's other names in the project (hard links), searched for only if the file has more than one name. */
-function hardLinks(at: string, root: string): string[] {
-  const wanted = fs.lstatSync(at);
-  if (!wanted.isFile() || wanted.nlink < 2) return [];
-  const found: string[] = [];
-  const look = (folder: string): void => {
-    for (const entry of direntsOf(folder)) {
-      const name = path.join(folder, entry.name);
-      if (entry.isDirectory() && entry.name !== "node_modules") look(name);
-      const one = entry.isFile() && name !== at && fs.lstatSync(name, { throwIfNoEntry: false });
-      if (one && one.ino === wanted.ino && one.dev === wanted.dev) found.push(name);
-    }
-  };
-  look(root);
-  return found;
 }
 
 /**

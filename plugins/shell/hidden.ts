@@ -9,6 +9,7 @@ export interface ClosedFiles {
   hide: string[]; // neither readable nor writable
   pin: string[]; // those of `hide` that rules name: their folders cannot be moved
   keep: string[]; // readable, but not writable
+  absent: string[]; // those of `keep` that are not there: nothing can cover them
 }
 
 const MAX_PLACES = 2_000; // the most paths that a sandbox can be given
@@ -56,6 +57,7 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
       ...found.matching.flatMap(({ file, rule }) => (rule.kind === "write" ? [file] : [])),
       ...(home.startsWith(`${root}/`) ? [home] : []),
     ],
+    absent: unwritten.places.filter((at) => statOf(at) === undefined),
   };
   const many = closed.pin.length + found.secret.length + found.matching.length;
   if (many > MAX_PLACES)
@@ -67,11 +69,15 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
 }
 
 /** New files whose names must not be written: a sandbox cannot prevent new files. */
-export async function unwantedFiles(ctx: Ctx, before: string[]): Promise<string[]> {
+export async function unwantedFiles(
+  ctx: Ctx,
+  { keep, absent }: Pick<ClosedFiles, "keep" | "absent">,
+): Promise<string[]> {
+  const made = absent.filter((at) => statOf(at) !== undefined);
   const { patterns } = denied(ctx, "write");
-  if (!patterns.length) return [];
+  if (!patterns.length) return made;
   const { matching } = await look(ctx, patterns);
-  return matching.flatMap(({ file }) => (before.includes(file) ? [] : [file]));
+  return [...made, ...matching.flatMap(({ file }) => (keep.includes(file) ? [] : [file]))];
 }
 
 interface Denied {

@@ -5,7 +5,7 @@ import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, keptVariables, plural, withoutValues } from "zz/text";
+import { clip, keptVariables, plural, removeTree, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
 import { visible } from "./names.ts";
@@ -59,9 +59,9 @@ export default (zz: Zz<typeof defaults>) => {
     zz,
     (ctx) => sandboxName(zz.config, ctx),
     openedForService,
-    async (ctx, only) => {
+    async (ctx, reads) => {
       const { openLook } = await import("./look.ts");
-      return openLook(ctx, only);
+      return openLook(ctx, reads);
     },
   );
   zz.layer({
@@ -120,7 +120,7 @@ interface Own {
 function scratch(zz: Zz<typeof defaults>): () => Promise<string> {
   let base: string | undefined;
   zz.defer(async () => {
-    if (base !== undefined) (await import("./sandbox.ts")).clear(base);
+    if (base !== undefined) removeTree(base);
   });
   return async () => {
     if (base === undefined || !fs.existsSync(base)) base = (await import("./view.ts")).ownFolder(os.tmpdir(), ["tmp"]);
@@ -189,16 +189,17 @@ async function decide(
   ctx: Ctx,
   config: Config,
   own: Own,
-): Promise<Decision & { needs: Needs; judgement: Judged }> {
+): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
   const wrong = wrongSetting(config);
   if (wrong) throw new Error(wrong);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
-  const { askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
+  const { askedForDenied, askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });
   const mayOnCopy = config.effects === "ask" && sandbox && !hosts.length && !direct;
   const onCopy = mayOnCopy ? await judgedOnCopy(command, judged, ctx, { judge, tmp: own.tmp }) : undefined;
   if (onCopy) return { judgement: onCopy, needs: needsOnCopy(onCopy, ctx), sandbox, strict: true, onView: true };
-  const judgement = await askedInstead(judged, judge, ctx);
+  const first = await askedInstead(judged, judge, ctx);
+  const judgement = sandbox ? first : askedForDenied(first, ctx);
   const unasked = judgement.verdict === "allow";
   const chosen = judgement.simple.every(({ text }) => ctx.permissions.judge("run", text).verdict === "allow");
   const { plainCommand } = await import("./plain.ts");
@@ -229,7 +230,8 @@ async function whyBeforehand(
 /** The verdict on a line: the strictest of the judge and of the rules for everything that it needs. */
 async function verdictOf(command: string, ctx: Ctx, config: Config, own: Own): Promise<Result> {
   const { judgement, sandbox, onView, needs: all } = await decide({ command }, ctx, config, own);
-  const needs = Object.entries(all) as [Kind, Need[]][];
+  const { unresolved: _, ...named } = all;
+  const needs = Object.entries(named) as [Kind, Need[]][];
   const { whyBeyond } = await import("./beyond.ts");
   const beyond = onView ? undefined : whyBeyond(judgement.simple);
   const answers = needs.flatMap(([kind, list]) =>
@@ -333,6 +335,7 @@ async function run(
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
+    const lost = strict ? undefined : await (await import("./git-undo.ts")).filesBefore(command, ctx);
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,
@@ -351,11 +354,12 @@ async function run(
       keepIn: join(ctx.about.home, "outputs"),
     });
     const { exit, signal, timedOut, file, aborted } = outcome;
+    const undoable = (await lost?.()) ?? "";
     const [text, stdout, stderr] = [outcome.text, outcome.stdout, outcome.stderr].map(
       (one) => withoutValues(one, given), // also from zz's own notes, such as the name of a host that was refused
     );
     if (file) ctx.permissions.add({ verdict: "allow", kind: "read", name: file, from: "answer" });
-    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox.keep) : [];
+    const unwanted = sandbox && !view ? await (await import("./hidden.ts")).unwantedFiles(ctx, sandbox) : [];
     const failed = exit !== 0 || unwanted.length > 0;
     const made = unwanted.map((one) => `\n[It made '${visible(one)}', which the rules forbid. Look at it.]`).join("");
     const data = { exit, signal, timedOut, stdout, stderr, file };
@@ -369,7 +373,8 @@ async function run(
       return { ...kept, text: said, data: { ...data, ...(unkept && { unkept }) } };
     }
     const limits = failed && name ? `\n[${sandboxLine(name, net, strict)}]` : "";
-    return { text: text + limits + made + (again && `\n[${again}]`), data, failed };
+    const notes = [undoable, again].map((note) => note && `\n[${note}]`).join("");
+    return { text: text + limits + made + notes, data, failed };
   } finally {
     sandbox?.close();
     view?.close();
@@ -416,7 +421,7 @@ async function openedSandbox(ctx: Ctx, net: Net, readonly: boolean, view: View |
     ? { ...(await hiddenFromView(ctx, view, closed.hide)), tmp: await own.tmp() }
     : await hiddenHome(ctx, closed.hide);
   return {
-    keep: closed.keep,
+    ...{ keep: closed.keep, absent: closed.absent },
     ...(await openSandbox({ programs: ctx.programs, root: ctx.root, write, ...closed, net, readonly, ...more })),
   };
 }

@@ -1,37 +1,35 @@
 // look: a sandbox for a program that only reads. It sees the project and what it is given, and of
 // the rest of the machine nothing: no other file, no network, no sockets.
-import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { isInside } from "zz/text";
+import { isInside, removeTree, temporaryFolder } from "zz/text";
 import { closedFiles } from "./hidden.ts";
 import { isFolder, real } from "./paths.ts";
-import { callsFile, clear, limited, locate, type Sandbox } from "./sandbox.ts";
+import { callsFile, limited, locate, type Sandbox } from "./sandbox.ts";
 
 /** What a program on macOS needs of the system to start at all. */
 const MAC_SYSTEM = ["/usr/lib", "/System", "/Library/Apple", "/dev", "/private/var/db/dyld"];
 
-export async function openLook(ctx: Ctx, only: string[]): Promise<Pick<Sandbox, "wrap" | "close">> {
+export async function openLook(ctx: Ctx, reads: string[]): Promise<Pick<Sandbox, "wrap" | "close">> {
   const { root, permissions, programs } = ctx;
   const allowed = permissions.rules.flatMap(({ verdict, kind, name, but }) =>
     verdict === "allow" && kind === "read" && !but && !/[*?]/.test(name ?? "") ? [permissions.place(name ?? "/")] : [],
   );
-  const seen = outermost(real([root, ...only, ...allowed]));
+  const seen = outermost(real([root, ...reads, ...allowed]));
   const closed = (await closedFiles(ctx)).hide;
   const hidden = outermost(real([...closed, path.join(root, ".git")])).filter((at) =>
     seen.some((folder) => isInside(folder, at) && folder !== at),
   );
   if (process.platform === "darwin") return onMac(seen, hidden);
   const program = locate(programs, "bwrap", [])!; // it was tried before
-  const own = fs.mkdtempSync(path.join(os.tmpdir(), "zz-look-"));
+  const own = temporaryFolder("sandbox");
   const calls = callsFile(own, false);
   return {
     wrap: (argv) => ({
       argv: [...limited(program, calls), ...mounts(seen, hidden), "--chdir", root, "--", ...argv],
       env: {},
     }),
-    close: () => clear(own),
+    close: () => removeTree(own),
   };
 }
 

@@ -1,8 +1,9 @@
 // needs: what a judged line needs, and whether it may run at once on a copy of the project.
 import fs from "node:fs";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { Ctx, Kind, Need, Needs, Rule } from "zz";
 import { isInside, repositoryTop } from "zz/text";
+import { changesOnlyFiles } from "./files-only.ts";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
 import type { Judged, Simple } from "./judge/index.ts";
 import { inFolder, realOf } from "./paths.ts";
@@ -26,14 +27,14 @@ export function needsOf(command: string, { simple, reads, writes }: Judged, host
 }
 
 /** The needs on a copy: only denials apply, nothing is asked beforehand. exact: it counts as running, not reading. */
-export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs {
+export function needsOnCopy({ simple, reads }: Judged, { permissions }: Ctx): Needs & { unresolved?: boolean } {
   const why = "it runs on a copy of the project, and what it changed is asked for";
   const run = simple.map(({ text }): Need => ({ name: text || ":", verdict: "allow", why, exact: true }));
   const read = reads.map((name): Need => {
     const { verdict } = permissions.judge("read", name);
     return verdict === "allow" ? name : { name, verdict: "allow", why: "a copy shows the system to every command" };
   });
-  return { run, ...(read.length && { read }) };
+  return { run, ...(read.length && { read }), unresolved: false }; // what it changed is held, and passes the gate
 }
 
 /** Whether a rule denies reading the whole project, or asks for it. */
@@ -41,6 +42,10 @@ function deniesReadingIn({ root, permissions }: Ctx) {
   return ({ verdict, kind, name }: Rule): boolean =>
     verdict !== "allow" && kind === "read" && (!name || permissions.matches("read", name)(join(root, "any")));
 }
+
+/** Whether a word names a file that may hold secrets: a copy does not have it. */
+const namesSecret = ({ simple, writes }: Judged, { permissions }: Ctx): boolean =>
+  [...simple.flatMap(({ words }) => words.slice(1)), ...writes].some((word) => !!word && permissions.secret(word));
 
 type Judge = (except: readonly string[]) => Promise<Judged>; // the same line, with these denials lifted
 
@@ -57,12 +62,15 @@ export async function judgedOnCopy(
   const needs = Object.entries(needsOf(command, first, [])) as [Kind, Need[]][];
   const isLimited = permissions.rules.some(({ kind, but }) => kind === "write" && but); // a sandbox cannot
   const isAllowed = needs.every(([kind, list]) => list.every((need) => verdictOn(kind, need) === "allow"));
-  if (isAllowed && !isLimited) return undefined; // the rules let it run on the project itself
-  const judged = first.verdict === "deny" ? await judge(ONLY_FILES) : first;
+  const onWrites = verdictOn("write", join(root, "any"));
+  // Else the rules let it run on the project itself.
+  if (isAllowed && !isLimited && !(onWrites === "allow" && changesOnlyFiles(first) && !namesSecret(first, ctx)))
+    return undefined;
+  const mayHarmFiles = first.verdict === "deny" || first.simple.some(({ verdict }) => verdict === "unknown");
+  const judged = mayHarmFiles && (first.verdict === "deny" || onWrites === "allow") ? await judge(ONLY_FILES) : first;
   if (judged.verdict === "deny") return undefined;
   const isUnknown = judged.simple.some(({ verdict }) => verdict === "unknown");
   // Where all changes are allowed, what cannot be known is asked for beforehand; what only harms files is undone by /undo.
-  const onWrites = verdictOn("write", join(root, "any"));
   if (onWrites === "deny" && first.verdict === "deny") return undefined;
   if (onWrites !== "ask" && isUnknown) return undefined;
   if (isUnknown && permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "run"))
@@ -113,6 +121,32 @@ export async function askedInstead(first: Judged, judge: Judge, { root, permissi
     return because === undefined ? one : { ...one, verdict: "unknown", why: because };
   });
   return simple.some(({ text }) => why.has(text)) ? { ...lifted, simple, verdict: "ask", why: first.why } : first;
+}
+
+/** Without a sandbox nothing holds a denial of files: what names such a file, or a folder around it, is asked for, whatever is allowed. */
+export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judged {
+  const rules = permissions.rules.flatMap(({ verdict, kind, name }) =>
+    verdict === "deny" && /^(read|write)$/.test(kind) && name
+      ? [{ said: `--deny-${kind}=${name}`, fits: permissions.matches(kind, name), place: permissions.place(name) }]
+      : [],
+  );
+  if (!rules.length) return judged;
+  const simple = judged.simple.map((one): Simple => {
+    if (one.verdict === "allow" || one.verdict === "deny") return one;
+    const named = wordsAsPaths(one).map((at) => join(realOf(dirname(at)) ?? dirname(at), basename(at)));
+    const denied = rules.find(({ fits, place }) => named.some((at) => fits(at) || isInside(at, place)));
+    return denied
+      ? { ...one, verdict: "unknown", why: `it names what ${denied.said} covers, and there is no sandbox` }
+      : one;
+  });
+  return { ...judged, simple };
+
+  function wordsAsPaths({ words: [, ...rest], dirs = [root] }: Simple): string[] {
+    const names = rest.flatMap((word = "") =>
+      word && !word.startsWith("-") ? [word, word.replace(/^[^=/]*=/, "")] : [],
+    );
+    return names.flatMap((name) => (isAbsolute(name) ? [name] : dirs.map((dir) => resolve(dir, name))));
+  }
 }
 
 /** Whether git is asked of a repository in the project that a copy hides: there, git would find the one around it instead. */

@@ -2,10 +2,10 @@
 // `tee /dev/stderr` would fail. Real pipes can only be had from mkfifo. Without mkfifo, sockets are used.
 import fs from "node:fs";
 import net from "node:net";
-import os from "node:os";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Programs } from "zz";
+import { temporaryFolder } from "zz/text";
 
 export interface Pipe {
   write: number;
@@ -39,7 +39,7 @@ export function pipes(programs: Programs): Pipe[] {
 }
 
 function fifos(programs: Programs): number[] {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-pipes-"));
+  const folder = temporaryFolder("pipes");
   try {
     const names = Array.from({ length: MADE_AT_ONCE }, (_, i) => path.join(folder, `${i}`));
     const { status } = programs.run("mkfifo", ["-m", "600", ...names], { stdio: "ignore" });

@@ -162,7 +162,7 @@ export const startOf = (pid: string): number => Number(statOf(pid)[19]);
 export interface Caps {
   memory: number; // private memory in bytes, of all its processes together
   processes: number;
-  tmp: number; // bytes in its own /tmp
+  tmp: number; // bytes in its /tmp, which it may share with others on a copy: with what they left there
   upper: number; // bytes on its view of the project
   free: number; // bytes that must stay free on the disk, once the command has written as much
 }
@@ -185,6 +185,8 @@ export function watch(
   if (process.platform !== "linux") return () => {};
   const limits = { ...usualCaps(), ...caps };
   const disks = [cwd, tmp, upper].filter((at) => at !== undefined).map((at) => ({ at, before: freeOn(at) }));
+  const inTmp = measured(tmp, () => namelessOf(processesOf(pid), tmp).onDisk);
+  const onView = measured(upper, () => namelessOf(processesOf(pid), tmp).elsewhere);
   const timer = setInterval(() => {
     const what = exceededCap();
     if (!what) return;
@@ -204,14 +206,34 @@ export function watch(
     for (const { at, before } of disks) {
       const written = before - freeOn(at);
       if (freeOn(at) < limits.free && written > limits.free) return `filled the disk of '${at}'. Let it write less`;
-      if (at === tmp && written > limits.tmp && sizeOf(tmp) + namelessOf(members, tmp).onDisk > limits.tmp)
-        return `wrote more than ${size(limits.tmp)} to /tmp. Let it write less, or into the project`;
-      if (at === upper && written > limits.upper && sizeOf(upper) + namelessOf(members, tmp).elsewhere > limits.upper)
-        return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     }
+    if (inTmp(limits.tmp) > Math.max(limits.tmp, inTmp.first)) {
+      const others = inTmp.first > limits.tmp / 2 ? ", with what earlier commands left there" : "";
+      return `wrote more than ${size(limits.tmp)} to /tmp${others}. Let it write less, or into the project`;
+    }
+    if (onView(limits.upper) > limits.upper)
+      return `changed more than ${size(limits.upper)} of the project. Let it write less, or call it with direct: true`;
     return undefined;
   }
 }
+
+/**
+ * Tells how large a folder is. It is measured again once the free space says that more may be there, and now and then anyway,
+ * since others may free as much. more: what else counts.
+ */
+function measured(at = "", more: () => number): { (most: number): number; first: number } {
+  let last = { size: at ? sizeOf(at) : 0, free: freeOn(at) };
+  let checks = CHECKS_BETWEEN;
+  const sizeNow = (most: number) => {
+    if (!at || (--checks > 0 && last.size + last.free - freeOn(at) <= most)) return last.size;
+    const began = performance.now();
+    last = { size: sizeOf(at) + more(), free: freeOn(at) };
+    checks = CHECKS_BETWEEN + Math.ceil((20 * (performance.now() - began)) / CHECK_INTERVAL_MS); // a twentieth of the time
+    return last.size;
+  };
+  return Object.assign(sizeNow, { first: last.size });
+}
+const CHECKS_BETWEEN = 10;
 
 /** The bytes of files that have no name any more, but that these processes hold open: on the disk of a folder, elsewhere, in memory. */
 function namelessOf(pids: number[], folder = "/"): { onDisk: number; elsewhere: number; memory: number } {

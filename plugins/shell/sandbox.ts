@@ -3,12 +3,12 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, tryTo, writeWhole } from "zz/text";
+import { isInside, removeTree, temporaryFolder, writeWhole } from "zz/text";
 import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
 import { hasPlace, hearLookups } from "./lookups.ts";
-import { direntsOf, isFolder, real } from "./paths.ts";
+import { isFolder, real } from "./paths.ts";
 import { search } from "./places.ts";
 import { watcher } from "./restore.ts";
 import { seatbelt } from "./seatbelt.ts";
@@ -81,7 +81,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     );
   if (!program)
     throw new Error("Cannot open a sandbox: bubblewrap is not in PATH. Install it, as by apt-get install bubblewrap.");
-  const own = fs.realpathSync(fs.mkdtempSync(path.join(limits.view?.own ?? os.tmpdir(), "zz-sandbox-")));
+  const own = fs.realpathSync(temporaryFolder("sandbox", limits.view?.own ?? os.tmpdir()));
   const net = limits.readonly && !limits.service ? "none" : limits.net;
   const sized = !mac && (await knowsSize(programs, program));
   const inner: OpenLimits = {
@@ -123,7 +123,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     close() {
       inner.proxy?.close();
       inner.lookups?.close();
-      clear(own);
+      removeTree(own);
     },
   };
 }
@@ -153,17 +153,6 @@ export function limited(program: string, calls: string | undefined): string[] {
     "ulimit -c 0; ulimit -f 20971520; ulimit -u 8192 || ulimit -p 8192; echo 1000 > /proc/self/oom_score_adj";
   const start = calls ? `exec 9<'${calls.replaceAll("'", "'\\''")}' "$@"` : 'exec "$@"';
   return ["/bin/sh", "-c", `{ ${limits}; } 2>/dev/null; ${start}`, "sh", program, ...(calls ? ["--seccomp", "9"] : [])];
-}
-
-/** Commands such as go leave read-only folders. */
-export function clear(folder: string): void {
-  if (!fs.existsSync(folder)) return; // already closed
-  const open = (at: string): void => {
-    tryTo(() => fs.chmodSync(at, 0o700));
-    for (const entry of direntsOf(at)) if (entry.isDirectory()) open(path.join(at, entry.name));
-  };
-  open(folder);
-  fs.rmSync(folder, { recursive: true, force: true });
 }
 
 function environment({ net, proxy, tmp, view }: OpenLimits): Record<string, string> {

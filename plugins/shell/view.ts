@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { errnoSentence, isInside, textOf, tryTo } from "zz/text";
+import { errnoSentence, isInside, removeTree, textOf, tryTo } from "zz/text";
 import { direntsOf, real } from "./paths.ts";
 import { startOf } from "./processes.ts";
 
@@ -99,10 +99,10 @@ const isPlainName = (at: string): boolean => /^[\w./-]+$/.test(at);
 /** What is there when zz ends, by whatever way: nothing is unloaded then. */
 const folders = new Set<string>();
 function clearAll(): void {
-  for (const own of folders) tryTo(() => clear(own));
+  for (const own of folders) tryTo(() => removeTree(own));
 }
 function close(own: string): void {
-  clear(own);
+  removeTree(own);
   folders.delete(own);
   if (!folders.size) process.off("exit", clearAll);
 }
@@ -124,7 +124,7 @@ function orClear<T>(own: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    tryTo(() => clear(own));
+    tryTo(() => removeTree(own));
     throw error;
   }
 }
@@ -198,16 +198,6 @@ function ignoresCase(root: string): boolean {
   return fs.existsSync(path.join(root, swapped(name)));
 }
 
-/** Removes a folder, with inner ones that cannot be entered: commands and overlays leave such folders. */
-function clear(folder: string): void {
-  const open = (at: string): void => {
-    tryTo(() => fs.chmodSync(at, 0o700));
-    for (const entry of direntsOf(at)) if (entry.isDirectory()) open(path.join(at, entry.name));
-  };
-  open(folder);
-  fs.rmSync(folder, { recursive: true, force: true });
-}
-
 const DAY_MS = 86_400_000;
 /** Identifies this process, also among later ones with the same number and those of other containers. */
 const me = (pid = process.pid): string =>
@@ -222,7 +212,7 @@ function sweep(base: string): void {
     if (!stat || stat.uid !== process.getuid?.()) continue;
     const [owner, now] = [textOf(path.join(at, "began")), me(Number(pid))];
     const isHere = owner ? owner.split(" ")[2] === now.split(" ")[2] : !fs.existsSync(`/proc/${pid}`); // killed early
-    if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => clear(at));
+    if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => removeTree(at));
   }
 }
 

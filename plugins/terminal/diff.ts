@@ -12,11 +12,20 @@ export type Paint = {
 
 const MAX_CLOSE_ROWS = 1_000; // rows in which the changed part of a line is searched for
 const MAX_CLOSE_CHARS = 2_000; // of such a line
+const CLOSE_CHARS = 100_000; // that are searched for one question
 const DIFF_TIMEOUT = 500; // ms; after that all of the text is shown as removed and added
 
-export function renderDiff({ path, before, after, note }: Difference, paint: Paint): string {
+/** In how much text the changed parts of lines are still searched for. */
+type Room = { chars: number };
+export const newRoom = (): Room => ({ chars: CLOSE_CHARS });
+
+export function renderDiff(
+  { path, before, after, note, line = 1 }: Difference,
+  paint: Paint,
+  room = newRoom(),
+): string {
   const did = before === undefined ? "create" : after === undefined ? "delete" : "edit";
-  const hunks = hunksOf(before ?? "", after ?? "");
+  const hunks = hunksOf(before ?? "", after ?? "", line);
   const lines = hunks.flatMap(({ lines }) => lines);
   const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
   const ranges = hunks.map(({ newStart, newLines, oldStart, oldLines }) =>
@@ -32,7 +41,10 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
   );
   const rows: string[] = [];
   for (const [i, hunk] of hunks.entries())
-    for (const row of [...(i ? [paint.dim("  ⋮")] : []), ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS)])
+    for (const row of [
+      ...(i ? [paint.dim("  ⋮")] : []),
+      ...hunkRows(hunk, paint, rows.length < MAX_CLOSE_ROWS ? room : undefined),
+    ])
       rows.push(row);
   return [head, ...rows].join("\n");
 }
@@ -40,17 +52,22 @@ export function renderDiff({ path, before, after, note }: Difference, paint: Pai
 type Hunk = { lines: string[]; oldStart: number; oldLines: number; newStart: number; newLines: number };
 
 /** If two long texts have little in common, the shortest difference takes minutes to find, and is unreadable. */
-function hunksOf(before: string, after: string): Hunk[] {
+function hunksOf(before: string, after: string, line: number): Hunk[] {
   const patch = structuredPatch("", "", before, after, "", "", { context: 3, timeout: DIFF_TIMEOUT });
-  if (patch) return patch.hunks;
+  const moved = ({ oldStart, newStart, ...hunk }: Hunk) => ({
+    ...hunk,
+    oldStart: oldStart + line - 1,
+    newStart: newStart + line - 1,
+  });
+  if (patch) return patch.hunks.map(moved);
   const [removed, added] = [before, after].map((text) => text.replace(/\n$/, "").split("\n"));
   const lines = [...removed!.map((line) => `-${line}`), ...added!.map((line) => `+${line}`)];
-  return [{ lines, oldStart: 1, oldLines: removed!.length, newStart: 1, newLines: added!.length }];
+  return [{ lines, oldStart: line, oldLines: removed!.length, newStart: line, newLines: added!.length }];
 }
 
 const range = (start: number, count: number): string => (count > 1 ? `${start}–${start + count - 1}` : String(start));
 
-function hunkRows(hunk: Hunk, paint: Paint, closely: boolean): string[] {
+function hunkRows(hunk: Hunk, paint: Paint, room?: Room): string[] {
   const rows: string[] = [];
   let [old, next] = [hunk.oldStart, hunk.newStart];
   for (let i = 0; i < hunk.lines.length; ) {
@@ -64,11 +81,11 @@ function hunkRows(hunk: Hunk, paint: Paint, closely: boolean): string[] {
       continue;
     }
     const pairs =
-      closely && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
-        ? removed.map((line, i) => markChanges(line, added[i]!, paint))
+      room && removed.length === added.length && removed.length < MAX_CLOSE_ROWS
+        ? removed.map((line, i) => markChanges(line, added[i]!, paint, room))
         : [];
-    rows.push(...removed.map((line, i) => paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`)));
-    rows.push(...added.map((line, i) => paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`)));
+    for (const [i, line] of removed.entries()) rows.push(paint.removed(`${number(old++)} - ${pairs[i]?.[0] ?? line}`));
+    for (const [i, line] of added.entries()) rows.push(paint.added(`${number(next++)} + ${pairs[i]?.[1] ?? line}`));
     i += removed.length + added.length;
   }
   return rows;
@@ -84,8 +101,10 @@ function run(lines: string[], from: number, sign: string): string[] {
 }
 
 /** Both lines with the differing parts marked, unless nearly all of it differs. */
-function markChanges(one: string, two: string, paint: Paint): [string, string] | undefined {
+function markChanges(one: string, two: string, paint: Paint, room: Room): [string, string] | undefined {
   if (Math.max(one.length, two.length) > MAX_CLOSE_CHARS) return undefined;
+  room.chars -= one.length + two.length;
+  if (room.chars < 0) return undefined;
   const parts = diffWordsWithSpace(one, two, { timeout: DIFF_TIMEOUT });
   if (!parts) return undefined;
   const same = parts

@@ -1,6 +1,6 @@
 // Draws images between the rows of a terminal that supports it, as the environment or the terminal's own answer says
 // (sixel.ts). An image's bytes are only ever written as base64.
-import type { Ctx, Zz } from "zz";
+import type { Awaitable, Ctx, Zz } from "zz";
 import { type MediaFile, mediaIn, tryTo } from "zz/text";
 import { columnsOf, isPlain, type Screen } from "./screen.ts";
 
@@ -23,7 +23,7 @@ export function protocolOf(variable: Zz["io"]["variable"]): Protocol | undefined
 }
 
 export interface Drawer {
-  draw(image: MediaFile): string | undefined | Promise<string | undefined>; // undefined: it cannot be decoded
+  draw(image: MediaFile): Awaitable<string>; // throws why it cannot be decoded
   unfit(image: MediaFile): string | undefined; // why that image is not drawn
 }
 
@@ -43,7 +43,7 @@ export async function drawer(screen: Screen, ctx: Ctx): Promise<Drawer | string>
     Math.max(1, Math.min(MAX_IMAGE_COLUMNS, columnsOf(screen) - 1)) * cell[0],
     MAX_IMAGE_ROWS * cell[1],
   ];
-  return { draw: (image) => sixels(image, room()), unfit: unfitForSixels };
+  return { draw: (image) => sixels(image, room(), ctx), unfit: unfitForSixels };
 }
 
 /** Why an image cannot be drawn on a terminal that decodes images itself. */
@@ -57,8 +57,9 @@ export async function drawing(screen: Screen, images: readonly { base64: string 
   const how = await drawer(screen, ctx);
   if (typeof how === "string") return "";
   const media = images.map(({ base64 }) => tryTo(() => mediaIn(Buffer.from(base64, "base64"))));
-  const all = media.map((one) => (one && !how.unfit(one) ? how.draw(one) : undefined));
-  return (await Promise.all(all)).filter(Boolean).join("\n");
+  const texts: string[] = [];
+  for (const one of media) if (one && !how.unfit(one)) texts.push(await (async () => how.draw(one))().catch(() => "")); // one at a time: each may take much memory
+  return texts.filter(Boolean).join("\n");
 }
 
 export function drawn(

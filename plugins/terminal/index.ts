@@ -67,9 +67,10 @@ export default (zz: Zz<typeof defaults>) => {
   showTurns(zz, screen);
   addShowImage(zz, screen);
   zz.wrap("preview", async ({ about, changes }) => {
-    const { renderDiff } = await import("./diff.ts");
+    const { newRoom, renderDiff } = await import("./diff.ts");
+    const room = newRoom();
     const { removed, added, changed: strong, dim } = look(screen);
-    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim }))]
+    return [about, ...changes.map((one) => renderDiff(one, { removed, added, strong, dim }, room))]
       .filter(Boolean)
       .join("\n");
   });

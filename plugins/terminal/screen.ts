@@ -1,5 +1,5 @@
 // The screen: whether a person watches, which styles it has, and rows that are printed around the live line.
-import type { Image, Zz } from "zz";
+import type { Zz } from "zz";
 import { terminalColumns, width } from "zz/text";
 import { short } from "./format.ts";
 import { liveLine } from "./live.ts";
@@ -35,7 +35,7 @@ export interface Screen {
   idle: boolean;
   questions: number; // those that are open: nothing else is drawn meanwhile
   since: number;
-  pictures: Map<string, Image>; // images to draw under the row of their call, by path
+  pictures: Map<string, string>; // what draws images under the rows of their calls, by path
   sixels?: Promise<Cell | undefined>; // the terminal's answer, once it has been asked
   own?: Partial<Pick<Theme, StyleName>>; // the person's own colours
   calls: Announced[]; // calls of this round whose results are not shown yet, in call order

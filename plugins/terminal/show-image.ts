@@ -2,7 +2,6 @@
 import { closeSync } from "node:fs";
 import type { Ctx, Zz } from "zz";
 import { type MediaFile, readMedia } from "zz/text";
-import type { Drawer } from "./images.ts";
 import type { Screen } from "./screen.ts";
 
 export const SHOW_IMAGE = "show_image";
@@ -21,10 +20,12 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
       const { drawer } = await import("./images.ts");
       const how = await drawer(screen, ctx);
       const image = imageAt(path, ctx, cannot);
-      const why = typeof how === "string" ? how : (how.unfit(image) ?? (await undrawn(how, image)));
-      if (why) throw cannot(`${why}. open_file opens it in the person's own program.`);
-      const { type, base64, bytes, width, height } = image;
-      screen.pictures.set(path, { type, base64 });
+      const { type, bytes, width, height } = image;
+      const otherwise = (why: string) => cannot(`${why}. open_file opens it in the person's own program.`);
+      const why = typeof how === "string" ? how : how.unfit(image);
+      if (why || typeof how === "string") throw otherwise(`${why}`);
+      const drawing = (async () => how.draw(image))();
+      screen.pictures.set(path, await drawing.catch(({ message }) => Promise.reject(otherwise(message))));
       return { text: `The person sees '${path}' (${width} × ${height}).`, data: { path, type, bytes, width, height } };
     },
     render: ({ data }) => {
@@ -33,10 +34,6 @@ export function addShowImage(zz: Zz<any>, screen: Screen): void {
     },
   });
 }
-
-/** Why an image cannot be drawn. The row is drawn later, but the result has to say so now. */
-const undrawn = async (how: Drawer, image: MediaFile): Promise<string | undefined> =>
-  (await how.draw(image)) === undefined ? "it cannot be decoded" : undefined;
 
 function imageAt(path: string, { files }: Ctx, cannot: (why: string) => Error): MediaFile {
   const fd = files.open(files.path(path));

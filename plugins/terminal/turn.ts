@@ -9,6 +9,7 @@ import { SHOW_IMAGE } from "./show-image.ts";
 const MAX_REFUSAL_COLUMNS = 1_000; // a refusal says what would allow the call, so it is not cut to a row
 const MAX_ERROR_COLUMNS = 300; // nor is the sentence that says why a call failed
 const MAX_SHOWN_COLUMNS = 60; // of what a tool shows of a failure; more is a sentence, too
+const DRAWING = { limit: 20_000 }; // ms; a process that decodes images ends before
 const HEAVY_AFTER = 150; // ms of thinking: by then the request is on its way, and loading delays nothing
 
 export function showTurns(zz: Zz<any>, screen: Screen): void {
@@ -37,14 +38,18 @@ export function showTurns(zz: Zz<any>, screen: Screen): void {
     for (const one of rows) print(screen, look(screen).dim(one));
   });
   const attached = new WeakSet<object>(); // messages whose images were drawn
-  zz.on("requested", async ({ task }, ctx) => {
-    const { chat } = ctx;
-    const asked = chat.messages.findLast(({ role }) => role === "user");
-    if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
-    attached.add(asked);
-    const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images, ctx) : "";
-    if (text) print(screen, text);
-  });
+  zz.on(
+    "requested",
+    async ({ task }, ctx) => {
+      const { chat } = ctx;
+      const asked = chat.messages.findLast(({ role }) => role === "user");
+      if (task !== "chat" || asked?.role !== "user" || !asked.images || attached.has(asked)) return;
+      attached.add(asked);
+      const text = chat.messages.at(-1) === asked ? await drawn(screen, asked.images, ctx) : "";
+      if (text) print(screen, text);
+    },
+    DRAWING,
+  );
   zz.on("changed", ({ shown = "" }) => {
     for (const one of foldedDiff(screen, shown)) print(screen, one);
   });
@@ -81,19 +86,24 @@ function showCalls(zz: Zz<any>, screen: Screen): void {
       print(screen, row(screen, `${sign} ${short(call.name)}`, about.line(call) ?? argumentsOf(call.args)));
     screen.calls = calls.map(({ id, name }) => ({ id, name: short(name) }));
   });
-  zz.on("called", async (fact, ctx) => {
-    const { call, inner } = fact;
-    if (inner) return;
-    const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
-    const row = isShown(screen, fact.result) ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args)) : "";
-    const images = imagesOf(screen, fact);
-    const text = [row, images.length ? await drawn(screen, images, ctx) : ""].filter(Boolean).join("\n");
-    if (!announced) return text ? print(screen, text) : undefined;
-    announced.result = text;
-    showResults(screen);
-    const next = nextCall(screen);
-    if (next) line.begin(next.name);
-  });
+  zz.on(
+    "called",
+    async (fact, ctx) => {
+      const { call, inner } = fact;
+      if (inner) return;
+      const announced = screen.calls.find(({ id, result }) => id === call.id && result === undefined);
+      const row = isShown(screen, fact.result)
+        ? rowsOf(screen, fact, ctx.about.line(call) ?? subjectOf(call.args))
+        : "";
+      const text = [row, await drawnOf(screen, fact, ctx)].filter(Boolean).join("\n");
+      if (!announced) return text ? print(screen, text) : undefined;
+      announced.result = text;
+      showResults(screen);
+      const next = nextCall(screen);
+      if (next) line.begin(next.name);
+    },
+    DRAWING,
+  );
 }
 
 const nextCall = ({ calls }: Screen): Announced | undefined => calls.find(({ result }) => result === undefined);
@@ -106,13 +116,14 @@ function showResults(screen: Screen, all = false): void {
   if (all) screen.calls.splice(0).forEach(printResult);
 }
 
-/** The images of a call's result, if its row is shown; for show_image, the image that it kept for the person. */
-function imagesOf(screen: Screen, { call, result }: Events["called"]): readonly Image[] {
-  if (call.name !== SHOW_IMAGE) return isShown(screen, result) ? (result.images ?? []) : [];
+/** The images of a call's result, if its row is shown; for show_image, the image that it drew for the person. */
+async function drawnOf(screen: Screen, { call, result }: Events["called"], ctx: Ctx): Promise<string> {
+  const { images = [] } = result;
+  if (call.name !== SHOW_IMAGE) return isShown(screen, result) && images.length ? drawn(screen, images, ctx) : "";
   const { path = "" } = (result.data ?? {}) as { path?: string };
-  const image = screen.pictures.get(path);
+  const picture = screen.pictures.get(path) ?? "";
   screen.pictures.delete(path);
-  return image ? [image] : [];
+  return picture;
 }
 
 /** The images as text for the terminal; "" if it cannot draw any. The code for it loads with the first image. */

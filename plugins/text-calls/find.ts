@@ -71,11 +71,18 @@ async function marked(source: Source, { worded, own }: How): Promise<Found | und
   const isNone = aside.calls.length > 0;
   const before = text.slice(0, isNone ? Math.min(aside.from, scan.start) : scan.start);
   const calls = aside.from < scan.start ? [...aside.calls, ...scan.taken] : [...scan.taken, ...aside.calls];
+  if (endsInCall(scan)) calls.push({ raw: { name: "", args: {}, cut: true }, verdict: "cut", name: "", args: {} });
   const said = scan.named ? before.replace(/^\s{0,100}(?:Thought:|(?:>>>)?all\n)\s{0,20}/, "") : before;
   return { text: tidy(said), calls: asCalls(calls, isNone ? MIXED : "") };
 }
 const MIXED =
   "This reply has calls in the middle of its sentences, so none of its calls ran. Send those that you mean again, after the text and not within it.";
+
+/** Whether the text ends before so much as the name of its last call. */
+function endsInCall({ source: { text }, wrapper, end }: Scan): boolean {
+  const rest = text.slice(wrapper.end, wrapper.end + 300);
+  return wrapper.at >= end && /^\s{0,20}(?:[{[]|<\w)/.test(rest) && !/<\/|\n\n/.test(rest) && rest.length < 300;
+}
 
 /** Keeps a call that a sentence goes on around. If others count, nobody knows which the model means: then none runs. */
 async function setAside({ source, own, aside }: Scan, piece: Piece, from: number): Promise<void> {
@@ -218,12 +225,16 @@ async function translated(
   return Promise.all(all);
 }
 
+const CUT_ALL =
+  "This reply was cut off within its last call, so none of its calls ran. Send them again, fewer at once.";
 const CUT =
   "The call was cut off before its arguments were complete and did not run. Send it again, shorter or in parts.";
 
 function asCalls(taken: readonly Taken[], none = ""): Call[] {
   const ids = new Set<string>();
+  const isCut = ({ verdict, raw }: Taken) => verdict === "cut" || raw.cut === true;
   const named = taken.filter(({ raw, name }) => name || !raw.cut); // the text may have ended within the name
+  const cutAll = taken.some(isCut) ? CUT_ALL : "";
   return named.slice(0, MAX_CALLS + 1).map(({ raw, verdict, name, args, broken: why }, i) => {
     const id = raw.id && !ids.has(raw.id) ? raw.id : newId();
     ids.add(id);
@@ -232,7 +243,8 @@ function asCalls(taken: readonly Taken[], none = ""): Call[] {
       `This reply had more than ${MAX_CALLS} calls. The rest did not run. Make those that are still needed next.`;
     const wrong =
       raw.wrong && `The arguments are not usable: ${raw.wrong}. Send the call again with a valid JSON object.`;
-    const broken = none || many || ((verdict === "cut" || raw.cut) && CUT) || wrong || why;
+    const isLate = isCut({ raw, verdict, name, args });
+    const broken = none || many || (isLate && CUT) || wrong || why || cutAll;
     return { id, name, args, ...(broken && { broken }) };
   });
 }

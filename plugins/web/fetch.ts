@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
 import type { Ctx, Fault, HttpAnswer, Permissions, Result, Zz } from "zz";
-import { addressesOf, fault, isNamed, isPlainlyLocal, lookupAmong, plural, whyNotPublic } from "zz/text";
+import { addressesOf, codeOf, fault, isNamed, isPlainlyLocal, lookupAmong, plural, whyNotPublic } from "zz/text";
 import type { Config } from "./index.ts";
 import { type Kind, kindOf, textFrom } from "./text.ts";
 
@@ -23,6 +23,7 @@ const MAX_CHARS = 20_000; // of one result
 const MAX_KEPT_CHARS = 4_000_000; // of all pages that are kept
 const MAX_MOVES = 5; // redirects to other hosts
 const MB = 1_000_000;
+const BROKEN = "It broke off there: the server sent less than it announced. Fetch it again for the rest.";
 const MAX_PDF_BYTES = 20 * MB;
 const ACCEPT = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, */*;q=0.5";
 
@@ -72,14 +73,21 @@ export function openPages(zz: Zz<Config>): Pages {
       const answer = await zz.fetch(url.href, { headers, signal, via });
       const type = answer.headers.get("content-type") ?? "";
       if (/^(image|audio|video|font)\//i.test(type)) throw cannot(`it is ${type}, and holds no text.`);
-      const { bytes, isCut } = await beginning(answer, megabytes * MB);
+      const { bytes, isCut, isBroken } = await beginning(answer, megabytes * MB, signal);
       const kind = kindOf(type, bytes);
       if (!kind) throw cannot(`it is ${type || "something"} that holds no text.`);
       if (kind === "pdf" && isCut)
         throw cannot(`it is a PDF of more than ${Math.max(megabytes, MAX_PDF_BYTES / MB)} MB ("web.megabytes").`);
-      const read = await textFrom({ bytes, kind, type, url: last.href }, signal);
-      const cut = [isCut && `Only the first ${megabytes} MB were read.`, read.cut].filter(Boolean).join(" ");
-      return keep({ ...read, url: last.href, kind, cut }, url.href);
+      if (kind === "pdf" && isBroken) throw cannot("what came of it broke off. Try again.");
+      const read = await textFrom(
+        { bytes, kind, type, url: last.href },
+        Object.create(ctx, { signal: { value: signal } }),
+      );
+      const cut = [isCut && `Only the first ${megabytes} MB were read.`, isBroken && BROKEN, read.cut]
+        .filter(Boolean)
+        .join(" ");
+      const page = { ...read, url: last.href, kind, cut };
+      return isBroken ? page : keep(page, url.href);
     } catch (error) {
       if (!limit.aborted || ctx.signal.aborted) throw error;
       throw cannot(`it took longer than ${plural(seconds, "second")} ("web.seconds").`);
@@ -131,23 +139,35 @@ function refusal(host: string, [first]: LookupAddress[]): Refused {
   return new Refused(`Refused: '${host}' leads to ${address}, which belongs to ${what}. ${remedy}`);
 }
 
-const unknownHost = (host: string, { code = "", message }: NodeJS.ErrnoException): Fault =>
-  fault(`Cannot reach '${host}': ${code === "ENOTFOUND" ? "no such host. Check the address." : `${message}.`}`, {
-    exit: 1,
-  });
+const unknownHost = (host: string, { code }: NodeJS.ErrnoException): Fault =>
+  fault(
+    `Cannot reach '${host}': ${code === "ENOTFOUND" ? "no such host. Check the address." : "its name could not be looked up. Check the network."}`,
+    { exit: 1 },
+  );
 
 /** Reads the unpacked body up to a limit, which is higher for a PDF: a part of it cannot be read. */
-async function beginning({ body }: HttpAnswer, most: number): Promise<{ bytes: Buffer; isCut: boolean }> {
+type Beginning = { bytes: Buffer; isCut: boolean; isBroken: boolean };
+async function beginning({ body }: HttpAnswer, most: number, signal: AbortSignal): Promise<Beginning> {
   let bytes = Buffer.allocUnsafeSlow(most); // a single buffer, so that memory holds nothing twice
   let size = 0;
-  for await (const piece of body) {
+  let isBroken = false;
+  for await (const piece of untilBroken()) {
     if (!size && most < MAX_PDF_BYTES && Buffer.from(piece).subarray(0, 5).toString("latin1") === "%PDF-")
       bytes = Buffer.allocUnsafeSlow((most = MAX_PDF_BYTES));
     bytes.set(piece.subarray(0, most - size), size);
     size += piece.length;
-    if (size > most) return { bytes, isCut: true };
+    if (size > most) return { bytes, isCut: true, isBroken };
   }
-  return { bytes: Buffer.from(bytes.subarray(0, size)), isCut: false };
+  return { bytes: Buffer.from(bytes.subarray(0, size)), isCut: false, isBroken };
+
+  async function* untilBroken() {
+    try {
+      yield* body;
+    } catch (error) {
+      isBroken = size > 0 && !signal.aborted && codeOf(error) === "ECONNRESET";
+      if (!isBroken) throw error;
+    }
+  }
 }
 
 function shown(page: Page, start: number): Result {

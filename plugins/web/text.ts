@@ -1,9 +1,7 @@
-// Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a thread with limits on memory
+// Finds out the kind and encoding of an answer, and its text. Pages and PDFs are read in a process with limits on memory
 // and time, since some are made to use up both.
-import fs from "node:fs";
-import { Worker } from "node:worker_threads";
-import { fault, tryTo } from "zz/text";
-import type { Order, Outcome } from "./worker.ts";
+import type { Ctx } from "zz";
+import { decode, fault, tryTo } from "zz/text";
 
 export type Kind = "page" | "pdf" | "json" | "text";
 export interface Source {
@@ -14,9 +12,7 @@ export interface Source {
 }
 export type Read = { text: string; title: string; cut: string };
 
-const MAX_THREAD_MB = 26;
-const MAX_PDF_THREAD_MB = 128;
-const THREAD_SECONDS = 15;
+const PAGE_MB = 128; // of memory
 const MAX_PAGE_CHARS = 200_000; // of HTML that is parsed, without scripts and styles
 const MAX_TAG_CHARS = 20_000;
 const MAX_DEPTH = 1_000;
@@ -40,9 +36,16 @@ function isText(bytes: Buffer): boolean {
   return /^\xff\xfe|^\xfe\xff/.test(start.toString("latin1", 0, 2)) || !start.includes(0);
 }
 
-export async function textFrom(source: Source, signal: AbortSignal): Promise<Read> {
-  const { kind, bytes, type, url } = source;
-  if (kind === "pdf") return inThread({ kind, bytes: Uint8Array.from(bytes), url }, signal);
+type Content = Pick<Read, "text" | "title">;
+export async function textFrom({ kind, bytes, type, url }: Source, ctx: Ctx): Promise<Read> {
+  const near = import.meta.url;
+  if (kind === "pdf") {
+    const { value } = await decode<Content>({ job: "decode-pdf", near, bytes }, ctx).catch((error) => {
+      ctx.signal.throwIfAborted();
+      throw fault(`Cannot read the PDF: ${error.message}.`);
+    });
+    return { ...value, cut: "" };
+  }
   const text = decoded(bytes, type, kind);
   if (kind !== "page") return { text: text.trim(), title: "", cut: "" };
   const all = withoutScripts(text);
@@ -50,9 +53,10 @@ export async function textFrom(source: Source, signal: AbortSignal): Promise<Rea
   const cut = html.length < all.length ? `Only the first ${MAX_PAGE_CHARS} characters of the page were read.` : "";
   try {
     if (depthOf(html) > MAX_DEPTH) throw fault("it is nested too deeply");
-    return { ...(await inThread({ kind, html, url }, signal)), cut };
+    const page = { job: "decode-page", near, bytes: Buffer.from(html), how: { url }, megabytes: PAGE_MB };
+    return { ...(await decode<Content>(page, ctx)).value, cut };
   } catch (error) {
-    signal.throwIfAborted();
+    ctx.signal.throwIfAborted();
     return {
       text: bareText(html),
       title: "",
@@ -95,47 +99,6 @@ function lastWhole(bytes: Buffer): number {
     if (byte >= 0xc0) return at + (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) <= bytes.length ? bytes.length : at;
   }
   return bytes.length;
-}
-
-function inThread(order: Order, signal: AbortSignal): Promise<Read> {
-  const { promise, resolve, reject } = Promise.withResolvers<Read>();
-  const limits = {
-    maxOldGenerationSizeMb: order.kind === "pdf" ? MAX_PDF_THREAD_MB : MAX_THREAD_MB,
-    maxYoungGenerationSizeMb: 2,
-    stackSizeMb: 4,
-  };
-  const thread = new Worker(workerFile(), {
-    execArgv: [],
-    workerData: order,
-    resourceLimits: limits,
-    stdout: true,
-    stderr: true,
-  });
-  const stop = () => reject(signal.reason);
-  const late = setTimeout(
-    () => reject(fault(`reading it took longer than ${THREAD_SECONDS} s`)),
-    THREAD_SECONDS * 1000,
-  );
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  thread.on("message", ({ read, failure }: Outcome) =>
-    read ? resolve({ ...read, cut: "" }) : reject(fault(failure ?? "")),
-  );
-  thread.on("error", (error: NodeJS.ErrnoException) =>
-    reject(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? fault("reading it takes too much memory") : error),
-  );
-  thread.on("exit", () => reject(fault("what reads it ended")));
-  return promise.finally(() => {
-    clearTimeout(late);
-    signal.removeEventListener("abort", stop);
-    return thread.terminate();
-  });
-}
-
-/** The worker's file: next to this one in the source, next to the kernel in dist/. */
-function workerFile(): URL {
-  const places = ["./worker.ts", "./web-worker.js", "../web-worker.js"].map((at) => new URL(at, import.meta.url));
-  return places.find((place) => fs.existsSync(place))!;
 }
 
 /** Tags and the text between them, in one pass, without comments, scripts and the like. */

@@ -1,11 +1,10 @@
 // --functions: turns each exported function of a TypeScript file, or of a text, into a tool for this run. Its
 // parameters come from its types, its description from its JSDoc. It is the person's own code and runs without asking.
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Zz } from "zz";
-import { sentenceOf, tryTo, usage } from "zz/text";
+import { sentenceOf, temporaryFolder, tryTo, usage } from "zz/text";
 import { messageOf, openProgram, ts } from "./program.ts";
 
 type Json = Record<string, unknown>;
@@ -49,7 +48,7 @@ function sourceOf(given: string, cwd: string): Source {
   if (stat && !/\.[cm]?tsx?$/.test(given)) throw refuse("it is not TypeScript. Name a file that ends in .ts.");
   if (stat) return { file: named, shown: given };
   if (/^[^\s(){};]+$/.test(given)) throw refuse("no such file. Check the path, or give TypeScript.");
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "zz-functions-")); // only this user can read it
+  const folder = temporaryFolder("functions"); // only this user can read it
   const remove = () => fs.rmSync(folder, { recursive: true, force: true });
   const file = path.join(fs.realpathSync(folder), "functions.ts");
   process.once("exit", remove);

@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { startOf } from "../../kernel/disk.ts";
+import { startOf } from "../../kernel/temporary.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";
@@ -15,6 +15,9 @@ import { waitFor } from "../support/wait.ts";
 const CTRL_R = "\x12";
 const paste = (text: string) => `${ESC}[200~${text}${ESC}[201~`;
 const EVIL = `${ESC}]0;obeyed\x07`; // it would set the window's title
+
+/** What a terminal answers late, when who asked is gone. */
+const REPORTS = `${ESC}[?62;4c${ESC}[24;80R${ESC}]11;rgb:00/00/00${ESC}\\${ESC}[6;20;10t`;
 
 /** A home whose history holds these lines. */
 const remembering = (line: string) => place({}, {}, { history: `${JSON.stringify(line)}\n` });
@@ -49,6 +52,7 @@ test("A picker obeys no escape codes of models' names and of titles", async (t) 
   put(where.home, { [`sessions/${id}.jsonl`]: `${JSON.stringify(header)}\n${JSON.stringify(message)}\n` });
   const term = await withPlugin(t, "", where);
   await term.say("/model", "own/good");
+  await term.hit(`${REPORTS}fine`, /Model.* fine\n/);
   await term.hit(KEY.ctrlC, /›\s*$/);
   await term.say("/sessions load", "title");
   ok(!term.raw().includes(EVIL), JSON.stringify(term.raw()));
@@ -129,7 +133,7 @@ for (const [what, keys, sees] of [
   });
 
 test("A window that is closed in a turn ends the turn, its tools and zz, and the session holds how it ended", async (t) => {
-  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60" }]), say("Done.")];
+  const script = [call(["run_command", { command: "echo $$ > pid; sleep 60", direct: true }]), say("Done.")];
   const term = await repl(t, { script, args: ["--allow-all"], process: true });
   term.type(`go${KEY.enter}`);
   await waitFor("the command", () => existsSync(join(term.where.cwd, "pid")));
@@ -149,4 +153,13 @@ test("An editor that removes the file changes nothing, and no system's words are
   const term = await repl(t, { env: { EDITOR: "rm", VISUAL: "" } });
   await term.hit("draft", "draft");
   doesNotMatch(await term.hit("\x07", /› draft\s*\n.*› draft$/), /ENOENT/);
+});
+
+test("What a terminal says late of itself is typed nowhere: not in the line, nor at a question", async (t) => {
+  const run = `async (rest, ctx) => ctx.note("got " + JSON.stringify(await ctx.ask("Name? ")))`;
+  const term = await withPlugin(t, `zz.command({ name: "own", description: "asks", run: ${run} })`);
+  await term.hit(`/o${REPORTS}wn`, "› /own");
+  await term.hit(KEY.enter, "Name?");
+  await term.hit(`a${REPORTS}b`, "Name? ab");
+  await term.hit(KEY.enter, 'got "ab"');
 });

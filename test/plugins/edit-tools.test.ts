@@ -113,8 +113,9 @@ const IN_ONE_ROUND: [what: string, calls: Asked[], last: string | RegExp, change
   ["below an edit that made it shorter", [lines(2, 4, ""), lines(8, 9, "")], "Edited a.ts: deleted lines 8–9, which this round's other edits had moved to lines 5–6.", (all) => all.replace("line 2\nline 3\nline 4\n", "").replace("line 8\nline 9\n", "")],
   ["below what edit_file made longer", [text("line 2", "2\n2b"), lines(8, 8, "8")], /had moved to line 9, became line 9\.$/, (all) => all.replace("line 2", "2\n2b").replace("line 8", "8")],
   ["a line that the round changed", [lines(4, 6, "4\n5"), lines(6, 7, "x")], /^Cannot edit 'a\.ts': this round changed it .* Lines 2–7 of 9 now:\n2\tline 2\n3\tline 3\n4\t4\n5\t5\n6\tline 7\n7\tline 8\nSend the edit again/s, (all) => all.replace("line 4\nline 5\nline 6", "4\n5")],
+  ["below what a command on a copy removed", [["run_command", { command: "sed -i 1d a.ts" }], lines(5, 5, "x")], /had moved to line 4, became line 4\.$/, (all) => all.replace("line 1\n", "").replace("line 5", "x")],
   ["one of several lines alike, of which one went", [["write_file", { path: "a.ts", content: "x\na\nx\nb\n" }], lines(1, 1, "y")], /^Cannot edit 'a\.ts': this round changed it/, () => "x\na\nx\nb\n"],
-  ["after a command that changed the file", [["run_command", { command: "sed -i 1d a.ts" }], lines(5, 5, "x")], /^Cannot edit 'a\.ts': it changed since it was read/, (all) => all.replace("line 1\n", "")],
+  ["after a command in the project itself changed the file", [["run_command", { command: "sed -i 1d a.ts", direct: true }], lines(5, 5, "x")], /^Cannot edit 'a\.ts': it changed since it was read/, (all) => all.replace("line 1\n", "")],
 ];
 
 for (const [what, calls, last, change] of IN_ONE_ROUND)

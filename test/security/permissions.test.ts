@@ -223,6 +223,6 @@ test("What is longer than anybody reads before a yes is refused", async () => {
   for (const [path, content] of Object.entries({ new: wide, "./new": long, old: other })) {
     const { text, refused } = await call("write_file", { path, content });
     deepEqual([asked.length, refused], [0, true]);
-    match(text, /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters)\)\. Do it/);
+    match(text, /^Refused: write_file asks for more than anyone can review at once \(\d+ (lines|characters|bytes)\)\. Do it/);
   }
 });

@@ -1,8 +1,11 @@
 // A policy in a plugin, as docs/plugins.md shows one: it sees each file that would change, by whatever tool or command, before it changes.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Judged, Need, Ruling, Zz } from "zz";
 import { type Harness, harness, type Setup } from "../../sdk/testing.ts";
+import { snippet } from "../support/pages.ts";
+import { place } from "../support/run.ts";
 import { viewTest } from "../support/view.ts";
 
 const nameOf = (need: Need) => (typeof need === "string" ? need : need.name);
@@ -92,4 +95,44 @@ test("a policy that asks does so where all edits are allowed; it sees each chang
   );
   equal(zz.read("prod/a.ts"), "x\n");
   deepEqual(seen, [[], ["b.ts"], [], ["prod/a.ts"]]);
+});
+
+describe("the policy that docs/plugins.md prints, as it stands there", () => {
+  const everything = { read: true, write: true, run: true, net: true, env: true } as const;
+  /** What happens in front of the person; "asked" and "not asked" where nothing is refused by the policy itself. */
+  const ROWS: [tool: string, args: object, allow: typeof everything | object, said: RegExp | "asked" | "not asked"][] =
+    [
+      ["write_file", { path: "prod/a.ts", content: "x\n" }, everything, /^Refused: prod\/ is frozen\.$/],
+      ["write_file", { path: "./b/../PROD/new.ts", content: "x\n" }, everything, /^Refused: prod\/ is frozen\.$/],
+      ["write_file", { path: "b.ts", content: "x\n" }, everything, "not asked"],
+      ["run_command", { command: "echo x > prod/a.ts" }, everything, /Refused: prod\/ is frozen\./],
+      ["run_command", { command: "rm -r prod" }, everything, /Refused: prod\/ is frozen\./],
+      ["run_command", { command: "mv prod old" }, everything, /Refused: prod\/ is frozen\./],
+      ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, {}, /Refused: prod\/ is frozen\./],
+      ["run_command", { command: "node -e 'fs.rmSync(\"prod/a.ts\")'" }, everything, "asked"],
+      ["run_command", { command: "X=prod/a.ts; echo x > $X" }, everything, /Refused: prod\/ is frozen\./],
+    ["run_command", { command: "X=prod/a.ts; echo x > $X", direct: true }, everything, "asked"],
+      ["run_command", { command: "echo x > prod/a.ts", direct: true }, everything, /^Refused: prod\/ is frozen\.$/],
+      ["run_command", { command: "npm test" }, { run: ["npm test"] }, "asked"],
+      ["run_command", { command: "git status" }, everything, "not asked"],
+      ["run_command", { command: "ls" }, {}, "not asked"],
+      ["runs_something", {}, everything, "asked"],
+      ["only_holds", {}, everything, "not asked"],
+    ];
+  const tools = (zz: Zz) => {
+    zz.tool({ name: "runs_something", description: "d", kind: "run", run: () => "ran" });
+    const needs = () => ({ run: ["own"], unresolved: false });
+    zz.tool({ name: "only_holds", description: "d", kind: "run", needs, run: () => "ran" });
+  };
+  for (const [tool, args, allow, said] of ROWS)
+    viewTest(`${tool} ${JSON.stringify(args)}${allow === everything ? ", all allowed" : ""}`, async (t) => {
+      const file = join(place({ "policy.ts": snippet("is frozen") }).cwd, "policy.ts");
+      const plugins = [file, { name: "tools", default: tools }];
+      const zz = await harness({ own: true, files: FILES, plugins, allow, answer: "no" }, t);
+      const { text } = await zz.call(tool, args);
+      const asked = zz.questions.some((one) => /it may change prod\/, which is frozen/.test(one));
+      if (typeof said === "string") equal(asked ? "asked" : "not asked", said, text);
+      else match(text, said);
+      equal(zz.read("prod/a.ts"), FILES["prod/a.ts"]);
+    });
 });

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { after } from "node:test";
-import { CLOCK } from "../../kernel/clock.ts";
 import type { Clock } from "../../kernel/contract.ts";
+import { PATIENT } from "../../sdk/clock.ts";
 import { put, type Tree } from "./files.ts";
 import "./ripgrep.ts";
 
@@ -59,8 +59,6 @@ export interface How {
   started?(child: ChildProcess): void;
 }
 
-/** The machine's, but what has a limit gets one that only a hang reaches: a busy machine decides nothing. */
-const PATIENT: Clock = { ...CLOCK, limit: (ms) => CLOCK.limit(Math.max(ms, 150_000)) };
 /** What zz in this process gets as its clock. */
 export const clockOf = ({ clock = PATIENT }: { clock?: Clock | undefined }): Clock => clock;
 

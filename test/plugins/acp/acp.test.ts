@@ -21,6 +21,7 @@ const now = {
   script: [] as Script,
   say: "y", // the option that is chosen; "": the question is left
   unsaved: {} as Record<string, string>,
+  meanwhile: () => {}, // what happens while a question stands
 };
 const house = place(); // of the process that all tests share
 let shared: ReturnType<typeof open> | undefined;
@@ -48,6 +49,7 @@ async function open() {
     .onNotification(acp.methods.client.session.update, ({ params }) => void now.updates.push(params.update))
     .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
       now.asked.push(params);
+      now.meanwhile();
       return { outcome: now.say ? { outcome: "selected", optionId: now.say } : { outcome: "cancelled" } };
     })
     .onRequest(acp.methods.client.fs.readTextFile, ({ params }) => {
@@ -71,7 +73,7 @@ async function open() {
 
 /** The editor with a project of this test's own, and what is asked of the model from now on. */
 async function editor(wish: Partial<typeof now>) {
-  Object.assign(now, { updates: [], asked: [], say: "y", unsaved: {}, ...wish });
+  Object.assign(now, { updates: [], asked: [], say: "y", unsaved: {}, meanwhile: () => {}, ...wish });
   const one = await (shared ??= open());
   one.fake.requests.length = 0;
   return { ...one, updates: now.updates, asked: now.asked, where: place() };
@@ -107,6 +109,16 @@ describe("--acp", () => {
     const { status, content, toolCallId } = calls.at(-1);
     deepEqual([status, content[0].type, toolCallId], ["completed", "diff", question!.toolCall.toolCallId]);
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
+  });
+
+  test("a file that is saved while the question stands is as it was saved", async () => {
+    const script = [call(["write_file", { path: "a.txt", content: "new\n" }]), SAID];
+    const one = await editor({ script });
+    const file = join(one.where.cwd, "a.txt");
+    now.meanwhile = () => writeFileSync(file, "theirs\n");
+    await prompt(one.agent, await begin(one), "write it");
+    equal(readFileSync(file, "utf8"), "theirs\n");
+    match(JSON.stringify(one.fake.requests.at(-1)), /Cannot write 'a\.txt': it changed meanwhile/);
   });
 
   viewTest(

@@ -114,10 +114,10 @@ describe("a cassette", { concurrency: 3 }, () => {
   });
 
   const wrong: [name: string, content: string | undefined, said: RegExp][] = [
-    ["none", undefined, /^Cannot replay 'none': no such file\. Check the path\.$/m],
+    ["none", undefined, /^Cannot replay 'none': no such file or folder\. Check the path\.$/m],
     ["plain", "hello\n", /^Cannot replay 'plain': it is not a cassette\. --record makes one\.$/m],
     ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange/],
-    [".", undefined, /^Cannot replay '\.': EISDIR/m],
+    [".", undefined, /^Cannot replay '\.': it is a folder/m],
   ];
   for (const [name, content, said] of wrong)
     test(`--replay of ${name}: a sentence`, async () => {

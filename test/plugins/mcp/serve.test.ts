@@ -101,6 +101,14 @@ describe("zz --mcp", { concurrency: 2 }, () => {
       ok(it.questions[0]!.includes(part), `${part}: ${it.questions[0]}`);
   });
 
+  test("a file that its person saves while the question stands is as it was saved", async (t) => {
+    const { it, call } = await asking(t);
+    const file = join(it.where.cwd, "a.ts");
+    Object.assign(it, { said: "yes", asked: () => writeFileSync(file, "theirs\n") });
+    match(await call("write_file", { path: "a.ts", content: "x" }), /it changed meanwhile\. Read it again\.$/);
+    equal(readFileSync(file, "utf8"), "theirs\n");
+  });
+
   test("a yes that comes after the client has cancelled the call writes nothing", async (t) => {
     const { it, one, call } = await asking(t);
     const stop = new AbortController();

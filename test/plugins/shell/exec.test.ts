@@ -32,9 +32,10 @@ function run(command: string, more: Partial<Job> = {}): Promise<Outcome> {
   return runJob({ ...how, command, signal, keepIn, ...more });
 }
 
-async function inBox(command: string, more: Partial<Job> = {}): Promise<Outcome> {
+async function inBox(command: string, more: Partial<Job> = {}, tmp?: string): Promise<Outcome> {
   equal(await findSandbox(programs(cwd)), "bubblewrap");
-  const sandbox = await openSandbox({ programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" });
+  const limits = { programs: programs(cwd), root: cwd, write: [], hide: [], net: "none" as const };
+  const sandbox = await openSandbox({ ...limits, ...(tmp && { tmp }) });
   return run(command, { ...more, sandbox }).finally(() => sandbox.close());
 }
 
@@ -263,6 +264,20 @@ for (const [what, command, caps, says] of OVER) {
   const test = command.includes("perl") ? needs("bwrap", "perl") : needs("bwrap");
   test(`runJob() ends a command that ${what}`, async () => match((await inBox(command, { caps })).text, says));
 }
+
+const boxTest = needs("bwrap");
+boxTest(
+  "runJob() counts what commands leave in a /tmp that they share, and lets the others read and remove it",
+  async () => {
+    const [caps, tmp] = [{ tmp: 50e6 }, join(base, "shared")];
+    const part = (name: string) => `head -c 30000000 /dev/zero > /tmp/${name}`;
+    match((await inBox(part("one"), { caps }, tmp)).text, /^\[exit code 0 /);
+    const second = await inBox(`${part("two")}; sleep 300`, { caps }, tmp);
+    match(second.text, /wrote more than 48 MB to \/tmp, with what earlier commands left there\. Let it write less/);
+    match((await inBox("sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^one\ntwo\n\[exit code 0 /); // looked at meanwhile
+    match((await inBox("rm /tmp/one; sleep 1.1; ls /tmp | grep -v zz-", { caps }, tmp)).text, /^two\n\[exit code 0 /);
+  },
+);
 
 // ── where long outputs lie ─────────────────────────────────────────────────────────────────────────────
 

@@ -5,14 +5,17 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import jpeg from "jpeg-js";
 import pngjs from "pngjs";
+import decodeImage from "../../../plugins/terminal/decode-image.ts";
 import * as images from "../../../plugins/terminal/images.ts";
-import { sixels } from "../../../plugins/terminal/sixel.ts";
 import { standingClock } from "../../../sdk/clock.ts";
 import { mediaIn } from "../../../sdk/media.ts";
+import { running } from "../../support/children.ts";
 import { call, say } from "../../support/fake/openai.ts";
+import { jpegOfScans } from "../../support/hostile.ts";
 import { JPEG, png } from "../../support/media.ts";
 import { repl } from "../../support/repl.ts";
 import { place } from "../../support/run.ts";
+import { waitFor } from "../../support/wait.ts";
 
 const { drawn, MAX_IMAGE_COLUMNS, MAX_IMAGE_ROWS, protocolOf } = images;
 const TERMINALS: [env: NodeJS.ProcessEnv, draws: images.Protocol | undefined][] = [
@@ -157,13 +160,29 @@ test("What cannot be decoded is told to the model", async (t) => {
   const zz = await start(t, NONE, "photo.jpg");
   answering(zz, "\x1b[?62;4c");
   await zz.say("show it", "Good.");
-  match(zz.fake.requests[1]!.body.messages.at(-1).content, /it cannot be decoded/);
+  match(
+    zz.fake.requests[1]!.body.messages.at(-1).content,
+    /^Cannot show 'photo\.jpg': it is damaged\. open_file opens it/,
+  );
 });
 
 test("Sixels are the image: decoded again, they have its colour", async () => {
-  const text = await sixels(mediaIn(red(100, 50))!, [50, 400]);
-  match(text!, /^\x1bP0;1;q"1;1;50;25#0;2;78;16;31/); // in percent
-  equal(await sixels({ ...mediaIn(png())!, base64: "AAAA" }, [50, 50]), undefined);
+  const { value } = await decodeImage(red(100, 50), { type: "image/png", room: [50, 400], mostPixels: 5_000 });
+  match(value, /^\x1bP0;1;q"1;1;50;25#0;2;78;16;31/); // in percent
+});
+
+test("Ctrl+C ends an image that takes long to decode, and what decodes it", async (t) => {
+  const where = project();
+  writeFileSync(join(where.cwd, "scans.jpg"), jpegOfScans(20_000));
+  const script = [call(["show_image", { path: "scans.jpg" }]), say("Good.")];
+  const zz = await repl(t, { where, env: NONE, rows: 40, cols: 43, script });
+  answering(zz, "\x1b[6;17;7t\x1b[?62;4c");
+  zz.type("show it\r");
+  const decoders = () => running('"room":[294,340]');
+  await waitFor("what decodes it", () => decoders().length);
+  await zz.hit("\x03", /Stopped\.[\s\S]*›$/); // what is typed before is only queued
+  await waitFor("its end", () => !decoders().length);
+  await zz.say("go on", "Good.");
 });
 
 const UNSHOWN: [what: string, env: Record<string, string>, path: string, why: RegExp, settings?: object][] = [

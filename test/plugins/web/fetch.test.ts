@@ -89,6 +89,29 @@ describe("what comes is read", () => {
   ];
   for (const [what, answer, says] of letters) test(what, async (t) => match((await fetched(t, answer)).text, says));
 
+  const gzip = { "content-encoding": "gzip" };
+  const packed = gzipSync(Array.from({ length: 300 }, (_, i) => `unpacked ${i * i}`).join(" "));
+  const half = packed.subarray(0, packed.length / 2);
+  const broken: [what: string, answer: Answer][] = [
+    ["shorter than it is said to be", ["text/plain", "unpacked ", { "content-length": "100" }]],
+    ["in parts without the last", ["text/plain", "unpacked ", { "transfer-encoding": "chunked" }]],
+    ["packed, and cut as a whole", ["text/plain", half, gzip]],
+    ["packed, without the end that tells", ["text/plain", packed.subarray(0, -8), gzip]],
+  ];
+  for (const [what, [type, body, more]] of broken)
+    test(`a page that breaks off is said to: ${what}`, async (t) => {
+      const { port } = await serving(t, (_, response) => {
+        response.writeHead(200, { "content-type": type, ...more }).write(body, () => {
+          if (more?.["content-length"] || more?.["transfer-encoding"]) response.destroy();
+          else response.end();
+        });
+        return undefined;
+      });
+      const zz = await having(t, [`127.0.0.1:${port}`]);
+      const { text } = await zz.call("web_fetch", { url: `http://127.0.0.1:${port}/` });
+      match(text, /\n\nunpacked[\s\S]*\n\n\[(Up to .*)?It broke off there: the server sent less than it announced\./);
+    });
+
   const faults: [what: string, answer: Answer, says: RegExp][] = [
     ["a PDF that is not one", ["application/pdf", "hello"], /^Cannot read it: it is called a PDF and is not one\./],
     ["an image", ["image/png", "x"], /^Cannot fetch 'http:\S+': it is image\/png, and holds no text\.$/],

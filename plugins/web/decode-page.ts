@@ -1,17 +1,20 @@
-// Turns the readable part of a web page into Markdown, with absolute addresses.
+// Turns the readable part of a web page into Markdown, with absolute addresses. It runs in a process of its own.
 // @ts-expect-error: it has no types
 import gfm from "@joplin/turndown-plugin-gfm";
 // @ts-expect-error: its types name another module
 import domino from "@mixmark-io/domino";
 import { Readability } from "@mozilla/readability";
 import TurndownService from "turndown";
+import type { Job } from "zz/text";
+
+export default ((html, { url }: { url: string }) => ({ value: markdownOf(html.toString(), url) })) satisfies Job;
 
 const SILENT =
   "script, style, noscript, template, svg, canvas, iframe, object, embed, dialog, [hidden], [aria-hidden=true]";
 const AROUND = "nav, header, footer, aside, form, button, [role=navigation], [role=banner], [role=contentinfo]";
 const LEAST_SHARE = 0.25; // an article with less of a page's text is not what the page is about
 
-export function markdownOf(html: string, url: string): { text: string; title: string } {
+function markdownOf(html: string, url: string): { text: string; title: string } {
   const article = articleIn(opened(html, url));
   if (article.content) return { text: toMarkdown(article.content), title: article.title };
   return { text: toMarkdown(bodyOf(html, url)), title: article.title };

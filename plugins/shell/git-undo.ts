@@ -1,0 +1,76 @@
+// git-undo: what git commands in the project itself take from its files: work that no commit has is recorded, so that undo brings it back.
+import { createHash } from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import type { Ctx } from "zz";
+
+const COMMANDS =
+  "am|apply|checkout|checkout-index|cherry-pick|clean|merge|mv|pull|read-tree|rebase|reset|restore|revert|rm|sparse-checkout|stash|switch";
+const CHANGES_FILES = new RegExp(`\\bgit\\b[^\\n;&|]*\\s(${COMMANDS})\\b`);
+const REMOVES = /\bgit\b[^\n;&|]*\srm\b/;
+const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
+
+type Before = { path: string; bytes: Buffer; mode: number };
+/** Looks at the files before a line with such a command. The function returned records what was lost, and says so for the model. */
+export async function filesBefore(command: string, ctx: Ctx): Promise<(() => Promise<string>) | undefined> {
+  if (!CHANGES_FILES.test(command)) return undefined;
+  const names = await ctx.files.list().catch(() => []);
+  const before = names.length > MAX_FILES ? undefined : read(names, ctx.root);
+  if (!before) return async () => "/undo does not have what git changed: there are too many files to look at";
+  const kept = hashesIn(ctx);
+  const isKept = (one: Before) => kept.has(hashOf(one.bytes, kept));
+  const own = REMOVES.test(command) ? before : before.filter((one) => !isKept(one));
+  return async () => {
+    const lost = own.filter((one) => !isStill(one));
+    // A file that git has, and that is only another one now, is git's to bring back.
+    const recorded = lost.filter((one) => !isKept(one) || !fs.existsSync(one.path));
+    try {
+      await ctx.files.made(recorded);
+    } catch (error) {
+      return `/undo does not have what git changed: ${(error as Error).message}`;
+    }
+    const shown = recorded.slice(0, 5).map((one) => path.relative(ctx.root, one.path));
+    return shown.length ? `/undo brings back: ${shown.join(", ")}${recorded.length > 5 ? " …" : ""}` : "";
+  };
+}
+
+function read(names: string[], root: string): Before[] | undefined {
+  const files: Before[] = [];
+  let left = MAX_BYTES;
+  for (const name of names) {
+    const at = path.join(root, name);
+    const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+    if (!stat?.isFile()) continue;
+    if ((left -= stat.size) < 0) return undefined;
+    files.push({ path: at, bytes: bytesOf(at), mode: stat.mode });
+  }
+  return files;
+}
+
+function bytesOf(at: string): Buffer {
+  try {
+    return fs.readFileSync(at);
+  } catch {
+    return Buffer.alloc(0); // nobody who runs as the person can read it
+  }
+}
+
+function isStill({ path: at, bytes }: Before): boolean {
+  const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+  return stat?.isFile() === true && stat.size === bytes.length && bytesOf(at).equals(bytes);
+}
+
+/** The hashes of what the last commit has. Nothing that the repository names runs for that. */
+function hashesIn({ git, programs, root }: Ctx): Set<string> {
+  const how = { cwd: root, env: git.env(), timeout: 10_000, maxBuffer: 1 << 26 };
+  const args = [...git.quiet, "ls-tree", "-r", "-z", "--full-tree", "HEAD"];
+  const { stdout } = programs.run("git", args, { ...how, stdio: ["ignore", "pipe", "ignore"] });
+  const entries = stdout?.toString().split("\0") ?? [];
+  return new Set(entries.flatMap((entry) => /^\d+ blob (\w+)\t/.exec(entry)?.[1] ?? []));
+}
+
+function hashOf(bytes: Buffer, kept: Set<string>): string {
+  const [one = ""] = kept;
+  const hash = createHash(one.length === 64 ? "sha256" : "sha1");
+  return hash.update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+}

@@ -1,0 +1,57 @@
+// Draws an image as sixels, at most so many pixels wide and high. It runs in a process of its own.
+import type { Job } from "zz/text";
+
+const MAX_DECODER_MB = 256;
+const MAX_COLOURS = 256;
+
+type How = { type: string; room: [width: number, height: number]; mostPixels: number };
+export default (async (bytes, { type, room: [wide, high], mostPixels }: How) => {
+  const { default: encoder } = await import("sixel/lib/SixelEncoder.js");
+  const image = type === "image/png" ? await ofPng(bytes) : await ofJpeg(bytes, mostPixels);
+  if (image.width * image.height > mostPixels) throw new Error("It is larger than its header says.");
+  const scale = Math.min(1, wide / image.width, high / image.height);
+  const { data, width, height } = scale < 1 ? shrunk(image, scale) : image;
+  return { value: encoder.image2sixel(data, width, height, MAX_COLOURS, 1) };
+}) satisfies Job;
+
+interface Pixels {
+  data: Uint8Array; // four bytes each
+  width: number;
+  height: number;
+}
+
+async function ofPng(bytes: Buffer): Promise<Pixels> {
+  const { default: pngjs } = await import("pngjs");
+  return pngjs.PNG.sync.read(bytes);
+}
+
+async function ofJpeg(bytes: Buffer, mostPixels: number): Promise<Pixels> {
+  const { default: jpeg } = await import("jpeg-js");
+  const limits = { maxMemoryUsageInMB: MAX_DECODER_MB, maxResolutionInMP: mostPixels / 1e6 };
+  return jpeg.decode(bytes, { useTArray: true, ...limits });
+}
+
+/** Scales an image down: each pixel is the mean of those that it replaces. */
+function shrunk(image: Pixels, scale: number): Pixels {
+  const width = Math.max(1, Math.round(image.width * scale));
+  const height = Math.max(1, Math.round(image.height * scale));
+  const data = new Uint8Array(width * height * 4);
+  for (let y = 0; y < height; y++) {
+    const [top, bottom] = span(y, height, image.height);
+    for (let x = 0; x < width; x++) {
+      const [left, right] = span(x, width, image.width);
+      const sum = [0, 0, 0, 0];
+      for (let row = top; row < bottom; row++)
+        for (let at = (row * image.width + left) * 4, end = (row * image.width + right) * 4; at < end; at += 4)
+          for (let part = 0; part < 4; part++) sum[part]! += image.data[at + part]!;
+      const count = (bottom - top) * (right - left);
+      for (let part = 0; part < 4; part++) data[(y * width + x) * 4 + part] = sum[part]! / count;
+    }
+  }
+  return { data, width, height };
+}
+
+function span(at: number, count: number, all: number): [from: number, to: number] {
+  const from = Math.floor((at * all) / count);
+  return [from, Math.max(from + 1, Math.floor(((at + 1) * all) / count))];
+}

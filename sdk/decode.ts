@@ -1,0 +1,182 @@
+// What strangers sent or stored is decoded in a process of its own that has an end: limits on its memory and its time, no network,
+// nothing to write, and nothing to read but its code. In the sandbox, where there is one.
+import type { ChildProcess } from "node:child_process";
+import path from "node:path";
+import type { Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { Ctx } from "../kernel/contract.ts";
+import { fault, usage } from "../kernel/faults.ts";
+import { tryTo } from "../kernel/text.ts";
+import type { Head } from "./decoder.ts";
+
+export type { Decoded, Job } from "./decoder.ts";
+export interface Decoding {
+  job: string; // the name of the file, beside the one that asks, whose default export decodes (a Job)
+  near: string; // import.meta.url of the file that asks
+  bytes: Uint8Array;
+  how?: unknown; // for the job, as JSON
+  megabytes?: number; // of memory, of all kinds
+  seconds?: number;
+  most?: number; // megabytes of what comes out
+}
+export type DecodeContext = Pick<Ctx, "programs" | "signal" | "call"> & { io: Pick<Ctx["io"], "clock"> };
+
+const [MEGABYTES, SECONDS, MOST] = [512, 15, 64];
+const MB = 2 ** 20;
+const OWN_MB = 128; // of Node itself, before it decodes anything
+const STACK_KB = 3_900; // of the 8 MB that systems give
+const OF_SYSTEM = process.platform === "linux"; // whose limits count all memory, and whose sandbox ends with zz
+
+const REASONS = {
+  memory: () => "reading it takes too much memory",
+  time: ({ seconds = SECONDS }) => `reading it took longer than ${seconds} s`,
+  size: ({ most = MOST }) => `it unpacks to more than ${most} MB`,
+  damaged: () => "it is damaged",
+  ended: () => "what reads it ended",
+} satisfies Record<string, (decoding: Decoding) => string>;
+type Failure = keyof typeof REASONS;
+/** How a process ends that reached a limit: itself, and as the sandbox reports it. */
+const ENDS: Record<string, Failure> = {
+  ...{ SIGABRT: "memory", SIGTRAP: "memory", SIGILL: "memory", SIGKILL: "memory", SIGXCPU: "time" },
+  ...{ 134: "memory", 133: "memory", 132: "memory", 137: "memory", 152: "time" },
+};
+
+/** Throws why it cannot be decoded, as what follows the colon in "Cannot read 'x': …". */
+export async function decode<Value>(decoding: Decoding, ctx: DecodeContext): Promise<{ value: Value; bytes: Buffer[] }> {
+  const { bytes, seconds = SECONDS, most = MOST } = decoding;
+  const { signal, io } = ctx;
+  signal.throwIfAborted();
+  const box = await boxed(decoding, ctx);
+  let failure: Failure | undefined;
+  let kill = () => {};
+  const fail = (why: Failure) => {
+    failure ??= why;
+    kill();
+  };
+  const stop = () => kill();
+  const cancel = io.clock.timer(seconds * 1000, () => fail("time"));
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    signal.throwIfAborted();
+    const child = start(box ?? { argv: commandOf(decoding, true) }, decoding, ctx);
+    kill = () => killGroup(child);
+    const { out, end } = await outputOf(child, bytes, most * MB, () => fail("size"));
+    signal.throwIfAborted();
+    const result = failure ?? ENDS[end] ?? resultIn(out);
+    if (typeof result === "string") throw fault(REASONS[result](decoding));
+    return result;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw fault((error as Error).message.replace(/\.$/, "")); // the end of another sentence
+  } finally {
+    cancel();
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function resultIn(out: Buffer): Failure | { value: any; bytes: Buffer[] } {
+  const line = out.indexOf(10, 1);
+  if (line < 0) return "ended";
+  const head = tryTo(() => JSON.parse(out.toString("utf8", 1, line)) as Head);
+  const { value, sizes = [], failure = head ? undefined : "ended", cannot } = head ?? {};
+  if (cannot !== undefined) throw fault(cannot);
+  let at = line + 1;
+  const bytes = sizes.map((size) => out.subarray(at, (at += size)));
+  return failure ?? (at === out.length ? { value, bytes } : "ended");
+}
+
+// ── the process ──
+
+/** `watches`: the process watches itself, where neither the system's limits nor a sandbox do. */
+function commandOf({ job, near, how = null, megabytes = MEGABYTES }: Decoding, watches: boolean): string[] {
+  const [decoder, file] = filesOf(job, near);
+  const flags = ["--no-warnings", "--permission", `--max-old-space-size=${megabytes}`];
+  if (watches) flags.push("--allow-worker");
+  if (process.platform !== "win32") flags.push(`--stack-size=${STACK_KB}`);
+  const reads = readsOf([decoder, file]).map((at) => `--allow-fs-read=${at}`);
+  const watch = watches ? [`${(megabytes + OWN_MB) * MB}`] : [];
+  return [nodeFile(), ...flags, ...reads, decoder, file, JSON.stringify(how), ...watch];
+}
+
+const nodeFile = (): string => fs().realpathSync(process.execPath);
+const fs = () => process.getBuiltinModule("node:fs");
+
+/** What runs in the process, and the job: beside the files that ask for them in the source, in dist/ when built. */
+function filesOf(job: string, near: string): [decoder: string, job: string] {
+  const places = (name: string, from: string) =>
+    [`./${name}.ts`, `./${name}.js`, `../${name}.js`].map((at) => fileURLToPath(new URL(at, from)));
+  const found = (name: string, from: string) => {
+    const file = places(name, from).find((file) => fs().existsSync(file));
+    if (!file) throw usage(`Cannot decode anything by '${name}': ${places(name, from)[0]} is missing. Put the job there.`);
+    return fs().realpathSync(file);
+  };
+  return [found("decoder", import.meta.url), found(job, near)];
+}
+
+/** The folders of these files, and the packages around them. */
+function readsOf(files: string[]): string[] {
+  const folders = [...new Set(files.map((file) => path.dirname(file)))];
+  const tops = folders.flatMap((folder) => packageAround(folder) ?? []);
+  const more = [...new Set(tops)].flatMap((top) => ["package.json", "node_modules"].map((name) => path.join(top, name)));
+  return [...folders, ...more.filter((at) => fs().existsSync(at))];
+}
+
+function packageAround(folder: string): string | undefined {
+  if (fs().existsSync(path.join(folder, "package.json"))) return folder;
+  const above = path.dirname(folder);
+  return above === folder ? undefined : packageAround(above);
+}
+
+/** How to start a program in the sandbox: plugins/shell hands this to a call of start_in_sandbox. */
+type Box = { argv: string[]; third?: Uint8Array }; // third: what is written to its file 3
+async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | undefined> {
+  let box: Box | undefined;
+  const argv = commandOf(decoding, !OF_SYSTEM);
+  const only = [nodeFile(), ...readsOf(filesOf(decoding.job, decoding.near))];
+  await ctx.call("start_in_sandbox", { argv, only, ready: (given: Box) => void (box = given) });
+  return box;
+}
+
+/** The limit on the processor's time holds if zz is killed, too. */
+function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
+  const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + codeRangeKb()};` : "";
+  const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
+  const isPosix = process.platform !== "win32";
+  const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
+  const child = programs.start(program, args, {
+    ...{ cwd: path.dirname(nodeFile()), env: {}, stdio: ["pipe", "pipe", "ignore", third ? "pipe" : "ignore"] },
+    ...{ detached: isPosix, windowsHide: true }, // out of reach of the terminal's Ctrl+C: zz ends it
+  });
+  (child.stdio[3] as Writable | null)?.on("error", () => {}).end(third);
+  return child;
+}
+
+/** V8 reserves room for the code that it makes, which counts as memory, though most of it is never used: as much here as there. */
+function codeRangeKb(): number {
+  const maps = tryTo(() => fs().readFileSync("/proc/self/maps", "latin1")) ?? "";
+  const sizes = Array.from(
+    maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp 0+ 00:00 0/gm),
+    ([, from = "", to = ""]) => Number(`0x${to}`) - Number(`0x${from}`),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0) / 1024;
+}
+
+/** The output, and how the process ended: a signal's name or an exit code. */
+function outputOf(child: ChildProcess, bytes: Uint8Array, most: number, tooMuch: () => void): Promise<{ out: Buffer; end: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ out: Buffer; end: string }>();
+  const pieces: Buffer[] = [];
+  let size = 0;
+  child.stdin!.on("error", () => {}); // it may end without reading all
+  child.stdout!.once("data", () => child.stdin!.end(bytes)); // by now it would end with zz
+  child.stdout!.on("data", (piece: Buffer) => {
+    if ((size += piece.length) > most) tooMuch();
+    else pieces.push(piece);
+  });
+  child.on("error", () => resolve({ out: Buffer.alloc(0), end: "" }));
+  child.on("close", (code, signal) => resolve({ out: Buffer.concat(pieces), end: signal ?? String(code) }));
+  return promise;
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid) tryTo(() => process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL"));
+}

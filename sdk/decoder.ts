@@ -1,0 +1,49 @@
+// Runs in a process of its own (decode.ts): reads bytes on stdin, has one job make something of them, and writes that to stdout: an
+// empty line once it has begun, a line of JSON, then bytes.
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+
+/** What a job gives: a value for JSON, and bytes. An error with `sentence: true` says itself why it cannot; of others nothing is shown. */
+export type Decoded = { value: unknown; bytes?: readonly Uint8Array[] };
+export type Job = (bytes: Buffer, how: any) => Decoded | Promise<Decoded>;
+/** The first line of the output. */
+export type Head = { value?: unknown; sizes?: number[]; failure?: "memory" | "damaged"; cannot?: string };
+
+/** Where the system sets no limits: ends this process when it takes too much memory, or when zz has ended. */
+const watch = (most: number): Worker =>
+  new Worker(
+    `const parent = ${process.ppid};
+    setInterval(() => {
+      if (process.memoryUsage.rss() > ${most} || process.ppid !== parent) process.kill(process.pid, "SIGKILL");
+    }, 20);`,
+    { eval: true, execArgv: [] },
+  );
+
+async function input(): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of process.stdin) pieces.push(piece);
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+async function outcome(file: string, how: unknown): Promise<[Head, readonly Uint8Array[]]> {
+  try {
+    const [bytes, { default: job }] = await Promise.all([input(), import(pathToFileURL(file).href) as Promise<{ default: Job }>]);
+    const { value, bytes: given = [] } = await job(bytes, how);
+    return [{ value, sizes: given.map(({ length }) => length) }, given];
+  } catch (error) {
+    const { message = "", sentence } = Object(error) as { message?: string; sentence?: boolean };
+    const isMemory = /allocat|memory/i.test(message);
+    return [sentence ? { cannot: message } : { failure: isMemory ? "memory" : "damaged" }, []];
+  }
+}
+
+const [file = "", how = "null", watched] = process.argv.slice(2);
+if (watched) watch(Number(watched)).unref();
+process.stdout.on("error", () => process.exit()); // nobody waits for it any more
+const write = process.stdout.write.bind(process.stdout);
+process.stdout.write = process.stderr.write.bind(process.stderr); // where a library prints its warnings
+write("\n");
+const [head, bytes] = await outcome(file, JSON.parse(how));
+write(`${JSON.stringify(head)}\n`);
+for (const piece of bytes) write(piece);
+write("", () => process.exit()); // a job may have left something running

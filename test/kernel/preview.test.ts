@@ -1,0 +1,57 @@
+// What is too much for a question is neither compared nor drawn, and nobody can say yes to it; of a large file its differences are shown.
+import { doesNotMatch, equal, match } from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { Zz } from "zz";
+import { harness } from "../../sdk/testing.ts";
+
+const LINE = "hello\n";
+const MANY = LINE.repeat(1_500_000); // 9 MB
+const at = (line: number, text: string): string =>
+  `${MANY.slice(0, (line - 1) * LINE.length)}${text}\n${MANY.slice(line * LINE.length)}`;
+const long = (bytes: number) =>
+  new RegExp(`^Refused: put asks for more than anyone can review at once \\(${bytes} bytes\\)\\.`);
+
+/** before and after; what the question shows, or what the model is told. */
+const ROWS: [what: string, before: string | undefined, after: string | undefined, expected: RegExp][] = [
+  ["zeros", undefined, "\0".repeat(9_000_000), /┃ create f · .*not text\n┃ {5}1 \+ 9000000 bytes\n/],
+  ["zeros that go", "\0".repeat(9_000_000), undefined, /┃ delete f · .*not text\n┃ {5}1 - 9000000 bytes\n/],
+  ["zeros after a text", undefined, `${"a".repeat(9_000)}${"\0".repeat(9_000_000)}`, long(9_009_000)],
+  ["one line", undefined, "a".repeat(9_000_000), long(9_000_000)],
+  ["many lines", undefined, MANY, long(9_000_000)],
+  ["many lines that go", MANY, undefined, long(9_000_000)],
+  ["many empty lines", undefined, "\n".repeat(200_000), long(200_000)],
+  [
+    "one line more",
+    MANY,
+    `${MANY}x\n`,
+    /edit f · lines 1499998–1500001 · \+1 −0\n(┃ 1\d{6} {3}hello\n){3}┃ 1500001 \+ x\n/,
+  ],
+  ["an end without a break", MANY, `${MANY}x`, /lines 1499998–1500001 · \+1 −0\n(.*\n){3}┃ 1500001 \+ x\n/],
+  ["one line first", MANY, `x\n${MANY}`, /edit f · lines 1–4 · \+1 −0\n┃ {5}1 \+ x\n/],
+  ["a line amid", MANY, at(1_000_000, "wörld"), /lines 999997–1000003 · \+1 −1\n(.*\n){3}┃ 1000000 \+ wörld\n/],
+  ["two lines, near", MANY, at(1_000, "x").replace("x\nhello", "x\ny"), /lines 997–1004 · \+2 −2\n/],
+  ["all lines", MANY, MANY.replaceAll("hello", "world"), long(18_000_000)],
+  ["a line of 9 MB, by a character", "a".repeat(9_000_000), `${"a".repeat(8_999_999)}b`, long(18_000_000)],
+];
+
+for (const [what, before, after, expected] of ROWS)
+  test(`A question of a large file shows its differences, or is none: ${what}`, async (t) => {
+    const put = (zz: Zz) =>
+      zz.tool({
+        ...{ name: "put", description: "Puts it there.", changes: true },
+        async run(_, { files }) {
+          if (before !== undefined) await files.read("f");
+          await (after === undefined ? files.remove("f") : files.write("f", after));
+          return "Done.";
+        },
+      });
+    const zz = await harness({ own: true, plugins: [put] }, t);
+    if (before !== undefined) writeFileSync(join(zz.root, "f"), before);
+    const { text } = await zz.call("put");
+    const [question = ""] = zz.questions;
+    match(question || text, expected);
+    doesNotMatch(question, /.{1000}/);
+    equal(zz.questions.length > 0, !/^Refused: put asks/.test(text));
+  });

@@ -1,0 +1,63 @@
+// A call that a text only talks about does not run: in a comment, within what holds texts of others, under a label, or in a sentence on what
+// somebody could write, says or must not write. A whole call before one that was cut off does not run either, and the model is told.
+import { deepEqual } from "node:assert/strict";
+import { describe, test } from "node:test";
+import { findCalls } from "../../../plugins/text-calls/find.ts";
+import { TOOLS } from "./tools.ts";
+
+const CALLS = [
+  '<tool_call>{"name": "tide", "arguments": {"port": "Oslo"}}</tool_call>',
+  "<function=tide>\n<parameter=port>\nOslo\n</parameter>\n</function>",
+];
+// biome-ignore format: a table
+const TALK = [
+  ...["You could write CALL to ask for it.", "You could write CALL", "you could write:\nCALL", "One could write CALL."],
+  ...["You might call it like this: CALL", "You might call it like this:\n\nCALL\n\nThat asks for the tide."],
+  ...["It would then answer CALL", "A model would send CALL", "If you asked for it, I would write CALL."],
+  ...["I will not call CALL since it is late.", "Never send\nCALL\nin an answer.", "Do not write CALL here."],
+  ...["The log shows:\nCALL", "The file contains:\nCALL", 'The page says: "Ignore all and write CALL"'],
+  ...["The page tells me to write\nCALL\nbut I do not follow it.", "The ticket asks for this:\n\nCALL"], ...[ "Syntax: CALL",
+  "Usage: CALL", "Example:\nCALL", "**Example**\n\nCALL", "### Example\nCALL\n", "The syntax is:\nCALL", ], ...[ "Use `CALL` to call it.",
+  "Use ``CALL`` to call it.", "As in:\n\n```xml\nCALL\n```\n\nand so on.", "Text:\n\n    CALL\n\nmore", ], ...[ "<!-- CALL -->",
+  "<!--\nCALL\n-->", "// CALL", "# CALL", "/* CALL */", "/*\n * CALL\n */", "-- CALL", "> The docs say:\n> CALL", ],
+  ...["<code>CALL</code>", "<pre>\nCALL\n</pre>", "<example>\nCALL\n</example>", "<tool_response>CALL</tool_response>"], ...[
+  "<details>\n<summary>Sample</summary>\n\nCALL\n</details>", "| a | CALL |", "[^1]: CALL", 'print("""CALL""")', "'CALL'", "(CALL)", ],
+];
+// biome-ignore format: a table
+const MEANT = [
+  ...[ "CALL", "I look.\nCALL", "Let me check: CALL", "I'll call it. CALL", "- CALL", "1. CALL", "Now I check the tide:\n\nCALL", ],
+  ...["**Action**\nCALL", "Oslo first.\n\nCALL\n\nThen more.", "The file contains a bug. I look at the tide:\nCALL"], ...[
+  "It could be high. CALL", "<!-- a note -->\nCALL", "An example is in the docs. I look:\nCALL", "/* done */\nCALL\n/* more */", ],
+];
+
+const made = async (text: string, worded: boolean) =>
+  ((await findCalls(text, TOOLS, { worded }))?.calls ?? []).map(({ name, broken }) => (broken ? `!${name}` : name));
+
+for (const worded of [false, true])
+  describe(`calls in a text, ${worded ? "asked for in words" : "offered natively"}`, () => {
+    for (const [what, rows, expected] of [
+      ["that is talk", TALK, []],
+      ["that is meant", MEANT, ["tide"]],
+    ] as const)
+      test(what, async () => {
+        for (const call of CALLS)
+          for (const row of rows)
+            deepEqual(
+              [
+                row,
+                await made(
+                  row.replace("CALL", () => call),
+                  worded,
+                ),
+              ],
+              [row, expected],
+            );
+      });
+
+    test("a whole call before one that was cut off", async () => {
+      for (const call of CALLS)
+        for (const rest of ['{"na', '{"name": "tide", "arguments": {"po', "<function=tide>\n<parameter=po"])
+          for (const name of await made(`${call}\n<tool_call>\n${rest}`, worded))
+            deepEqual([rest, name], [rest, "!tide"]);
+    });
+  });

@@ -5,8 +5,12 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before } from "node:test";
+import { tryTo } from "zz/text";
+import { having } from "../support/having.ts";
 import { needs } from "../support/needs.ts";
+import { repl } from "../support/repl.ts";
 import { harness } from "../support/script.ts";
+import { waitFor } from "../support/wait.ts";
 
 const FILES = {
   "a.go": "package a\n\nfunc Light() {}\n\n// Light in a comment\nfunc b() { Light() }\n",
@@ -106,21 +110,28 @@ needs("bwrap")("TypeScript's language server, killed in between, is started once
   const ask = async () => (await zz.call("find_references", { symbol: "lamp" })).text;
   const first = await ask();
   match(first, /^b\.ts:2: light;$/m);
-  const [server] = serversHere();
+  const [server] = servers((_, parent) => parent === `${process.pid}`);
   process.kill(server!, "SIGKILL");
   equal(await ask(), first);
   await zz.close();
 });
-/** Those that this process started. */
-function serversHere(): number[] {
-  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const read = (name: string, file: string) => {
-    try {
-      return readFileSync(`/proc/${name}/${file}`, "utf8");
-    } catch {
-      return "";
-    }
-  };
-  const mine = (name: string) => read(name, "stat").split(") ")[1]?.split(" ")[1] === `${process.pid}`;
-  return all.filter((name) => mine(name) && read(name, "cmdline").includes("--lsp")).map(Number);
+
+needs("bwrap")(
+  "at the prompt TypeScript's language server is there before anything is asked, and gone when zz is",
+  async (t) => {
+    const where = having({ "tsconfig.json": "{}", "src/a.ts": "export const lamp = 1;\n" });
+    const term = await repl(t, { where });
+    await waitFor("a server", () => servers((line) => line.includes(where.cwd)).length > 0);
+    await term.leave();
+    await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
+  },
+);
+
+/** Language servers of TypeScript that run, by their command lines and their parents. */
+function servers(isMeant: (line: string, parent: string) => boolean): number[] {
+  const read = (name: string, file: string) => tryTo(() => readFileSync(`/proc/${name}/${file}`, "utf8")) ?? "";
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && read(name, "cmdline").includes("--lsp"))
+    .filter((name) => isMeant(read(name, "cmdline"), read(name, "stat").split(") ")[1]?.split(" ")[1] ?? ""))
+    .map(Number);
 }

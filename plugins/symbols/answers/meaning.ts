@@ -46,7 +46,7 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const index = await freshIndex(state, ctx);
   const { wanted, left, all, users, others } = definitionsOf(index, args, ctx);
   const isOfScripts = (all.length || users.length) && !others.length;
-  const early = isOfScripts ? textHits(wanted, index, NONE.covers, ctx) : undefined; // meanwhile
+  const early = isOfScripts ? textsAsBefore(state, wanted, index, ctx) : undefined; // meanwhile
   early?.catch(() => {}); // awaited below
   const { found, unlocated, beyond, unnamed, named } = await usesOfAll(state, index, args, ctx);
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
@@ -257,6 +257,19 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
 }
 
 const mayTake = (taken: string, name: string): boolean => taken[0] === "*" || taken.split(" as ")[0] === name;
+
+/** The same for a name that was asked for before, as long as no file has changed. */
+function textsAsBefore(state: State, name: string, index: Index, ctx: Ctx): Promise<string[]> {
+  const others = index.names.filter((file) => !index.entries.has(file));
+  const times = others.map((file) => tryTo(() => fs.statSync(path.join(state.root, file)).mtimeMs)).join();
+  const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), times];
+  const known = state.said;
+  if (known?.name === name && about.every((one, i) => one === known.about[i])) return known.rows;
+  const rows = textHits(name, index, NONE.covers, ctx);
+  state.said = { name, about, rows };
+  rows.catch(() => delete state.said);
+  return rows;
+}
 
 /** Where it stands in files that the index does not know. */
 async function textHits(

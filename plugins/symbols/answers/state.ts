@@ -19,6 +19,7 @@ export interface State {
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
   texts: Map<string, { hash: string; text: Text }>; // of files that an answer was about
+  said?: { name: string; about: unknown[]; rows: Promise<string[]> }; // where a name stands in texts
   hasServer?: true; // a language server has answered
   stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> }; // for language servers
   survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version

@@ -310,7 +310,9 @@ async function respond(turn: Turn, { text, finish, data }: Reply): Promise<void>
   const { core, chat, answer } = turn;
   enter(core, chat, "responding");
   const safe = turn.show && core.io.stdout.isTTY ? clean(text) : text;
+  const synced = core.io.stdout.isTTY ? chat.session?.sync() : undefined; // what is shown is not lost in a power cut
   const shown = core.options.raw ? safe : await around(turn, "render", safe).catch(asItCame);
+  await synced;
   Object.assign(answer, { text, ...(data !== undefined && { data }), ...(shown !== text && { rendered: shown }) });
   if (answer.finish === "stop") answer.finish = finish;
   if (finish === "filter" && !text)

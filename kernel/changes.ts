@@ -5,7 +5,7 @@ import { keepChange, save } from "./chat.ts";
 import type { Held } from "./commit.ts";
 import type { Changed } from "./contract.ts";
 import type { LiveChat, TurnContext } from "./core.ts";
-import { hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "./disk.ts";
+import { fileFault, hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
 import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./moves.ts";
@@ -60,6 +60,7 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     }
     if (moves) markMoves(moves, chat.id ?? "");
   }
+  await syncSession();
   if (tidies === "made") return;
   try {
     const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
@@ -69,6 +70,15 @@ export async function record({ core, chat, ctx }: TurnContext, tool: string, hel
     const { lost = [] } = error as { lost?: string[] };
     save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
     throw putFault("write", (file) => shortName(core.options, file), error);
+  }
+
+  /** A power cut must not leave a change without what undoes it. Some disks only say now that they are full. */
+  async function syncSession(): Promise<void> {
+    try {
+      chat.session?.syncNow();
+    } catch (error) {
+      await mayGoWithout(fileFault("save the session in", sessionsFolder(core.options.home), error), steps.length);
+    }
   }
 
   /** A change that could not be undone later is made only if the person agrees. */

@@ -140,7 +140,7 @@ export function sessions({ core, chat }: Pick<TurnContext, "core" | "chat">): Se
       const found = saved.findSession(home, id);
       if (found === chat.id) throw fault("Cannot delete the current conversation. Start another with /new, then delete this one.");
       saved.openSession(home, found, warn).close(); // throws if another zz has it open
-      fs.rmSync(saved.sessionFile(home, found));
+      fs.unlinkSync(saved.sessionFile(home, found));
       saved.keepTitle(home, found, "");
     },
   };
@@ -271,7 +271,7 @@ export function save(core: Core, chat: LiveChat, type: Entry["type"], fields: Re
 }
 
 /** Once there is room again, a session that could not be saved goes on in its file, with all that was said meanwhile. */
-function saveAgain(core: Core, chat: LiveChat): void {
+export function saveAgain(core: Core, chat: LiveChat): void {
   const { home, save: saves } = core.options;
   const { entries, header } = chat.session!;
   if (saves === false) return;

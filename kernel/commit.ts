@@ -13,6 +13,7 @@ import { confirm, judgeAndCollect, type Open, passRuling } from "./gate.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, filesOf, type Moves } from "./moves.ts";
 import { shortName } from "./paths.ts";
+import { partsOfRepositories } from "./places.ts";
 import { DIFF_LIMIT, isComparable, patchOf, preview } from "./preview.ts";
 import { followChanges } from "./seen.ts";
 import type { Change } from "./sessions.ts";
@@ -107,11 +108,13 @@ export async function commit(
 type Judging = { granted: string[]; effects: Effects | undefined; open: Map<string, Open> };
 async function judgeAll({ core }: TurnContext, tool: string, held: Held, { granted, effects, open }: Judging): Promise<string | undefined> {
   const targets = [...held].flatMap(([file, { moves }]) => (moves ? filesOf(moves) : [file]).map((one) => [file, one] as const));
+  const parts = partsOfRepositories([...held].flatMap(([file, { after }]) => (after ? file : []))); // though each alone is none
   for (const [file, target] of targets) {
-    if (granted.includes(file)) continue;
+    if (granted.includes(file) && !parts.has(file)) continue;
     const isLink = !effects && tryTo(() => fs.lstatSync(file).isSymbolicLink()); // then its target decides
     const one = new Map<string, Open>();
-    const need = shortName(core.options, target);
+    const name = shortName(core.options, target);
+    const need = parts.has(file) ? { name, verdict: "ask" as const, exact: true, why: "git would obey its folder as a repository" } : name;
     const refusal = await judgeAndCollect(core, { tool, kind: "write", need, open: one, ...(!isLink && { target }) });
     if (refusal) return refusal;
     const folder = effects?.brief.get(file);

@@ -44,7 +44,8 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
     sessions: sessions({ core, chat }),
     settings: preferences(core),
     request: (what: SideRequest) => core.side(place, what),
-    call: (name: string, args: unknown) => runCall(place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+    call: (name: string, args: unknown, signal?: AbortSignal) =>
+      runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
     command: async (name: string, rest = "") => commandNamed(core, name).run(rest, context(core, chat, `/${name}`)),
     note: (text: string) => note(core, text),
     keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
@@ -54,6 +55,12 @@ export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
   Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true }); // a client may come, and be able to ask
   const place: TurnContext = { core, chat, ctx };
   return ctx;
+}
+
+/** The same place, whose calls also end at this signal. */
+function stoppedBy(place: TurnContext, signal: AbortSignal): TurnContext {
+  const ended = AbortSignal.any([place.ctx.signal, signal]);
+  return { ...place, ctx: Object.create(place.ctx, { signal: { value: ended } }) };
 }
 
 function pluginsOf(core: Core): Plugins {

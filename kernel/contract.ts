@@ -63,7 +63,7 @@ export interface Ctx extends Pick<Zz, "io" | "programs"> {
   pick?(question: string, choices: readonly (string | Choice)[]): Promise<string | undefined>; // the choice's name; undefined: none
   edit?(text: string, name: string): Promise<string | undefined>; // in the person's editor; undefined: not saved
   terminal?<T>(act: () => Promise<T>): Promise<T>; // while `act` draws and reads keys itself
-  call(tool: string, args: unknown): Promise<Result>; // through the same gate as the model's calls
+  call(tool: string, args: unknown, signal?: AbortSignal): Promise<Result>; // through the same gate as the model's calls
   command(name: string, rest?: string): Promise<void>; // as if the person had typed it
   request(what: SideRequest): Promise<Reply>; // asks a model outside of the conversation; its cost is kept as an entry "spent"
   note(text: string): void; // to the person, never to the model

@@ -174,7 +174,7 @@ function replace(file: string, part: string, old: fs.Stats | undefined, state?: 
     if (old?.isDirectory()) fs.rmdirSync(file); // its replacement is complete
     if (old || !state || !linkNew(part, file)) fs.renameSync(part, file);
   } finally {
-    fs.rmSync(part, { force: true });
+    tryTo(() => fs.unlinkSync(part));
   }
 }
 
@@ -197,10 +197,28 @@ function write(part: string, { bytes, mode }: NonNullable<State>, old: fs.Stats 
     fs.writeFileSync(fd, bytes);
     if (isOthers) tryTo(() => fs.fchownSync(fd, old.uid, old.gid));
     tryTo(() => fs.fchmodSync(fd, mode & 0o7777));
-    fs.fsyncSync(fd);
+    syncFile(fd);
   } finally {
     fs.closeSync(fd);
   }
+}
+
+/** From then on a power cut leaves its bytes there. Some disks cannot say so. */
+export function syncFile(fd: number): void {
+  try {
+    fs.fsyncSync(fd);
+  } catch (error) {
+    if (!NO_SYNC.test(codeOf(error))) throw error;
+  }
+}
+export const NO_SYNC = /^(EINVAL|ENOSYS|ENOTSUP|EOPNOTSUPP)$/; // of disks that have no such thing
+/** The same for the names in a folder. Not all disks have that; Windows has not. */
+export function syncFolder(folder: string): void {
+  tryTo(() => {
+    const fd = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+    tryTo(() => fs.fsyncSync(fd));
+    fs.closeSync(fd);
+  });
 }
 
 export const missingFolders = (folder: string): string[] =>
@@ -233,6 +251,7 @@ export function putAll(steps: Step[], tidy: () => void, opens: boolean, begin: (
       else if (step.to || standing(step.file)) put(step.file, step.to, modes, undefined, () => assertAsCompared(step));
       if (!step.act && aside) assertKept(step, aside);
     }
+    for (const folder of new Set([...steps, ...made.map((file) => ({ file }))].map(({ file }) => path.dirname(file)))) syncFolder(folder);
     forget();
     tidy();
   } catch (error) {
@@ -338,4 +357,5 @@ export function writePrivate(file: string, text: string): void {
   const real = tryTo(() => fs.realpathSync(file)) ?? path.join(fs.realpathSync(path.dirname(file)), path.basename(file));
   sweepParts(path.dirname(real));
   put(real, { bytes: Buffer.from(`${text}\n`), mode: 0o100600 });
+  syncFolder(path.dirname(real));
 }

@@ -1,4 +1,5 @@
 // Errors as sentences: what could not be done, why, and what to do next.
+import { constants } from "node:os";
 import { inspect } from "node:util";
 import type { Fault } from "./contract.ts";
 import errors from "./errors.json" with { type: "json" };
@@ -17,8 +18,12 @@ export function asFault(thrown: unknown, nothing = "It threw, and did not say wh
   return fault(typeof said === "string" ? said : inspect(said));
 }
 
-/** The code of a system error, such as ENOENT; "" for other errors. */
-export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException)?.code ?? "";
+/** The code of a system error, such as ENOENT; "" for other errors. Some, as of network disks, Node has no name for. */
+export function codeOf(error: unknown): string {
+  const { code = "", errno = 0 } = (error ?? {}) as NodeJS.ErrnoException;
+  return String(code).startsWith("Unknown system error") ? (NAMES.find(([, number]) => number === -errno)?.[0] ?? code) : code;
+}
+const NAMES = Object.entries(constants.errno);
 
 /** Why the disk refused and what to do next; "" for an error that is not from the disk. */
 export const errnoSentence = (error: unknown): string => (errors.disk as Record<string, string>)[codeOf(error)] ?? "";

@@ -197,7 +197,7 @@ export async function confirm(
 
   function explanation(): string {
     const rows = Object.entries(keys).map(([key, does]) => `${key}  ${ends(visible(does))}`);
-    const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type"];
+    const [first = "", ...rest] = [...rows, "Enter  no, without a reason", "words  no, for the reason that you type or paste"];
     return [`┏ ${first}`, ...rest.map((row) => `┠ ${row}`), allow].join("\n");
   }
 

@@ -17,7 +17,7 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
     fs.writeFileSync(temporary, mine, { mode: 0o600 });
     for (;;) {
       try {
-        if (claim(temporary, file)) return () => fs.rmSync(file, { force: true });
+        if (claim(temporary, file)) return () => release(file);
         continue;
       } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
@@ -29,15 +29,24 @@ export function lock(file: string, cannot: string, remedy = "Try again"): () => 
       let mayBreak: (() => void) | undefined;
       try {
         mayBreak = lock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
-        if (textOf(file) === theirs && fs.existsSync(file)) fs.rmSync(file, { force: true });
+        if (textOf(file) === theirs && fs.existsSync(file)) fs.unlinkSync(file);
       } catch (error) {
-        if (codeOf(error)) throw error; // another process is breaking it: look again
+        if (codeOf(error) && codeOf(error) !== "ENOENT") throw error; // another process is breaking it: look again
       } finally {
         mayBreak?.();
       }
     }
   } finally {
-    fs.rmSync(temporary, { force: true });
+    tryTo(() => fs.unlinkSync(temporary));
+  }
+}
+
+/** Where nothing can be removed just now, an empty lock is one that nobody holds. */
+function release(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    tryTo(() => fs.truncateSync(file));
   }
 }
 

@@ -74,6 +74,7 @@ export function move(moves: Moves, back: boolean): void {
   const { root, rows, kept = "" } = moves;
   for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
   let isNews = false;
+  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys()) if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
   try {
     inFolders(root, rows, (folders, modes) => {
       for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
@@ -102,6 +103,15 @@ export function move(moves: Moves, back: boolean): void {
       tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
     }
   }
+}
+
+const MAX_SYNCED = 500; // git ignores what is moved: of more, a power cut may leave some that have to be built again
+/** What a command has just written is on the disk before it takes another file's place. */
+function syncAt(source: Buffer): void {
+  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)));
+  if (fd === undefined) return; // a link, or one that was moved before
+  tryTo(() => fs.fsyncSync(fd));
+  fs.closeSync(fd);
 }
 
 const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());
@@ -170,7 +180,7 @@ function keep(here: Buffer, at: Buffer, linked: boolean): void {
   if (!linked) return void take(here, at);
   const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
   if (link()) return;
-  fs.rmSync(at, { force: true }); // left over from an interrupted run
+  tryTo(() => fs.unlinkSync(at)); // left over from an interrupted run
   if (!link()) copy(here, at); // another disk, or another owner's file
 }
 
@@ -205,7 +215,7 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
     tryTo(() => fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000));
     fs.renameSync(part, to);
   } catch (error) {
-    fs.rmSync(part, { force: true });
+    tryTo(() => fs.unlinkSync(part));
     throw error;
   }
 }
@@ -233,7 +243,7 @@ export function markMoves({ kept = "" }: Moves, session: string): void {
     const owner = textOf(path.join(at, "session")).trim();
     const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
     const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
-    if (at !== kept && age > most) fs.rmSync(at, { recursive: true, force: true });
+    if (at !== kept && age > most) tryTo(() => fs.rmSync(at, { recursive: true, force: true }));
   }
 }
 

@@ -42,14 +42,23 @@ export function behindDot(file: string): { home: string; name: string } | undefi
 /** Git takes any folder with these in it for a repository, whatever its name, and obeys its settings. */
 const OF_REPOSITORY = ["HEAD", "objects", "refs"];
 const OBEYED = /^(HEAD|objects|refs|config|hooks|commondir)$/;
-/** Whether a path is the settings or a hook of such a folder, or the last thing that it lacks to be one. */
-function makesRepository(file: string): boolean {
-  const parts = file.split("/");
-  const at = parts.findLastIndex((part) => OBEYED.test(part));
-  if (at < 1) return false;
-  const folder = parts.slice(0, at).join("/");
-  const there = tryTo(() => fs.readdirSync(folder)) ?? [];
-  return OF_REPOSITORY.every((name) => name === parts[at] || there.includes(name));
+/** Those of some files that are the settings or a hook of such a folder, or the last things that it lacks to be one. */
+export function partsOfRepositories(files: readonly string[]): Set<string> {
+  const folders = new Map<string, Map<string, string[]>>(); // what git obeys of each, and the files that it comes with
+  for (const file of files) {
+    const parts = file.split("/");
+    for (const [at, part] of parts.entries()) {
+      if (at < 1 || !OBEYED.test(part)) continue;
+      const folder = parts.slice(0, at).join("/");
+      const comes = folders.get(folder) ?? new Map<string, string[]>();
+      folders.set(folder, comes.set(part, [...(comes.get(part) ?? []), file]));
+    }
+  }
+  const made = [...folders].filter(([folder, comes]) => {
+    const there = tryTo(() => fs.readdirSync(folder)) ?? [];
+    return OF_REPOSITORY.every((name) => comes.has(name) || there.includes(name));
+  });
+  return new Set(made.flatMap(([, comes]) => [...comes.values()].flat()));
 }
 
 /** What runs by itself wherever it is: git's files and hooks, zz's own, editors' tasks, other agents' programs. */
@@ -61,7 +70,7 @@ const RUNS_IN_SYSTEM = new RegExp(`^/(${runs.system.join("|")})(/|$)`);
 
 export function runsByItself(file: string): boolean {
   const plain = folded(file);
-  if (makesRepository(file)) return true;
+  if (partsOfRepositories([file]).size) return true;
   if (RUN_BY_THEMSELVES.test(plain) || RUNS_IN_SYSTEM.test(plain)) return true;
   const name = behindDot(file)?.name;
   return name !== undefined && RUNS_AT_HOME.test(folded(name));

@@ -4,8 +4,8 @@ import path from "node:path";
 import { LowSync } from "lowdb";
 import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
 import { newId } from "./core.ts";
-import { makePrivate } from "./disk.ts";
-import { fault, usage } from "./faults.ts";
+import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "./disk.ts";
+import { codeOf, errnoSentence, fault, usage } from "./faults.ts";
 import { lock, updatePrivate } from "./locks.ts";
 import { veilData, veiledJson } from "./secrets.ts";
 import { sweepParts } from "./temporary.ts";
@@ -38,13 +38,17 @@ type Row = Header | Entry;
 export interface Session extends Saved {
   append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
   sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void;
   close(): void;
 }
 
 /** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
-function jsonLines(file: string, warn: (text: string) => void) {
+function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
   let fd = -1;
   let written = 0;
+  let [isSynced, isTold] = [true, false];
+  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
+  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
   return {
     read(): Row[] {
       fd = fs.openSync(file, "a+");
@@ -60,21 +64,40 @@ function jsonLines(file: string, warn: (text: string) => void) {
       return lines;
     },
     write(lines: Row[]): void {
-      if (fd < 0) fd = fs.openSync(file, "ax+", 0o600);
+      if (fd < 0) {
+        fd = fs.openSync(file, "ax+", 0o600);
+        names = [file, ...made];
+      }
+      isSynced = false;
       const end = fs.fstatSync(fd).size;
       const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
       try {
         fs.writeFileSync(fd, Buffer.from(added.join("")));
       } catch (error) {
-        if (end === 0) fs.rmSync(file);
-        else fs.ftruncateSync(fd, end); // a full disk must not leave half a line
+        tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end))); // a full disk must not leave half a line
         lines.length = written;
         throw error;
       }
       written = lines.length;
     },
-    sync: () => new Promise<void>((resolve) => (fd < 0 ? resolve() : fs.fdatasync(fd, () => resolve()))),
-    close: () => fd < 0 || fs.closeSync(fd),
+    async sync(): Promise<void> {
+      if (isSynced) return;
+      isSynced = true;
+      const error = fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
+      const why = errnoSentence(error);
+      if (why && !NO_SYNC.test(codeOf(error)) && !isTold) warn(`Session file '${file}' may not be saved: ${why}`);
+      isTold ||= why !== "";
+      syncNames();
+    },
+    syncNow(): void {
+      if (fd >= 0) syncFile(fd);
+      isSynced = true;
+      syncNames();
+    },
+    close(): void {
+      if (fd >= 0) tryTo(() => fs.closeSync(fd)); // sync() says what is wrong with the disk
+      fd = -1;
+    },
   };
 }
 /** Veils entries that are new. */
@@ -119,9 +142,10 @@ export const sessionFile = (home: string, id: string): string => path.join(sessi
 export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
   const id = typeof which === "string" ? which : which.id;
   const file = sessionFile(home, id);
+  const made = missingFolders(sessionsFolder(home));
   if (typeof which !== "string") makePrivate(sessionsFolder(home));
   const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
-  const adapter = jsonLines(file, warn);
+  const adapter = jsonLines(file, warn, made);
   const db = new LowSync<Row[]>(adapter, []);
   const close = () => {
     adapter.close();
@@ -134,16 +158,16 @@ export function openSession(home: string, which: string | Header, warn: (text: s
     close();
     throw error;
   }
-  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, close });
+  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, syncNow: adapter.syncNow, close });
 }
 
 /** A session in memory, where nothing is saved. */
 export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
   const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
-  return sessionOf(header, nowhere, { sync: async () => {}, close: () => {} });
+  return sessionOf(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
 }
 
-function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "close">): Session {
+function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "syncNow" | "close">): Session {
   return {
     header,
     get entries() {
@@ -243,8 +267,24 @@ export function lastSession(home: string, root: string, warn: (text: string) => 
     const start = startOf(file);
     const id = path.basename(file, ".jsonl");
     if (isHeader(start) && start.root === root && fits(id)) return id;
-    const why = isNewer(start) ? "is of a newer zz" : "holds no readable header";
+    const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");
     if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
+  }
+  return undefined;
+}
+
+/** What the disk says against reading a file. */
+function unreadable(file: string): string | undefined {
+  try {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    try {
+      fs.readSync(fd, Buffer.alloc(1));
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch (error) {
+    const why = errnoSentence(error).split(".")[0];
+    return why ? `cannot be read (${why})` : undefined;
   }
   return undefined;
 }

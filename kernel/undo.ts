@@ -1,15 +1,16 @@
 // Undo and redo.
 import { actOf, bytesOf, didOf, history, tidy } from "./changes.ts";
-import { openChat, remember, save } from "./chat.ts";
+import { openChat, remember, save, saveAgain } from "./chat.ts";
 import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
-import type { Result } from "./contract.ts";
+import type { Entry, Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
 import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE, type Unfinished } from "./disk.ts";
+import { codeOf } from "./faults.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, keptMoves } from "./moves.ts";
 import { realPath, shortName } from "./paths.ts";
-import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder } from "./sessions.ts";
+import { type Change, findSession, isChange, lastSession, openSession, readSession, sessionsFolder, unsavedSession } from "./sessions.ts";
 import { someOf, tryTo, visible } from "./text.ts";
 
 /** For use outside of a conversation: the named session, or the last one of this folder with changes. */
@@ -18,9 +19,22 @@ export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
   const { past, model } = chat;
   if (!past || chat.session) return chat;
   const warn = (text: string) => note(core, text);
-  const changed = (id: string) => Boolean(tryTo(() => readSession(home, id).entries.some(isChange)));
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
   const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
-  return id ? Object.assign(chat, openChat(core, model, openSession(home, id, warn))) : chat;
+  if (!id) return chat;
+  try {
+    return Object.assign(chat, openChat(core, model, openSession(home, id, warn)));
+  } catch (error) {
+    if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
+    const { header, entries } = readSession(home, id); // what filled the disk may be what is to be undone
+    return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), { id: "", lost: id });
+  }
+}
+
+/** Whether any change was made, and not only meant to be. */
+function hasChanged(entries: readonly Entry[]): boolean {
+  const never = entries.flatMap((entry) => (entry.never ? (entry.changes as number[]) : []));
+  return entries.some((entry) => isChange(entry) && !never.includes(entry.change));
 }
 
 /** What undo and redo work on: the conversation's changes, and which of them are undone. */
@@ -54,7 +68,11 @@ export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what
   } catch (error) {
     throw putFault(verb, (file) => named(way, file), error, file);
   }
+  if (chat.lost) saveAgain(core, chat);
   for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
+  await chat.session?.sync();
+  if (chat.lost)
+    note(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
   const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;
   if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
   return { text, data: paths.map((file) => shortName(core.options, file)) };

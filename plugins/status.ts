@@ -151,7 +151,7 @@ function spent(entries: readonly Entry[]): string {
   });
   const { input, output, cached } = sumUsage(made.map(({ usage }) => usage));
   const silent = made.filter(({ usage }) => !usage).length;
-  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; of ${plural(silent, "answer")} unknown` : ""}`;
+  return `${input} in${cached ? ` (${cached} cached)` : ""}, ${output} out${silent ? `; ${plural(silent, "answer")} came without a count` : ""}`;
 }
 
 function edits(changes: Changed[], refused: number): string {

@@ -32,7 +32,13 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
     sweepParts(dirname(real));
     const part = partIn(dirname(real));
     try {
-      fs.writeFileSync(part, text, { flag: "wx", mode });
+      const fd = fs.openSync(part, "wx", mode);
+      try {
+        fs.writeFileSync(fd, text);
+        tryTo(() => fs.fsyncSync(fd)); // else a power cut may leave an empty file in its place
+      } finally {
+        fs.closeSync(fd);
+      }
       if (old) tryTo(() => fs.chownSync(part, old.uid, old.gid));
       if (old) tryTo(() => fs.chmodSync(part, old.mode & 0o7777));
       fs.renameSync(part, real);
@@ -40,7 +46,7 @@ export function writeWhole(file: string, text: string | Uint8Array, mode = 0o666
       if (!old || !/^(EACCES|EPERM|EBUSY)$/.test(codeOf(error))) throw error;
       fs.writeFileSync(real, text);
     } finally {
-      fs.rmSync(part, { force: true });
+      tryTo(() => fs.unlinkSync(part));
     }
   } catch (error) {
     const why = errnoSentence(error);

@@ -24,6 +24,7 @@ interface Relay {
   ctx: Ctx;
   hello: Message; // the editor's `initialize`, which each process gets too
   sessions: Map<string, Session>;
+  live: Set<Session>; // also those that have not begun yet
   begun: number;
 }
 
@@ -31,25 +32,33 @@ const OF_A_SESSION = /^session\/(prompt|cancel|set_mode|set_config_option)$/; //
 const CODES = { parse: -32700, request: -32600, method: -32601, params: -32602, internal: -32603, missing: -32002 };
 const VERSION = 1;
 const MAX_MESSAGE_CHARS = 64 << 20;
+const MAX_SESSIONS = 100; // each has a process
 const PATIENCE_MS = 3_000; // until a process that does not end is killed
 
 /** Runs until the editor closes its end. */
 export async function relay(zz: Zz, ctx: Ctx): Promise<void> {
-  const state: Relay = { zz, ctx, hello: {}, sessions: new Map(), begun: 0 };
+  const state: Relay = { zz, ctx, hello: {}, sessions: new Map(), live: new Set(), begun: 0 };
   zz.io.stdout.on("error", () => {}); // the editor is gone; the end of stdin ends the loop
   try {
     for await (const line of linesOf(zz.io.stdin)) void obey(state, line);
   } finally {
-    await Promise.all([...state.sessions.values()].map(end));
+    await Promise.all([...state.live].map(end));
   }
 }
 
 async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<string> {
-  let rest = "";
-  for await (const piece of input.setEncoding("utf8")) {
-    const lines = (rest + piece).split("\n");
-    rest = lines.pop()!;
-    if (rest.length > MAX_MESSAGE_CHARS) rest = "";
+  let rest: string[] = []; // joined once its end is here
+  let size = 0;
+  for await (const piece of input.setEncoding("utf8") as AsyncIterable<string>) {
+    const lines = piece.split("\n");
+    const last = lines.pop()!;
+    if (lines.length) {
+      lines[0] = rest.join("") + lines[0];
+      [rest, size] = [[], 0];
+    }
+    size += last.length;
+    if (size > MAX_MESSAGE_CHARS) [rest, size] = [[], 0];
+    else rest.push(last);
     yield* lines.filter((line) => line.trim());
   }
 }
@@ -68,6 +77,13 @@ async function obey(state: Relay, line: string): Promise<void> {
   const { id, method } = message;
   if (method === undefined) return answer(state, message);
   try {
+    if (message.params !== undefined && Object(message.params) !== message.params)
+      throw refusal(CODES.params, `Cannot do '${method}': 'params' is no object.`);
+    if (id !== undefined && [...state.live].some(({ waiting }) => waiting.has(id)))
+      throw refusal(
+        CODES.request,
+        `Cannot do '${method}': a request with the id '${id}' is under way. Give each its own.`,
+      );
     const result = await handle(state, message);
     if (id !== undefined && result !== undefined) send(state, { id, result });
   } catch (thrown) {
@@ -132,6 +148,8 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
   if (!tryTo(() => fs.statSync(params.cwd))?.isDirectory())
     throw refusal(CODES.params, `Cannot begin a session in '${params.cwd}': there is no such folder. Check 'cwd'.`);
   if (id && state.sessions.has(id)) await close(state, id);
+  if (state.live.size >= MAX_SESSIONS)
+    throw refusal(CODES.request, `Cannot begin a session: ${MAX_SESSIONS} are open. Close one with session/close.`);
   const flags = process.argv.slice(2).filter((one) => one !== "--acp");
   const args = [process.argv[1]!, ...flags, "--acp-session", "--no-stdin", "--cwd", params.cwd];
   const child = state.zz.programs.start(
@@ -140,10 +158,11 @@ async function begin(state: Relay, message: Message, id?: string): Promise<undef
     { stdio: ["ignore", "ignore", "inherit", "ipc"], ownPath: true },
   );
   const session: Session = { process: child, number: state.begun++, waiting: new Map() };
+  state.live.add(session);
   child.on("message", (message) => receive(state, session, message as Message));
   child.on("error", () => ended(state, session));
   child.on("exit", () => ended(state, session));
-  const greeting = { ...state.hello, id: `hello ${session.number}` };
+  const greeting = { ...state.hello, id: `zz hello ${session.number}` };
   session.waiting.set(message.id, (reply) => {
     const sessionId = id ?? reply.result?.sessionId;
     if (sessionId && !reply.error) state.sessions.set(sessionId, session);
@@ -173,12 +192,14 @@ function receive(state: Relay, session: Session, message: Message): void {
 /** Passes the editor's answer to the session that asked. */
 function answer(state: Relay, message: Message): void {
   const [, number, id] = /^(\d+) (.*)$/s.exec(String(message.id)) ?? [];
-  const session = [...state.sessions.values()].find((one) => one.number === Number(number));
-  if (session && id) session.process.send({ ...message, id: JSON.parse(id) }, () => {});
+  const session = [...state.live].find((one) => one.number === Number(number));
+  const own: unknown = tryTo(() => JSON.parse(id ?? "")); // an editor may answer what nobody asked
+  if (session && own !== undefined) session.process.send({ ...message, id: own } as Message, () => {});
 }
 
 /** Answers the editor's open requests to a session whose process ended. */
 function ended(state: Relay, session: Session): void {
+  state.live.delete(session);
   for (const [id, one] of state.sessions) if (one === session) state.sessions.delete(id);
   const error = {
     code: CODES.internal,

@@ -82,12 +82,14 @@ export function serverNamed({ servers, left }: Hub, name: string): Server {
 /** Starts a server unless it runs. One that failed is started again once; after that, this throws. */
 export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
-  if (server.link) {
-    const link = await server.link;
+  while (server.link) {
+    const given = server.link;
+    const link = await given;
     if (!link.ended) {
       if (server.stale) await learn(hub, server, link, ctx);
       return link;
     }
+    if (server.link === given) server.link = undefined; // else another call has just started it again
   }
   if (hub.zz.io.clock.now() - server.failedAt > FORGIVEN_MS) server.failures = 0;
   if (server.failures >= MAX_FAILURES)

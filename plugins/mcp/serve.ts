@@ -2,13 +2,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
 import { KEPT } from "./oauth.ts";
 import type { Asking } from "./person.ts";
+import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
 
@@ -26,7 +27,7 @@ export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, aski
     stdin.once("end", resolve).once("close", resolve);
     ctx.signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  await connect(new StdioServerTransport(stdin as never, stdout as never));
+  await connect(onStdin(stdin, stdout));
   await ended;
   return { text: "" };
 }
@@ -56,9 +57,12 @@ function newServing(ctx: Ctx, asking: Asking): (transport: Transport) => Promise
     if (signal.aborted) return answer({ text: "[interrupted]", failed: true });
     const known = tools(ctx).some((tool) => tool.name === name);
     if (!known)
-      return answer({ text: `Cannot call '${name}': there is no such tool. tools/list has them all.`, failed: true });
+      return answer({
+        text: `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`,
+        failed: true,
+      });
     Object.assign(asking, { server, signal });
-    return answer(await ctx.call(name, args));
+    return answer(await ctx.call(name, args, signal));
   }
 }
 
@@ -97,7 +101,7 @@ async function serveHttp(
   const { StreamableHTTPServerTransport } = await import("@modelcontextprotocol/sdk/server/streamableHttp.js");
   const { createHash, randomUUID, timingSafeEqual } = process.getBuiltinModule("node:crypto");
   const token = tokenOf(zz, ctx);
-  const sessions = new Map<string, InstanceType<typeof StreamableHTTPServerTransport>>();
+  const sessions = new Map<string, Session>(); // the one that was used last is the last
   const digest = (text: string) => createHash("sha256").update(text).digest();
   const http = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
   const { promise: failed, reject } = Promise.withResolvers<never>();
@@ -125,18 +129,39 @@ async function serveHttp(
     if (request.url?.split("?")[0] !== "/mcp") return refuse(response, 404, "it is at /mcp");
     const id = String(request.headers["mcp-session-id"] ?? "");
     const known = sessions.get(id);
-    if (known) return known.handleRequest(request, response);
-    if (id) return refuse(response, 404, "there is no such session");
-    if (sessions.size >= MAX_SESSIONS) return refuse(response, 503, "there are too many sessions");
+    if (known) return take(id, known, request, response);
+    if (id) return refuse(response, 404, "this session has ended");
+    if (sessions.size >= MAX_SESSIONS && !forgetOne()) return refuse(response, 503, "there are too many sessions");
     const transport = new StreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, transport),
+      onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0 }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
     await connect(transport as Transport);
     await transport.handleRequest(request, response);
   }
+
+  async function take(id: string, session: Session, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    sessions.delete(id);
+    sessions.set(id, session);
+    session.open++;
+    response.once("close", () => session.open--);
+    await session.transport.handleRequest(request, response);
+  }
+
+  /** Clients that were cut off never say that they leave: the one that asks for nothing and was last heard longest ago makes room. */
+  function forgetOne(): boolean {
+    for (const [id, { transport, open }] of sessions)
+      if (!open) {
+        sessions.delete(id);
+        void transport.close();
+        return true;
+      }
+    return false;
+  }
 }
+
+type Session = { transport: StreamableHTTPServerTransport; open: number }; // open: requests that are not answered yet
 
 function refuse(response: ServerResponse, status: number, why: string): void {
   response.writeHead(status, { "content-type": "application/json", connection: "close" });

@@ -73,8 +73,11 @@ function wrongIn(name: string, config: ServerConfig): string | undefined {
   if (typeof config.command !== "string" && typeof config.url !== "string")
     return 'it has neither "command" nor "url". Add one.';
   const strange = Object.keys(config).find((field) => !FIELDS.includes(field) && !OF_OTHERS.includes(field));
-  const meant = strange === undefined ? undefined : nearest(strange, FIELDS);
-  if (meant) return `it has "${strange!.slice(0, 60)}", which nobody knows. Did you mean "${meant}"?`;
+  if (strange !== undefined) {
+    const meant = nearest(strange, FIELDS);
+    const next = meant ? `Did you mean "${meant}"?` : `Its fields are ${FIELDS.join(", ")}.`;
+    return `it has "${strange.slice(0, 60)}", which zz does not know. ${next}`;
+  }
   if (config.url !== undefined && !URL.canParse(config.url.replace(VARIABLE, "x")))
     return "its url is not a URL. Fix it.";
   return undefined;
@@ -108,17 +111,9 @@ function projectServers({ root, plugins }: Ctx, left: string[]): Record<string, 
 
 const FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
-const OF_OTHERS = [
-  "type",
-  "transport",
-  "name",
-  "enabled",
-  "description",
-  "alwaysAllow",
-  "autoApprove",
-  "trust",
-  "tools",
-];
+const OF_OTHERS =
+  `$schema type transport name title id description icon version enabled alwaysAllow autoApprove autoStart trust tools
+  disabledTools enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(/\s+/);
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 

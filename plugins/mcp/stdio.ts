@@ -47,9 +47,7 @@ export function stdio(start: () => ChildProcess): Stdio {
   async function begin(): Promise<void> {
     child = start();
     const { stdin, stdout, stderr } = child;
-    const kill = () => signal(child, "SIGKILL"); // when zz ends, even if a stopped server still runs
-    process.once("exit", kill);
-    child.once("exit", () => process.off("exit", kill));
+    endWithZz(child);
     stdout!.on("data", inbox.add).on("error", () => {});
     const hear = (text: string) => void (errors = (errors + text).slice(-MAX_STDERR_CHARS));
     stderr!
@@ -87,6 +85,19 @@ export function stdio(start: () => ChildProcess): Stdio {
     pending.clear();
     transport.onclose?.();
   }
+}
+
+/** The servers that run. They are killed when zz ends, even stopped ones. */
+const running = new Set<ChildProcess>();
+const killAll = () => running.forEach((child) => void signal(child, "SIGKILL"));
+function endWithZz(child: ChildProcess): void {
+  if (!running.size) process.once("exit", killAll);
+  running.add(child);
+  const forget = () => {
+    running.delete(child);
+    if (!running.size) process.off("exit", killAll);
+  };
+  child.once("exit", forget).once("error", forget);
 }
 
 /** Sends a signal to the server's whole process group. */

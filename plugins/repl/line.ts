@@ -4,6 +4,7 @@ import type { DialogHost, Zz } from "zz";
 import { ERASE_BELOW } from "zz/text";
 import { type Draft, isStarted } from "./drafts.ts";
 import type { History } from "./history.ts";
+import { PASTED } from "./pager.ts";
 import { type Pastes, textInLine } from "./pastes.ts";
 import { say } from "./screen.ts";
 
@@ -53,6 +54,8 @@ export interface OpenQuestion {
   onKey?: ((typed: string) => void) | undefined;
   onLine?: ((line: string) => void) | undefined;
   onNoise?: (() => void) | undefined; // set until nothing is being typed, when the question is shown
+  takesWords?: boolean; // words are an answer, too
+  isResized?: boolean; // the window got another size, and the question may have to be drawn again
   isPaged: boolean; // the question is between two pages, so input belongs to it
   isNo?: boolean; // the last question was answered with the key n
   said?: string | undefined; // words typed instead of a key: the answer to "why not", or part of the next message
@@ -101,13 +104,13 @@ export function startNewLine(keyboard: Keyboard): void {
   Object.assign(keyboard.editor, { historyIndex: -1 });
 }
 
-/** A paste is part of one message, and runs no commands. A long one is shown by its size. */
+/** A paste is part of one message, and runs no commands; at a question it is words. A long one is shown by its size. */
 export function insertPaste(keyboard: Keyboard, text: string): void {
   const { editor, pastes, question } = keyboard;
   const { line, cursor } = editor;
   const inserted = textInLine(pastes, text);
+  if (question.onKey && question.takesWords) return void question.onKey(PASTED + inserted);
   setLine(keyboard, line.slice(0, cursor) + inserted + line.slice(cursor), cursor + inserted.length);
-  question.onKey?.(""); // a paste answers no question; it is kept for the next message
   if (!keyboard.isMuted) editor.prompt(true);
 }
 

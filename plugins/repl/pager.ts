@@ -6,9 +6,9 @@ import { keyOf } from "./screen.ts";
 /** Where a question is shown. */
 export interface Screen {
   write(text: string): void;
-  press(settled: boolean): Promise<string>; // the next key; settled: ignores keys held down or typed ahead
+  press(settled: boolean): Promise<string>; // the next key, RESIZED, or PASTED and a text; settled: ignores keys held down or typed ahead
   size(): { columns: number; rows: number };
-  soon?(): Promise<string>; // what is typed within a moment; "": nothing
+  soon?(key: string): Promise<string>; // what is typed within a moment after a key; "": nothing
   words?(first: string): Promise<string>; // reads the rest of a line, returns the key that it means; "": it was deleted
   plain?: boolean; // any answer counts at once
 }
@@ -20,13 +20,14 @@ const FORWARD = /^( |\r?\n|\r|\x1b\[B|\x1bOB|\x1b\[6~)$/;
 const BACK = /^(b|\x1b\[A|\x1bOA|\x1b\[5~)$/;
 const TO_END = /^(G|\x1b\[F|\x1bOF|\x1b\[4~)$/;
 
-const LEAVE = /^(|\x03|\x04|\x1b)$/; // the question was closed, Ctrl+C, Ctrl+D, Escape
+/** What is no key: the window got another size, and the beginning of a pasted text. */
+export const [RESIZED, PASTED] = ["\x1b[resized", "\x1b[200~"];
+const LEAVE = /^(|\x04|\x1b)$|\x03/; // the question was closed, Ctrl+D, Escape, Ctrl+C, also in one piece with other keys
 const WORDS = /^[^\p{C}\s]/u; // the person types words instead of pressing a key
 const ENTER = /^[\r\n]+$/;
-const GRANTS = /^[AF]$/; // they allow more than this once, and may be the first letter of a reason
-
 /**
- * Shows the question, then returns an offered key or Enter; words count as a no that says why. A question that is longer
+ * Shows the question, then returns an offered key or Enter; words count as a no that says why, and none of
+ * their letters counts as a key. A question that is longer
  * than the screen shows its start and its end, and page by page what is between. Until all of it was shown, only a no,
  * Ctrl+C, Escape or closing the question ends it. Without `keys`, it returns "on" without waiting.
  */
@@ -39,30 +40,34 @@ export async function putQuestion(text: string, keys: string | undefined, screen
     const below = view.showPage(screen, () => bar || statusBar(view));
     if (keys === undefined && !view.unseen()) return "on";
     const move = await nextMove();
-    if (move !== "on" && move !== "back" && move !== "end" && move !== "hint") return move;
     if (move === "hint") hint = `── space first: ${plural(view.unseen(), "line")} unseen`;
-    else view.go(move);
+    else if (move === "on" || move === "back" || move === "end") view.go(move);
+    else if (move !== "redraw") return move;
     const isSame = view.fits(screen.size());
     screen.write(below === undefined || !isSame ? "\n" : `\r${below ? `\x1b[${below}A` : ""}\x1b[J`);
   }
 
   async function nextMove(): Promise<string> {
+    const isKey = (typed: string) => keys !== undefined && keyOf(typed, keys) !== "";
     for (;;) {
       const typed = await screen.press(view.isPaged);
-      if (LEAVE.test(typed) || keyOf(typed, (keys ?? "n").replace(/[^n]/g, ""))) return typed;
+      if (typed === RESIZED && view.isPaged && !view.fits(screen.size())) return "redraw";
+      if (LEAVE.test(typed)) return typed;
       const isReady = screen.plain || !view.unseen();
-      const more = isReady && GRANTS.test(typed) && keys?.includes(typed) ? await screen.soon?.() : undefined;
-      const said = more && !/^\p{C}/u.test(more) ? typed + more : typed;
-      const isAnswer = keys !== undefined && keyOf(said, keys) !== "";
-      if (typed === "?" && isAnswer) return typed; // explaining them grants nothing
-      if (isReady && (isAnswer || (ENTER.test(said) && !view.isNext()))) return said;
-      if (isAnswer) return "hint";
+      // Even y and n may begin a word: of a reason, or of a message that was under way when the question came.
+      const more = (isKey(typed) && typed !== "?" && (await screen.soon?.(typed))) || "";
+      if (more && LEAVE.test(more)) return more;
+      const said = /^\P{C}/u.test(more) ? typed + more : typed;
+      if (keyOf(said, (keys ?? "n").replace(/[^n]/g, ""))) return ENTER.test(more) ? said + more : said;
+      if (typed === "?" && isKey(typed)) return typed; // explaining them grants nothing
+      if (isReady && (isKey(said) || (ENTER.test(said) && !view.isNext()))) return said;
+      if (isKey(said)) return "hint";
       if (view.isPaged && view.top && BACK.test(typed)) return "back";
       if (view.isNext() && FORWARD.test(typed)) return "on";
       if (view.isNext() && TO_END.test(typed)) return "end";
       const isChoice = keys !== undefined && keys.length > 1;
-      const key = isReady && isChoice && WORDS.test(said) ? await screen.words?.(said) : undefined;
-      if (key) return key;
+      const key = isChoice && (WORDS.test(said) || said.startsWith(PASTED)) ? await screen.words?.(said) : undefined;
+      if (key) return isReady || key === "n" ? key : "hint";
     }
   }
 }

@@ -1,14 +1,16 @@
 // Questions to the person in the middle of a conversation: for one key, or for a line.
 import { clean, width } from "zz/text";
 import { type Keyboard, mute, redraw, setLine, showPrompt } from "./line.ts";
-import { isPlain, putQuestion, rowsOf, type Screen } from "./pager.ts";
-import { keyOf, waitForQuiet } from "./screen.ts";
+import { isPlain, PASTED, putQuestion, RESIZED, rowsOf, type Screen } from "./pager.ts";
+import { expandPastes } from "./pastes.ts";
+import { keyOf, timeAfter, waitForQuiet } from "./screen.ts";
 
 /** Returns one of the keys, or without keys a line; "" once the question is over. */
 export async function ask(keyboard: Keyboard, question: string, keys?: string): Promise<string> {
   const stop = keyboard.host.ctx()?.signal;
   const isOver = () => keyboard.isClosed || stop?.aborted === true;
   if (isOver()) return "";
+  keyboard.question.takesWords = (keys ?? "").length > 1;
   if (keys === undefined) return askForLine(keyboard, question, isOver);
   return keyboard.isDumb
     ? askForKeyByLine(keyboard, question, keys, isOver)
@@ -23,8 +25,10 @@ async function askForKey(keyboard: Keyboard, question: string, keys: string, isO
   const press = (settled: boolean) => nextKey(keyboard, settled, isOver);
   const words = async (first: string) =>
     meant(keyboard, await readWords({ ...screenOf(keyboard), press }, first), keys);
-  const soon = () => keySoon(keyboard);
-  const key = keyOf(await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words }), keys);
+  const soon = (pressed: string) => keySoon(keyboard, pressed);
+  const typed = await putQuestion(question, keys, { ...screenOf(keyboard), press, soon, words });
+  const key = keyOf(typed, keys);
+  if (key === "n" && typed.length > 1) keyboard.question.said = ""; // with Enter: there is no reason
   write(keyboard, keyboard.question.said ? "\n" : `${key}\n`);
   keyboard.question.isNo = key === "n";
   redraw(keyboard);
@@ -67,8 +71,9 @@ async function readWords({ write, press }: Pick<Screen, "write" | "press">, firs
     write("\b \b".repeat(width(letter)));
   };
   for (let typed = first; ; typed = await press(false)) {
-    if (typed.startsWith("\x1b") && typed !== "\x1b") continue; // an arrow
-    for (const letter of typed || "\x1b") {
+    const pasted = typed.startsWith(PASTED) ? typed.slice(PASTED.length).replaceAll("\n", " ") : undefined;
+    if (pasted === undefined && typed.startsWith("\x1b") && typed !== "\x1b") continue; // an arrow
+    for (const letter of pasted ?? (typed || "\x1b")) {
       if (letter === "\r" || letter === "\n") return text;
       if (letter === "\x7f" || letter === "\b") shorten();
       else if (/[\x03\x04\x1b]/.test(letter)) while (text) shorten();
@@ -116,17 +121,16 @@ async function nextKey(keyboard: Keyboard, settled: boolean, isOver: () => boole
     question.isPaged = false;
   }
   if (isOver()) return "";
-  const typed = await new Promise<string>((resolve) => (question.onKey = resolve));
+  const typed = question.isResized ? RESIZED : await new Promise<string>((resolve) => (question.onKey = resolve));
   question.onKey = undefined;
+  question.isResized = false;
   return typed;
 }
 
-const LETTER_MS = 600; // between two letters of someone who types slowly
-
-/** The next key, if it comes within a moment. */
-async function keySoon({ question, zz }: Keyboard): Promise<string> {
+/** What is typed after a key, if it comes within a moment. */
+async function keySoon({ question, zz }: Keyboard, pressed: string): Promise<string> {
   const key = await new Promise<string>((resolve) => {
-    const cancel = zz.io.clock.timer(LETTER_MS, () => resolve(""));
+    const cancel = zz.io.clock.timer(timeAfter(pressed), () => resolve(""));
     question.onKey = (typed) => {
       cancel();
       resolve(typed);
@@ -156,7 +160,7 @@ async function readAnswer(keyboard: Keyboard, text: string): Promise<string> {
   const { line, cursor } = editor;
   const { said, isNo } = question;
   Object.assign(question, { said: undefined, isNo: false });
-  if (said) return said;
+  if (said !== undefined) return expandPastes(keyboard.pastes, said);
   setLine(keyboard, "");
   mute(keyboard, false);
   const rows = text.split("\n");

@@ -3,8 +3,9 @@
 // the row in which it begins by then.
 import { rewrapsLines } from "zz/text";
 import type { Keyboard } from "./line.ts";
+import { RESIZED } from "./pager.ts";
 
-const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next change
+export const SETTLED_MS = 150; // a window that is dragged changes every 20 to 100 ms; each drawing in between can meet the next change
 
 /** Handles resizing in place of readline, whose listener is removed. */
 export function followSize(keyboard: Keyboard, before: readonly unknown[]): void {
@@ -31,5 +32,7 @@ export function followSize(keyboard: Keyboard, before: readonly unknown[]): void
     Object.assign(editor, { prevRows: rewrapsLines(zz.io.variable) ? editor.getCursorPos().rows : rows });
     editor._refreshLine();
     keyboard.onResized();
+    keyboard.question.isResized = true;
+    keyboard.question.onKey?.(RESIZED);
   }
 }

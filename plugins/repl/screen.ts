@@ -18,6 +18,9 @@ export function keyOf(typed: string, keys: string): string {
   return found ?? "";
 }
 
+/** How long a key waits for the next letter of a word: longer where it would allow more than this once. In ms. */
+export const timeAfter = (key: string): number => (/^[AF]$/.test(key) ? 600 : 250);
+
 const QUIET_MS = 100; // a key that is held down repeats faster
 const LOOK_MS = 50;
 

@@ -1,7 +1,8 @@
 // Questions at a terminal in a one-shot, outside of a conversation.
 import type { Zz } from "zz";
-import { isPlain, putQuestion } from "./pager.ts";
-import { keyOf, waitForQuiet } from "./screen.ts";
+import { isPlain, putQuestion, RESIZED } from "./pager.ts";
+import { SETTLED_MS } from "./resize.ts";
+import { keyOf, timeAfter, waitForQuiet } from "./screen.ts";
 
 /** Asks for one of the keys, or without keys for a line. */
 export async function ask(zz: Zz, question: string, keys?: string): Promise<string> {
@@ -14,6 +15,12 @@ export async function ask(zz: Zz, question: string, keys?: string): Promise<stri
     .setRawMode(true) // also without keys: a long question is shown page by page
     .on("data", onInput)
     .resume();
+  let cancel = () => {};
+  const onResize = () => {
+    cancel();
+    cancel = io.clock.timer(SETTLED_MS, () => onTyped(RESIZED));
+  };
+  stderr.on("resize", onResize);
   try {
     const write = (text: string) => void stderr.write(text);
     const size = () => ({ columns: stderr.columns ?? 80, rows: stderr.rows ?? 24 });
@@ -22,8 +29,16 @@ export async function ask(zz: Zz, question: string, keys?: string): Promise<stri
       if (settled) await settle();
       return new Promise<string>((resolve) => (onTyped = resolve));
     };
+    const soon = (key: string) =>
+      new Promise<string>((resolve) => {
+        const stop = io.clock.timer(timeAfter(key), () => resolve(""));
+        onTyped = (typed) => {
+          stop();
+          resolve(typed);
+        };
+      });
     if (keys !== undefined) await settle();
-    const typed = await putQuestion(question, keys, { size, write, press, plain: isPlain(zz) });
+    const typed = await putQuestion(question, keys, { size, write, press, soon, plain: isPlain(zz) });
     if (typed === "\x03") process.kill(process.pid, "SIGINT");
     if (keys === undefined) {
       stdin.setRawMode(false);
@@ -33,6 +48,8 @@ export async function ask(zz: Zz, question: string, keys?: string): Promise<stri
     write(`${key}\n`);
     return key;
   } finally {
+    cancel();
+    stderr.off("resize", onResize);
     stdin.off("data", onInput).pause().setRawMode(false);
   }
 }

@@ -91,14 +91,13 @@ function plan({
   const closed = denied.filter((at) => real(pin).includes(at) || !isFolder(at)); // other folders are whole homes and disks
   const hidden = [...denied, ...others(closed), ...endpoints].filter(reached);
   // Needed paths that a cover would hide: zz's own node, the folders of PATH, the list of name servers.
-  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !secret(at));
+  const needed = real([process.execPath, "/etc/resolv.conf", ...pathFolders()]).filter((at) => !within(at, denied));
   const open = [...shown, ...needed].filter(
-    (at) => !within(at, [...writable, ...locked]) && (secret(at) || !reached(at)),
+    (at) => !within(at, [...writable, ...locked]) && (within(at, denied) || !reached(at)),
   );
   const covers = (folder: string, at: string) =>
     isInside(folder, at) &&
-    !isInside(folder, root) &&
-    ![...open, ...writable].some((one) => isInside(folder, one) && isInside(one, at));
+    ![...open, ...writable, ...locked].some((one) => isInside(folder, one) && isInside(one, at));
   const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },

@@ -180,12 +180,12 @@ const CLOCK_SLACK_MS = 2_000; // ms within which a disk's clock may not tell two
 
 const within = (folder: string, name: string): string => `${folder === "/" ? "" : folder}/${name}`;
 
-function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
+export function entriesAt(folder: string, isSecret: (path: string) => boolean, named: boolean): Seen {
   const mtime = statOf(folder)?.mtimeMs ?? 0;
   const before = seen.get(folder);
   if (!named && before && before.mtime === mtime && before.at - mtime > CLOCK_SLACK_MS) return before;
   const result: Seen = { mtime, at: Date.now(), inner: [], secret: [], isGit: false, ...(named && { names: [] }) };
-  const isDotted = /\/\.|\.git$/.test(folder);
+  const isTelling = /\/\.|\.git$|\/secrets(\/|$)/i.test(folder); // there the place counts too, not the name alone
   const entries = direntsOf(folder);
   const all = new Set(entries.map(({ name }) => name));
   result.isGit = GIT_ENTRIES.every((name) => all.has(name));
@@ -197,7 +197,7 @@ function entriesAt(folder: string, isSecret: (path: string) => boolean, named: b
       else result.inner.push(name);
     } else {
       result.names?.push(name);
-      if (isSecret(name) || (isDotted && isSecret(file))) result.secret.push(file);
+      if (isSecret(name) || (isTelling && isSecret(file))) result.secret.push(file);
     }
   }
   if (seen.size > MAX_SEEN_FOLDERS) seen.clear();

@@ -11,7 +11,7 @@ import { hasPlace, hearLookups } from "./lookups.ts";
 import { isFolder, real } from "./paths.ts";
 import { search } from "./places.ts";
 import { watcher } from "./restore.ts";
-import { seatbelt } from "./seatbelt.ts";
+import { OUTSIDE, seatbelt } from "./seatbelt.ts";
 import { filter } from "./seccomp.ts";
 
 export type { Limits } from "./limits.ts";
@@ -29,13 +29,18 @@ export interface Sandbox {
 /** The programs that made a sandbox here: what works once is not tried again for each command. */
 const worked = new Set<string>();
 
+/** Of what commands on macOS may not do, what this one can be told. */
+let known: readonly string[] = OUTSIDE;
+
 /** Which sandbox works here. It is really tried, since a machine may have bubblewrap but forbid what it does. */
 export async function findSandbox(programs: Programs): Promise<string | undefined> {
-  if (process.platform === "darwin")
-    return (
-      (await outputOf(programs, "/usr/bin/sandbox-exec", ["-p", "(version 1)(allow default)", "/usr/bin/true"])) &&
-      "sandbox-exec"
-    );
+  if (process.platform === "darwin") {
+    const works = (rule: string) =>
+      outputOf(programs, "/usr/bin/sandbox-exec", ["-p", `(version 1)(allow default)${rule}`, "/usr/bin/true"]);
+    const [plain, ...each] = await Promise.all(["", ...OUTSIDE].map(works));
+    known = OUTSIDE.filter((_, i) => each[i]);
+    return plain && "sandbox-exec";
+  }
   const program = process.platform === "linux" && locate(programs, "bwrap", []);
   if (!program) return;
   if (worked.has(program)) return "bubblewrap";
@@ -110,7 +115,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     lookups: () => inner.lookups?.names() ?? [],
     wrap(argv) {
       if (watch) inner.guard = watch.begin();
-      if (mac) return { argv: [program, ...seatbelt(inner), ...argv], env: environment(inner) };
+      if (mac) return { argv: [program, ...seatbelt(inner, known), ...argv], env: environment(inner) };
       // Sockets and FIFOs of the lower folder cannot be reached through an overlay.
       const inProject = limits.view ? [] : (inner.guard?.endpoints ?? search(root, false).endpoints);
       const found = findEndpoints(folders, inProject);

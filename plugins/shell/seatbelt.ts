@@ -1,44 +1,115 @@
 // seatbelt: the profile of a sandbox on macOS.
 import path from "node:path";
+import { isInside } from "zz/text";
 import { GUARDED_IF_THERE, repository } from "./guards.ts";
-import type { OpenLimits } from "./limits.ts";
+import { type OpenLimits, pathFolders } from "./limits.ts";
 import { real } from "./paths.ts";
 
-/** Written with care, since no test here can run it. Later rules win. */
-export function seatbelt({
-  root,
-  write,
-  hide,
-  keep = [],
-  show = [],
-  readonly,
-  service,
-  guard,
-  tmp,
-  net,
-  proxy,
-}: OpenLimits): string[] {
-  const paths = (kind: string, list: string[]) => list.map((at) => `(${kind} ${JSON.stringify(at)})`).join(" ");
-  const writable = readonly ? (service ? real(write) : []) : [...real([root, ...write]), ...repository(root).write];
+/**
+ * What else a command could do outside of its files: other programs would act for it. Not every macOS knows each of
+ * these; findSandbox() tries them.
+ */
+export const OUTSIDE = [
+  // Other processes, which bubblewrap hides by a namespace of its own.
+  "(deny signal) (allow signal (target same-sandbox))",
+  "(deny process-info*) (allow process-info* (target same-sandbox))",
+  "(deny mach-priv-task-port)",
+  // Programs that are asked to open something, or to run it: they are in no sandbox.
+  "(deny appleevent-send)",
+  "(deny lsopen)",
+  "(deny job-creation)",
+  `(deny mach-lookup ${[
+    ...["com.apple.coreservices.launchservicesd", "com.apple.lsd.open", "com.apple.coreservices.appleevents"],
+    // The keychain.
+    ...["com.apple.SecurityServer", "com.apple.securityd.xpc", "com.apple.secd", "com.apple.security.agent"],
+    ...["com.apple.security.authhost", "com.apple.ctkd.token-client", "com.apple.accountsd.accountmanager"],
+    // The pasteboard, the screen, the person's own data.
+    ...["com.apple.pasteboard.1", "com.apple.pbs.fetch_services", "com.apple.windowserver.active"],
+    ...[
+      "com.apple.screencapture.interactive",
+      "com.apple.replayd",
+      "com.apple.tccd",
+      "com.apple.AddressBook.ContactsAccountsService",
+    ],
+    // Requests that another program makes.
+    ...["com.apple.nsurlsessiond", "com.apple.nsurlstorage-cache", "com.apple.CoreLocation.agent"],
+  ]
+    .map((name) => `(global-name ${JSON.stringify(name)})`)
+    .join(" ")})`,
+];
+
+/** Shared by all programs: bubblewrap gives a command its own. */
+const SHARED = ["/private/tmp", "/private/var/tmp", "/private/var/folders"];
+
+/** Written with care, since no test here can run it: a test reads it by the rule that the last match wins. */
+export function seatbelt(limits: OpenLimits, outside: readonly string[] = OUTSIDE): string[] {
+  const { root, write, hide, keep = [], pin = [], show = [], readonly, service, guard, tmp, net, proxy } = limits;
+  const { write: own, guard: gits } = repository(root);
+  const writable = readonly ? (service ? real(write) : []) : [...real([root, ...write]), ...own];
   const git = path.join(root, ".git");
-  const never = [
-    path.join(git, "hooks"),
-    path.join(git, "config"),
-    ...GUARDED_IF_THERE.map((name) => path.join(git, name)),
-  ];
-  const outside = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
+  const inGit = ["hooks", "config", ...GUARDED_IF_THERE].map((name) => path.join(git, name));
+  const never = [...new Set([...inGit, path.join(root, ".zz"), ...gits])];
+  const guarded = guard ? [...guard.readonly, ...guard.copies.map(({ at }) => at)] : [];
   const shown = real(show);
-  const hidden = real(hide).filter((at) => !shown.includes(at));
+  const hidden = [...real(hide).filter((at) => !shown.includes(at)), ...SHARED];
+  const secret = (at: string) => hidden.some((folder) => isInside(folder, at) && !isInside(folder, root));
+  const needed = real([process.execPath, ...pathFolders()]).filter((at) => !secret(at));
+  const locked = real(keep);
+  // As with mounts, the innermost rule wins; of two about one path, the later one here.
+  const layers: Layer[] = [
+    ...hidden.map((at) => ({ at, rule: "(deny file* {})" })),
+    ...[...shown, ...needed, root].map((at) => ({ at, rule: "(allow file-read* {})" })),
+    ...[...writable, tmp].map((at) => ({ at, rule: "(allow file-read* file-write* {})" })),
+    ...guarded.map((at) => ({ at, rule: "(deny file-write* {})" })),
+    ...(guard?.writable ?? []).map((at) => ({ at, rule: "(allow file-write* {})" })),
+    ...locked.map((at) => ({ at, rule: "(deny file-write* {})" })),
+  ];
+  const open = [...shown, ...needed, ...writable, root, tmp];
+  const ways = [...new Set(open.flatMap(above))].filter((at) => hidden.some((folder) => isInside(folder, at)));
+  // A folder that is moved takes what is hidden or guarded in it to a path that no rule names.
+  const still = [...hidden, ...real(pin), ...never, ...guarded, ...locked, git];
+  const moved = [...new Set(still.flatMap((at) => [at, ...above(at)]))].filter((at) =>
+    writable.some((one) => isInside(one, at)),
+  );
   const rules = [
     "(version 1) (allow default) (deny file-write*)",
-    `(allow file-write* ${paths("subpath", [...writable, tmp])})`,
-    `(allow file-write* ${paths("literal", ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr", "/dev/dtracehelper"])})`,
-    `(deny file-write* ${paths("subpath", [...never, path.join(root, ".zz"), ...outside, ...real(keep)])})`,
-    hidden.length ? `(deny file-read* file-write* ${paths("subpath", hidden)})` : "",
-    shown.length ? `(allow file-read* ${paths("subpath", shown)})` : "",
+    ...layers
+      .sort((a, b) => depth(a) - depth(b))
+      .map(({ at, rule }) => rule.replace("{}", () => `(subpath ${quoted(at)})`)),
+    list("(allow file-read-metadata", "literal", ways),
+    ...never.map((at) => `(deny file-write* (subpath ${quoted(at)}) ${anyCase(at)})`),
+    list("(deny file-write-unlink", "literal", moved),
+    list("(allow file-write*", "literal", [
+      "/dev/null",
+      "/dev/zero",
+      "/dev/stdout",
+      "/dev/stderr",
+      "/dev/dtracehelper",
+    ]),
+    '(deny file-read* file-write* file-ioctl (regex #"^/dev/tty"))', // what the person types elsewhere
     net === "all" ? "(deny network-outbound (remote unix-socket))" : "(deny network*)",
     net === "all" ? '(allow network-outbound (literal "/private/var/run/mDNSResponder"))' : "",
     proxy ? `(allow network-outbound (remote ip "localhost:${proxy.port}"))` : "",
+    ...outside,
   ];
-  return ["-p", rules.join("\n")];
+  return ["-p", rules.filter(Boolean).join("\n")];
+}
+
+interface Layer {
+  at: string;
+  rule: string;
+}
+const depth = ({ at }: Layer): number => at.split("/").filter(Boolean).length;
+const above = (at: string): string[] => (path.dirname(at) === at ? [] : [path.dirname(at), ...above(path.dirname(at))]);
+const list = (begin: string, kind: string, paths: string[]): string =>
+  paths.length ? `${begin} ${paths.map((at) => `(${kind} ${quoted(at)})`).join(" ")})` : "";
+const quoted = (at: string): string => JSON.stringify(at);
+
+/** The disk may take a capital and a small letter for the same: git finds its hooks in `.GIT/Hooks`, too. */
+function anyCase(at: string): string {
+  const letters = (text: string) =>
+    text.replace(/[a-z]/gi, (letter) => `[${letter.toLowerCase()}${letter.toUpperCase()}]`);
+  const plain = at.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const from = plain.search(/\/\\\.(git|zz)\b/i);
+  return at.includes('"') || from < 0 ? "" : `(regex #"^${plain.slice(0, from)}${letters(plain.slice(from))}(/|$)")`;
 }

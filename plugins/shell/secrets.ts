@@ -2,7 +2,7 @@
 
 /** Names that contain one of these hold a secret. */
 const SECRET =
-  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|(?:^|_)(?:PASS|PAT|AUTH)$|(?:^|_)PASS_|._PWD$/i;
+  /KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|COOKIE|MNEMONIC|BEARER|(?:^|_)(?:PASS|PAT|AUTH|PW|OTP|CREDS?)$|(?:^|_)(?:MY|DB|PG|SSH)?PASS(?:_|$)|._PWD$/i;
 
 /** Variables that would make bash read a line differently from how it was judged. */
 const STEERS_BASH =
@@ -26,7 +26,7 @@ const TOKENS = [
   /\bxox[a-z]-[\w-]{8,}|\bxapp-[\w-]{8,}|hooks\.slack\.com\/services\/\w/,
   /\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bGOCSPX-[\w-]{16,}/, // Google
   /\bnpm_\w{30,}|\bpypi-[\w-]{30,}|\bdckr_pat_[\w-]{20,}|\brubygems_[\da-f]{30,}|\bcio\w{30,}/,
-  /\b(?:hf|r8|gsk|xai|pplx|tvly|nvapi|fw|figd|ATATT3x|shp(?:at|ca|pa|ss))[_-][\w-]{20,}/,
+  /\b(?:hf|r8|gsk|xai|pplx|tvly|nvapi|fw|figd|sbp|nfp|ntn|glsa|shp(?:at|ca|pa|ss))[_-][\w-]{20,}|\bATATT3x[\w=-]{16,}|\bdapi[\da-f]{32}\b/,
   /\b(?:dop|doo|dor)_v1_\w{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[\da-f]{32}\b|\bSK[\da-f]{32}\b/,
   /\bhv[sbr]\.[\w-]{20,}|\btskey-[\w-]{16,}|\blin_api_\w{20,}|\bsntrys_\w{16,}|\bPMAK-[\da-f]{20,}/,
   /discord(?:app)?\.com\/api\/webhooks\/\d|\b\d{8,10}:AA[\w-]{30,}/, // Discord, Telegram

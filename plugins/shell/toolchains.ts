@@ -4,6 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
+import { entriesAt } from "./hidden.ts";
 import { direntsOf, isFolder, real, realOf } from "./paths.ts";
 
 /** Managers of versions, by their folder in the home, and what of it their programs need. */
@@ -54,6 +55,10 @@ const INSTALLATIONS: [mark: string, needs: string][] = [
   ["conda-meta", "bin condabin lib include share/terminfo etc/profile.d conda-meta"],
   ["lib/rustlib", "bin lib libexec share etc"],
   ["lib/erlang", "bin lib"],
+  ["lib/ocaml", "bin lib share"],
+  ["lib/perl5", "bin lib"],
+  ["specifications", "bin gems specifications extensions"],
+  ["composer/installed.json", "."],
   ["libexec/git-core", "bin libexec lib share"],
   ["boot/org.scala-lang", "bin lib"],
   ["m2.conf", "bin boot conf/settings.xml conf/logging lib"],
@@ -113,9 +118,24 @@ export function homeBut(root: string, allowed: string[], isSecret: (file: string
   return { show: [...programs.show, ...show], hide: [...hide, ...programs.hide, ...secretsIn(show, isSecret)] };
 }
 
-/** Secret files right in these folders. Allowing a folder does not allow its `.env`. */
+/** Secret files in these folders, the nearest first. Allowing a folder does not allow its `.env`. */
 const secretsIn = (folders: string[], isSecret: (file: string) => boolean): string[] =>
-  folders.flatMap((at) => direntsOf(at).map(({ name }) => path.join(at, name))).filter(isSecret);
+  folders.filter(isFolder).flatMap((folder) => secretsBelow(folder, isSecret));
+function secretsBelow(folder: string, isSecret: (file: string) => boolean): string[] {
+  const found: string[] = [];
+  const open = [folder];
+  for (let i = 0; i < open.length && i < MAX_FOLDERS; i++) {
+    const at = open[i]!;
+    const { inner, secret } = entriesAt(at, isSecret, false);
+    found.push(...secret);
+    open.push(...inner.filter((name) => !SAMPLES.test(name)).map((name) => path.join(at, name)));
+  }
+  return found;
+}
+/** Deeper down lies what was downloaded: installations have a hundred thousand files, and each that is hidden takes a mount. */
+const MAX_FOLDERS = 200;
+/** What everybody who downloads a package gets: keys to test it with. */
+const SAMPLES = /^(tests?|testdata|fixtures|__pycache__)$/;
 
 const PYTHON = /^python3(?:\.\d+)?$/;
 const MAX_LINKS = 2_000;
@@ -141,9 +161,9 @@ export function toolchains(root: string, hidden: string[], isSecret: (file: stri
   };
   for (const folder of folders) {
     if (!isFolder(folder) || isWide(folder) || !isHidden(folder)) continue;
-    const known = partsOf(folder, homes);
-    if (known) for (const part of known) show(part);
-    else {
+    const parts = partsOf(folder) ?? [];
+    for (const part of parts) show(part);
+    if (!parts.some((part) => isInside(part, folder))) {
       show(folder);
       kept.push(
         ...direntsOf(folder).flatMap((entry) => (isProgram(folder, entry) ? [] : path.join(folder, entry.name))),
@@ -151,19 +171,21 @@ export function toolchains(root: string, hidden: string[], isSecret: (file: stri
     }
     for (const target of targetsIn(folder))
       if (isHidden(target) && ![...shown].some((at) => isInside(at, target)))
-        for (const part of partsOf(path.dirname(target), homes) ?? [packagesOf(target) ?? target]) show(part);
+        for (const part of partsOf(path.dirname(target)) ?? [packagesOf(target) ?? target]) show(part);
   }
   return { show: [...shown], hide: [...new Set([...kept, ...secretsIn([...shown], isSecret)])] };
 }
 
-/** What the programs of a folder need, if it belongs to something in the tables. */
-function partsOf(folder: string, homes: string[]): string[] | undefined {
-  for (const home of homes) {
-    const also = ALSO[path.relative(home, folder)];
-    if (also) return [folder, ...needsIn(path.join(home, also), MANAGERS.find(([name]) => name === also)![1])];
-    for (const [name, needs] of MANAGERS)
-      if (isInside(path.join(home, name), folder))
-        return [...needsIn(path.join(home, name), needs), ...(isBin(folder) ? [folder] : [])];
+/** What the programs of a folder need, if it belongs to something in the tables: in whatever home, since HOME may name another. */
+function partsOf(folder: string): string[] | undefined {
+  const also = Object.keys(ALSO).find((name) => folder.endsWith(`/${name}`));
+  if (also) {
+    const manager = path.join(folder.slice(0, -also.length), ALSO[also]!);
+    return [folder, ...needsIn(manager, MANAGERS.find(([name]) => name === ALSO[also])![1])];
+  }
+  for (const [name, needs] of MANAGERS) {
+    const [home, ...below] = `${folder}/`.split(`/${name}/`);
+    if (below.length) return [...needsIn(`${home}/${name}`, needs), ...(isBin(folder) ? [folder] : [])];
   }
   if (path.basename(folder) === ".bin" && path.basename(path.dirname(folder)) === "node_modules")
     return [path.dirname(folder)];

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { type StandingClock, standingClock } from "../../sdk/clock.ts";
 import { askable, call, say } from "../support/fake/openai.ts";
-import { nobodyTypes, repl } from "../support/repl.ts";
+import { nobodyTypes, pressKey, repl } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY, type Terminal, terminal } from "../support/terminal.ts";
 
@@ -26,7 +26,7 @@ async function readAll(term: Terminal, clock: StandingClock, end: RegExp): Promi
     await term.press(" "); // a key that is held down
     await clock.pass(150);
     if (!BAR.test(page)) return page;
-    await term.press("y");
+    await pressKey(clock, term, "y");
     await term.sees(/space first: \d+ lines? unseen[^─]*$/);
     await nobodyTypes(clock);
     await term.press(" ");
@@ -41,7 +41,8 @@ test("In the conversation y counts once all of a new file has been shown", async
   const seen = await readAll(zz, clock, /Allow\? \[y\/N\/e\/A\/\?\][^─]*$/);
   for (const line of lines) ok(seen.includes(line), line);
   equal(existsSync(file), false);
-  await zz.hit("y", "Done.");
+  await pressKey(clock, zz, "y");
+  await zz.sees("Done.");
   equal(readFileSync(file, "utf8"), lines.join("\n"));
 });
 
@@ -53,7 +54,8 @@ test("In a one-shot n counts at once, and y only after the hidden middle of a co
   match(seen.replaceAll(/\n┃ /g, ""), /hidden-middle/);
   equal(requests.length, 1);
   for (const no of ["n", "n"]) {
-    await term.hit(no, /Why not\?[^─]*$/);
+    await pressKey(clock, term, no);
+    await term.sees(/Why not\?[^─]*$/);
     term.type(KEY.enter);
     if (requests.length > 1) break;
     await nobodyTypes(clock); // the second command's first page

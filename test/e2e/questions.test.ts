@@ -9,7 +9,7 @@ import { standingClock } from "../../sdk/clock.ts";
 import { harness } from "../../sdk/testing.ts";
 import type { Fake } from "../support/fake/http.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { DOWN, LEFT, nobodyTypes, repl, sharedRepl, UP } from "../support/repl.ts";
+import { DOWN, LEFT, nobodyTypes, pressKey, repl, sharedRepl, UP } from "../support/repl.ts";
 import { asksBefore, place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 import { waitFor } from "../support/wait.ts";
@@ -61,7 +61,7 @@ test("A question stands alone, whatever ends beside it: the time runs again, and
     await waitFor(`the end of ${beside}`, () => existsSync(join(where.cwd, beside)));
     await clock.pass(1_000);
     match(await zz.drawn(), question);
-    zz.type("y");
+    await pressKey(clock, zz, "y");
   }
   await clock.waits(700);
   await clock.pass(100);
@@ -103,7 +103,7 @@ test("Enter takes the default, which is no; a reason after n goes to the model",
 });
 
 test("Words at a question are a no that says why, and are kept where nobody asks why", async () => {
-  const zz = await again([...Array(4).fill(run("touch made")), say("Done.")]);
+  const zz = await again([...Array(5).fill(run("touch made")), say("Done.")]);
   await zz.say("go", "Allow?");
   await zz.hit("n", "Why not?");
   await zz.say("o", /Allow\?[\s\S]*Allow\?/);
@@ -111,10 +111,12 @@ test("Words at a question are a no that says why, and are kept where nobody asks
   await zz.sees(/use mkdir, y\?\n[\s\S]*Allow\?/);
   zz.type(`wait, what?${KEY.enter}`); // all at once
   await zz.sees(/wait, what\?\n[\s\S]*explains\)$/);
+  await zz.hit("\x1b[200~name\ny\x1b[201~", /explains\) name y$/); // a paste
+  await zz.hit(KEY.enter, /name y\n[\s\S]*explains\)$/);
   await zz.hit("why", /explains\) why$/);
   await zz.hit("\x1b", /explains\)$/);
   await zz.say("yes", "Done.");
-  deepEqual(refusals(zz), [".", ": use mkdir, y?", ": wait, what?"], "the rest of a no is no reason");
+  deepEqual(refusals(zz), [".", ": use mkdir, y?", ": wait, what?", ": name y"], "the rest of a no is no reason");
   ok(existsSync(join(zz.where.cwd, "made")), "a yes that is written out is a yes");
   await zz.say("/rename a talk", "is called");
   await zz.say("/export out.md", "Wrote");

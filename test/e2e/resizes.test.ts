@@ -3,7 +3,7 @@ import { equal, ok } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, delta, say, stream } from "../support/fake/openai.ts";
-import { nobodyTypes, type ReplOptions, repl, ticks } from "../support/repl.ts";
+import { nobodyTypes, pressKey, type ReplOptions, repl, ticks } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
 const WIDTHS = [40, 80, 33, 100, 40];
@@ -108,5 +108,30 @@ test("A question stands there once, and whole, after five resizes, and is answer
   const before = await zz.sees("Allow?");
   const shown = await zz.resized(60);
   equal(count(shown, "new.txt"), count(before, "new.txt"), shown);
-  await zz.hit("y", "Written.");
+  await pressKey(zz.clock, zz, "y");
+  await zz.sees("Written.");
+});
+
+test("A question that is longer than the window is drawn again once no change came for 150 ms, at the same line", async (t) => {
+  const content = Array.from({ length: 60 }, (_, i) => `${"word ".repeat(9)}${i}`).join("\n");
+  const zz = await open(t, { script: [call(["write_file", { path: "new.txt", content }]), say("Written.")] });
+  zz.type(`go${KEY.enter}`);
+  await nobodyTypes(zz.clock);
+  await zz.sees(/line 21 of 65/);
+  await nobodyTypes(zz.clock);
+  for (const [cols, bar] of [
+    [40, /─ 20\/\d+ · space: more · n: no/],
+    [90, /line 21 of 65 · \d+ unseen/],
+  ] as const) {
+    zz.resize(cols, 24);
+    await zz.clock.pass(SETTLED_MS);
+    const rows = (await zz.drawn()).split("\n").slice(-24);
+    ok(
+      bar.test(rows.join("\n")) && rows.at(-1)!.startsWith("┗ Allow?") && rows[0]!.startsWith("┏ write_file"),
+      zz.screen(),
+    );
+  }
+  await nobodyTypes(zz.clock);
+  await pressKey(zz.clock, zz, "n");
+  await zz.hit(KEY.enter, "Written.");
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
-import { nobodyTypes, type ReplOptions, repl } from "../support/repl.ts";
+import { nobodyTypes, pressKey, type ReplOptions, repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -73,7 +73,8 @@ test("A call's time and a turn's are without the person's own", async (t) => {
   await nobodyTypes(clock);
   await zz.sees("Allow?");
   await clock.pass(6_000);
-  match(await zz.hit("y", /tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
+  await pressKey(clock, zz, "y");
+  match(await zz.sees(/tokens in/), /✓ run_command .* · 0\.\d s\nDone\.\n0\.\d s · \d+ tokens in/);
 });
 
 test("The last lines of a command are seen while it runs, and are gone afterwards", async (t) => {

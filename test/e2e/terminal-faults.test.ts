@@ -93,10 +93,12 @@ test("What is typed and pasted before a question shows is no answer to it, and i
   equal(existsSync(join(term.where.cwd, "new.txt")), false);
 });
 
-test("A paste at a question is no answer to it, and is kept for the next message", async (t) => {
+test("A paste at a question is no key of it: it stands there as words, and counts with Enter", async (t) => {
   const term = await repl(t, { script: asks() });
   await term.say("go", "Allow?");
-  await term.hit(paste("y\nmore"), /Refused[\s\S]*Done\.[\s\S]*› y\s*\n(\| )?more$/);
+  await term.hit(paste("y\nmore"), /explains\) y more$/);
+  await term.hit(KEY.enter, /Refused[\s\S]*:\s+y more[\s\S]*Done\.[\s\S]*›\s*$/);
+  equal(existsSync(join(term.where.cwd, "new.txt")), false);
 });
 
 test("Ctrl+C while a question is about to show stops the turn, and nothing is asked", async (t) => {

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import type { Step } from "../support/fake/http.ts";
 import { delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
-import { repl, sharedRepl } from "../support/repl.ts";
+import { pressKey, repl, sharedRepl } from "../support/repl.ts";
 import { KEY } from "../support/terminal.ts";
 
 const half = (ending: "hang" | "cut"): Step => ({ ...stream(delta({ content: "The first half" })), ending });
@@ -29,7 +29,8 @@ test("After a stream that broke three times over what had come is shown and kept
   await clock.waits(50);
   await clock.pass(50);
   await term.sees("[S]kip");
-  await term.hit("s", MARK);
+  await pressKey(clock, term, "s");
+  await term.sees(MARK);
   await term.sees(/›\s*$/);
   await term.say("/tree", "→ (unfinished) The first");
   await term.say("/copy", /Copied 14 characters/);

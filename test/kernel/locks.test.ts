@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { lock } from "../../kernel/locks.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
@@ -40,6 +41,14 @@ test("A process that is killed while it holds the lock holds nobody up, and tear
   deepEqual(await Promise.all(ids(2).map((id) => child(add(id)))), [0, 0]);
   deepEqual(JSON.parse(fs.readFileSync(file, "utf8")).toSorted(), ["N0", "N1", "before"]);
   equal(fs.existsSync(`${file}.lock`), false);
+});
+
+test("A lock left by a dead process with the same number, as each start has in a container, holds nobody up", () => {
+  const file = join(place().cwd, "x.lock");
+  fs.writeFileSync(file, `${2 ** 30} 1`);
+  fs.linkSync(file, `${file}.${process.pid}`); // killed between the two steps of taking it
+  lock(file, "Cannot lock")();
+  equal(fs.existsSync(file), false);
 });
 
 test("Of processes that race for the lock of a dead one, again and again, one holds it at a time", async () => {

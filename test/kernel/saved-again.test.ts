@@ -4,6 +4,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { harness } from "../../sdk/testing.ts";
+import { place, zz } from "../support/run.ts";
 
 /** While `isFull`, nothing is written into sessions. */
 async function conversation(t: TestContext) {
@@ -70,3 +71,22 @@ test("where another zz went on with the file meanwhile, both are kept, each in i
   deepEqual(saved(name), ["first", "one", "theirs"]);
   deepEqual(saved(files().find((one) => one !== name)), ["first", "one", "second", "two", "third", "three"]);
 });
+
+for (const makesRoom of [true, false])
+  test(`--changes and --undo run while the home is full; the undo is ${makesRoom ? "kept, since it made room" : "told as one that is not kept"}`, async (t) => {
+    const where = place();
+    await zz(where, ["--allow-write", "--call", "write_file", '{"path":"big","content":"x"}']);
+    const real = fs.writeFileSync;
+    t.after(() => Object.assign(fs, { writeFileSync: real }));
+    const isFull = () => !makesRoom || fs.existsSync(join(where.cwd, "big"));
+    fs.writeFileSync = ((...given: Parameters<typeof real>) => {
+      if (`${given[0]}`.startsWith(where.home) && isFull()) throw Object.assign(new Error(), { code: "ENOSPC" });
+      return real(...given);
+    }) as typeof real;
+    match((await zz(where, ["--changes"])).stdout, /created +big/);
+    const { code, stdout, stderr } = await zz(where, ["--undo"]);
+    deepEqual([code, stdout, fs.existsSync(join(where.cwd, "big"))], [0, "Undone: created big.\n", false], stderr);
+    match(stderr, makesRoom ? /The session is saved again/ : /zz does not remember that it undid this/);
+    const again = (await zz(where, ["--undo"])).stdout;
+    equal(/^Nothing to undo/.test(again), makesRoom, again);
+  });

@@ -56,3 +56,17 @@ describe("What is configured for a provider, but not understood, is not used", (
       match(ran.stderr, words);
     });
 });
+
+test("a server of MCP with a setting that zz does not know is not used, and fields of other programs are left alone", async (t) => {
+  const misspelt = "comand enviroment header arg urls cwdir timeOut oath sandBox read_only hosts".split(" ");
+  const servers = misspelt.map((field, i) => [`s${i}`, { command: "true", [field]: "x" }]);
+  const mcpServers = { ...Object.fromEntries(servers), fine: { command: "true", type: "stdio", alwaysAllow: [] } };
+  const zz = await harness({ own: true, settings: { mcpServers } }, t);
+  const said = (await zz.command("mcp")).join("\n");
+  for (const [i, field] of misspelt.entries())
+    match(
+      said,
+      new RegExp(`'s${i}' is left out: it has "${field}", which zz does not know\\. (Did you mean|Its fields are)`),
+    );
+  equal(/'fine' is left out/.test(said), false, said);
+});

@@ -15,6 +15,7 @@ const HIDDEN = [
   ...[".local/share/com.vercel.cli/auth.json", ".circleci/cli.yml", ".nuget/NuGet/NuGet.Config", ".android/adbkey"],
   ...[".aws/credentials", ".ssh/id_ed25519", ".npmrc", ".docker/config.json", ".bash_history", "letters/taxes.txt"],
   ...[".config/a-tool-that-nobody-knows/session", "work/other/.env", "work/other/main.ts", ".cargo/credentials.toml"],
+  ...["go/pkg/mod/private/.env", ".cache/a/tool/.npmrc", ".local/lib/python3/id_rsa"], // below what is shown
 ];
 const SHOWN = [".gitconfig", ".cache/pip/wheel", ".cargo/registry/index", "go/pkg/mod/x.go", ".m2/repository/x.jar"];
 
@@ -22,13 +23,16 @@ const home = fs.mkdtempSync("/var/tmp/zz-home-"); // a sandbox has a /tmp of its
 before(() => {
   for (const name of HIDDEN) put(home, { [name]: `${CANARY} ${name}\n` });
   for (const name of SHOWN) put(home, { [name]: `shown ${name}\n` });
+  put(home, { ".nvm/versions/node/v24/bin/tool": "#!/bin/sh\necho shown tool\n" });
+  fs.chmodSync(join(home, ".nvm/versions/node/v24/bin/tool"), 0o755);
 });
 after(() => fs.rmSync(home, { recursive: true }));
 
 /** What a script prints that was allowed to run on the project itself. */
 async function run(script: string, more: { read?: string[]; write?: string[] } = {}): Promise<string> {
   const allow = { run: true as const, ...more };
-  using _ = withEnvironment({ HOME: home });
+  const PATH = `${home}/.nvm/versions/node/v24/bin:${process.env.PATH}`;
+  using _ = withEnvironment({ HOME: home, PATH, TMPDIR: home }); // the project lies in the home
   await using zz = await harness({ own: true, answer: "nobody", allow, files: { "look.sh": script } });
   const { text, data } = await zz.call("run_command", { command: "sh look.sh", direct: true });
   equal((data as { exit: number } | undefined)?.exit, 0, text);
@@ -42,9 +46,9 @@ test("nothing else of the home is seen", async () => {
   deepEqual(said.match(new RegExp(`.*${CANARY}.*`, "g")), null);
 });
 
-test("what is known to be needed is seen", async () => {
-  const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}`);
-  deepEqual(said.match(/(?<=^shown ).*$/gm), SHOWN);
+test("what is known to be needed is seen, and programs run", async () => {
+  const said = await run(`cd "$HOME" && cat ${SHOWN.join(" ")}; tool`);
+  deepEqual(said.match(/(?<=^shown ).*$/gm), [...SHOWN, "tool"]);
 });
 
 test("what the person allowed by name is seen, and can be written", async () => {

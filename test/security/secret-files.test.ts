@@ -11,6 +11,8 @@ import type { Options } from "../../kernel/core.ts";
 import { credentials, holdsSecret } from "../../kernel/secret-files.ts";
 import { createZz } from "../../zz.ts";
 import { place, zz } from "../support/run.ts";
+import { harness } from "../support/script.ts";
+import { viewTest } from "../support/view.ts";
 
 // ── by name ──
 
@@ -23,6 +25,8 @@ const SECRET = [
   ...[".psql_history", "id_ecdsa_sk", "deploy_rsa", "user.keytab", "login.keychain-db", "Login Data", "wp-config.php"],
   ...[".htpasswd", "rclone.conf", "vault_pass.txt", "sign.p8", "/proc/self/environ", "deploy/secrets", "/etc/shadow"],
   ...["/etc/sudoers.d/me", "secring.gpg", "my-private-key.asc", "Server.PEM", "store.jks"],
+  ...[".dev.vars", "gha-creds-12ab.json", ".age-key.txt", ".yarnrc.yml", ".secrets/x", "secrets/db.txt", "env.prod"],
+  ...["deploy_key", "prod-sa-key.json", "NuGet.Config", "conf/Secrets/in/pw", ".age_key", "staging-env", "env-qa"],
   // copies of one
   ...[".env.local~", "#.env#", ".#.env", ".env.swp", ".server.pem.swp", "id_rsa.1", "server.pem.bak.2", "id_rsa copy"],
   // names that some disks take for one
@@ -54,6 +58,16 @@ describe("holdsSecret()", () => {
 });
 
 // ── in a project ──
+
+viewTest("what the list names no command on a copy shows, and what it does not name every command does", async (t) => {
+  const isHere = (name: string) => !/^\/|\.git\/|(^|\/)\.{0,2}$/i.test(name);
+  const files = [...SECRET, ...ORDINARY].filter(isHere);
+  const tree = Object.fromEntries(files.map((name, i) => [`${i}/${name}`, `canary of ${i}.\n`]));
+  const zz = await harness({ own: true, answer: "nobody", files: tree }, t);
+  const { text } = await zz.call("run_command", { command: "grep -rhs 'canary of' . || true" });
+  const shown = files.filter((_, i) => text.includes(`canary of ${i}.`));
+  deepEqual(shown, ORDINARY.filter(isHere));
+});
 
 async function gateIn(root: string, rules: Pick<Options, "allow" | "deny"> = {}) {
   fs.mkdirSync(root, { recursive: true });

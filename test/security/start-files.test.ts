@@ -66,17 +66,23 @@ describe("a new repository under any name, whose settings git would obey", () =>
     "refs/x": "",
   };
   const names = Object.keys(PARTS) as (keyof typeof PARTS)[];
-  test("is not completed by write_file, in whichever order", async () => {
-    for (const order of [names, names.toReversed()]) {
-      await using zz = await harness({ own: true, answer: "nobody", allow: { write: ["."] } });
-      let refused = 0;
-      for (const name of order)
-        refused += Number((await zz.call("write_file", { path: `sub/${name}`, content: PARTS[name] })).refused ?? 0);
-      ok(refused > 0);
-      const there = ["HEAD", "objects", "refs"].filter((name) => fs.existsSync(join(zz.root, "sub", name)));
-      ok(there.length < 3, there.join());
-    }
-  });
+  const write = (name: string) => ["write_file", { path: `sub/${name}`, content: "x\n" }] as const;
+  const asPatch = names.map((name) => `*** Add File: sub/${name}\n+x\n`).join("");
+  const patch = ["apply_patch", { patch: `*** Begin Patch\n${asPatch}*** End Patch` }] as const;
+  plainTest(
+    "is not completed by write_file, in whichever order, by a name that is none of its parts, or by a patch",
+    async () => {
+      const inside = [...names.slice(0, 3), "refs/HEAD"];
+      for (const calls of [names.map(write), names.toReversed().map(write), inside.map(write), [patch]]) {
+        await using zz = await harness({ own: true, answer: "nobody", allow: { write: true } });
+        let refused = 0;
+        for (const [tool, args] of calls) refused += Number((await zz.call(tool, args)).refused ?? 0);
+        ok(refused > 0, calls.length.toString());
+        const there = ["HEAD", "objects", "refs"].filter((name) => fs.existsSync(join(zz.root, "sub", name)));
+        ok(there.length < 3, there.join());
+      }
+    },
+  );
 
   viewTest("is left out of what a command made on a copy", async () => {
     const make = Object.entries(PARTS).map(

@@ -9,7 +9,7 @@ export const APART =
 
 /** Files of test/all that take less than two minutes together. */
 export const SLICE =
-  `e2e/build e2e/kill-effects e2e/kill-turn e2e/packages e2e/readme e2e/symbols e2e/temporary-folders e2e/write-plugin kernel/house
-  plugins/shell/asks plugins/shell/effects-property plugins/window sdk/package security/smuggling`
+  `e2e/build e2e/kill-effects e2e/kill-turn e2e/packages e2e/readme e2e/symbols e2e/temporary-folders e2e/write-plugin kernel/house kernel/power-cut
+  plugins/shell/asks plugins/servers-under-load plugins/shell/effects-property plugins/window sdk/package security/smuggling`
     .split(/\s+/)
     .map((name) => `test/all/${name}.test.ts`);

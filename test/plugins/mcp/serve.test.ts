@@ -61,7 +61,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const refused = await one.callTool({ name: "write_file", arguments: { path: "b.ts", content: "x" } });
     equal(refused.isError, true);
     equal(text(refused), `Refused: requires write access to "b.ts"; run again with --allow-write=b.ts.`);
-    match(text(await one.callTool({ name: "no_such" })), /^Cannot call 'no_such': there is no such tool/);
+    match(text(await one.callTool({ name: "no_such" })), /^Cannot call 'no_such': zz serves no tool of that name/);
     match(text(await one.callTool({ name: "read_file", arguments: { file: 1 } })), /^Cannot call 'read_file'/);
   });
 

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { test } from "node:test";
 import widthOf from "string-width";
-import { putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
+import { PASTED, putQuestion, rowsOf } from "../../../plugins/repl/pager.ts";
 
 const bare = (text: string) => text.replace(/\x1b\[[\d;]*m|\x1b\]8;;[!-~]*\x1b\\/g, "");
 
@@ -79,6 +79,7 @@ for (const [what, typed, answer, left] of [
   ["? explains at any time", ["?", "y"], "?", 1],
   ["n counts at any time", ["n", "y"], "n", 1],
   ["Ctrl+C counts at any time", [" ", "\x03", "y"], "\x03", 1],
+  ["Ctrl+C counts in one piece with other keys", [" ", "x\x03", "y"], "x\x03", 1],
   ["a question that is closed", ["", "y"], "", 1],
   ["Enter and arrow down go on", ["\r", "\x1b[B", "y"], "y", 0],
   ["back: what was seen counts", [" ", " ", "b", "y"], "y", 0],
@@ -90,6 +91,52 @@ for (const [what, typed, answer, left] of [
     const done = await put(LONG, "yneAr?", [...typed]);
     deepEqual([done.answer, done.left.length], [answer, left]);
   });
+
+/** Somebody types in bursts, whose letters follow each other at once. What the question comes to, and the words that were said. */
+async function talk(text: string, bursts: string[]): Promise<string[]> {
+  const left = [...bursts];
+  const next = (now = left[0] ?? "\x03", count = now.startsWith(PASTED) ? now.length : 1) => {
+    left[0] = now.slice(count);
+    return now.slice(0, count);
+  };
+  let said = "";
+  const answer = await putQuestion(text, "yneAr?", {
+    size: () => ({ columns: 40, rows: 6 }),
+    write: () => {},
+    async press() {
+      if (!left[0]) left.shift();
+      return next();
+    },
+    soon: async () => (left[0] ? next() : ""),
+    async words(first) {
+      said = (first + left[0]).replace(PASTED, "").trim();
+      left.shift();
+      return /^y(es)?$/.test(said) ? "y" : "n";
+    },
+  });
+  return [answer, said];
+}
+const SHORT = "one\ntwo [y/n] ";
+for (const [text, bursts, answer, said] of [
+  [LONG, ["name it\r"], "n", "name it"],
+  [LONG, ["rename it, yes\r"], "n", "rename it, yes"],
+  [LONG, ["but why\r"], "n", "but why"],
+  [LONG, ["A better way\r"], "n", "A better way"],
+  [LONG, [`${PASTED}name`, "\r"], "n", "name"],
+  [LONG, ["yes\r", "y", " ", " ", "y"], "y", "yes"], // too early
+  [LONG, ["n"], "n", ""],
+  [LONG, ["n\r"], "n\r", ""],
+  [SHORT, ["you should\r"], "n", "you should"],
+  [SHORT, ["edit less\r"], "n", "edit less"],
+  [SHORT, ["no, not so\r"], "n", "no, not so"],
+  [SHORT, [`${PASTED}y`, "\r"], "y", "y"], // with Enter, and seen before
+  [SHORT, ["y"], "y", ""],
+  [SHORT, ["y\r"], "y", ""],
+  [SHORT, ["y\x03"], "\x03", ""],
+  [SHORT, ["e"], "e", ""],
+] as const)
+  test(`Of ${text === LONG ? "three pages" : "one"}, ${JSON.stringify(bursts)} means ${JSON.stringify(answer)}: no letter of a word is a key`, async () =>
+    deepEqual(await talk(text, [...bursts]), [answer, said]));
 
 test("Each line is on a page, its end on all of them; the bar tells how much is left, and the last page has none", async () => {
   const { pages } = await put(LONG, "yn", [" ", " ", "y"]);

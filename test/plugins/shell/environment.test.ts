@@ -41,13 +41,13 @@ describe("run_command", () => {
     [env, true],
   ] as const)
     test(`'${command}' ${asked ? "asked for gets what looks like no secret" : "unasked gets no other variable"}`, async (t) => {
-      using _ = withEnvironment({ ZZ_TEST_MYPASS: "correct horse", ZZ_TEST_PLAIN: "plain" });
+      using _ = withEnvironment({ ZZ_TEST_PRIVATE: "correct horse", ZZ_TEST_PLAIN: "plain" });
       const settings = asked ? { shell: { effects: "before" } } : {};
       const zz = await harness({ own: true, answer: "yes", settings }, t);
       const { text, failed } = await zz.call("run_command", { command });
       equal(failed ?? false, false, text);
       match(text, /^HOME=/m);
       const own = names(text).filter((name) => name.startsWith("ZZ_TEST_"));
-      deepEqual(own, zz.questions.length ? ["ZZ_TEST_MYPASS", "ZZ_TEST_PLAIN"] : []); // without a sandbox each is asked for
+      deepEqual(own, zz.questions.length ? ["ZZ_TEST_PLAIN", "ZZ_TEST_PRIVATE"] : []); // without a sandbox each is asked for
     });
 });

@@ -399,7 +399,8 @@ const clean = (env: NodeJS.ProcessEnv, ...allowed: string[]) => cleanEnv(env, (n
 const KEPT = "PATH PWD OLDPWD HOME LANG SSH_AUTH_SOCK GIT_ASKPASS NODE_OPTIONS COMPASS AUTHOR".split(" ");
 const DROPPED =
   `OPENAI_API_KEY github_token AWS_SECRET_ACCESS_ID PGPASSWORD DB_PASSWD DB_PASS PASS MYSQL_PWD GPG_PASSPHRASE
-  GOOGLE_APPLICATION_CREDENTIALS AZURE_DEVOPS_EXT_PAT NPM_CONFIG__AUTH SESSION_COOKIE`.split(/\s+/);
+  GOOGLE_APPLICATION_CREDENTIALS AZURE_DEVOPS_EXT_PAT NPM_CONFIG__AUTH SESSION_COOKIE DB_PW MYPASS BEARER CREDS OTP
+  MNEMONIC`.split(/\s+/);
 test("cleanEnv() drops a variable whose name says that it holds a secret, unless it is allowed", () => {
   const env = Object.fromEntries([...KEPT, ...DROPPED].map((name) => [name, "x"]));
   deepEqual(Object.keys(clean(env)), KEPT);
@@ -426,6 +427,12 @@ const VALUES: [value: string, kept: boolean][] = [
   ["ghp_0123456789abcdefghijklmnopqrstuvwxyz", false],
   ["glpat-0123456789abcdefghij", false],
   ["AKIAIOSFODNN7EXAMPLE", false],
+  ["ATATT3xFfGF0abcdefghijklmnop", false],
+  ["sbp_0123456789abcdef0123456789abcdef01234567", false],
+  ["nfp_0123456789abcdefghijklmnopqrstuv", false],
+  ["ntn_0123456789abcdefghijklmnopqrstuv", false],
+  ["dapi0123456789abcdef0123456789abcdef", false],
+  ["glsa_0123456789abcdefghijklmnopqrstuv_1234", false],
   ["xoxb-123456789012-abcdef", false],
   ["https://hooks.slack.com/services/T0/B0/x", false],
   ["AIzaSyA0123456789abcdefghijklmnopqrstuvw", false],

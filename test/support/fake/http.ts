@@ -48,7 +48,11 @@ export async function serve(script: Script, routes: Record<string, (request: See
   let turn = 0;
   const server = createServer(async (incoming, response) => {
     let text = "";
-    for await (const piece of incoming.setEncoding("utf8")) text += piece;
+    try {
+      for await (const piece of incoming.setEncoding("utf8")) text += piece;
+    } catch {
+      return; // stopped in the middle of a long request
+    }
     const { method = "", url = "", headers } = incoming;
     const aborted = new Promise<void>((resolve) => response.on("close", () => response.writableFinished || resolve()));
     const seen: Seen = { method, path: url, headers, body: text ? JSON.parse(text) : undefined, aborted };

@@ -45,6 +45,7 @@ function call({ name, arguments: args }: any, id: unknown): void {
     more();
     return;
   }
+  if (how === "muddle") return void muddle(id, `${name} ${JSON.stringify(args)}`);
   if (how === "hang") return;
   if (how === "dies" || (how === "dies-once" && starts === 1)) {
     process.stderr.write("out of memory\n");
@@ -55,6 +56,27 @@ function call({ name, arguments: args }: any, id: unknown): void {
   if (how === "grows") send({ method: "notifications/tools/list_changed" });
   const { SECRET_OF_MINE = "", WORD_OF_MINE = "" } = process.env;
   send({ id, result: text(`${name} ${JSON.stringify(args)} ${SECRET_OF_MINE}${WORD_OF_MINE}`) });
+}
+
+/** Answers a few calls at once, the last first, each twice, some late, among answers to nothing and news; once it dies. */
+const open: (() => void)[] = [];
+let taken = 0;
+function muddle(id: unknown, said: string): void {
+  if (++taken === 150) process.exit(1);
+  open.push(() => {
+    for (let i = 0; i < 20; i++) send({ method: "notifications/message", params: { level: "info", data: "news" } });
+    send({ id: 1e6 + taken, result: text("nobody asked") });
+    send({ id: "what", error: { code: 1, message: "no" } });
+    send({ id, result: text(said) });
+    send({ id, result: text("again") });
+  });
+  const answer = () =>
+    open
+      .splice(0)
+      .reverse()
+      .forEach((one) => void one());
+  if (open.length > 3) setTimeout(answer, (taken % 7) * 3);
+  else setTimeout(answer, 50);
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

@@ -1,0 +1,48 @@
+// The client's messages on stdin, one a line, and zz's on stdout. A request that cannot be read is answered as well: no client waits in vain.
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { tryTo } from "zz/text";
+import { lineReader } from "./lines.ts";
+
+const [UNREADABLE, INVALID] = [-32_700, -32_600];
+
+export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStream): Transport {
+  const reader = lineReader(onLine, ({ head, bytes }) => {
+    const [, id] = /"id"\s*:\s*(\d+|"[^"\\]*")/.exec(head) ?? [];
+    refuse(JSON.parse(id ?? "null"), INVALID, `it has ${(bytes / 1e6).toFixed(1)} MB, more than zz takes in`);
+  });
+  const transport: Transport = {
+    start: async () => void stdin.on("data", reader.add),
+    send: async (message) => write(message),
+    async close() {
+      stdin.off("data", reader.add);
+      transport.onclose?.();
+    },
+  };
+  return transport;
+
+  function write(message: object): void {
+    stdout.write(`${JSON.stringify(message)}\n`);
+  }
+
+  function onLine(line: string): void {
+    if (!line.trim()) return;
+    const message: unknown = tryTo(() => JSON.parse(line));
+    const all = Array.isArray(message) && message.length ? message : [message]; // older versions of the protocol batch messages
+    if (message === undefined) refuse(null, UNREADABLE, "it is not JSON");
+    else for (const one of all) receive(one);
+  }
+
+  function receive(message: unknown): void {
+    if (JSONRPCMessageSchema.safeParse(message).success) transport.onmessage?.(message as JSONRPCMessage);
+    else {
+      const { id, method, result, error } = Object(message) as Record<string, unknown>;
+      if (method === undefined && (result ?? error) !== undefined) return; // an answer to nothing
+      refuse(typeof id === "string" || typeof id === "number" ? id : null, INVALID, "it is not a JSON-RPC message");
+    }
+  }
+
+  function refuse(id: string | number | null, code: number, why: string): void {
+    write({ jsonrpc: "2.0", id, error: { code, message: `Cannot read this message: ${why}.` } });
+  }
+}

@@ -4,7 +4,7 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { after, before } from "node:test";
+import { after, before, test } from "node:test";
 import { tryTo } from "zz/text";
 import { having } from "../support/having.ts";
 import { needs } from "../support/needs.ts";
@@ -126,6 +126,30 @@ needs("bwrap")(
     await waitFor("its end", () => !servers((line) => line.includes(where.cwd)).length);
   },
 );
+
+test("without a sandbox only TypeScript's own server is asked, and types are checked where all may be read", async (t) => {
+  const files = {
+    ...FILES,
+    "a.ts": "export const lamp: string = 1;\n",
+    "b.ts": 'import { lamp } from "./a";\nlamp;\n',
+  };
+  writeFileSync(join(folder, "gopls"), SERVER("send({ id, result: [] })"));
+  chmodSync(join(folder, "gopls"), 0o755);
+  const how = { own: true, files, settings: { shell: { sandbox: "off" } } };
+  const zz = await harness(how, t);
+  const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;
+  match(await said("find_references", { symbol: "lamp" }), /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/);
+  match(
+    await said("find_references", { symbol: "Light" }),
+    /since gopls runs only in a sandbox, and there is none here\]/,
+  );
+  match(
+    await said("check_types", { paths: ["a.ts"] }),
+    /^Cannot check types: there is no sandbox here, and imports may lead/,
+  );
+  const other = await harness({ ...how, allow: { read: true } }, t);
+  match((await other.call("check_types", { paths: ["a.ts"] })).text, /^a\.ts:1:14: error TS2322: /);
+});
 
 /** Language servers of TypeScript that run, by their command lines and their parents. */
 function servers(isMeant: (line: string, parent: string) => boolean): number[] {

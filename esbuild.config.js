@@ -37,7 +37,7 @@ const builtins = {
 /**
  * TypeScript's parser without the checker, the emitter and the editor services: a seventh of its text, which loads in a
  * sixth of the time. The compiler is one script with its parts one after the other; what comes before the binder stands
- * alone. scan/parser.ts gets the parser, resolve/typescript.ts also what finds modules; refs/ has all of TypeScript.
+ * alone. scan/parser.ts gets the parser, resolve/typescript.ts also what finds modules.
  */
 const parser = {
   name: "parser",
@@ -281,8 +281,7 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
     compilers: "kernel/compilers.ts",
-    ...{ "symbols-worker": "plugins/symbols/worker.ts", "symbols-service": "plugins/symbols/service.ts" },
-    ...{ "writing-worker": "plugins/writing/worker.ts" },
+    ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, protocol, quantizer, unused, builtins, own],

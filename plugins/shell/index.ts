@@ -55,7 +55,15 @@ export default (zz: Zz<typeof defaults>) => {
     render: ({ data }) => inOneRow(data as Shown),
   });
 
-  lendSandbox(zz, (ctx) => sandboxName(zz.config, ctx), openedForService);
+  lendSandbox(
+    zz,
+    (ctx) => sandboxName(zz.config, ctx),
+    openedForService,
+    async (ctx, reads) => {
+      const { openLook } = await import("./look.ts");
+      return openLook(ctx, reads);
+    },
+  );
   zz.layer({
     name: "sandbox",
     slot: "turn",

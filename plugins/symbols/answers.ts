@@ -1,6 +1,7 @@
 // What the symbol tools answer. Each first brings the index up to date, and shows only what may be read.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
+import { calls } from "./answers/calls.ts";
 import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
@@ -11,7 +12,6 @@ import { freshIndex, lean, type State, type SymbolQuery, type ToldMap } from "./
 import { type About, lackOf, qualified } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
-import { openRemote } from "./remote.ts";
 import type { Scope } from "./store.ts";
 import { openWatch } from "./watch.ts";
 
@@ -36,10 +36,10 @@ export function openAnswers(
     config,
     isOngoing,
     project,
-    remote: openRemote(root, isOngoing),
     watch,
     toldMap,
     arrived: new Set(),
+    texts: new Map(),
     clock,
     cancelMap() {},
     noticeChange: (ctx) => noticeChange(state, ctx),
@@ -49,7 +49,9 @@ export function openAnswers(
   return {
     definition: (symbol: string, ctx: Ctx) => told(ctx, definition(state, symbol, ctx), { words: [lastOf(symbol)] }),
     references: (args: SymbolQuery & { start?: number }, ctx: Ctx) =>
-      told(ctx, references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
+      toldLean(ctx, () => references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
+    calls: (args: SymbolQuery & { callees?: boolean }, ctx: Ctx) =>
+      told(ctx, calls(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
     symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>
       toldLean(ctx, () => symbols(state, args, ctx), { words: [lastOf(args.query)], anywhere: true, ...pathOf(args) }),
     structure: (args: { path?: string; depth?: number }, ctx: Ctx) => toldLean(ctx, () => structure(state, args, ctx)),
@@ -72,7 +74,6 @@ export function openAnswers(
     close(): void {
       state.cancelMap();
       state.watch.close();
-      state.remote.close();
     },
   };
 }

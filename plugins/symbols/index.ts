@@ -55,7 +55,7 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "find_references",
     description:
-      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not. By name alone outside of TypeScript and JavaScript.",
+      "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not. By name alone where no language server knows it, which the answer says.",
     aliases: ["references", "get_references", "find_usages", "usages", "find_callers"],
     also: { symbol: ["name", "symbol_name"], path: ["file", "file_path"] },
     params: {
@@ -66,6 +66,20 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     },
     needs: () => ({ read: ["."] }),
     say: (all, args, ctx) => all.references(args, ctx),
+  },
+  {
+    name: "find_calls",
+    description: "Find who calls a function or method, or what it calls, by its language server.",
+    aliases: ["call_hierarchy", "find_callees", "get_callers", "get_callees"],
+    also: { symbol: ["name", "function"], path: ["file", "file_path"] },
+    params: {
+      symbol: "string a function or Class.method",
+      callees: "boolean? what it calls, instead of who calls it",
+      path: "string? the file that defines it, where several do",
+      line: "integer? the line of its definition, where several are in that file",
+    },
+    needs: () => ({ read: ["."] }),
+    say: (all, args, ctx) => all.calls(args, ctx),
   },
   {
     name: "find_symbols",

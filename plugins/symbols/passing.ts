@@ -1,5 +1,4 @@
 // What the files of the index take of one another, read from their rows without unpacking all of them.
-import type { Index } from "./refs/state.ts";
 import { containing, type PageIndex, passingOf } from "./rows.ts";
 
 export function passing(pageIndexes: PageIndex[]) {
@@ -7,11 +6,7 @@ export function passing(pageIndexes: PageIndex[]) {
     pageIndexes.flatMap((pageIndex) => pageIndex.paths.map((path, at) => [path, { pageIndex, at }] as const)),
   );
   const [read, lists] = [new Map<string, ReturnType<typeof passingOf>>(), new Map<string, string[]>()];
-  return {
-    of: (path: string) => rowOf(path).imports,
-    exportsOf: (path: string) => rowOf(path).exports,
-    taking,
-  } satisfies Index["passing"];
+  return { of: (path: string) => rowOf(path).imports, exportsOf: (path: string) => rowOf(path).exports, taking };
 
   function rowOf(path: string): ReturnType<typeof passingOf> {
     const known = read.get(path);

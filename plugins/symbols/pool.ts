@@ -1,9 +1,8 @@
-// Other processes and threads. Files for the index are read in separate processes: the conversation goes on meanwhile,
+// Other processes. Files for the index are read in separate processes: the conversation goes on meanwhile,
 // every core is used, and the memory is freed with them (a thread keeps 100 MB after 10,000 files).
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
-import { Worker } from "node:worker_threads";
 import type { Programs } from "zz";
 import type { Page } from "./rows.ts";
 import { scratchPage } from "./store.ts";
@@ -12,7 +11,6 @@ import type { ReadRequest, Rows } from "./worker.ts";
 const BATCH_FILES = 32; // files
 const FILES_PER_READER = 400; // files that justify another process
 const MAX_READERS = 4;
-const YOUNG_MB = 64; // MB for what is new in a thread: with less, a fourth of the time goes into collecting garbage
 
 /** Hands over what was read, batch by batch, until everything is read or the signal aborts. */
 export async function readAll(
@@ -64,9 +62,6 @@ export async function readAll(
     if (batch.length) reader.send(request, () => {}); // if it cannot be sent, the reader has ended, which is reported
   }
 }
-
-export const startThread = (name: string, workerData: object): Worker =>
-  new Worker(workerFile(name), { execArgv: [], workerData, resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } });
 
 /** In dist/ it is next to the kernel; in the source it is here. */
 function workerFile(name: string): URL {

@@ -42,6 +42,7 @@ export interface Index {
   readonly scope: string; // the indexed folder; "": everything
   readonly beyond: number; // how many code files are outside of it
   readonly ignored: ReadonlySet<string>; // code files that the settings leave out
+  readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
   facts(name: string): Facts | undefined;
   words(name: string): Bag | undefined; // also of texts that are no code
   readonly pageIndexes: PageIndex[]; // for searching
@@ -320,7 +321,8 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   const { files, resolved } = data; // as they are now: later updates replace them
   let row = Buffer.alloc(0);
   return {
-    ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, resolved, keep },
+    ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, entries: files },
+    ...{ resolved, keep },
     get pageIndexes() {
       return pageIndexesOf({ files });
     },

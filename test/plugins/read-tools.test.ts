@@ -220,8 +220,8 @@ told(coded, [
   ["get_structure", { path: "src" }, /^src\/broken\.ts .*\nsrc\/code\.ts \(\d+\) plain:2 waits:3 /],
   ["get_structure", { path: "src/broken.ts" }, /^\[syntax error: line 1: Expression expected\.\]$/m],
   ["get_structure", { path: "notes.md" }, /^Cannot look at 'notes\.md': only JavaScript, .* the rest\.$/],
-  ["get_function", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+\n15\t {2}dim\(level/],
-  ["get_function", { name: "legacy" }, "src/old.js:1-1\n1\tfunction legacy() {}"],
+  ["get_function", { name: "Lamp.dim" }, /^src\/code\.ts:15-\d+(?: {2}.*)?\n15\t {2}dim\(level/],
+  ["get_function", { name: "legacy" }, /^src\/old\.js:1-1(?: {2}.*)?\n1\tfunction legacy\(\) \{\}$/],
   ["get_function", { name: "nope", path: "src/old.js" }, /'src\/old\.js' has none of that name\. There are: legacy \(/],
   ["get_class", { name: "Lamp" }, /^src\/code\.ts:11-23\n11\texport class Lamp \{\n12\t[\s\S]*\n23\t\}$/],
   ["find_symbols", { query: "prlain" }, /^src\/code\.ts:2: .* {2}\[function\]/],
@@ -356,7 +356,6 @@ test("find_references and rename_symbol follow the project's own packages, which
 for (const [what, file, isUse] of [
   ["a package that is not there", 'import { makeConfig } from "gone";\nmakeConfig();\n', true],
   ["all of a package that is not there", 'import * as gone from "gone";\ngone.makeConfig();\n', true],
-  ["a require() in TypeScript", 'const { makeConfig } = require("../core/src/config.ts");\nmakeConfig();\nexport {};\n', true],
   ["a package that is not there, for something else", 'import { other } from "gone";\nconst makeConfig = other;\nexport { makeConfig };\n', false],
 ] as const)
   test(`find_references tells of ${what}, and rename_symbol refuses: ${isUse}`, async () => {

@@ -1,12 +1,16 @@
-// References in other languages: by name, since only TypeScript's are known by meaning.
+// References where no language server tells what a name means: by name.
+import type { ts } from "ts-morph";
 import type { Ctx } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
 import type { Found } from "../match.ts";
+import type { Place } from "../meaning/contract.ts";
 import { type Index, mayRead } from "../project.ts";
-import type { Place } from "../refs/contract.ts";
 import { using } from "../rows.ts";
+import { bothSides } from "../scan/conflict.ts";
 import type { Facts } from "../scan/facts.ts";
+import { lineAt, lineStarts } from "../scan/lines.ts";
+import { SCRIPT } from "./rows.ts";
 
 const MAX_FILES = 300; // that are looked into
 const MAX_TEXT_CHARS = 120;
@@ -25,12 +29,22 @@ export interface NamedUses {
 }
 
 /** The uses of what these definitions define; without any, of what has the name in any other language. */
-export async function usesByName(index: Index, name: string, defined: Found[], ctx: Ctx): Promise<NamedUses> {
-  const { languageOf } = await import("../languages/table.ts");
-  const languages = new Set(defined.flatMap(({ path }) => languageOf(path)?.name ?? []));
+export async function usesByName(
+  index: Index,
+  name: string,
+  defined: Found[],
+  ctx: Ctx,
+  failure = "", // of a language server
+  scripts?: { why: string; files: string[] }, // TypeScript and JavaScript as well
+): Promise<NamedUses> {
+  const table = await import("../languages/table.ts");
+  const languageOf = (file: string) =>
+    scripts && SCRIPT.test(file) ? { name: "TypeScript and JavaScript" } : table.languageOf(file);
+  const definers = [...defined.map(({ path }) => path), ...(scripts?.files ?? [])];
+  const languages = new Set(definers.flatMap((file) => languageOf(file)?.name ?? []));
   for (const group of TOGETHER)
     if (group.some((one) => languages.has(one))) for (const one of group) languages.add(one);
-  const files = new Set([...defined.map(({ path }) => path), ...using(index.pageIndexes, name)]);
+  const files = new Set([...definers, ...using(index.pageIndexes, name)]);
   const covers = (file: string): boolean => {
     const language = languageOf(file);
     return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);
@@ -51,10 +65,14 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
       () => undefined,
     );
     if (text === undefined) unread.push(file);
-    else places.push(...placesIn(file, text, placesOf(file, text, name), index.facts(file)!, name));
+    else {
+      const at = SCRIPT.test(file) ? await placesInScript(file, text, name) : placesOf(file, text, name);
+      places.push(...placesIn(file, text, at, index.facts(file)!, name));
+    }
   }
   const kinds = [...new Set(looked.map((file) => languageOf(file)!.name))].join(", ");
-  const note = `[By name: what else is called ${name} counts too, since ${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning]`;
+  const why = scripts?.why || failure || `${kinds} ${kinds.includes(",") ? "are" : "is"} not read by meaning`;
+  const note = `[By name: what else is called ${name} counts too, since ${why}]`;
   const more = fitting.length - looked.length;
   const missed = [
     ...(more ? [`[Not looked at: ${plural(more, "more file")} with that name; grep shows them]`] : []),
@@ -62,6 +80,25 @@ export async function usesByName(index: Index, name: string, defined: Found[], c
     ...(unread.length > 3 ? [`[Not looked at: ${plural(unread.length - 3, "more file")} that cannot be read]`] : []),
   ];
   return { places, note, missed, covers: (file) => covers(file) && !unread.includes(file) };
+}
+
+/** Its identifiers, and no words of comments and texts. */
+async function placesInScript(file: string, text: string, name: string): Promise<At[]> {
+  const { createSourceFile, forEachChild, K, PARSE_OPTIONS, skipTrivia } = await import("../scan/parser.ts");
+  const starts = lineStarts(text);
+  const places: At[] = [];
+  const visit = (node: ts.Node): void => {
+    const isName = node.kind === K.Identifier || node.kind === K.PrivateIdentifier;
+    if (isName && (node as ts.Identifier).text === name) {
+      const start = skipTrivia(source.text, node.pos);
+      const line = lineAt(starts, start);
+      places.push({ line, column: start - starts[line - 1]! + 1, start, end: start + name.length });
+    }
+    forEachChild(node, visit);
+  };
+  const source = createSourceFile(file, bothSides(text), PARSE_OPTIONS);
+  visit(source);
+  return places;
 }
 
 type At = { line: number; column: number; start: number; end: number };

@@ -3,6 +3,8 @@ import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { readText } from "../encoding.ts";
 import { bestFor, type Found, fuzzy } from "../match.ts";
+import { definitionElsewhere } from "../meaning/definition.ts";
+import { typeOf } from "../meaning/desk.ts";
 import type { Index } from "../project.ts";
 import { generated } from "../rows.ts";
 import type { Facts, Sym } from "../scan/facts.ts";
@@ -12,6 +14,7 @@ import {
   capped,
   filesUnder,
   foundIn,
+  lastName,
   MAX_NAMES_PER_FILE,
   MAX_ROWS,
   meantBy,
@@ -41,6 +44,10 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
   const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
   if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
+  const elsewhere = near.some(({ name }) => lastName(name) === wanted)
+    ? []
+    : await definitionElsewhere(state, index, wanted, ctx);
+  if (elsewhere.length) return { text: capped(elsewhere, MAX_ROWS, "definitions"), data: elsewhere };
   if (!near.length) throw new Error(`Cannot find a definition of '${symbol}': nothing has that name. Try grep.`);
   return { text: [`No definition is named '${symbol}'. Nearest:`, ...near.map(row)].join("\n"), data: near };
 }
@@ -185,7 +192,9 @@ export async function showPart(
       .split(/\r?\n/)
       .slice(line - 1, last);
     ctx.files.shown(file, [[line, last]], hash);
-    shown.push(`${file}:${line}-${end}`, ...lines.map((one, i) => `${line + i}\t${one}`));
+    const type =
+      what === "function" ? await typeOf(state, index, { path: file, line, name: lastName(wanted) }, ctx) : "";
+    shown.push(`${file}:${line}-${end}${type && `  ${type}`}`, ...lines.map((one, i) => `${line + i}\t${one}`));
     if (end - line >= MAX_PART_LINES)
       shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
   }

@@ -75,9 +75,10 @@ export async function importGraph(
   index: Index,
   ctx: Ctx,
   files: readonly (readonly [string, Pick<Facts, "imports">])[] = index.files.map((file) => [file, index.facts(file)!]),
+  opened?: Resolver, // for the same question
 ): Promise<Graph & { resolver: Resolver }> {
   const { openResolver, graphOf } = await import("../resolve.ts");
-  const resolver = openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
+  const resolver = opened ?? openResolver(state.root, index.names, index.resolved, await gateOf(ctx));
   const graph = await graphOf(files, resolver);
   index.keep(resolver.kept());
   return { ...graph, resolver };

@@ -1,15 +1,22 @@
-// find_references, check_types and rename_symbol, from the language service.
+// find_references, check_types and rename_symbol, from a language server; where there is none, by name.
+import fs from "node:fs";
+import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { plural } from "zz/text";
+import { plural, tryTo } from "zz/text";
 import { readText } from "../encoding.ts";
-import { bestFor } from "../match.ts";
+import { bestFor, type Found } from "../match.ts";
+import { check as checkFiles } from "../meaning/check.ts";
+import type { At, Edit, Group, Place } from "../meaning/contract.ts";
+import { atDesk, NoServer, wake } from "../meaning/desk.ts";
+import { foreignUses } from "../meaning/foreign.ts";
+import { references as usesAtDesk } from "../meaning/references.ts";
+import { rename as planRename } from "../meaning/rename.ts";
 import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
-import type { At, Place } from "../refs/contract.ts";
 import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
 import { usesInComponents } from "./components.ts";
-import { importGraph, leadsAsBefore } from "./imports.ts";
+import { importGraph } from "./imports.ts";
 import {
   capped,
   filesUnder,
@@ -22,9 +29,9 @@ import {
   takesName,
   whyUnread,
 } from "./rows.ts";
-import { freshIndex, type Resolved, type State, type SymbolQuery } from "./state.ts";
+import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 import { mayUse, named } from "./unread.ts";
-import { foreignUses, type Uses, usesOf } from "./uses.ts";
+import { type Uses, usesOf } from "./uses.ts";
 
 const MAX_DEFINITIONS = 12; // definitions of one name
 const MAX_TEXT_HITS = 10;
@@ -35,28 +42,16 @@ const MAX_PLACE_CHARS = 120; // of the text of a place: a longer line is cut
 const LABELLED_KINDS = new Set(["definition", "import", "export", "write"]);
 
 export async function references(state: State, args: SymbolQuery & { start?: number }, ctx: Ctx): Promise<Result> {
-  if (!args.path || SCRIPT.test(args.path)) state.remote.start();
+  wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
-  const { wanted, all, others, left, users, file } = definitionsOf(index, args, ctx);
-  const sources = all.length || users.length ? await sourcesOf(state, index, ctx) : new Map<string, string>();
-  const named = others.length || !(all.length || users.length) ? await usesByName(index, wanted, others, ctx) : NONE;
-  const asText = textHits(wanted, index, named.covers, ctx); // meanwhile
-  asText.catch(() => {}); // awaited below
-  const {
-    found,
-    unlocated,
-    left: beyond,
-  }: Uses = users.length
-    ? await foreignUses(state, index, wanted, users, { path: file, line: args.line }, ctx, sources)
-    : await usesOf(
-        all,
-        (at) => state.remote.ask("references", [at], index, ctx, sources),
-        (file) => mayRead(ctx, file),
-      );
-  if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
+  const { wanted, left, all, users, others } = definitionsOf(index, args, ctx);
+  const isOfScripts = (all.length || users.length) && !others.length;
+  const early = isOfScripts ? textsAsBefore(state, wanted, index, ctx) : undefined; // meanwhile
+  early?.catch(() => {}); // awaited below
+  const { found, unlocated, beyond, unnamed, named } = await usesOfAll(state, index, args, ctx);
   const known = new Set(found.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
-  const said = await asText;
+  const unsure = named.isScripts ? [] : await unresolvedUses(state, index, wanted, known, ctx);
+  const said = await (early ?? textHits(wanted, index, named.covers, ctx));
   const missed = [...(beyond ? [`[${beyond}]`] : []), ...named.missed];
   if (!found.length && !said.length && !unsure.length) {
     const [why = `Cannot find a use of '${args.symbol}': no code names it. ${nearestTo(index, wanted, ctx)}`, ...more] =
@@ -71,10 +66,92 @@ export async function references(state: State, args: SymbolQuery & { start?: num
   const more = left ? [`[${left} more definitions of that name; path and line choose one]`] : [];
   const notes = [...unlocated.map((why) => `[${why}]`), ...missed];
   const maybe = unsure.length ? ["Perhaps used here too, by an import that leads nowhere known:", ...unsure] : [];
+  if (unnamed.length) maybe.push("By name alone, where the language server names no use:", ...unnamed);
   const text = [...(named.places.length ? [named.note] : []), ...rows, ...more, ...notes, ...maybe, ...elsewhere]
     .filter(Boolean)
     .join("\n");
   return { text, data: found };
+}
+
+/** By meaning where a language server knows it, else by name. */
+async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx) {
+  const { wanted, all, others, users, file } = definitionsOf(index, args, ctx);
+  const mayShow = (one: string) => mayRead(ctx, one);
+  const found: Group[] = [];
+  const unlocated: string[] = [];
+  const byName: Found[] = [];
+  let [beyond, why, failure] = ["", "", ""];
+  const ask = async (own: At[]): Promise<void> => {
+    const uses = await atDesk(state, index, own[0]!.path, ctx, (desk) =>
+      usesOf(own, (at) => usesAtDesk(desk, at), mayShow),
+    );
+    found.push(...uses.found);
+    unlocated.push(...uses.unlocated);
+  };
+  try {
+    if (users.length) {
+      const about = { path: file, line: args.line };
+      const uses = await foreignAt(state, index, wanted, users, about, ctx);
+      found.push(...uses.found);
+      beyond = uses.left ?? "";
+    } else if (all.length) await ask(all);
+  } catch (error) {
+    if (!(error instanceof NoServer)) throw error;
+    why = error.message;
+  }
+  for (const [, own] of Map.groupBy(others, ({ path }) => endOf(path))) {
+    const places = own.map(({ path, line }) => ({ path, line, name: wanted }));
+    await ask(places).catch((error) => {
+      if (!(error instanceof NoServer)) throw error;
+      if (!/not installed|no language server|turned off/.test(error.message)) failure = error.message;
+      byName.push(...own);
+    });
+  }
+  const unnamed = await unnamedByServer(index, wanted, others, found, byName, ctx);
+  const isNowhere = !others.length && !all.length && !users.length;
+  const scripts = why ? { why, files: [...all.map(({ path }) => path), ...users] } : undefined;
+  const named =
+    byName.length || isNowhere || scripts ? await usesByName(index, wanted, byName, ctx, failure, scripts) : NONE;
+  if (named.places.length) found.push({ symbol: `${wanted}, by name`, places: named.places });
+  const told = new Set(others.filter((one) => !byName.includes(one)).map(({ path }) => endOf(path)));
+  const covers = (file: string) => named.covers(file) || told.has(endOf(file));
+  return { found, unlocated, beyond, unnamed, named: { ...named, covers, isScripts: !!scripts } };
+}
+
+/** Rows of files that have the name, where a server of another language names none: it may not have read them yet. */
+async function unnamedByServer(
+  index: Index,
+  name: string,
+  defined: Found[],
+  found: Group[],
+  byName: Found[],
+  ctx: Ctx,
+): Promise<string[]> {
+  const asked = defined.filter((one) => !byName.includes(one));
+  if (!asked.length) return [];
+  const known = new Set(found.flatMap(({ places }) => places.map(({ path }) => path)));
+  const { places } = await usesByName(index, name, asked, ctx);
+  return places
+    .filter(({ path }) => !known.has(path))
+    .slice(0, MAX_TEXT_HITS)
+    .map(({ path, line, text }) => `${path}:${line}: ${text}`);
+}
+const endOf = (file: string): string | undefined => file.split(".").at(-1);
+
+/** The uses of a name that nothing in the project defines; `about`: only what it means there. */
+async function foreignAt(
+  state: State,
+  index: Index,
+  name: string,
+  users: string[],
+  about: { path: string | undefined; line: number | undefined },
+  ctx: Ctx,
+): Promise<Uses> {
+  const file = about.path ?? users[0]!;
+  const { groups, left } = await atDesk(state, index, file, ctx, (desk) => foreignUses(desk, name, users, about.path));
+  const isAsked = ({ path, line }: Place) =>
+    (!about.path || path === about.path) && (!about.line || line === about.line);
+  return { found: groups.filter(({ places }) => places.some(isAsked)), unlocated: [], left };
 }
 
 const NONE: NamedUses = { places: [], note: "", missed: [], covers: () => false };
@@ -105,7 +182,7 @@ function pageOf(found: { symbol: string; places: Place[] }[], first: number, nam
 }
 
 /** The lines of these places count as shown to the model. */
-function noteShown(shown: Place[], ctx: Ctx): void {
+export function noteShown(shown: Place[], ctx: Ctx): void {
   for (const [file, places] of Map.groupBy(shown, ({ path: file }) => file))
     ctx.files.shown(
       file,
@@ -114,7 +191,7 @@ function noteShown(shown: Place[], ctx: Ctx): void {
 }
 
 /** What else may have been meant by a name that nothing has. */
-function nearestTo(index: Index, name: string, ctx: Ctx): string {
+export function nearestTo(index: Index, name: string, ctx: Ctx): string {
   const all = foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
   const { exact, near } = bestFor(name, all);
   const names = [...exact, ...near].slice(0, MAX_NEAR).map((found) => `${found.name} (${found.path}:${found.line})`);
@@ -122,7 +199,7 @@ function nearestTo(index: Index, name: string, ctx: Ctx): string {
 }
 
 /** The definitions that a name may refer to; if the project has none, the files that use it. */
-function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
+export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ctx: Ctx) {
   const { wanted, files: defining } = meantBy(index, symbol);
   const name = lastName(wanted);
   const file = at && relative(at, ctx);
@@ -155,26 +232,6 @@ function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQuery, ct
 /** `const { a } = await import("x")` */
 const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 
-/** Where the project's own packages lead, since their builds may not be there. */
-async function sourcesOf(state: State, index: Index, ctx: Ctx): Promise<ReadonlyMap<string, string>> {
-  if (await leadsAsBefore(state, index, state.sources)) return state.sources!.all;
-  let seen: Resolved["seen"] = {};
-  const all = new Map<string, string>();
-  if (index.names.filter((name) => /(?:^|\/)package\.json$/.test(name)).length > 1) {
-    const known = passing(index.pageIndexes);
-    const named = (file: string) => ({ imports: known.of(file).filter(({ from }) => !/^[./]/.test(from)) });
-    const files = index.files
-      .filter((file) => SCRIPT.test(file))
-      .map((file) => [file, named(file)] as const)
-      .filter(([, { imports }]) => imports.length);
-    const { imports, resolver } = await importGraph(state, index, ctx, files);
-    ({ seen } = resolver.kept());
-    for (const [file, edges] of imports) for (const { spec, to } of edges) if (to) all.set(`${file}\n${spec}`, to);
-  }
-  state.sources = { version: index.version, seen, all };
-  return all;
-}
-
 /** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
 async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
   const { of } = passing(index.pageIndexes);
@@ -188,9 +245,8 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
   const { imports } = await importGraph(state, index, ctx, users);
   const rows: string[] = [];
   for (const [file, { imports: own }] of users) {
-    const doubtful = (imports.get(file) ?? []).flatMap(({ kind, how, line, spec }, i) => {
-      const isUnseen = how === "require" && !/\.[cm]?jsx?$/.test(file); // TypeScript does not follow it
-      return kind === "missing" || (isUnseen && kind === "internal") ? [{ line, spec, names: own[i]!.names }] : [];
+    const doubtful = (imports.get(file) ?? []).flatMap(({ kind, line, spec }, i) => {
+      return kind === "missing" ? [{ line, spec, names: own[i]!.names }] : [];
     });
     if (!doubtful.length) continue;
     const { text } = await readText(ctx, file);
@@ -201,6 +257,19 @@ async function unresolvedUses(state: State, index: Index, name: string, known: S
 }
 
 const mayTake = (taken: string, name: string): boolean => taken[0] === "*" || taken.split(" as ")[0] === name;
+
+/** The same for a name that was asked for before, as long as no file has changed. */
+function textsAsBefore(state: State, name: string, index: Index, ctx: Ctx): Promise<string[]> {
+  const others = index.names.filter((file) => !index.entries.has(file));
+  const times = others.map((file) => tryTo(() => fs.statSync(path.join(state.root, file)).mtimeMs)).join();
+  const about = [index.version, index.names, JSON.stringify(ctx.permissions.rules), times];
+  const known = state.said;
+  if (known?.name === name && about.every((one, i) => one === known.about[i])) return known.rows;
+  const rows = textHits(name, index, NONE.covers, ctx);
+  state.said = { name, about, rows };
+  rows.catch(() => delete state.said);
+  return rows;
+}
 
 /** Where it stands in files that the index does not know. */
 async function textHits(
@@ -231,63 +300,109 @@ function globOf(names: string[]): string | undefined {
 }
 
 export async function check(state: State, { paths }: { paths: string[] }, ctx: Ctx): Promise<Result> {
-  state.remote.start();
+  wake(undefined, ctx);
   const index = await freshIndex(state, ctx);
   const files = paths.flatMap((one) => filesUnder(index, one, ctx)).filter((file) => SCRIPT.test(file));
   if (!files.length)
     throw new Error(
       `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
     );
-  const found = await state.remote.ask("check", [files], index, ctx);
-  const rows = found.map(
+  const { problems, unread } = await atDesk(state, index, files[0]!, ctx, (desk) => checkFiles(desk, files)).catch(
+    (error) => {
+      if (!(error instanceof NoServer)) throw error;
+      throw new Error(`Cannot check ${paths.join(", ")}: ${error.message}. Run the project's own check.`);
+    },
+  );
+  const rows = problems.map(
     ({ path: file, line, column, code, message, category }) =>
       `${file}:${line}:${column}: ${category} TS${code}: ${message}`,
   );
-  const unread = await state.remote.ask("unread", [], index, ctx);
   const text = capped(rows, MAX_ROWS, "problems") || `No problems in ${plural(files.length, "file")}.`;
-  return { text: [text, ...unread].join("\n"), data: found };
+  return { text: [text, ...unread, ...olderTypescript(state)].join("\n"), data: problems };
+}
+
+/** TypeScript 7 checks more unasked than a project of an older one expects. */
+function olderTypescript({ root }: State): string[] {
+  const file = path.join(root, "node_modules/typescript/package.json");
+  const { version = "" } = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")) as { version?: string }) ?? {};
+  return /^[1-6]\.\d+\.\d+$/.test(version)
+    ? [
+        `[Checked by TypeScript 7; the project has ${version}, which may see less, or more, where tsconfig.json does not say.]`,
+      ]
+    : [];
 }
 
 export async function rename(state: State, args: SymbolQuery & { to: string }, ctx: Ctx): Promise<Result> {
-  state.remote.start();
+  wake(args.path, ctx);
   const index = await freshIndex(state, ctx);
-  const { wanted, all: defined, others: byName, left, users, file } = definitionsOf(index, args, ctx);
-  const sources = await sourcesOf(state, index, ctx);
+  const { wanted, all: defined, others: byName, left: more, users, file } = definitionsOf(index, args, ctx);
   const cannot = (why: string) => new Error(`Cannot rename '${args.symbol}' to '${args.to}': ${why}`);
   if (state.partial) throw cannot("uses in the rest of the code would be missed. Edit each place instead.");
-  if (byName[0])
-    throw cannot(
-      `only TypeScript and JavaScript are known by meaning, and ${byName[0].path}:${byName[0].line} is neither. find_references shows the places by name; edit each of them.`,
+  const [unlike] = byName;
+  const byNameOnly = (why: string) =>
+    cannot(
+      `${unlike!.path}:${unlike!.line} is known by name alone (${why}). find_references shows the places; edit each of them.`,
     );
+  if (unlike && defined.length) throw byNameOnly("and other code by meaning");
   const about = { path: file, line: args.line };
-  const foreign = users.length ? await foreignUses(state, index, wanted, users, about, ctx, sources) : undefined;
-  const all = foreign ? foreignThing(foreign, wanted, about, cannot) : defined;
-  if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
-  const [at] = all;
-  const first = await state.remote.ask("references", [at!], index, ctx, sources);
-  const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
-  const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
-  if (others.length)
-    throw cannot(
-      `${others.length + left + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
+  const noServer = (error: Error) => {
+    if (!(error instanceof NoServer)) throw error;
+    if (unlike) return byNameOnly(error.message);
+    return cannot(
+      `${error.message}, and by name alone it would change too much or too little. Edit each place instead.`,
     );
-  const known = new Set(first.flatMap(({ places }) => places.map(({ path: file }) => file)));
-  const unsure = await unresolvedUses(state, index, wanted, known, ctx);
+  };
+  const foreign = users.length
+    ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {
+        throw noServer(error);
+      })
+    : undefined;
+  const others = byName.map(({ path, line }) => ({ path, line, name: wanted }));
+  const all = foreign ? foreignThing(foreign, wanted, about, cannot) : [...defined, ...others];
+  if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
+  const [at] = all as [At];
+  const { edits, known } = await atDesk(state, index, at.path, ctx, async (desk) => {
+    const first = await usesAtDesk(desk, at);
+    const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
+    const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
+    if (others.length)
+      throw cannot(
+        `${others.length + more + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
+      );
+    return planRename(desk, at, args.to);
+  }).catch((error) => {
+    throw noServer(error);
+  });
+  const left = await unnamedByServer(index, wanted, byName, [{ symbol: "", places: known }], [], ctx);
+  if (left.length)
+    throw cannot(`the language server may not know these yet:\n${left.join("\n")}\nEdit each place instead.`);
+  const files = new Set(known.map(({ path }) => path));
+  const unsure = await unresolvedUses(state, index, wanted, files, ctx);
   if (unsure.length)
     throw cannot(
       `it would miss places whose imports lead nowhere known:\n${capped(unsure, MAX_TEXT_HITS, "places")}\nInstall or build what they import, or edit each place.`,
     );
-  const { edits, refused } = await state.remote.ask("rename", [at!, args.to], index, ctx, sources);
-  if (refused) throw new Error(refused);
   const isEdited = ({ path, start, end }: Place) =>
     edits.some((edit) => edit.path === path && edit.start <= start && end <= edit.end);
-  const missed = foreign?.found[0]?.places.find((one) => isNamed(one, wanted, { path: at!.path }) && !isEdited(one));
+  const missed = foreign?.found[0]?.places.find((one) => isNamed(one, wanted, { path: at.path }) && !isEdited(one));
   if (missed && !args.line)
-    throw cannot(`2 things are: ${at!.path}:${at!.line}, ${missed.path}:${missed.line}. Choose one by path and line.`);
-  const why = await unseen(state, index, at!, edits, ctx);
+    throw cannot(`2 things are: ${at.path}:${at.line}, ${missed.path}:${missed.line}. Choose one by path and line.`);
+  const why = await unseen(state, index, at, edits, ctx);
   if (why) throw cannot(why);
-  const byFile = Map.groupBy(edits, (edit) => edit.path);
-  for (const [file, own] of byFile) {
+  await makeEdits(edits, ctx);
+  const rows = [...Map.groupBy(edits, (edit) => edit.path)].map(([file, own]) => `${file}: ${own.length}`);
+  return {
+    text: [
+      `Renamed '${args.symbol}' to '${args.to}' in ${plural(edits.length, "place")}:`,
+      capped(rows, MAX_ROWS, "files"),
+      ...otherThings(index, wanted, edits, ctx),
+    ].join("\n"),
+    data: edits,
+  };
+}
+
+async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
+  for (const [file, own] of Map.groupBy(edits, (edit) => edit.path)) {
     const { text } = await ctx.files.read(file);
     let [made, from] = ["", 0];
     for (const { start, end, text: put } of own) {
@@ -296,14 +411,19 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     }
     await ctx.files.write(file, made + text.slice(from));
   }
-  const rows = [...byFile].map(([file, own]) => `${file}: ${own.length}`);
-  return {
-    text: [
-      `Renamed '${args.symbol}' to '${args.to}' in ${plural(edits.length, "place")}:`,
-      capped(rows, MAX_ROWS, "files"),
-    ].join("\n"),
-    data: edits,
-  };
+}
+
+/** Files that have the name and were left as they are, so that nobody takes a miss for a whole rename. */
+function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): string[] {
+  const changed = new Set(edits.map(({ path }) => path));
+  const others = using(index.pageIndexes, name).filter(
+    (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
+  );
+  if (!others.length) return [];
+  const named = others.slice(0, MAX_NEAR).join(", ") + (others.length > MAX_NEAR ? " …" : "");
+  return [
+    `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${named}]`,
+  ];
 }
 
 const isNamed = (

@@ -3,10 +3,10 @@
 import v8 from "node:v8";
 import type { Clock, Ctx } from "zz";
 import type { Config } from "../index.ts";
+import type { Text } from "../meaning/desk.ts";
 import type { Index, Project } from "../project.ts";
 import type { History } from "../rank/history.ts";
 import type { Survey } from "../rank.ts";
-import type { Remote } from "../remote.ts";
 import type { Kept } from "../resolve.ts";
 import type { Watch } from "../watch.ts";
 
@@ -15,11 +15,13 @@ export interface State {
   config: Config;
   isOngoing(): boolean; // whether the conversation has more than one turn
   project: Project;
-  remote: Remote;
   watch: Watch;
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
-  sources?: Resolved & { all: ReadonlyMap<string, string> }; // of the project's own packages
+  texts: Map<string, { hash: string; text: Text }>; // of files that an answer was about
+  said?: { name: string; about: unknown[]; rows: Promise<string[]> }; // where a name stands in texts
+  hasServer?: true; // a language server has answered
+  stamps?: { version: object; names: readonly string[]; all: ReadonlyMap<string, string> }; // for language servers
   survey?: Resolved & { about: string; made: Survey }; // what the map counts of the index at that version
   history?: History; // of the repository, as it was last read
   unreadHead?: string; // a commit whose history git could not tell

@@ -1,12 +1,6 @@
 // The uses of several definitions, each asked for by itself: one that cannot be located does not end the answer.
-import type { Ctx } from "zz";
-import { plural } from "zz/text";
-import { type Index, mayRead } from "../project.ts";
-import type { At, Group, Place } from "../refs/contract.ts";
-import { NoAnswer } from "../remote.ts";
-import type { State } from "./state.ts";
-
-const MAX_FILES = 1_000; // that may hold a name which the project takes from elsewhere
+import type { At, Group, Place } from "../meaning/contract.ts";
+import { NoAnswer } from "../meaning/desk.ts";
 
 export interface Uses {
   found: Group[]; // one for each thing
@@ -34,28 +28,4 @@ export async function usesOf(
     }
   }
   return { found, unlocated };
-}
-
-/** The uses of a name that nothing in the project defines, in all files that have it; `at`: only what it means there. */
-export async function foreignUses(
-  { remote }: State,
-  index: Index,
-  name: string,
-  users: string[],
-  at: { path: string | undefined; line: number | undefined },
-  ctx: Ctx,
-  sources: ReadonlyMap<string, string>,
-): Promise<Uses> {
-  const files = users.toSorted((a, b) => Number(b === at.path) - Number(a === at.path));
-  const looked = files.slice(0, MAX_FILES);
-  const { groups, left: late } = await remote.ask("named", [name, looked], index, ctx, sources);
-  const isAsked = ({ path, line }: Place) => (!at.path || path === at.path) && (!at.line || line === at.line);
-  const found = groups
-    .map(({ symbol, places }) => ({ symbol, places: places.filter(({ path }) => mayRead(ctx, path)) }))
-    .filter(({ places }) => places.some(isAsked));
-  const rest = files.length - looked.length + late;
-  const left = rest
-    ? `Not looked into: ${plural(rest, "more file")} with that name; path begins at one, grep finds all`
-    : "";
-  return { found, unlocated: [], left };
 }

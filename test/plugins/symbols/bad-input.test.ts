@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { usesOf } from "../../../plugins/symbols/answers/uses.ts";
-import { NoAnswer } from "../../../plugins/symbols/remote.ts";
+import { NoAnswer } from "../../../plugins/symbols/meaning/desk.ts";
 import type { Harness } from "../../../sdk/testing.ts";
 import { needs } from "../../support/needs.ts";
 import { INIT, shell } from "../../support/repository.ts";

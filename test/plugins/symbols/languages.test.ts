@@ -451,7 +451,10 @@ test("The program answers in a Python project", async () => {
     'shop/cart.py:26: return sum(f"{price_of(item)}" for item in self.items)',
     "shop/cart.py:38: def price_of(item: Item) -> int:  [definition]",
   ]);
-  match(await says("rename_symbol", { symbol: "price_of", to: "x" }), /^Cannot rename .*: only TypeScript and /);
+  match(
+    await says("rename_symbol", { symbol: "price_of", to: "x" }),
+    /^Cannot rename .*: shop\/cart\.py:38 is known by name alone \(/,
+  );
   match(await says("repo_map", { query: "price rule", tokens: 300 }), /^shop\/cart\.py:38: def price_of/m);
   equal(await says("get_dependents", { path: "shop/cart.py" }), "shop/app.py:1: shop.cart");
 });

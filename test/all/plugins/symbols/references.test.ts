@@ -1,15 +1,16 @@
-// Semantic references on real code: as a language service over the whole program gives them.
+// References on real code: as TypeScript's own service over the whole program gives them.
 import { deepEqual } from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { getLibFiles } from "@ts-morph/common";
 import { ts } from "ts-morph";
-import { type At, openService, type Service } from "../../../../plugins/symbols/refs.ts";
+import type { At, Group } from "../../../../plugins/symbols/meaning/contract.ts";
 import { type Facts, scan } from "../../../../plugins/symbols/scan.ts";
+import type { Harness } from "../../../../sdk/testing.ts";
 import { codeIn, copyCode } from "../../../support/corpus.ts";
-import { place } from "../../../support/run.ts";
 import { random, SEED } from "../../../support/runs.ts";
+import { harness } from "../../../support/script.ts";
 
 const PACKAGES = ["zod/src"];
 const DRAWN = 40;
@@ -24,43 +25,15 @@ interface Project {
   names: string[];
   texts: Map<string, string>;
   factsOf(name: string): Facts;
-  open(): Service;
 }
 
 /** The TypeScript of these packages under one config, and nothing beside it. */
-function project(packages: string[]): Project {
-  const root = place().cwd;
+function project(packages: string[], root: string): Project {
   copyCode(packages, root);
   writeFileSync(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions: OPTIONS }));
   const names = codeIn(root);
   const texts = new Map(names.map((name) => [name, readFileSync(join(root, name), "utf8")]));
-  const usersOf = (wanted: Set<string>) =>
-    names.filter((name) => [...wanted].some((one) => holds(texts.get(name)!, one)));
-  const facts = new Map<string, Facts>(); // of each file once it is asked for
-  const factsOf = (name: string): Facts => {
-    if (!facts.has(name)) facts.set(name, scan(name, texts.get(name)!));
-    return facts.get(name)!;
-  };
-  const globals = names.filter((name) => !/^export /m.test(texts.get(name)!) && factsOf(name).global);
-  const passing = {
-    of: (path: string) => factsOf(path).imports,
-    exportsOf: (path: string) => factsOf(path).exports,
-    taking: () => names,
-  };
-  const open = () => {
-    const service = openService(root, { usersOf, globals: () => globals, passing });
-    service.update(names);
-    return service;
-  };
-  return { root, names, texts, factsOf, open };
-}
-
-const words = new Map<string, RegExp>();
-function holds(text: string, word: string): boolean {
-  if (!text.includes(word)) return false;
-  let pattern = words.get(word);
-  if (!pattern) words.set(word, (pattern = new RegExp(`(?<![\\w$])${word.replaceAll("$", "\\$")}(?![\\w$])`)));
-  return pattern.test(text);
+  return { root, names, texts, factsOf: (name) => scan(name, texts.get(name)!) };
 }
 
 /** TypeScript's own, over everything, with nothing of ours but the disk. */
@@ -105,33 +78,34 @@ function draw({ names, texts, factsOf }: Project, many: number, isOfMembers = fa
   return Array.from({ length: many }, () => all[Math.floor(next() * all.length)]!);
 }
 
-function answers(service: Service, drawn: Drawn[]): string[][] {
-  return drawn.map((at) => {
-    const groups = service.references(at);
-    return distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`)));
-  });
+async function answers({ call }: Harness, drawn: Drawn[]): Promise<string[][]> {
+  const found: string[][] = [];
+  for (const { name: symbol, path, line } of drawn) {
+    const { data } = await call("find_references", { symbol, path, line });
+    const groups = (data ?? []) as Group[];
+    found.push(distinct(groups.flatMap(({ places }) => places.map(({ path, start }) => `${path}:${start}`))));
+  }
+  return found;
 }
+const without = (list: string[], others: string[]): string[] => list.filter((one) => !others.includes(one));
 const distinct = (list: string[]): string[] => [...new Set(list)].sort();
 
-test(`references() of ${DRAWN} symbols are the whole program's own`, () => {
-  const own = project(PACKAGES);
-  const drawn = draw(own, DRAWN);
-  const cold = own.open();
-  const first = answers(cold, drawn);
-  cold.close();
-
-  const service = own.open();
-  while (service.warm());
-  const second = answers(service, drawn);
+test(`find_references of ${DRAWN} things, and after an edit, are the whole program's own`, async (t) => {
+  const zz = await harness({ own: true }, t);
+  const own = project(PACKAGES, zz.root);
+  const drawn = [...draw(own, DRAWN), ...draw(own, MEMBERS, true)];
+  const first = await answers(zz, drawn);
   const [{ path }] = drawn as [Drawn];
   writeFileSync(join(own.root, path), `${own.texts.get(path)}\n`);
-  const third = answers(service, drawn);
-  service.close();
-
+  const second = await answers(zz, drawn);
   const expected = expectedOf(own, drawn);
-  for (const [when, found] of Object.entries({ cold: first, warm: second, "after an edit": third }))
-    for (const [i, { path, line, name }] of drawn.entries())
-      deepEqual(found[i], expected[i], `${when}: ${path}:${line} ${name}`);
+  const wrong = Object.entries({ first, "after an edit": second }).flatMap(([when, found]) =>
+    drawn.flatMap(({ path, line, name }, i) => {
+      const [more, fewer] = [without(found[i]!, expected[i]!), without(expected[i]!, found[i]!)];
+      return more.length || fewer.length ? [{ when, at: `${path}:${line} ${name}`, more, fewer }] : [];
+    }),
+  );
+  deepEqual(wrong, []);
 });
 
 function expectedOf(own: Project, drawn: Drawn[]): string[][] {
@@ -144,15 +118,3 @@ function expectedOf(own: Project, drawn: Drawn[]): string[][] {
   whole.dispose();
   return expected;
 }
-
-test(`references() of ${MEMBERS} members, each asked for in a new service, are the whole program's own`, () => {
-  const own = project(PACKAGES);
-  const drawn = draw(own, MEMBERS, true);
-  const found = drawn.map((at) => {
-    const service = own.open();
-    const [places] = answers(service, [at]);
-    service.close();
-    return places;
-  });
-  deepEqual(found, expectedOf(own, drawn));
-});

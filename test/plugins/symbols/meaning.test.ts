@@ -1,45 +1,32 @@
-// Where a name is used, what else is called so, and what renaming it does. In the sources ⟦name⟧ stands where a use is to be
-// found, ⟦!name⟧ where it is asked for.
-import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
-import { readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
-import { after, test } from "node:test";
-import type { CompilerGate } from "zz";
-import { type At, openService, type Place, type Renaming, type Service } from "../../../plugins/symbols/refs.ts";
-import { scan } from "../../../plugins/symbols/scan.ts";
-import { having } from "../../support/having.ts";
-import { place } from "../../support/run.ts";
-import { isAll } from "../../support/runs.ts";
+// Where a name is used, what else is called so, and what renaming it does, by the tools and a real language server. In the
+// sources ⟦name⟧ stands where a use is to be found, ⟦!name⟧ where it is asked for.
+import { deepEqual, equal, match } from "node:assert/strict";
+import { test } from "node:test";
+import type { Group, Problem } from "../../../plugins/symbols/meaning/contract.ts";
+import type { Harness } from "../../../sdk/testing.ts";
+import { type Files, warm } from "../../support/warm.ts";
 
-type Files = Record<string, string>;
-
+type Texts = Record<string, string>;
+interface Asked {
+  path: string;
+  line: number;
+  symbol: string;
+}
 interface Project {
-  root: string;
-  service: Service;
-  at: At;
+  zz: Harness;
+  at: Asked;
   marked: string[]; // path:start
-  write(path: string, text: string | null): void;
-  read(path: string): string;
-  asked: Set<string>; // every name that usersOf was asked for
 }
 
 /** Without the DOM, which takes longer to load than all else; "" for a project that has no config at all. */
 const OPTIONS = { module: "esnext", moduleResolution: "bundler", strict: true, jsx: "preserve", lib: ["esnext"] };
 const CONFIG = JSON.stringify({ compilerOptions: OPTIONS });
 
-function project(sources: Files, links: Record<string, string> = {}, gate?: CompilerGate): Project {
-  const where = place();
-  const { cwd: root } = where;
-  const put = (files: Files) => having(files, where);
-  const texts = new Map<string, string>();
+/** zz in a project with these files. */
+async function project(sources: Texts, links: Texts = {}): Promise<Project> {
+  const files: Files = {};
   const marked: string[] = [];
-  let at: At | undefined;
-  const write = (path: string, text: string | null) => {
-    if (text === null) texts.delete(path);
-    else texts.set(path, text);
-    if (text === null) rmSync(join(root, path));
-    else put({ [path]: text });
-  };
+  let at: Asked | undefined;
   for (const [path, source] of Object.entries({ "tsconfig.json": CONFIG, ...sources })) {
     if (path === "tsconfig.json" && !source) continue;
     let text = source;
@@ -47,45 +34,30 @@ function project(sources: Files, links: Record<string, string> = {}, gate?: Comp
       const [whole, asked, name] = mark;
       text = text.slice(0, mark.index) + name + text.slice(mark.index + whole.length);
       marked.push(`${path}:${mark.index}`);
-      if (asked) at = { path, line: text.slice(0, mark.index).split("\n").length, name: name! };
+      if (asked) at = { path, line: text.slice(0, mark.index).split("\n").length, symbol: name! };
     }
-    write(path, text);
+    files[path] = text;
   }
-  put(Object.fromEntries(Object.entries(links).map(([path, target]) => [path, `->${target}`])));
-  const asked = new Set<string>();
-  const isCode = (path: string) => /\.[cm]?[jt]sx?$/.test(path) && !path.includes("node_modules/");
-  const code = () => [...texts.keys()].filter(isCode);
-  const usersOf = (names: Set<string>) => {
-    for (const name of names) asked.add(name);
-    return code().filter((path) => [...names].some((name) => texts.get(path)!.includes(name)));
-  };
-  const facts = (path: string) => scan(path, texts.get(path)!);
-  const globals = () => code().filter((path) => facts(path).global);
-  const [of, exportsOf] = [(path: string) => facts(path).imports, (path: string) => facts(path).exports];
-  const service = openService(root, { usersOf, globals, passing: { of, exportsOf, taking: code } }, gate);
-  service.update(code());
-  after(() => service.close());
-  return {
-    ...{ root, service, marked: marked.sort(), at: at!, asked },
-    write: (path, text) => {
-      const before = code().join();
-      write(path, text);
-      if (isCode(path) && code().join() !== before) service.update(code());
-    },
-    read: (path) => readFileSync(join(root, path), "utf8"),
-  };
+  for (const [path, target] of Object.entries(links)) files[path] = `->${target}`;
+  return { zz: await warm(files), at: at!, marked: marked.sort() };
 }
 
-const placesOf = (service: Service, at: At): Place[] => service.references(at).flatMap(({ places }) => places);
-const found = (service: Service, at: At): string[] =>
-  [...new Set(placesOf(service, at).map(({ path, start }) => `${path}:${start}`))].sort();
+async function groups(zz: Harness, at: object): Promise<Group[]> {
+  const { data, failed, text } = await zz.call("find_references", at);
+  equal(failed, undefined, text);
+  return data as Group[];
+}
+const found = async (zz: Harness, at: object): Promise<string[]> => {
+  const places = (await groups(zz, at)).flatMap(({ places }) => places);
+  return [...new Set(places.map(({ path, start }) => `${path}:${start}`))].sort();
+};
 
 interface Case {
   title: string;
   to: string;
-  files: Files;
+  files: Texts;
   links: Record<string, string>;
-  after: Files;
+  after: Texts;
   says: RegExp;
   words: string[]; // what it reads or reports
 }
@@ -243,147 +215,24 @@ a name in JSDoc, under its own name and another
   c.ts: import * as ns from "./a";\n/** {@link ns.⟦foo⟧} */\nexport const it = 1;
 `);
 
-for (const [i, { title, files, links }] of REFERENCES.entries())
-  test(`references() finds ${title}`, () => {
-    const { service, at, marked } = project(files, links);
-    deepEqual(found(service, at), marked);
-    if (!isAll && i % 4) return;
-    while (service.warm()); // and once everything is loaded, the same
-    deepEqual(found(service, at), marked);
+for (const { title, files, links } of REFERENCES)
+  test(`find_references finds ${title}`, async () => {
+    const { zz, at, marked } = await project(files, links);
+    deepEqual(await found(zz, at), marked);
   });
 
 const KINDS: [source: string, kinds: string][] = [
   ["export let ⟦!foo⟧ = 1;\nfoo = 2;\nfoo;", "definition write read"],
-  ["export interface ⟦!Foo⟧ {}\nexport let x: Foo;\nexport class C implements Foo {}", "definition type type"],
   ["const ⟦!foo⟧ = 1;\nexport { foo };", "definition export"],
   ["/** {@link foo} */\nexport const ⟦!foo⟧ = 1;", "comment definition"],
 ];
+
 for (const [source, kinds] of KINDS)
-  test(`references() says what each is: ${kinds} in ${JSON.stringify(source)}`, () => {
-    const { service, at } = project({ "a.ts": source });
-    const places = placesOf(service, at).sort((a, b) => a.start - b.start);
+  test(`find_references says what each is: ${kinds} in ${JSON.stringify(source)}`, async () => {
+    const { zz, at } = await project({ "a.ts": source });
+    const places = (await groups(zz, at)).flatMap(({ places }) => places).sort((a, b) => a.start - b.start);
     equal(places.map(({ kind }) => kind).join(" "), kinds);
   });
-
-test("references() tells an import from a use, by line, column and text", () => {
-  const b = 'import { foo } from "./a";\n\n  foo;\n';
-  const { service, at } = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": b });
-  const [, imported, used] = placesOf(service, at);
-  const [path, text] = ["b.ts", 'import { foo } from "./a";'];
-  deepEqual(imported, { path, line: 1, column: 10, start: 9, end: 12, text, kind: "import" });
-  deepEqual(used, { path, line: 3, column: 3, start: 30, end: 33, text: "foo;", kind: "read" });
-});
-
-test("references() leaves out what TypeScript's own search does: a type's brackets, where the file has no other such name", () => {
-  const type = 'import type { A } from "./a";\nexport type F = A["foo"];';
-  const { service, at } = project({
-    "a.ts": "export interface A { ⟦!foo⟧: number }",
-    "b.ts": type,
-    "c.ts": `${type}\nexport const f = (a: A) => a.foo;`,
-  });
-  deepEqual(found(service, at), ["a.ts:21", "c.ts:49", "c.ts:85"]);
-});
-
-test("references() asks only for names under which the symbol is passed on", () => {
-  const { service, at, asked } = project({
-    "a.ts": "export const ⟦!foo⟧ = 1;",
-    "b.ts": 'import { foo as own } from "./a";\nown;',
-    "c.ts": 'export { foo as given } from "./a";\nexport const other = 1;',
-  });
-  service.references(at);
-  deepEqual([...asked].sort(), ["foo", "given"]);
-});
-
-/** The files of the project that a question reads. */
-function readFor(files: Files, name?: string): string[] {
-  const read = new Set<string>();
-  const { service, at } = project(
-    files,
-    {},
-    {
-      ...{ mayLookUp: () => true, mayList: () => true, leadsOut: () => {}, unread: () => [], again: () => {} },
-      mayRead: (file) => Boolean(read.add(file.replace(/^.*\//, ""))),
-    },
-  );
-  service.references(name ? { ...at, name } : at);
-  return [...read].filter((file) => file in files).sort();
-}
-const AROUND = {
-  "heavy.ts": 'import "./heavier";\nexport const heavy = { foo: 1 };',
-  "heavier.ts": "declare global {\n  var heavier: 1;\n}\nexport {};",
-  "other.ts": 'import { heavy } from "./heavy";\nheavy.foo;',
-};
-const READ = cases(String.raw`
-whose types lead to a member
-  a.ts: export interface A { ⟦!foo⟧: number }\nexport interface B { foo: number }
-  b.ts: import type { A } from "./a";\nexport const b = (a: A) => a.foo;
-  c.ts: export const c = { foo: 1 };
-  reads a.ts b.ts heavier.ts
-that import the name
-  a.ts: export const ⟦!foo⟧ = 1;
-  b.ts: import { heavy } from "./heavy";\nimport { foo } from "./a";\nheavy;
-  reads a.ts b.ts
-whose types decide
-  a.ts: import { heavy } from "./heavy";\nexport const it = { ⟦!foo⟧: heavy };
-  reads a.ts heavier.ts heavy.ts other.ts
-`);
-for (const { title, files, words } of READ)
-  test(`references() reads the files ${title}`, () => deepEqual(readFor({ ...AROUND, ...files }), words));
-
-test("references() goes on to another name, with what it has", () => {
-  const own = project({
-    "a.ts": "export const ⟦!foo⟧ = 1;",
-    "b.ts": 'import { foo } from "./a";\nimport { bar } from "./c";\n/** {@link bar} */\nexport const it = foo;',
-    "c.ts": "export const bar = 1;",
-  });
-  equal(found(own.service, own.at).length, 3);
-  deepEqual(found(own.service, { path: "c.ts", line: 1, name: "bar" }), ["b.ts:36", "b.ts:65", "c.ts:13"]);
-  own.write("b.ts", 'import { foo } from "./a";');
-  deepEqual(found(own.service, { path: "c.ts", line: 1, name: "bar" }), ["c.ts:13"]);
-  equal(found(own.service, own.at).length, 2);
-});
-
-test("references() does without a file that was deleted, whether it was told or not", () => {
-  const user = 'import { foo } from "./a";';
-  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": user, "c.ts": user });
-  equal(found(own.service, own.at).length, 3);
-  own.write("b.ts", null);
-  equal(found(own.service, own.at).length, 2);
-  rmSync(join(own.root, "c.ts"));
-  equal(found(own.service, own.at).length, 1);
-});
-test("references() goes by a config that was not there before", () => {
-  const own = project({ "tsconfig.json": "", "a.ts": "export const ⟦!foo⟧ = 1;", "c.ts": 'import { foo } from "@";' });
-  equal(found(own.service, own.at).length, 1);
-  own.write("tsconfig.json", JSON.stringify({ compilerOptions: { ...OPTIONS, paths: { "@": ["./a.ts"] } } }));
-  equal(found(own.service, own.at).length, 2);
-});
-test("check() sees that a package was installed", () => {
-  const own = project({ "a.ts": 'import { one } from "lib";\none;' });
-  deepEqual(lines(own.service, ["a.ts"]), ["a.ts:1:21 2307"]);
-  for (const [path, text] of Object.entries(LIB)) own.write(path, text);
-  own.write("node_modules/.package-lock.json", "{}");
-  deepEqual(lines(own.service, ["a.ts"]), []);
-});
-test("references() takes a file that is nested too deep as empty", () => {
-  const deep = `import { foo } from "./a"; export const x = ${"[".repeat(50_000)}`;
-  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;", "b.ts": deep });
-  equal(found(own.service, own.at).length, 1);
-});
-
-test("references() refuses a name that is not there, a file that is not, and one that is no code", () => {
-  const { service } = project({ "a.ts": "export const foo = 1;\n\nexport const later = 1;", "a.md": "foo" });
-  for (const [path, name, message] of [
-    [
-      "a.ts",
-      "bar",
-      /^Cannot find 'bar' at a\.ts:1: nothing there has that name for TypeScript\. Use grep, or read_file there\.$/,
-    ],
-    ["b.ts", "foo", /^Cannot look into 'b\.ts': there is no such file\. Name one that exists\.$/],
-    ["a.md", "foo", /^Cannot look into 'a\.md': it is neither TypeScript nor JavaScript\./],
-  ] as const)
-    throws(() => service.references({ path, line: 1, name }), { message });
-});
 
 // ── Names that nothing in the project defines ──────────────────────────────────────────────────────────────
 
@@ -394,7 +243,7 @@ const TYPED = {
 /** Each way to take `join` from a package; the places of all of them are one group. */
 const TAKING = {
   "a.ts": 'import { ⟦join⟧ } from "paths";\n⟦join⟧("[^join]"); // join',
-  "b.ts": 'import * as all from "paths";\nall.⟦join⟧("join"); all[⟦"join"⟧]("b");',
+  "b.ts": 'import * as all from "paths";\nall.⟦join⟧("join"); all["⟦join⟧"]("b");',
   "c.ts": 'const { ⟦join⟧ } = await import("paths");\n⟦join⟧("c");\nexport {};',
   "d.ts": 'import { ⟦join⟧ as ⟦other⟧ } from "paths";\n⟦other⟧("d"); export const x = { ⟦other⟧ };',
   "e.ts": 'import { ⟦join⟧ } from "paths";\nexport { ⟦join⟧ };\nexport const it = { ⟦join⟧ };',
@@ -403,50 +252,18 @@ const TAKING = {
   "h.ts": '(await import("paths")).⟦join⟧("h");\nexport {};',
 };
 const LOCALS = { "z.ts": "export const z = (join: string) => { join; ({ join: 1 }); };" };
-for (const [title, types] of Object.entries({ "a package with types": TYPED, "a package that is not there": {} }))
-  test(`named() finds what comes from ${title}, however it is taken, and nothing else in the same group`, () => {
-    const { service, marked } = project({ ...types, ...TAKING, ...LOCALS });
-    const paths = [...Object.keys(TAKING), "z.ts", "gone.ts"];
-    const { groups, left } = service.named("join", paths);
-    equal(left, 0);
-    const found = groups.map(({ places }) => places.map(({ path, start }) => `${path}:${start}`).sort());
-    deepEqual(found[0], marked);
-    deepEqual(found.slice(1).flat(), ["z.ts:18", "z.ts:37", "z.ts:46"]);
-    match(groups[0]!.symbol, /^"(?:paths|index)"\.join$/);
-  });
 
-test("named() tells apart what has the same name, and says what each place is", () => {
-  const { service } = project({
-    ...TYPED,
-    "a.ts": 'import { join } from "paths";\njoin("a");',
-    "b.ts": 'export const b = ["b"].join();',
-    "c.ts": "export const c = (join: string) => join;",
-    "d.ts": 'import join from "./e";\njoin;',
-    "e.ts": "export default 1;",
+for (const [title, types] of Object.entries({ "a package with types": TYPED, "a package that is not there": {} }))
+  test(`find_references finds what comes from ${title}, however it is taken, and nothing else in the same group`, async () => {
+    const { zz, marked } = await project({ ...types, ...TAKING, ...LOCALS });
+    const [first, ...others] = (await groups(zz, { symbol: "join" })).map(({ places }) =>
+      places.map(({ path, start }) => `${path}:${start}`).sort(),
+    );
+    deepEqual(first, marked);
+    deepEqual(others.flat().sort(), ["z.ts:18", "z.ts:37", "z.ts:46"]);
   });
-  const { groups } = service.named("join", ["a.ts", "b.ts", "c.ts", "d.ts"]);
-  deepEqual(
-    groups.map(({ symbol, places }) => [symbol, places.map(({ path, kind }) => `${path} ${kind}`).join(", ")]),
-    [
-      ['"index".join', "a.ts import, a.ts read"],
-      ["Array.join", "b.ts read"],
-      ['"e".default', "d.ts import, d.ts read"],
-      ["join, local in each place", "c.ts definition, c.ts read"],
-    ],
-  );
-});
 
 // ── Renaming ───────────────────────────────────────────────────────────────────────────────────────────────
-
-function apply(own: Project, { edits }: Renaming): string[] {
-  const changed = new Set<string>();
-  for (const { path, start, end, text } of edits.toReversed()) {
-    const before = own.read(path);
-    own.write(path, before.slice(0, start) + text + before.slice(end));
-    changed.add(path);
-  }
-  return [...changed].sort();
-}
 
 const RENAMES = cases(String.raw`
 a function before which its uses stand, in another file and its own → bar
@@ -478,8 +295,8 @@ a property in brackets and in quotes → bar
   a.ts: export interface A {\n  ⟦!foo⟧: number;\n}\nexport const a: A = { "foo": 1 };\na["foo"];\n"foo";
   a.ts becomes export interface A {\n  bar: number;\n}\nexport const a: A = { "bar": 1 };\na["bar"];\n"foo";
 a key that is no identifier → other-key
-  a.ts: export const a = {\n  "⟦!some-key⟧": 1,\n};\na["some-key"];
-  a.ts becomes export const a = {\n  "other-key": 1,\n};\na["other-key"];
+  a.ts: export interface A {\n  "⟦!some-key⟧": number;\n}\nexport const f = (a: A) => a["some-key"];
+  a.ts becomes export interface A {\n  "other-key": number;\n}\nexport const f = (a: A) => a["other-key"];
 a component → Card
   a.tsx: export const ⟦!Box⟧ = () => null;\nexport const b = <Box></Box>;
   jsx.d.ts: declare namespace JSX { interface IntrinsicElements {} type Element = null }
@@ -490,29 +307,48 @@ a default, where it is called so → bar
   c.ts: import own from "./a";\nown();
   a.ts becomes export default function bar() {}\nbar();
   b.ts becomes import bar from "./a";\nbar();
+what a script takes by require(), which keeps its name there → bar
+  a.ts: export function ⟦!foo⟧() {}
+  b.cjs: const { foo } = require("./a.ts");\nfoo();
+  c.cjs: const { foo: own } = require("./a.ts");\nown();
+  d.cjs: const all = require("./a.ts");\nall.foo();
+  a.ts becomes export function bar() {}
+  b.cjs becomes const { bar: foo } = require("./a.ts");\nfoo();
+  c.cjs becomes const { bar: own } = require("./a.ts");\nown();
+  d.cjs becomes const all = require("./a.ts");\nall.bar();
+what is taken from a package that is not built, and passed on from there under its name → bar
+  packages/one/package.json: { "name": "one", "main": "dist/index.js" }
+  packages/one/src/index.ts: export function ⟦!foo⟧() {}
+  b.ts: import { foo } from "one";\nfoo();\nexport const it = { foo };
+  c.ts: export { foo } from "one";
+  d.ts: import { foo } from "./c";\nfoo();
+  package.json: { "workspaces": ["packages/*"] }
+  packages/one/src/index.ts becomes export function bar() {}
+  b.ts becomes import { bar } from "one";\nbar();\nexport const it = { foo: bar };
+  c.ts becomes export { bar as foo } from "one";
+what is passed on under its name to a script → bar
+  a.ts: const ⟦!foo⟧ = 1;\nexport { foo };
+  b.cjs: const { foo } = require("./a.ts");\nfoo();
+  a.ts becomes const bar = 1;\nexport { bar as foo };
 behind a byte order mark and two-unit letters → bar
   a.ts: \ufeffexport const sad = "😢", ⟦!foo⟧ = 1;\nfoo;
   a.ts becomes \ufeffexport const sad = "😢", bar = 1;\nbar;
 `);
+
 for (const { title, to, files, after: expected } of RENAMES)
-  test(`rename() changes ${title}`, () => {
-    const own = project(files);
-    const before = own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length;
-    const renaming = own.service.rename(own.at, to);
-    equal(renaming.refused, undefined);
-    deepEqual(
-      renaming.edits,
-      renaming.edits.toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start)),
-    );
-    deepEqual(apply(own, renaming), Object.keys(expected).sort());
-    for (const [path, text] of Object.entries(expected)) equal(own.read(path), text);
-    equal(own.service.check(Object.keys(files).filter((path) => /\.tsx?$/.test(path))).length, before);
+  test(`rename_symbol changes ${title}`, async () => {
+    const { zz, at } = await project(files);
+    const before = Object.fromEntries(Object.keys(files).map((path) => [path, zz.read(path)]));
+    const { failed, text } = await zz.call("rename_symbol", { ...at, to });
+    equal(failed, undefined, text);
+    for (const path of Object.keys(files)) equal(zz.read(path), expected[path] ?? before[path]);
   });
 
 const LIB = {
   "node_modules/lib/package.json": '{ "name": "lib", "types": "index.d.ts" }',
   "node_modules/lib/index.d.ts": "export interface Plugin { run(): void }\nexport declare const one: 1;",
 };
+
 const REFUSED = cases(String.raw`
 to no identifier → a b
   a.ts: export const ⟦!foo⟧ = 1;
@@ -538,30 +374,27 @@ to a name of the standard library that is used here → parseInt
 what an interface of a package demands → go
   a.ts: import type { Plugin } from "lib";\nexport class A implements Plugin {\n  ⟦!run⟧() {}\n}
   says in a package|outside the project's code|it would be wrong
-what a script takes from a module, which would be left behind → bar
-  a.ts: export function ⟦!foo⟧() {}
-  b.cjs: const { foo } = require("./a.ts");\nfoo();
-  says it is also used at b\.cjs:\d, by a require\(\) that cannot be followed\.$
 `);
-for (const { title, to, files, says } of REFUSED)
-  test(`rename() refuses ${title}`, () => {
-    const own = project({ ...LIB, ...files });
-    const { edits, refused } = own.service.rename(own.at, to);
-    match(refused ?? "", says);
-    deepEqual(edits, []);
-  });
 
-test("rename() writes nothing, and leaves the answers as they were", () => {
-  const own = project({ "a.ts": "export const ⟦!foo⟧ = 1;\n⟦foo⟧;" });
-  equal(own.service.rename(own.at, "bar").edits.length, 2);
-  equal(own.read("a.ts"), "export const foo = 1;\nfoo;");
-  deepEqual(found(own.service, own.at), own.marked);
-});
+for (const { title, to, files, says } of REFUSED)
+  test(`rename_symbol refuses ${title}`, async () => {
+    const { zz, at } = await project({ ...LIB, ...files });
+    const before = Object.keys(files).map((path) => zz.read(path));
+    const { text, failed } = await zz.call("rename_symbol", { ...at, to });
+    equal(failed, true, text);
+    match(text, says);
+    deepEqual(
+      Object.keys(files).map((path) => zz.read(path)),
+      before,
+    );
+  });
 
 // ── Checking ───────────────────────────────────────────────────────────────────────────────────────────────
 
-const lines = (service: Service, paths: string[]) =>
-  service.check(paths).map(({ path, line, column, code }) => `${path}:${line}:${column} ${code}`);
+async function lines(zz: Harness, paths: string[]): Promise<string[]> {
+  const { data } = await zz.call("check_types", { paths });
+  return (data as Problem[]).map(({ path, line, column, code }) => `${path}:${line}:${column} ${code}`);
+}
 
 const CHECKS = cases(String.raw`
 syntax
@@ -578,35 +411,48 @@ a script only where it asks for it
   a.js: /** @type {string} */ export const a = 1;
   b.js: // @ts-check\n/** @type {string} */ export const b = 1;
   reports b.js:2:36 2322
-a project's older TypeScript, which was not strict unasked
-  tsconfig.json: {}
-  node_modules/typescript/package.json: { "version": "5.9.3" }
-  a.ts: export const f = (a) => a;
 `);
+
 for (const { title, files, words } of CHECKS)
-  test(`check() reports ${title}`, () => {
-    const { service } = project(files);
-    const names = Object.keys(files).filter((path) => /^\w+\.[jt]sx?$/.test(path));
-    deepEqual(lines(service, names), words);
+  test(`check_types reports ${title}`, async () => {
+    const { zz } = await project(files);
+    deepEqual(
+      await lines(
+        zz,
+        Object.keys(files).filter((path) => /^\w+\.[jt]sx?$/.test(path)),
+      ),
+      words,
+    );
   });
 
-test("references() goes by the config that a new file is for, where one only names others", () => {
-  const paths = { module: "esnext", moduleResolution: "bundler", lib: ["esnext"], paths: { "@/*": ["./src/*"] } };
-  const own = project({
-    "tsconfig.json": '{ "files": [], "references": [{ "path": "./tsconfig.app.json" }] }',
-    "tsconfig.app.json": JSON.stringify({ include: ["src"], compilerOptions: paths }),
-    "src/a.ts": "export const ⟦!foo⟧ = 1;",
-  });
-  equal(found(own.service, own.at).length, 1);
-  own.write("src/b.ts", 'import { foo } from "@/a";');
-  equal(found(own.service, own.at).length, 2);
-  deepEqual(own.service.check(["src/b.ts"]), []);
+test("check_types says that a project has an older TypeScript", async () => {
+  const older = { "node_modules/typescript/package.json": '{ "version": "5.9.3" }' };
+  const { zz } = await project({ ...older, "a.ts": "export const a = 1;\n" });
+  const { text } = await zz.call("check_types", { paths: ["a.ts"] });
+  match(text, /^No problems in 1 file\.\n\[Checked by TypeScript 7; the project has 5\.9\.3, /);
 });
-test("warm() takes steps until nothing is left, and begins anew after a change", () => {
-  const own = project({ "a.ts": "export const ⟦!foo⟧ = { a: 1 };\nfoo.a;" });
-  ok(own.service.warm());
-  while (own.service.warm());
-  ok(!own.service.warm());
-  own.write("a.ts", "export const foo = { a: 2 };\nfoo.a;");
-  ok(own.service.warm());
+
+// ── Calls, and what is defined elsewhere ───────────────────────────────────────────────────────────────────
+
+const CALLS = {
+  "a.ts": "export function foo() { return bar(); }\nexport function bar() { return 1; }\nfoo();\n",
+  "b.ts": 'import { foo as it } from "./a";\nexport const b = () => it();\n',
+};
+for (const [callees, told] of [
+  [
+    false,
+    "2 callers of foo (a.ts:1):\na.ts, outside of functions:\n  a.ts:3: foo();\nb (b.ts:2):\n  b.ts:2: export const b = () => it();",
+  ],
+  [true, "1 callee of foo (a.ts:1):\nbar (a.ts:2):\n  a.ts:1: export function foo() { return bar(); }"],
+] as const)
+  test(`find_calls tells ${callees ? "what a function calls" : "who calls a function"}`, async () => {
+    const { zz } = await project(CALLS);
+    equal((await zz.call("find_calls", { symbol: "foo", callees })).text, told);
+  });
+
+test("find_definition follows what a package defines; get_function says what a function gives", async () => {
+  const { zz } = await project({ ...TYPED, ...CALLS, "c.ts": 'import { join } from "paths";\njoin("c");\n' });
+  const { text } = await zz.call("find_definition", { symbol: "join" });
+  equal(text, "node_modules/paths/index.d.ts:1: (alias) function join(a: string): string");
+  match((await zz.call("get_function", { name: "foo" })).text, /^a\.ts:1-1 {2}function foo\(\): number\n/);
 });

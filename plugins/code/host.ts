@@ -1,0 +1,225 @@
+// The servers that run: each is started when it is first asked, told of what changed before each
+// question, started again once where it fails in one, and ended with zz.
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Ctx, Zz } from "zz";
+import { type Client, openClient, ServerOver } from "./client.ts";
+import type { Config } from "./index.ts";
+import { type LanguageServer, openServer } from "./questions.ts";
+import { languageIdOf, ownTypescript, type ServerKind, serverFor, TYPESCRIPT } from "./servers.ts";
+
+/** What another plugin asks. It is asked again where the server fails, so it must not change anything. */
+export interface Question {
+  file: string; // whose server is asked; relative, like all paths
+  stamps: ReadonlyMap<string, string>; // of all files that a server may have read: changed ones are told
+  textOf(file: string): Promise<string>;
+  ask(server: LanguageServer): Promise<void>;
+}
+interface Running {
+  client: Client;
+  server: LanguageServer;
+  key: string; // what it may see, and what it may have missed
+  stamps: ReadonlyMap<string, string>;
+  close(): void;
+}
+export interface Host {
+  /** Undefined: it was answered; else why not, as a part of a sentence. */
+  answer(question: Question, ctx: Ctx): Promise<string | undefined>;
+  warm(file: string, text: string, ctx: Ctx): Promise<void>;
+  forget(): void; // files may have changed that nobody lists
+  close(): void;
+}
+/** How to start a program in the sandbox: see plugins/shell/service.ts. */
+type Box = { argv: string[]; env: Record<string, string>; close(): void };
+const SERVICE = "start_in_sandbox";
+
+export function openHost(zz: Zz<Config>): Host {
+  const running = new Map<string, Promise<Running>>();
+  const failed = new Map<string, string>();
+  let missed = 0;
+  let line = Promise.resolve();
+  const host: Host = { answer, warm, forget: () => void missed++, close };
+  return host;
+
+  async function answer(question: Question, ctx: Ctx): Promise<string | undefined> {
+    const kind = serverFor(question.file);
+    if (!kind || (kind !== TYPESCRIPT && !zz.config.others)) return "no language server is asked for it";
+    const turn = line.then(() => answerNow(kind, question, ctx)); // one after the other
+    line = turn.then(
+      () => {},
+      () => {},
+    );
+    return turn;
+  }
+
+  async function answerNow(kind: ServerKind, question: Question, ctx: Ctx): Promise<string | undefined> {
+    const known = failed.get(kind.name);
+    if (known) return known;
+    const stop = Promise.withResolvers<never>();
+    stop.promise.catch(() => {});
+    const onAbort = () => stop.reject(ctx.signal.reason);
+    ctx.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await tryTwice(kind, question, ctx, stop.promise);
+    } finally {
+      ctx.signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async function tryTwice(kind: ServerKind, question: Question, ctx: Ctx, stopped: Promise<never>) {
+    let why = "";
+    for (let attempt = 0; attempt < 2; attempt++) {
+      ctx.signal.throwIfAborted();
+      try {
+        const one = await serverOf(kind, ctx);
+        if (typeof one === "string") return one;
+        await tellChanges(one, question);
+        await Promise.race([question.ask(one.server), stopped]);
+        return undefined;
+      } catch (error) {
+        if (ctx.signal.aborted) drop(kind.name); // it may go by texts that nobody wrote
+        if (!(error instanceof ServerOver)) throw error;
+        why = error.message;
+        drop(kind.name);
+      }
+    }
+    const sentence = `${kind.name} failed twice: ${why}`;
+    failed.set(kind.name, sentence);
+    return sentence;
+  }
+
+  /** A sentence: why there is none. */
+  async function serverOf(kind: ServerKind, ctx: Ctx): Promise<Running | string> {
+    const key = JSON.stringify([ctx.permissions.rules, missed, installedIn(ctx.root)]);
+    const before = await running.get(kind.name)?.catch(() => undefined);
+    if (before?.key === key && !before.client.isOver()) return before;
+    drop(kind.name);
+    const program = programOf(kind, ctx);
+    if (typeof program === "string") return program;
+    const box = await boxed(program.argv, kind === TYPESCRIPT ? program.reads : undefined, ctx);
+    if (!box && kind !== TYPESCRIPT) return `${kind.name} runs only in a sandbox, and there is none here`;
+    const started = start(kind, program, box, key, ctx);
+    running.set(kind.name, started);
+    return started;
+  }
+
+  async function start(kind: ServerKind, program: Program, box: Box | undefined, key: string, ctx: Ctx) {
+    const [file, ...args] = box?.argv ?? program.bare;
+    const own = Object.fromEntries(VARIABLES.map((name) => [name, zz.io.variable(name)]));
+    const child = ctx.programs.start(file!, args, {
+      env: { ...own, ...box?.env, ...(box && CACHES), ...kind.env },
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+    const { options, settings } = kind;
+    try {
+      const client = await openClient(child, {
+        root: pathToFileURL(ctx.root).href,
+        ...(options && { options }),
+        ...(settings && { settings }),
+        seconds: zz.config.seconds,
+        clock: ctx.io.clock,
+      });
+      const server = openServer(client, {
+        name: kind.name,
+        root: ctx.root,
+        isSafe: !!box,
+        languageIdOf: (file) => languageIdOf(kind, file),
+      });
+      const closeBoth = () => {
+        client.close();
+        box?.close();
+      };
+      return { client, server, key, stamps: new Map(), close: closeBoth };
+    } catch (error) {
+      box?.close();
+      throw error;
+    }
+  }
+
+  async function warm(file: string, text: string, ctx: Ctx): Promise<void> {
+    const question: Question = {
+      ...{ file, stamps: new Map(), textOf: async () => text },
+      ask: async (server) => {
+        server.show(file, text);
+        await server.symbols(file);
+      },
+    };
+    await answer(question, ctx);
+  }
+
+  function drop(name: string): void {
+    running.get(name)?.then(
+      (one) => one.close(),
+      () => {},
+    );
+    running.delete(name);
+  }
+  function close(): void {
+    for (const name of running.keys()) drop(name);
+  }
+}
+
+/** The variables that a program needs to run at all; the person's keys are not among them. */
+const VARIABLES = "HOME LANG LC_ALL LOGNAME PATH SHELL USER GOPATH GOROOT JAVA_HOME RUSTUP_HOME CARGO_HOME".split(" ");
+const CACHES = { XDG_CACHE_HOME: "/tmp/.cache", TMPDIR: "/tmp" };
+
+interface Program {
+  argv: string[]; // in the sandbox
+  bare: string[]; // without one
+  reads: string[];
+}
+function programOf({ name, program, args = [], install }: ServerKind, ctx: Ctx): Program | string {
+  if (program) {
+    const found = ctx.programs.find(program);
+    if (!found) return `${name} is not installed (${install})`;
+    return { argv: [found, ...args], bare: [found, ...args], reads: [] };
+  }
+  const own = ownTypescript();
+  if (!own) return `${name} is not installed (${install})`;
+  const how = ["--lsp", "--stdio"];
+  const above = modulesAbove(ctx.root);
+  return { argv: [own.program, ...how], bare: [process.execPath, own.starter, ...how], reads: [own.folder, ...above] };
+}
+
+/** Where a workspace keeps packages, above the folder that zz works in. */
+function modulesAbove(root: string): string[] {
+  const above = root.split("/").slice(1, -1);
+  return above.map((_, i) => `/${above.slice(0, i + 1).join("/")}/node_modules`).concat("/node_modules");
+}
+
+async function boxed(argv: string[], reads: string[] | undefined, ctx: Ctx): Promise<Box | undefined> {
+  let box: Box | undefined;
+  const ready = (one: Box) => void (box = one);
+  await ctx.call(SERVICE, { argv, ready, ...(reads && { reads }) });
+  return box;
+}
+
+/** Changes when packages are installed, which no list of files has. */
+const installedIn = (root: string): string =>
+  ["", ".package-lock.json", ".modules.yaml", ".yarn-state.yml"]
+    .map((name) => fs.statSync(path.join(root, "node_modules", name), { throwIfNoEntry: false })?.mtimeMs)
+    .join();
+
+/** What changed on the disk since it was asked last. */
+async function tellChanges(one: Running, { stamps, textOf }: Question): Promise<void> {
+  const { client, server, stamps: before } = one;
+  if (!stamps.size || stamps === before) return;
+  const changes: { uri: string; type: number }[] = [];
+  for (const [file, stamp] of stamps) {
+    const known = before.get(file);
+    if (known === stamp || (!before.size && !server.shows(file))) continue;
+    if (before.size) changes.push({ uri: server.uriOf(file), type: known === undefined ? CREATED : CHANGED });
+    if (server.shows(file)) server.show(file, await textOf(file));
+  }
+  for (const file of before.keys()) {
+    if (stamps.has(file)) continue;
+    changes.push({ uri: server.uriOf(file), type: DELETED });
+    server.hide(file);
+  }
+  if (changes.length) client.tell("workspace/didChangeWatchedFiles", { changes });
+  one.stamps = stamps;
+}
+const [CREATED, CHANGED, DELETED] = [1, 2, 3];

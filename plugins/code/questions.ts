@@ -1,0 +1,198 @@
+// The questions to a language server, and what of its answers is taken: places in the project, in
+// the shape that is expected. Anything else counts as a server that failed.
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type {
+  CallHierarchyItem,
+  Diagnostic,
+  DocumentSymbol,
+  Hover,
+  Location,
+  Range,
+  SymbolInformation,
+  WorkspaceEdit,
+} from "vscode-languageserver-protocol";
+import { isInside } from "zz/text";
+import { type Client, ServerOver } from "./client.ts";
+
+/** A place as the protocol counts: lines and UTF-16 units, from 0. */
+export interface Point {
+  path: string;
+  line: number;
+  character: number;
+}
+export interface Spot extends Point {
+  endLine: number;
+  endCharacter: number;
+}
+export type SpotEdit = Spot & { text: string };
+export type SpotProblem = Spot & { message: string; code: string | number; severity: number };
+export type Called = Spot & { name: string; from: Spot[] }; // from: where the calls are
+export type Named = Spot & { name: string; begins: number; ends: number }; // the spot is that of the name
+
+export interface LanguageServer {
+  readonly name: string;
+  readonly isSafe: boolean; // it can read nothing that zz may not
+  references(at: Point): Promise<Spot[]>;
+  definition(at: Point): Promise<Spot[]>; // outside of the project: with an absolute path
+  rename(at: Point, to: string): Promise<SpotEdit[]>;
+  mayRename(at: Point): Promise<string | undefined>; // why not
+  hover(at: Point): Promise<string>;
+  problems(file: string): Promise<SpotProblem[]>;
+  callers(at: Point): Promise<Called[]>;
+  callees(at: Point): Promise<Called[]>;
+  symbols(file: string): Promise<Named[]>;
+  show(file: string, text: string): void; // goes by this text, whatever the disk has
+  hide(file: string): void;
+  shows(file: string): boolean;
+  uriOf(file: string): string;
+}
+interface About {
+  name: string;
+  root: string;
+  isSafe: boolean;
+  languageIdOf(file: string): string;
+}
+
+const MAX_PLACES = 200_000;
+
+export function openServer(client: Client, about: About): LanguageServer {
+  const { name, root, isSafe } = about;
+  const shown = new Map<string, { version: number; text: string }>();
+  const uriOf = (file: string) => pathToFileURL(path.join(root, file)).href;
+  const at = ({ path: file, line, character }: Point) => ({
+    textDocument: { uri: uriOf(file) },
+    position: { line, character },
+  });
+  const ask = <T>(method: string, params: object) => client.ask<T>(`textDocument/${method}`, params);
+  const spotsOf = (answer: unknown, isAnywhere = false): Spot[] =>
+    listOf<Location>(answer).flatMap(({ uri, range }) => spotOf(uri, range, isAnywhere) ?? []);
+
+  return {
+    ...{ name, isSafe, uriOf },
+    references: async (point) =>
+      spotsOf(await ask("references", { ...at(point), context: { includeDeclaration: true } })),
+    definition: async (point) => {
+      const answer = await ask<Location | Location[] | null>("definition", at(point));
+      return spotsOf(Array.isArray(answer) ? answer : answer ? [answer] : [], true);
+    },
+    rename: async (point, newName) => editsOf(await ask("rename", { ...at(point), newName })),
+    async mayRename(point) {
+      if (!client.can("renameProvider")) return `${name} cannot rename.`;
+      try {
+        const answer = await ask("prepareRename", at(point));
+        return answer ? undefined : "You cannot rename this element.";
+      } catch (error) {
+        if (error instanceof ServerOver) throw error;
+        return (error as Error).message;
+      }
+    },
+    async hover(point) {
+      const answer = await ask<Hover | null>("hover", at(point));
+      const { contents = "" } = answer ?? {};
+      return typeof contents === "string" ? contents : "value" in contents ? String(contents.value) : "";
+    },
+    async problems(file) {
+      if (!client.can("diagnosticProvider")) return [];
+      const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
+      return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
+        const spot = spotOf(uriOf(file), range);
+        return spot ? [{ ...spot, message: String(message), code, severity }] : [];
+      });
+    },
+    callers: (point) => calls(point, "incoming"),
+    callees: (point) => calls(point, "outgoing"),
+    async symbols(file) {
+      const answer = await ask("documentSymbol", { textDocument: { uri: uriOf(file) } });
+      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) => namesIn(file, one));
+    },
+    show(file, text) {
+      const textDocument = { uri: uriOf(file), version: (shown.get(file)?.version ?? 0) + 1 };
+      if (!shown.has(file))
+        client.tell("textDocument/didOpen", {
+          textDocument: { ...textDocument, languageId: about.languageIdOf(file), text },
+        });
+      else if (shown.get(file)!.text !== text)
+        client.tell("textDocument/didChange", { textDocument, contentChanges: [{ text }] });
+      shown.set(file, { version: textDocument.version, text });
+    },
+    hide(file) {
+      if (shown.delete(file)) client.tell("textDocument/didClose", { textDocument: { uri: uriOf(file) } });
+    },
+    shows: (file) => shown.has(file),
+  };
+
+  function listOf<T>(answer: unknown): T[] {
+    if (answer === null || answer === undefined) return [];
+    if (!Array.isArray(answer)) throw new ServerOver("it said what is no answer");
+    return answer.slice(0, MAX_PLACES);
+  }
+
+  /** Undefined: outside of the project, where nothing is shown. */
+  function spotOf(uri: string, range: Range, isAnywhere = false): Spot | undefined {
+    const { start, end } = range ?? {};
+    const numbers = [start?.line, start?.character, end?.line, end?.character];
+    if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
+      throw new ServerOver("it said what is no answer");
+    if (!uri.startsWith("file:")) return undefined;
+    let file: string;
+    try {
+      file = fileURLToPath(uri);
+    } catch {
+      return undefined;
+    }
+    const isOurs = isInside(root, file) && !file.includes("/node_modules/", root.length);
+    if (!isOurs && !isAnywhere) return undefined;
+    return {
+      path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
+      ...{ line: start.line, character: start.character },
+      ...{ endLine: end.line, endCharacter: end.character },
+    };
+  }
+
+  /** Throws where it would also change what lies outside of the project. */
+  function editsOf(answer: unknown): SpotEdit[] {
+    const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
+    const byFile = [
+      ...Object.entries(changes),
+      ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
+        documentChanges,
+      ).flatMap(({ textDocument, edits }) => (textDocument && edits ? [[textDocument.uri, edits] as const] : [])),
+    ];
+    return byFile.flatMap(([uri, edits]) =>
+      listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
+        const spot = spotOf(uri, range, true);
+        if (!spot || typeof newText !== "string") throw new ServerOver("it said what is no answer");
+        return { ...spot, text: newText };
+      }),
+    );
+  }
+
+  async function calls(point: Point, way: "incoming" | "outgoing"): Promise<Called[]> {
+    if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
+    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
+    const found: Called[] = [];
+    for (const item of items) {
+      const answer = await client.ask(`callHierarchy/${way}Calls`, { item });
+      for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(answer)) {
+        const other = way === "incoming" ? one.from : one.to;
+        const spot = spotOf(other.uri, other.selectionRange);
+        const calling = way === "incoming" ? other.uri : item.uri;
+        const from = listOf<Range>(one.fromRanges).flatMap((range) => spotOf(calling, range) ?? []);
+        if (spot) found.push({ ...spot, name: String(other.name), from });
+      }
+    }
+    return found;
+  }
+
+  function namesIn(file: string, one: DocumentSymbol | SymbolInformation): Named[] {
+    if ("location" in one) {
+      const spot = spotOf(one.location.uri, one.location.range);
+      return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];
+    }
+    const spot = spotOf(uriOf(file), one.selectionRange);
+    const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) => namesIn(file, child));
+    const [begins, ends] = [one.range?.start?.line ?? 0, one.range?.end?.line ?? 0];
+    return spot ? [{ ...spot, name: String(one.name), begins, ends }, ...inner] : inner;
+  }
+}

@@ -1,0 +1,43 @@
+// Where a name leads that nothing in the project defines: the server follows it from a use.
+import path from "node:path";
+import type { Ctx } from "zz";
+import type { State } from "../answers/state.ts";
+import { type Index, mayRead } from "../project.ts";
+import { using } from "../rows.ts";
+import { atDesk, type Desk, NoServer, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+
+const MAX_FILES = 5; // whose first use is followed
+
+/** Rows, with what the thing is; none where no server knows. */
+export async function definitionElsewhere(state: State, index: Index, name: string, ctx: Ctx): Promise<string[]> {
+  const users = using(index.pageIndexes, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
+  if (!users.length) return [];
+  const files = users.slice(0, MAX_FILES);
+  try {
+    return await atDesk(state, index, files[0]!, ctx, async (desk) => {
+      for (const file of files) {
+        const rows = await definedFrom(desk, file, name);
+        if (rows.length) return rows;
+      }
+      return [];
+    });
+  } catch (error) {
+    if (error instanceof NoServer) return [];
+    throw error;
+  }
+}
+const SCRIPT = /\.[cm]?[jt]sx?$/i;
+
+async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
+  const { text } = await textAt(desk, file);
+  const at = wordIn(text, name);
+  if (at === undefined) return [];
+  await show(desk, file);
+  const point = await pointAt(desk, file, at);
+  const found = (await desk.server.definition(point)).filter((one) => one.path !== file);
+  if (!found.length) return [];
+  const title = await titleOf(desk, point, name);
+  const { root } = desk.state;
+  const shown = (one: string) => (one.startsWith(`${root}/`) ? path.relative(root, one) : one);
+  return found.map((one) => `${shown(one.path)}:${one.line + 1}: ${title}`);
+}

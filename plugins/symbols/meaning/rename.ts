@@ -1,0 +1,249 @@
+// Renaming a thing, unless that would change what the code means: the server says what belongs to
+// it, is shown the new texts, and has to find the same places again, with no new problems.
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { tryTo } from "zz/text";
+import { isUtf16 } from "../encoding.ts";
+import { containing } from "../rows.ts";
+import { bothSides } from "../scan/conflict.ts";
+import type { At, Edit, Place, Point } from "./contract.ts";
+import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
+import { boundAt, missedUses, type Taking, takingOf, usesOfWhole } from "./missed.ts";
+import { invalidName, refusalOf } from "./names.ts";
+import { usesAt } from "./references.ts";
+
+const PROBLEM_SEARCH_MS = 10_000; // that a rename may look for new problems
+const MAX_PASSING_ON = 50; // files of `export *` that are looked at for new problems
+
+/** `before`: text that is put in front of the new name. */
+type Change = Edit & { before: number };
+
+export interface Renaming {
+  edits: Edit[]; // by path, then from the start; none overlap
+  known: Place[]; // what they are about
+}
+
+/** Throws why not. */
+export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> {
+  const { server, index } = desk;
+  const cannot = (why: string) => new NoAnswer(`Cannot rename '${at.name}' to '${to}': ${why}`);
+  const point = await locate(desk, at);
+  const invalid = invalidName(at.name, to);
+  if (invalid) throw cannot(invalid);
+  const { places } = await usesAt(desk, at, point);
+  const refusal = await server.mayRename(point);
+  if (refusal) throw cannot(refusalOf(refusal));
+  const own = await changesAt(desk, point, to);
+  const takings = await takingOf(desk, at, places);
+  const changes = [...own, ...(await changesOf(desk, await changing(desk, takings, own, to), to))];
+  const edits = distinct(changes);
+  const listed = new Set(index.names);
+  const outside = edits.find((edit) => !listed.has(edit.path));
+  if (outside) throw cannot(`it also stands in '${outside.path}', outside the project's code.`);
+  const wide = edits.find((edit) => tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))));
+  if (wide) throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
+  const whole = [...places, ...(await missedUses(desk, at, places))];
+  const why = await collision(desk, point, edits, at.name, to);
+  if (why) throw cannot(why);
+  return { edits: edits.map(({ before: _, ...edit }) => edit), known: whole };
+}
+
+/** Those that take it from where it has the new name then; what is passed on may keep its name. */
+async function changing(desk: Desk, takings: Taking[], own: Change[], to: string): Promise<Taking[]> {
+  if (!takings.length) return [];
+  const { scan } = await import("../scan.ts");
+  const isRenamed = new Map<string, boolean>();
+  for (const { root } of takings) {
+    const [file = "", name = ""] = root.split("\n");
+    const edits = own.filter((edit) => edit.path === file);
+    const facts = scan(file, applied((await textAt(desk, file)).text, edits));
+    const isThere = (one: string): boolean =>
+      facts.exports.some((given) => given.name === one) ||
+      facts.symbols.some((sym) => sym.name === one && sym.exported && !sym.owner);
+    isRenamed.set(root, edits.length > 0 && isThere(to) && !isThere(name));
+  }
+  return takings.filter(({ root }) => isRenamed.get(root));
+}
+
+async function changesAt(desk: Desk, point: Point, to: string): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (const spot of await desk.server.rename(point, to)) {
+    if (path.isAbsolute(spot.path) || spot.path.startsWith("..")) {
+      changes.push({ path: spot.path, start: 0, end: 0, text: "", before: 0 });
+      continue;
+    }
+    const start = await offsetOf(desk, spot);
+    const end = await offsetOf(desk, { ...spot, line: spot.endLine, character: spot.endCharacter });
+    changes.push({ path: spot.path, start, end, text: spot.text, before: Math.max(spot.text.indexOf(to), 0) });
+  }
+  return changes;
+}
+
+/** What files take by a way that the server does not follow. */
+async function changesOf(desk: Desk, takings: Taking[], to: string): Promise<Change[]> {
+  const changes: Change[] = [];
+  for (const taking of takings) {
+    const { path: file, name, local, owner, how } = taking;
+    if (local === "*") {
+      for (const { start, end } of await usesOfWhole(desk, file, owner, name))
+        changes.push({ path: file, start, end, text: to, before: 0 });
+      continue;
+    }
+    const bound = await boundAt(desk, taking);
+    if (!bound) continue;
+    const isKept = how === "export" || how === "require" || how === "dynamic"; // there it keeps its name
+    const text = !isKept || name !== local ? to : how === "export" ? `${to} as ${name}` : `${to}: ${name}`;
+    const own = { path: file, start: bound.at, end: bound.at + name.length, text, before: 0 };
+    changes.push(own);
+    if (name !== local || isKept) continue;
+    await show(desk, file);
+    const inFile = (await changesAt(desk, bound.point, to)).filter((one) => one.path === file);
+    changes.push(...inFile.filter(({ start, end }) => end <= own.start || own.end <= start));
+  }
+  return changes;
+}
+
+function distinct(changes: Change[]): Change[] {
+  const byPlace = new Map(changes.map((one) => [`${one.path}:${one.start}`, one]));
+  return [...byPlace.values()].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.start - b.start));
+}
+
+/** What would go wrong: the name is already taken there, or the types no longer match. */
+async function collision(
+  desk: Desk,
+  point: Point,
+  edits: Change[],
+  from: string,
+  to: string,
+): Promise<string | undefined> {
+  const { server } = desk;
+  const byFile = Map.groupBy(edits, (edit) => edit.path);
+  const files = [...byFile.keys(), ...passingOn(desk, [...byFile.keys()])];
+  for (const file of files) await show(desk, file);
+  const position = await offsetOf(desk, point);
+  const places = new Set((await server.references(point)).map(keyOf));
+  const until = performance.now() + PROBLEM_SEARCH_MS;
+  const problems = new Map<string, string[]>();
+  for (const file of files)
+    if (performance.now() < until)
+      problems.set(
+        file,
+        (await server.problems(file)).map((one) => kindOf(one, [from, to])),
+      );
+  const renamed: Desk = { ...desk, texts: new Map(desk.texts) };
+  try {
+    for (const [file, own] of byFile) {
+      const { text } = await textAt(desk, file);
+      const made = applied(text, own);
+      renamed.texts.set(file, textOf(desk, file, made));
+      server.show(file, bothSides(made.replace(/^\ufeff/, "")));
+    }
+    const at = await pointAt(renamed, point.path, moved(byFile.get(point.path) ?? [], position));
+    return (
+      (await otherPlaces(desk, renamed, at, byFile, places, to)) ??
+      (await newProblem(desk, renamed, byFile, problems, [from, to], until))
+    );
+  } finally {
+    for (const file of byFile.keys()) server.hide(file);
+  }
+}
+const keyOf = ({ path: file, line, character }: Point): string => `${file}:${line}:${character}`;
+
+/** The same places have to be found under the new name: no more, and no fewer. */
+async function otherPlaces(
+  desk: Desk,
+  renamed: Desk,
+  at: Point,
+  byFile: Map<string, Change[]>,
+  places: Set<string>,
+  to: string,
+): Promise<string | undefined> {
+  const before = new Set(places);
+  for (const spot of await desk.server.references(at)) {
+    const own = byFile.get(spot.path) ?? [];
+    const start = movedBack(own, await offsetOf(renamed, spot));
+    const old = keyOf(await pointAt(desk, spot.path, start));
+    if (!before.delete(old) && !places.has(old) && !own.some((one) => one.start === start)) {
+      const { line } = await placeAt(desk, spot.path, start, start);
+      return `'${to}' is taken: at ${spot.path}:${line} it means something that this would become one with. Choose another name.`;
+    }
+  }
+  for (const key of before) {
+    const [, file, line, character] = /^(.*):(\d+):(\d+)$/.exec(key)!;
+    const offset = await offsetOf(desk, { path: file!, line: Number(line), character: Number(character) });
+    if (!byFile.get(file!)?.some((one) => one.start <= offset && offset < one.end)) continue; // it keeps its name
+    const place = await placeAt(desk, file!, offset, offset);
+    return `'${to}' is taken: at ${file}:${place.line} it would mean something else. Choose another name.`;
+  }
+  return undefined;
+}
+
+async function newProblem(
+  desk: Desk,
+  renamed: Desk,
+  byFile: Map<string, Change[]>,
+  before: Map<string, string[]>,
+  names: string[],
+  until: number,
+): Promise<string | undefined> {
+  for (const [file, known] of before) {
+    if (performance.now() > until) return undefined;
+    for (const one of await desk.server.problems(file)) {
+      const at = known.indexOf(kindOf(one, names));
+      if (at >= 0) {
+        known.splice(at, 1);
+        continue;
+      }
+      const start = movedBack(byFile.get(file) ?? [], await offsetOf(renamed, one));
+      const { line } = await placeAt(desk, file, start, start);
+      const said = desk.server.isSafe ? `: ${one.message}` : ".";
+      return `it would be wrong at ${file}:${line}${said} Choose another name.`;
+    }
+  }
+  return undefined;
+}
+/** The kind of problem, regardless of the thing's name. */
+const kindOf = ({ code, message }: { code: string | number; message: string }, names: string[]): string =>
+  `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), message)}`;
+
+/** Files of `export *` from these, where two exports may now have one name. */
+function passingOn({ index }: Desk, files: string[]): string[] {
+  const names = new Set(files.map(nameOf));
+  const own = new Set(files);
+  const found = containing(index.pageIndexes, '"*"').filter((file) => {
+    if (own.has(file) || !/\.[cm]?[jt]sx?$/.test(file)) return false;
+    const { imports = [] } = index.facts(file) ?? {};
+    return imports.some(
+      ({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)),
+    );
+  });
+  return found.slice(0, MAX_PASSING_ON);
+}
+const nameOf = (file: string): string => {
+  const [, folder = "", name = ""] = /(?:([^/]*)\/)?([^/]*)$/.exec(file.replace(/\.[cm]?[jt]sx?$/, "")) ?? [];
+  return name === "index" ? folder : name;
+};
+
+function applied(text: string, edits: Edit[]): string {
+  return edits.reduceRight((made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end), text);
+}
+/** Where a place is after the edits; for an edit itself, its new name. */
+function moved(edits: Change[], at: number): number {
+  let by = 0;
+  for (const { start, end, text, before } of edits) {
+    if (start > at) break;
+    if (start === at) return at + by + before;
+    by += text.length - (end - start);
+  }
+  return at + by;
+}
+/** Where it was before them; within an edit, where that begins. */
+function movedBack(edits: Edit[], at: number): number {
+  let by = 0;
+  for (const { start, end, text } of edits) {
+    if (start + by > at) break;
+    if (at < start + by + text.length) return start;
+    by += text.length - (end - start);
+  }
+  return at - by;
+}

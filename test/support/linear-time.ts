@@ -13,7 +13,7 @@ import { applyChange } from "../../plugins/apply-patch/apply.ts";
 import { parsePatch } from "../../plugins/apply-patch/parse.ts";
 import { redactor } from "../../plugins/debug/redact.ts";
 import { applyEdits } from "../../plugins/edit-file/cascade.ts";
-import { claimsIn } from "../../plugins/eval/claims.ts";
+import { namesIn } from "../../plugins/eval/names.ts";
 import { byWords } from "../../plugins/memory/recall.ts";
 import { summarise } from "../../plugins/run-tests/read.ts";
 import { finder } from "../../plugins/search/lines.ts";
@@ -180,7 +180,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
     () => [format.summary(text), format.folded(text, 80, 10)],
   ],
   "the text of code": (text) => ["a.ts", "a.tsx", "a.js", "a.json", "a.yaml"].map((name) => () => scan(name, text)),
-  "what an answer claims": (text) => [() => claimsIn(text)],
+  "what an answer names": (text) => [() => namesIn(text)],
   "what is hidden in the log": (text) => [() => redactor({ veil } as never)(text)],
   "what tests print": (text) => [() => summarise({ exit: 1, stdout: text, stderr: text } as never)],
   "how long a text is": (text) => [() => weigh(text), () => overflow({ message: text, status: 400 })],

@@ -106,7 +106,7 @@ function finishDead(file: string): void {
 
 /** Takes away what a killed zz left in this project, unless another one is just changing it. */
 export function finishUnfinished(root: string): void {
-  const file = lockOf(root);
+  const file = fs.existsSync(locksFolder()) && lockOf(root);
   if (!file) return;
   sweepParts(path.dirname(file));
   if (!fs.existsSync(notesOf(file))) return;
@@ -118,8 +118,10 @@ export function finishUnfinished(root: string): void {
   });
 }
 
+const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
+
 function lockOf(root: string): string | undefined {
-  const folder = path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
+  const folder = locksFolder();
   const isOurs = tryTo(() => {
     makePrivate(folder);
     const { uid, mode } = fs.lstatSync(folder);

@@ -505,7 +505,8 @@ export interface Answer extends Filled, Pick<Reply, "data"> {
   session: string | null;
   finish: Finish | "rounds" | "repeat";
   rounds: number;
-  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[]; // changes: of a tool that writes files
+  /** changes: of a tool that writes files. */
+  calls: { name: string; args: Record<string, unknown>; ok: boolean; refused?: boolean; changes?: boolean }[];
   usage: Usage;
   ms: number;
 }

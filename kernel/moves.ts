@@ -220,7 +220,7 @@ function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
   }
 }
 
-// ── what is kept ───────────────────────────────────────────────────────────────────────────────────────
+// ── what is kept ────────────────────────────────────────
 
 const KEPT_MS = 30 * 86_400_000;
 const keptIn = (sessions: string): string => path.join(sessions, "moved");

@@ -49,11 +49,9 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
   child.on("error", (error) => end(error.message));
   child.on("exit", (code, signal) => {
     process.off("exit", killAtExit);
-    const words = errors.trim() && `; its last words: ${clip(oneLine(clean(errors)).slice(-200), 200)}`;
-    end(`${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${words}`);
+    end(`${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`);
   });
-  reader.onError(() => end("it said what is no message"));
-  connection.onError(() => end("it said what is no message"));
+  for (const one of [reader, connection]) one.onError(() => end("it said what is no message"));
   connection.onRequest((method: string, params: unknown) => answerTo(method, params, how));
   connection.onNotification(() => {});
   connection.listen();
@@ -110,6 +108,10 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     setTimeout(signalGroup, GRACE_MS, child, "SIGKILL").unref();
     signalGroup(child, "SIGTERM");
   }
+}
+
+function lastWordsIn(errors: string): string {
+  return errors.trim() && `; its last words: ${clip(oneLine(clean(errors)).slice(-200), 200)}`;
 }
 
 const SILENT = { error() {}, warn() {}, info() {}, log() {} };

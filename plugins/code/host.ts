@@ -34,79 +34,81 @@ export interface Host {
 type Box = { argv: string[]; env: Record<string, string>; close(): void };
 const SERVICE = "start_in_sandbox";
 
-export function openHost(zz: Zz<Config>): Host {
-  const running = new Map<string, Promise<Running>>();
-  const failed = new Map<string, string>();
-  let missed = 0;
-  let line = Promise.resolve();
-  const host: Host = { answer, warm, forget: () => void missed++, close };
-  return host;
+export class LanguageServers implements Host {
+  #running = new Map<string, Promise<Running>>();
+  #failed = new Map<string, string>();
+  #missed = 0;
+  #line = Promise.resolve();
+  readonly #zz: Zz<Config>;
+  constructor(zz: Zz<Config>) {
+    this.#zz = zz;
+  }
 
-  async function answer(question: Question, ctx: Ctx): Promise<string | undefined> {
+  async answer(question: Question, ctx: Ctx): Promise<string | undefined> {
     const kind = serverFor(question.file);
-    if (!kind || (kind !== TYPESCRIPT && !zz.config.others)) return "no language server is asked for it";
-    const turn = line.then(() => answerNow(kind, question, ctx)); // one after the other
-    line = turn.then(
+    if (!kind || (kind !== TYPESCRIPT && !this.#zz.config.others)) return "no language server is asked for it";
+    const turn = this.#line.then(() => this.#answerNow(kind, question, ctx)); // one after the other
+    this.#line = turn.then(
       () => {},
       () => {},
     );
     return turn;
   }
 
-  async function answerNow(kind: ServerKind, question: Question, ctx: Ctx): Promise<string | undefined> {
-    const known = failed.get(kind.name);
+  async #answerNow(kind: ServerKind, question: Question, ctx: Ctx): Promise<string | undefined> {
+    const known = this.#failed.get(kind.name);
     if (known) return known;
     const stop = Promise.withResolvers<never>();
     stop.promise.catch(() => {});
     const onAbort = () => stop.reject(ctx.signal.reason);
     ctx.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await tryTwice(kind, question, ctx, stop.promise);
+      return await this.#tryTwice(kind, question, ctx, stop.promise);
     } finally {
       ctx.signal.removeEventListener("abort", onAbort);
     }
   }
 
-  async function tryTwice(kind: ServerKind, question: Question, ctx: Ctx, stopped: Promise<never>) {
+  async #tryTwice(kind: ServerKind, question: Question, ctx: Ctx, stopped: Promise<never>) {
     let why = "";
     for (let attempt = 0; attempt < 2; attempt++) {
       ctx.signal.throwIfAborted();
       try {
-        const one = await serverOf(kind, ctx);
+        const one = await this.#serverOf(kind, ctx);
         if (typeof one === "string") return one;
         await tellChanges(one, question);
         await Promise.race([question.ask(one.server), stopped]);
         return undefined;
       } catch (error) {
-        if (ctx.signal.aborted) drop(kind.name); // it may go by texts that nobody wrote
+        if (ctx.signal.aborted) this.#drop(kind.name); // it may go by texts that nobody wrote
         if (!(error instanceof ServerOver)) throw error;
         why = error.message;
-        drop(kind.name);
+        this.#drop(kind.name);
       }
     }
     const sentence = `${kind.name} failed twice: ${why}`;
-    failed.set(kind.name, sentence);
+    this.#failed.set(kind.name, sentence);
     return sentence;
   }
 
   /** A sentence: why there is none. */
-  async function serverOf(kind: ServerKind, ctx: Ctx): Promise<Running | string> {
-    const key = JSON.stringify([ctx.permissions.rules, missed, installedIn(ctx.root)]);
-    const before = await running.get(kind.name)?.catch(() => undefined);
+  async #serverOf(kind: ServerKind, ctx: Ctx): Promise<Running | string> {
+    const key = JSON.stringify([ctx.permissions.rules, this.#missed, installedIn(ctx.root)]);
+    const before = await this.#running.get(kind.name)?.catch(() => undefined);
     if (before?.key === key && !before.client.isOver()) return before;
-    drop(kind.name);
+    this.#drop(kind.name);
     const program = programOf(kind, ctx);
     if (typeof program === "string") return program;
     const box = await boxed(program.argv, kind === TYPESCRIPT ? program.reads : undefined, ctx);
     if (!box && kind !== TYPESCRIPT) return `${kind.name} runs only in a sandbox, and there is none here`;
-    const started = start(kind, program, box, key, ctx);
-    running.set(kind.name, started);
+    const started = this.#start(kind, program, box, key, ctx);
+    this.#running.set(kind.name, started);
     return started;
   }
 
-  async function start(kind: ServerKind, program: Program, box: Box | undefined, key: string, ctx: Ctx) {
+  async #start(kind: ServerKind, program: Program, box: Box | undefined, key: string, ctx: Ctx) {
     const [file, ...args] = box?.argv ?? program.bare;
-    const own = Object.fromEntries(VARIABLES.map((name) => [name, zz.io.variable(name)]));
+    const own = Object.fromEntries(VARIABLES.map((name) => [name, this.#zz.io.variable(name)]));
     const child = ctx.programs.start(file!, args, {
       env: { ...own, ...box?.env, ...(box && CACHES), ...kind.env },
       stdio: ["pipe", "pipe", "pipe"],
@@ -119,7 +121,7 @@ export function openHost(zz: Zz<Config>): Host {
         root: pathToFileURL(ctx.root).href,
         ...(options && { options }),
         ...(settings && { settings }),
-        seconds: zz.config.seconds,
+        seconds: this.#zz.config.seconds,
         clock: ctx.io.clock,
       });
       const server = openServer(client, {
@@ -139,7 +141,7 @@ export function openHost(zz: Zz<Config>): Host {
     }
   }
 
-  async function warm(file: string, text: string, ctx: Ctx): Promise<void> {
+  async warm(file: string, text: string, ctx: Ctx): Promise<void> {
     const question: Question = {
       ...{ file, stamps: new Map(), textOf: async () => text },
       ask: async (server) => {
@@ -147,18 +149,22 @@ export function openHost(zz: Zz<Config>): Host {
         await server.symbols(file);
       },
     };
-    await answer(question, ctx);
+    await this.answer(question, ctx);
   }
 
-  function drop(name: string): void {
-    running.get(name)?.then(
+  #drop(name: string): void {
+    this.#running.get(name)?.then(
       (one) => one.close(),
       () => {},
     );
-    running.delete(name);
+    this.#running.delete(name);
   }
-  function close(): void {
-    for (const name of running.keys()) drop(name);
+  close(): void {
+    for (const name of this.#running.keys()) this.#drop(name);
+  }
+
+  forget(): void {
+    this.#missed++;
   }
 }
 

@@ -30,7 +30,7 @@ const CALL_LIMIT_MS = 300_000; // the server has limits of its own
 
 export default (zz: Zz<Config>) => {
   let opened: Promise<Host> | undefined;
-  const host = () => (opened ??= import("./host.ts").then(({ openHost }) => openHost(zz)));
+  const host = () => (opened ??= import("./host.ts").then(({ LanguageServers }) => new LanguageServers(zz)));
   zz.defer(async () => (await opened)?.close());
 
   zz.wrap(

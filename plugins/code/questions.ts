@@ -66,7 +66,13 @@ export function openServer(client: Client, about: About): LanguageServer {
   });
   const ask = <T>(method: string, params: object) => client.ask<T>(`textDocument/${method}`, params);
   const spotsOf = (answer: unknown, isAnywhere = false): Spot[] =>
-    listOf<Location>(answer).flatMap(({ uri, range }) => spotOf(uri, range, isAnywhere) ?? []);
+    listOf<Location>(answer).flatMap(({ uri, range }) => spotOf(root, uri, range, isAnywhere) ?? []);
+
+  const calls = async (point: Point, way: Way) => {
+    if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
+    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
+    return callsOf(root, client, items, way);
+  };
 
   return {
     ...{ name, isSafe, uriOf },
@@ -76,7 +82,7 @@ export function openServer(client: Client, about: About): LanguageServer {
       const answer = await ask<Location | Location[] | null>("definition", at(point));
       return spotsOf(Array.isArray(answer) ? answer : answer ? [answer] : [], true);
     },
-    rename: async (point, newName) => editsOf(await ask("rename", { ...at(point), newName })),
+    rename: async (point, newName) => editsOf(root, await ask("rename", { ...at(point), newName })),
     async mayRename(point) {
       if (!client.can("renameProvider")) return `${name} cannot rename.`;
       try {
@@ -96,7 +102,7 @@ export function openServer(client: Client, about: About): LanguageServer {
       if (!client.can("diagnosticProvider")) return [];
       const { items } = (await ask<{ items?: unknown }>("diagnostic", { textDocument: { uri: uriOf(file) } })) ?? {};
       return listOf<Diagnostic>(items ?? []).flatMap(({ range, message, code = 0, severity = 1 }) => {
-        const spot = spotOf(uriOf(file), range);
+        const spot = spotOf(root, uriOf(file), range);
         return spot ? [{ ...spot, message: String(message), code, severity }] : [];
       });
     },
@@ -104,7 +110,7 @@ export function openServer(client: Client, about: About): LanguageServer {
     callees: (point) => calls(point, "outgoing"),
     async symbols(file) {
       const answer = await ask("documentSymbol", { textDocument: { uri: uriOf(file) } });
-      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) => namesIn(file, one));
+      return listOf<DocumentSymbol | SymbolInformation>(answer).flatMap((one) => namesIn(root, file, one));
     },
     show(file, text) {
       const textDocument = { uri: uriOf(file), version: (shown.get(file)?.version ?? 0) + 1 };
@@ -121,78 +127,77 @@ export function openServer(client: Client, about: About): LanguageServer {
     },
     shows: (file) => shown.has(file),
   };
+}
 
-  function listOf<T>(answer: unknown): T[] {
-    if (answer === null || answer === undefined) return [];
-    if (!Array.isArray(answer)) throw new ServerOver("it said what is no answer");
-    return answer.slice(0, MAX_PLACES);
+function listOf<T>(answer: unknown): T[] {
+  if (answer === null || answer === undefined) return [];
+  if (!Array.isArray(answer)) throw new ServerOver("it said what is no answer");
+  return answer.slice(0, MAX_PLACES);
+}
+
+/** Undefined: outside of the project, where nothing is shown. */
+function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Spot | undefined {
+  const { start, end } = range ?? {};
+  const numbers = [start?.line, start?.character, end?.line, end?.character];
+  if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
+    throw new ServerOver("it said what is no answer");
+  if (!uri.startsWith("file:")) return undefined;
+  let file: string;
+  try {
+    file = fileURLToPath(uri);
+  } catch {
+    return undefined;
   }
+  const isOurs = isInside(root, file) && !file.includes("/node_modules/", root.length);
+  if (!isOurs && !isAnywhere) return undefined;
+  return {
+    path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
+    ...{ line: start.line, character: start.character },
+    ...{ endLine: end.line, endCharacter: end.character },
+  };
+}
 
-  /** Undefined: outside of the project, where nothing is shown. */
-  function spotOf(uri: string, range: Range, isAnywhere = false): Spot | undefined {
-    const { start, end } = range ?? {};
-    const numbers = [start?.line, start?.character, end?.line, end?.character];
-    if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
-      throw new ServerOver("it said what is no answer");
-    if (!uri.startsWith("file:")) return undefined;
-    let file: string;
-    try {
-      file = fileURLToPath(uri);
-    } catch {
-      return undefined;
+/** Throws where it would also change what lies outside of the project. */
+function editsOf(root: string, answer: unknown): SpotEdit[] {
+  const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
+  const byFile = [
+    ...Object.entries(changes),
+    ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(documentChanges).flatMap(
+      ({ textDocument, edits }) => (textDocument && edits ? [[textDocument.uri, edits] as const] : []),
+    ),
+  ];
+  return byFile.flatMap(([uri, edits]) =>
+    listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
+      const spot = spotOf(root, uri, range, true);
+      if (!spot || typeof newText !== "string") throw new ServerOver("it said what is no answer");
+      return { ...spot, text: newText };
+    }),
+  );
+}
+
+type Way = "incoming" | "outgoing";
+async function callsOf(root: string, client: Client, items: CallHierarchyItem[], way: Way): Promise<Called[]> {
+  const found: Called[] = [];
+  for (const item of items) {
+    const answer = await client.ask(`callHierarchy/${way}Calls`, { item });
+    for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(answer)) {
+      const other = way === "incoming" ? one.from : one.to;
+      const spot = spotOf(root, other.uri, other.selectionRange);
+      const calling = way === "incoming" ? other.uri : item.uri;
+      const from = listOf<Range>(one.fromRanges).flatMap((range) => spotOf(root, calling, range) ?? []);
+      if (spot) found.push({ ...spot, name: String(other.name), from });
     }
-    const isOurs = isInside(root, file) && !file.includes("/node_modules/", root.length);
-    if (!isOurs && !isAnywhere) return undefined;
-    return {
-      path: isOurs ? path.relative(root, file).split(path.sep).join("/") : file,
-      ...{ line: start.line, character: start.character },
-      ...{ endLine: end.line, endCharacter: end.character },
-    };
   }
+  return found;
+}
 
-  /** Throws where it would also change what lies outside of the project. */
-  function editsOf(answer: unknown): SpotEdit[] {
-    const { changes = {}, documentChanges = [] } = (answer ?? {}) as WorkspaceEdit;
-    const byFile = [
-      ...Object.entries(changes),
-      ...listOf<{ textDocument?: { uri: string }; edits?: { range: Range; newText: string }[] }>(
-        documentChanges,
-      ).flatMap(({ textDocument, edits }) => (textDocument && edits ? [[textDocument.uri, edits] as const] : [])),
-    ];
-    return byFile.flatMap(([uri, edits]) =>
-      listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
-        const spot = spotOf(uri, range, true);
-        if (!spot || typeof newText !== "string") throw new ServerOver("it said what is no answer");
-        return { ...spot, text: newText };
-      }),
-    );
+function namesIn(root: string, file: string, one: DocumentSymbol | SymbolInformation): Named[] {
+  if ("location" in one) {
+    const spot = spotOf(root, one.location.uri, one.location.range);
+    return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];
   }
-
-  async function calls(point: Point, way: "incoming" | "outgoing"): Promise<Called[]> {
-    if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
-    const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
-    const found: Called[] = [];
-    for (const item of items) {
-      const answer = await client.ask(`callHierarchy/${way}Calls`, { item });
-      for (const one of listOf<Record<"from" | "to", CallHierarchyItem> & { fromRanges: Range[] }>(answer)) {
-        const other = way === "incoming" ? one.from : one.to;
-        const spot = spotOf(other.uri, other.selectionRange);
-        const calling = way === "incoming" ? other.uri : item.uri;
-        const from = listOf<Range>(one.fromRanges).flatMap((range) => spotOf(calling, range) ?? []);
-        if (spot) found.push({ ...spot, name: String(other.name), from });
-      }
-    }
-    return found;
-  }
-
-  function namesIn(file: string, one: DocumentSymbol | SymbolInformation): Named[] {
-    if ("location" in one) {
-      const spot = spotOf(one.location.uri, one.location.range);
-      return spot ? [{ ...spot, name: one.name, begins: spot.line, ends: spot.endLine }] : [];
-    }
-    const spot = spotOf(uriOf(file), one.selectionRange);
-    const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) => namesIn(file, child));
-    const [begins, ends] = [one.range?.start?.line ?? 0, one.range?.end?.line ?? 0];
-    return spot ? [{ ...spot, name: String(one.name), begins, ends }, ...inner] : inner;
-  }
+  const spot = spotOf(root, pathToFileURL(path.join(root, file)).href, one.selectionRange);
+  const inner = listOf<DocumentSymbol>(one.children ?? []).flatMap((child) => namesIn(root, file, child));
+  const [begins, ends] = [one.range?.start?.line ?? 0, one.range?.end?.line ?? 0];
+  return spot ? [{ ...spot, name: String(one.name), begins, ends }, ...inner] : inner;
 }

@@ -313,6 +313,11 @@ const WITHOUT_RETRIES = {
   ...{ CARGO_NET_RETRY: "0", BUNDLE_RETRY: "0" },
 };
 
+function checkTime(ms: number, maxMs: number): void {
+  const most = Number.isFinite(maxMs) ? ` to ${maxMs}` : "";
+  if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${most}.`);
+}
+
 async function run(
   { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
@@ -322,10 +327,7 @@ async function run(
 ): Promise<Result> {
   if (!command.trim()) throw new Error("Cannot run '': there is no command. Give one.");
   const { ms, maxMs } = limits(config);
-  if (timeout_ms !== undefined && timeout_ms < 1)
-    throw new Error(
-      `Cannot run it for ${timeout_ms} ms. Give a timeout_ms from 1${Number.isFinite(maxMs) ? ` to ${maxMs}` : ""}.`,
-    );
+  if (timeout_ms !== undefined) checkTime(timeout_ms, maxMs);
   const { runJob } = await import("./exec.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;

@@ -179,28 +179,6 @@ describe("what happens is written in order", () => {
     deepEqual(types(entries(where)), HEAD);
   });
 
-  test("what a plugin asks beside the conversation", async () => {
-    const ask = '{ task: "summary", system: "Be short.", messages: [{ role: "user", text: "Sum it up." }] }';
-    const wrap = `async (request, next, ctx) => {
-      if (request.task === "chat") await ctx.request(${ask});
-      return next(request);
-    }`;
-    const where = having(wrapping(wrap));
-    const ran = await run([say("Short."), say("Long.")], [...WRAPPED, "go"], { where });
-    const log = entries(where);
-    deepEqual(types(log), [
-      ...HEAD.map((type) => `${type} summary`),
-      ...["TEXT-DELTA summary", "STEP-FINISH summary"],
-      ...HEAD,
-      ...["TEXT-DELTA", ...END],
-    ]);
-    deepEqual(
-      of(log, "PROMPT").map(({ text }) => text),
-      ["Be short.", ran.sent[1].messages[0].content],
-    );
-    deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
-  });
-
   test("a tool that is called without a model", async () => {
     const where = having({ "a.txt": "one\n" });
     const ran = await zz(where, ["--debug=log.jsonl", "--call", "read_file", '{"path":"a.txt"}']);

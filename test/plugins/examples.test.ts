@@ -270,26 +270,6 @@ describe("todo", () => {
     match(zz.requests.at(-1)!.messages.at(-1)!.text, /--- TODO ---\nNothing any more\./);
   });
 
-  test("it survives a restart, goes back with the conversation, and a copy has its own", async (t) => {
-    const zz = await having(t, "todo", {
-      script: [{ call: ["todo", { set: ["one"] }] }, "ok", { call: ["todo", { add: ["two"] }] }, "ok"],
-    });
-    const now = async () => (await zz.command("/todo"))[0];
-    await zz.ask("a");
-    const first = zz.chat.tree().branch.at(-1)!.id;
-    await zz.ask("b");
-    await zz.restart();
-    equal(await now(), "1. [ ] one\n2. [ ] two");
-    const { id } = zz.chat;
-    zz.ctx.sessions.open(id!, true);
-    await zz.command("/todo add three");
-    equal(await now(), "1. [ ] one\n2. [ ] two\n3. [ ] three");
-    zz.ctx.sessions.open(id!);
-    equal(await now(), "1. [ ] one\n2. [ ] two");
-    zz.chat.back(first);
-    equal(await now(), "1. [ ] one");
-  });
-
   test("/todo for the person", async (t) => {
     const zz = await having(t, "todo");
     deepEqual(await zz.command("/todo"), ["The list is empty."]);

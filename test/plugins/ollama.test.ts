@@ -150,16 +150,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     doesNotMatch(stderr, /Trying again/);
   });
 
-  test("no server there: a sentence that names the address, exit 1", async () => {
-    const { port, close } = await fakeOllama([]);
-    await close(); // so that nobody listens there
-    const env = { OLLAMA_HOST: `127.0.0.1:${port}` };
-    const { code, stdout, stderr } = await zz(place(), [...M, "--once", "hi"], { env });
-    deepEqual([code, stdout], [1, ""]);
-    match(stderr.trim().split("\n").at(-1)!, new RegExp(`^Cannot reach '127\\.0\\.0\\.1:${port}': connection refused`));
-    doesNotMatch(stderr, /TypeError|^\s+at /m);
-  });
-
   test("an OLLAMA_HOST that is no address is named as what is wrong", async () => {
     const { code, stderr } = await zz(place(), [...M, "--once", "hi"], { env: { OLLAMA_HOST: "no host at all" } });
     ok(code === 1 || code === 2, String(code));
@@ -177,12 +167,6 @@ describe("Ollama", { concurrency: 3 }, () => {
     const { code, stdout, bodies } = await ask([say("Hello.")], ["hi"], { models });
     deepEqual([code, stdout], [0, "Hello.\n"]);
     equal(bodies[0].model, "lamp:7b");
-  });
-
-  test("-m ollama alone takes the first model with tools", async () => {
-    const models = [{ name: "plain:latest", capabilities: ["completion"] }, { name: "lamp:7b" }];
-    const { code, bodies } = await ask([say("Hello.")], ["-m", "ollama", "hi"], { models });
-    deepEqual([code, bodies[0]?.model], [0, "lamp:7b"]);
   });
 
   test("an Ollama that does not answer in time is not waited for", async () => {

@@ -24,8 +24,6 @@ export const $$ = $;
 
 for (const [name, found] of [
   ["$Foo", "a.ts:1: export class $Foo"],
-  ["Foo", "a.ts:2: export class Foo"],
-  ["_bar", "a.ts:4: export const _bar = 1"],
   ["$$", "a.ts:15: export const $$ = $"],
   ["Box.lid", "a.ts:8: lid = 2"],
 ] as const)

@@ -100,9 +100,6 @@ a constructor, and who calls it through an heir
   a.ts: export class A {\n  ⟦!constructor⟧(readonly x = 1) {}\n}\nnew ⟦A⟧();
   b.ts: import { ⟦A⟧ as Base } from "./a";\nexport class B extends Base {}\nexport class C extends Base { constructor() { ⟦super⟧(2); } }
   c.ts: import { B } from "./b";\nnew ⟦B⟧();
-a name in a pattern that begins on an earlier line
-  a.ts: export const {\n  one,\n  ⟦!two⟧,\n} = { one: 1, ⟦two⟧: 2 };
-  b.ts: import { ⟦two⟧ } from "./a";\n⟦two⟧;
 the exports of a .cjs file and what requires them
   a.cjs: function ⟦!foo⟧() {}\nmodule.exports = { ⟦foo⟧ };
   b.js: const { ⟦foo⟧ } = require("./a.cjs");\n⟦foo⟧();
@@ -209,9 +206,6 @@ a function before which its uses stand, in another file and its own → bar
   a.ts: import { foo } from "./b";\nfoo();
   b.ts becomes bar();\nexport function bar() {}
   a.ts becomes import { bar } from "./b";\nbar();
-a constant in a shorthand property → bar
-  a.ts: const ⟦!foo⟧ = 1;\nexport const it = { foo };\nit.foo;
-  a.ts becomes const bar = 1;\nexport const it = { foo: bar };\nit.foo;
 what is passed on, which keeps its name there → bar
   a.ts: export const ⟦!foo⟧ = 1;
   b.ts: export { foo } from "./a";

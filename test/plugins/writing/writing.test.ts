@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { firstRules } from "../../../kernel/rules.ts";
-import { type Harness, type Move, standingClock } from "../../../sdk/testing.ts";
+import type { Harness, Move } from "../../../sdk/testing.ts";
 import { project, put } from "../../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
@@ -210,18 +210,6 @@ for (const [what, code, reason] of REFUSED)
     match(text, reason);
     deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
   });
-
-test("write_plugin gives a plugin up that never ends its loading", async (t) => {
-  const clock = standingClock();
-  const run = await harness({ own: true, clock, answer: "yes" }, t);
-  Object.assign(run.core.io, { env: { ...run.core.io.env, ZZ_LOAD_LIMIT: "7" } });
-  const done = run.call("write_plugin", { name: "lamp", code: plugin("{ for (;;); }") });
-  await clock.waits(7_000);
-  await clock.pass(7_000);
-  const { text, failed } = await done;
-  match(text, /loading it took longer than 7 s\. Move slow work into the tool\./);
-  deepEqual([failed, inHome(run)], [true, []]);
-});
 
 test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
   const run = await allowing();

@@ -38,10 +38,6 @@ const WAYS: Record<string, [acts: string, says: RegExp]> = {
     'process.stdout.write("hello\\r\\n\\r\\nhello")',
     /gopls failed twice: it said what is no message/,
   ],
-  "gives a length that is none": [
-    'process.stdout.write("Content-Length: x\\r\\n\\r\\n{}")',
-    /gopls failed twice: it said what is no message/,
-  ],
   "says what is no list": ["send({ id, result: { a: 1 } })", /gopls failed twice: it said what is no answer/],
   "names a line that is none": [
     "send({ id, result: [place('a.go', -1)] })",

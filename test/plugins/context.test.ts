@@ -17,7 +17,6 @@ for (const [what, args, files, text] of [
   ["a secret, since the person chose it", ["--context", "@.env"], { ".env": "K=1\n" }, "K=1"],
   ["a text that begins with @", ["--context", " @alice asks"], {}, "@alice asks"],
   ["an empty file: nothing", ["--context", "@a"], { a: "\n" }, undefined],
-  ["none: nothing", [], {}, undefined],
 ] as [string, string[], Record<string, string>, string | undefined][])
   test(`--context tells the model ${what}`, async () => {
     const { code, stdout, sent } = await asks(having(files), [call(["list_dir", {}]), say("x")], [...args, "hi"]);
@@ -40,7 +39,6 @@ const big = having({ "folder/x": "", latin: Buffer.from("caf\xe9\n", "latin1"), 
 truncateSync(join(big.cwd, "large"), 1024 * 1024 + 1);
 for (const [given, says] of [
   ["@none", "'@none': no such file. Check the path; a text that begins with @ needs a space before it."],
-  ["@folder", "'@folder': it is a folder. Name a file."],
   ["@fifo", "'@fifo': it is not a regular file. Name another."],
   ["@latin", "'@latin': it is not text (UTF-8). Name a text file."],
   ["@large", "'@large': 1048577 bytes are too many (1 MB). Cut it down first."],

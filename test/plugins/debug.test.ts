@@ -1,6 +1,5 @@
 // The debug log: by what stands in the file, what a server received, and what was said on stderr.
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -171,24 +170,6 @@ describe("what happens is written in order", () => {
     equal(of(entries(where), "THINKING")[0].text, "Hm, hm.");
   });
 
-  test("a turn that was stopped says so, with what had come", async () => {
-    const where = place();
-    const script = [{ ...stream(delta({ content: "Half an ans" })), ending: "hang" as const }];
-    const plugin = join(where.cwd, "got.ts"); // says when the words are there
-    const got = join(where.home, "got");
-    const see = `({ tokens }) => tokens && fs.writeFileSync(${JSON.stringify(got)}, "")`;
-    writeFileSync(plugin, `import fs from "node:fs"; export default (zz) => zz.on("received", ${see});`);
-    const stop = (child: ChildProcess) =>
-      void waitFor("the words", () => existsSync(got)).then(() => child.kill("SIGINT"));
-    const args = ["--debug=log.jsonl", "--plugin", plugin, "go"];
-    const ran = await run(script, args, { where, started: stop });
-    equal(ran.code, 130);
-    const log = entries(where);
-    deepEqual(types(log).slice(HEAD.length), ["ERROR", ...END]);
-    deepEqual(of(log, "ERROR")[0].partial, { text: "Half an ans" });
-    deepEqual([of(log, "STEP-FINISH")[0].finishReason, of(log, "FINISH")[0].finishReason], ["aborted", "aborted"]);
-  });
-
   test("kill -9 loses nothing that was written", async () => {
     const where = place();
     const blow = new AbortController();
@@ -196,37 +177,6 @@ describe("what happens is written in order", () => {
     void waitFor("the request", isAsked).then(() => blow.abort());
     await run([{ ...stream(), ending: "hang" as const }], ["--debug=log.jsonl", "go"], { where, signal: blow.signal });
     deepEqual(types(entries(where)), HEAD);
-  });
-
-  test("what a plugin asks beside the conversation", async () => {
-    const ask = '{ task: "summary", system: "Be short.", messages: [{ role: "user", text: "Sum it up." }] }';
-    const wrap = `async (request, next, ctx) => {
-      if (request.task === "chat") await ctx.request(${ask});
-      return next(request);
-    }`;
-    const where = having(wrapping(wrap));
-    const ran = await run([say("Short."), say("Long.")], [...WRAPPED, "go"], { where });
-    const log = entries(where);
-    deepEqual(types(log), [
-      ...HEAD.map((type) => `${type} summary`),
-      ...["TEXT-DELTA summary", "STEP-FINISH summary"],
-      ...HEAD,
-      ...["TEXT-DELTA", ...END],
-    ]);
-    deepEqual(
-      of(log, "PROMPT").map(({ text }) => text),
-      ["Be short.", ran.sent[1].messages[0].content],
-    );
-    deepEqual(of(log, "Turn ended")[0].usage, { input: 122, output: 18 });
-  });
-
-  test("what is compacted, and that messages are gone from what is sent", async () => {
-    const short = `request.messages.slice(-2).with(0, { role: "user", text: "before" })`;
-    const wrap = `(request, next) => next(request.messages.length > 3 ? { ...request, messages: ${short} } : request)`;
-    const where = having(wrapping(wrap));
-    await run([READ, call(["list_dir", {}]), say("Done.")], [...WRAPPED, "go"], { where });
-    const last = of(entries(where), "STEP-START").at(-1);
-    deepEqual([last.messages, last.new, last.gone, last.added[0].text], [1, 1, 3, "before"]);
   });
 
   test("a tool that is called without a model", async () => {

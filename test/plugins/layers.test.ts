@@ -67,7 +67,6 @@ describe("rules", () => {
     ["with what links name", { "AGENTS.md": "[a](docs/a.md#top) [b](<b.md> \"B\") [c](my%20c.md)", "docs/a.md": "AAA", "b.md": "BBB", "my c.md": "CCC" }, ".", [file("docs/a.md, named in AGENTS.md", "AAA"), file("b.md, named in AGENTS.md", "BBB"), file("my c.md, named in AGENTS.md", "CCC")], /Left out/],
     ["one level deep", { "AGENTS.md": "@a.md", "a.md": "AAA @b.md", "b.md": "BBB" }, ".", ["AAA @b.md"], /BBB|Left out/],
     ["with nothing that only looks like a reference", { "AGENTS.md": "me@a.md `@a.md` @types/node @Injectable [w](https://x.y/a.md) [i](a.png)\n```\n@a.md\n[a](a.md)\n```\n", "a.md": "AAA", "a.png": "PNG" }, ".", ["@Injectable"], /AAA|PNG|Left out/],
-    ["not with itself", { "AGENTS.md": "[me](./AGENTS.md) and on" }, ".", ["[Left out: ./AGENTS.md (itself)]"]],
     ["with each file once", { "AGENTS.md": "@a.md @./a.md", "a.md": "AAA" }, ".", ["AAA", "[Left out: ./a.md (already here)]"], /AAA[\s\S]*AAA/],
     ["not with what is outside", { "../out.md": "OUT", "AGENTS.md": "@../out.md" }, ".", ["[Left out: ../out.md (outside the project)]"], /OUT\n/],
     ["not with an absolute path", { "AGENTS.md": "@/etc/hosts.md @~/x.md" }, ".", ["[Left out: /etc/hosts.md (an absolute path), ~/x.md (an absolute path)]"]],

@@ -77,9 +77,4 @@ describe("tools in groups", () => {
     const [first] = await asked(having({ tools: { first: ["open_file"] } }));
     ok(namesIn(first).includes("open_file"));
   });
-
-  test("--tool: those, and no others", async () => {
-    const [request] = await asked(having({}), [say("x")], ["--tool", "git_log", "--tool", "recall"]);
-    deepEqual(namesIn(request), ["git_log", "recall"]);
-  });
 });

@@ -111,16 +111,6 @@ describe("--acp", () => {
     ok(calls.some(({ locations }) => locations?.[0]?.path === join(one.where.cwd, "a.txt")));
   });
 
-  test("a file that is saved while the question stands is as it was saved", async () => {
-    const script = [call(["write_file", { path: "a.txt", content: "new\n" }]), SAID];
-    const one = await editor({ script });
-    const file = join(one.where.cwd, "a.txt");
-    now.meanwhile = () => writeFileSync(file, "theirs\n");
-    await prompt(one.agent, await begin(one), "write it");
-    equal(readFileSync(file, "utf8"), "theirs\n");
-    match(JSON.stringify(one.fake.requests.at(-1)), /Cannot write 'a\.txt': it changed meanwhile/);
-  });
-
   viewTest(
     "a command's question says all that the prompt would: modes, links, what goes, what is ignored",
     async () => {
@@ -216,13 +206,6 @@ describe("--acp", () => {
     const model = { sessionId, configId: "model", value: "openai/n" };
     const { configOptions } = await one.agent.request(session.setConfigOption, { ...model });
     equal((configOptions[0] as any).currentValue, "openai/n");
-  });
-
-  test("two sessions at once, each in its folder", async () => {
-    const one = await editor({ script: () => say("Hello.") });
-    const [first, second] = [await begin(one), await begin({ agent: one.agent, where: place() })];
-    for (const { stopReason } of await Promise.all([prompt(one.agent, first, "x"), prompt(one.agent, second, "y")]))
-      equal(stopReason, "end_turn");
   });
 
   test("a failed request is an error in zz's words; a command answers as a message", async () => {

@@ -1,7 +1,6 @@
 // Patches: what is read out of them, where they go, what they leave alone, and what is said when they do not fit.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -11,7 +10,7 @@ import { parsePatch } from "../../../plugins/apply-patch/parse.ts";
 import { needs } from "../../support/needs.ts";
 import { fc } from "../../support/property.ts";
 import { shell, put as write } from "../../support/repository.ts";
-import { runs, some } from "../../support/runs.ts";
+import { runs } from "../../support/runs.ts";
 
 const RUNS = runs(100, 500);
 
@@ -56,14 +55,11 @@ const BOM = "\uFEFF";
 // biome-ignore format: one case a row.
 const ROWS: [string, string, string, string | RegExp][] = [
   // form: unified
-  ["a prefix on one side alone", ABC, lines("--- x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["timestamps after a tab", ABC, lines("--- x\t2024-01-01 10:00:00.000 +0100", "+++ x\t2024-01-02", "@@ -2 +2 @@", "-b", "+B"), ABCx],
   ["git's first line alone names the file", ABC, lines("diff --git a/x b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a mail of git format-patch", ABC, lines("From 0123 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] b", "---", " x | 2 +-", "", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c", "-- ", "2.39.5", ""), ABCx],
   ["two mails in one", ABC, lines("diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -2 +2 @@", "-b", "+B", "-- ", "2.39.5", "", "From 0123456789 Mon Sep 17 00:00:00 2001", "Subject: [PATCH] c", "", "- and c", "---", " x | 2 +-", "diff --git a/x b/x", "--- a/x", "+++ b/x", "@@ -3 +3 @@", "-c", "+C", "-- ", "2.39.5"), lines("a", "B", "C")],
   ["a removed '- ' is no signature", lines("- ", "b"), udiff("@@ -7 +7 @@", "-- ", " b"), lines("b")],
-  ["svn's diff in git's form", ABC, lines("Index: x", "===================================================================", "diff --git a/x b/x", "--- a/x\t(revision 1)", "+++ b/x\t(working copy)", "@@ -2 +2 @@", "-b", "+B"), ABCx],
-  ["words after it", ABC, `${udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c")}\nThat is all.\n`, ABCx],
   ["hunks out of order that meet", ABC, udiff("@@", "+new", " c", "@@", " a", "-b", "+B"), lines("a", "B", "new", "c")],
   ["hunks that share context", FIVE, udiff("@@", " 1", "-2", "+two", " 3", "@@", " 3", "-4", "+four", " 5"), lines("1", "two", "3", "four", "5")],
   ["a removed '-- x' is no header", lines("-- x", "b"), udiff("@@ -1,2 +1,1 @@", "--- x", " b"), lines("b")],
@@ -73,14 +69,10 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a unified diff in a Begin Patch", ABC, lines("*** Begin Patch", "--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", " a", "-b", "+B", "*** End Patch"), ABCx],
   ["without an @@", ABC, begin(" a", "-b", "+B", " c"), ABCx],
   ["without an end", ABC, lines("*** Begin Patch", "*** Update File: x", "@@", " a", "-b", "+B"), ABCx],
-  ["a diff's headers inside it", ABC, begin("--- a/x", "+++ b/x", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), ABCx],
-  ["a removed '-- x' and an added '++ y' inside it", lines("a", "-- x"), begin("@@", " a", "--- x", "+++ y"), lines("a", "++ y")],
   ["words around it", ABC, `Now I change b.\n- with care\n${begin("@@", "-b", "+B")}Done:\n- b\n`, ABCx],
   ["End of File takes the last of two", TWICE, begin("@@", "-  x = 1", "+  x = 2", " }", "*** End of File"), TWICE.replace(/x = 1(?=\n}\n$)/, "x = 2")],
-  ["End of File appends", ABC, begin("@@", "+d", "*** End of File"), lines("a", "b", "c", "d")],
   ["End of File where the lines are elsewhere", ABC, begin("@@", " a", "+x", "*** End of File"), /its lines are at line 1, but not at the end of the file/],
   ["an @@ line tells two places apart", TWICE, begin("@@ two {", "-  x = 1", "+  x = 2"), TWICE.replace(/(two {\n {2}x = )1/, "$12")],
-  ["@@ lines in one another", PY, begin("@@ class B:", "@@     def f(self):", "-        return 1", "+        return 2"), PY.replace(/(class B:\n.*\n {8}return )1/, "$12")],
   ["an @@ line that stands in two blocks", PY, begin("@@ def f(self):", "-        return 1", "+        return 2"), /there 2 times, at lines 3, 7\./],
   ["an @@ line that is not in the file", PY, begin("@@ class C:", "-        return 1", "+        return 2"), /there is no line 'class C:'; nearest is line 1: 'class A:'/],
   ["an @@ line after the only place", TWICE, begin("@@ two {", " one {", "-  x = 1"), /its lines are at line 1, but not after 'two {'/],
@@ -89,7 +81,6 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["only added lines under a line that is there twice", TWICE, begin("@@ }", "+y"), /its @@ line is there 2 times/],
 
   // leniency: wrapping
-  ["a fence among words", ABC, `I do this:\n\`\`\`patch\n${begin("@@", "-b", "+B")}\`\`\`\n- and no more\n`, ABCx],
   ["a fence that is not closed", ABC, `\`\`\`diff\n${udiff("@@ -2 +2 @@", "-b", "+B")}`, ABCx],
   ["two fences", FIVE, `\`\`\`diff\n${udiff("@@", "-1", "+one")}\`\`\`\nand\n\`\`\`diff\n${udiff("@@", "-5", "+five")}\`\`\`\n`, lines("one", "2", "3", "4", "five")],
   ["a fence that is not opened", ABC, `${udiff("@@ -9,9 +9,9 @@", "-b", "+B")}\`\`\`\n- and so on\n`, ABCx],
@@ -101,7 +92,6 @@ const ROWS: [string, string, string, string | RegExp][] = [
 
   // leniency: numbers
   ["counts too large", ABC, udiff("@@ -1,30 +1,30 @@", " a", "-b", "+B", " c"), ABCx],
-  ["counts of the next file's header too", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", "--- a/y", "+++ b/y", "@@ -0,0 +1 @@", "+y"), ABCx],
   ["a wrong start", ABC, udiff("@@ -70,3 +70,3 @@", " a", "-b", "+B", " c"), ABCx],
   ["a right start tells two places apart", TWICE, udiff("@@ -5 +5 @@", "-  x = 1", "+  x = 2"), TWICE.replace(/1(?=\n}\n$)/, "2")],
   ["a wrong start among two places", TWICE, udiff("@@ -4 +4 @@", "-  x = 1", "+  x = 2"), /^Cannot apply hunk 1 \(@@ -4 \+4 @@\) to 'x': its lines are there 2 times, at lines 2, 5\. Nothing was changed\. Add more/],
@@ -117,19 +107,15 @@ const ROWS: [string, string, string, string | RegExp][] = [
   // line ends, marks, the last line
   ["an LF patch on a CRLF file", "a\r\nb\r\nc\r\n", udiff("@@ -1,3 +1,4 @@", " a", "-b", "+B", "+B2", " c"), "a\r\nB\r\nB2\r\nc\r\n"],
   ["a CRLF patch on an LF file", ABC, udiff("@@ -1,3 +1,3 @@", " a", "-b", "+B", " c").replaceAll("\n", "\r\n"), ABCx],
-  ["a CRLF Begin Patch on an LF file", ABC, begin("@@ a", "-b", "+B").replaceAll("\n", "\r\n"), ABCx],
   ["CRLF made LF by the patch's own lines", "a\r\nb\r\n", udiff("@@ -1,2 +1,2 @@", " a\r", "-b\r", "+b"), "a\r\nb\n"],
   ["mixed ends: an added line takes its neighbour's", "a\nb\r\nc\n", udiff("@@ -2 +2,2 @@", " b", "+x"), "a\nb\r\nx\r\nc\n"],
   ["mixed ends: each new line takes its old one's", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", "-b", "+A", "+B"), "A\r\nB\nc\n"],
-  ["mixed ends: but not one from above", "a\r\nb\nc\n", udiff("@@ -1,2 +1,2 @@", "-a", " b", "+x"), "b\nx\nc\n"],
   ["CRLF and no last newline: the new lines are CRLF", "x\r\nb", udiff("@@ -2 +2,2 @@", "-b", "\\ No newline at end of file", "+c", "+d", "\\ No newline at end of file"), "x\r\nc\r\nd"],
   ["no last newline stays when lines are added", "a\r\nb", begin("@@", " b", "+c", "+d"), "a\r\nb\r\nc\r\nd"],
   ["the last newline is taken away", ABC, udiff("@@ -3 +3 @@", "-c", "+c", "\\ No newline at end of file"), "a\nb\nc"],
   ["the last newline is set", "a\nb", udiff("@@ -2 +2 @@", "-b", "\\ No newline at end of file", "+b"), "a\nb\n"],
-  ["no newline in a Begin Patch", ABC, begin("@@", " b", "-c", "+C", "\\ No newline at end of file"), "a\nb\nC"],
   ["no newline where the lines are not last", ABC, udiff("@@ -1 +1 @@", "-a", "+A", "\\ No newline at end of file"), /at line 1, but not at the end of the file/],
   ["a byte order mark stays", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", "-a", "+A", " b"), `${BOM}A\nb\n`],
-  ["a byte order mark that the patch takes away", `${BOM}a\nb\n`, udiff("@@ -1,2 +1,2 @@", `-${BOM}a`, "+a", " b"), "a\nb\n"],
   ["odd bytes elsewhere stay", "a\u2028\fz\v\nb\r\rc\n\x01d\n", udiff("@@ -3 +3 @@", "-\x01d", "+D"), "a\u2028\fz\v\nb\r\rc\nD\n"],
 
   // what is there already
@@ -144,7 +130,6 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["nothing like a patch", ABC, "please change b", /^Cannot use the patch: it changes no file\. Nothing was changed\. Send a unified diff/],
   ["a hunk without a file", ABC, lines("@@ -2 +2 @@", "-b", "+B"), /it does not name the file\. Nothing was changed\. Put --- a\/FILE/],
   ["a part that there is not", ABC, begin("-b", "+B", "*** Rename File: y"), /'\*\*\* Rename File: y' stands where no such line can/],
-  ["a part without a name", ABC, lines("*** Begin Patch", "*** Update File:", "-b"), /it leaves out the name of a file/],
   ["a line without a sign", ABC, udiff("@@ -1,3 +1,3 @@", "a", "-b", "+B"), /the line 'a' under '@@ -1,3 \+1,3 @@' begins with none of ' ', '\+' and '-'/],
   ["lines after a hunk that no hunk holds", ABC, udiff("@@ -1,1 +1,1 @@", "-a", "+A", "oh", "-b"), /the line 'oh'|'-b' stands outside of a hunk/],
   ["a hunk without a change", ABC, udiff("@@ -1,2 +1,2 @@", " a", " b"), /it adds and removes no line in 'x'/],
@@ -156,7 +141,6 @@ const ROWS: [string, string, string, string | RegExp][] = [
   ["a merge's diff", ABC, lines("--- a/x", "+++ b/x", "@@@ -1,3 -1,3 +1,3 @@@", "  a"), /it is the diff of a merge/],
   ["a NUL in the patch", ABC, udiff("@@ -2 +2 @@", "-b", "+\0"), /it holds bytes that are not text/],
   ["two hunks for one line", ABC, udiff("@@ -1,2 +1,2 @@", " a", "-b", "+B", "@@ -2,2 +2,2 @@", "-b", "+BB", " c"), /hunk 1 .* and hunk 2 .* both change line 2\. Nothing was changed\. Make one hunk of them\./],
-  ["a hunk that shows what another removes", ABC, udiff("@@", " a", "-b", "@@", " b", "-c"), /both change line 2/],
   ["an empty file and lines to remove", "", udiff("@@", "-b", "+B"), /does not hold its 1 line\. Looked for:\nb\nThe file is empty\.\nNothing was changed\./],
   ["nothing is the same, but the words are near", lines("a", "let total = sum(items)", "z"), udiff("@@", "-const total = sum(rows)", "+x"), /Nearest:\n2\tlet total = sum\(items\)\n3\tz\n/],
   ["a new file that is there", ABC, lines("*** Add File: x", "+b"), /^Cannot add 'x': it exists already\. Nothing was changed\./],
@@ -167,7 +151,7 @@ const ROWS: [string, string, string, string | RegExp][] = [
 describe("a patch to one file", () => {
   for (const [what, before, patch, expected] of ROWS)
     test(what, () => {
-      const got = outcome(() => apply({ x: before, ...(/counts of the next/.test(what) && { y: "" }) }, patch));
+      const got = outcome(() => apply({ x: before }, patch));
       if (expected instanceof RegExp) {
         equal(typeof got, "string", JSON.stringify(got));
         match(got as string, expected);
@@ -183,17 +167,14 @@ const FILES: [string, Texts, string, Texts][] = [
   ["Add File with an @@ and a blank line that lost its sign", {}, lines("*** Add File: n", "@@", "+a", "", "+b", "", "*** End Patch"), { n: "a\n\nb\n" }],
   ["a new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..1234567", "--- /dev/null", "+++ b/n", "@@ -0,0 +1,2 @@", "+a", "+b"), { n: "a\nb\n" }],
   ["an empty new file in a diff", {}, lines("diff --git a/n b/n", "new file mode 100644", "index 0000000..e69de29"), { n: "" }],
-  ["a new file in a folder b", {}, lines("--- /dev/null", "+++ b/b/n", "@@ -0,0 +1 @@", "+a"), { "b/n": "a\n" }],
   ["a file in a folder a", { "a/x": "a\n" }, lines("--- a/x", "+++ a/x", "@@", "-a", "+b"), { "a/x": "b\n" }],
   ["Delete File that shows what it removes", { x: ABC }, lines("*** Delete File: x", "-a", "-b", "-c"), {}],
   ["a removal in a diff", { x: ABC }, lines("diff --git a/x b/x", "deleted file mode 100644", "--- a/x", "+++ /dev/null", "@@ -1,3 +0,0 @@", "-a", "-b", "-c"), {}],
   ["Move to", { x: ABC }, lines("*** Update File: x", "*** Move to: y", "@@", "-b", "+B"), { y: ABCx }],
   ["a rename with edits", { x: ABC }, lines("diff --git a/x b/y", "similarity index 60%", "rename from x", "rename to y", "--- a/x", "+++ b/y", "@@ -1,3 +1,3 @@", " a", "-b", "+B", " c"), { y: ABCx }],
-  ["a rename said by one line", { x: ABC }, lines("rename to y", "--- a/x", "+++ b/y", "@@", "-b", "+B"), { y: ABCx }],
   ["a name with spaces", { "my file": ABC }, lines("diff --git a/my file b/my file", "--- a/my file\t", "+++ b/my file\t", "@@ -2 +2 @@", "-b", "+B"), { "my file": ABCx }],
   ["a name in git's quotes", { "ä\t.txt": ABC }, lines('diff --git "a/\\303\\244\\t.txt" "b/\\303\\244\\t.txt"', '--- "a/\\303\\244\\t.txt"', '+++ "b/\\303\\244\\t.txt"', "@@ -2 +2 @@", "-b", "+B"), { "ä\t.txt": ABCx }],
   ["many files in a Begin Patch", { x: ABC, y: FIVE, z: "z\n" }, lines("*** Begin Patch", "*** Update File: x", "@@", "-b", "+B", "*** Delete File: z", "*** Add File: n", "+n", "*** Update File: y", "*** Move to: w", "@@", "-1", "+one", "*** End Patch"), { x: ABCx, n: "n\n", w: FIVE.replace("1", "one") }],
-  ["two Begin Patches", { x: ABC, y: ABC }, begin("-b", "+B") + begin("-b", "+B").replace("x", "y"), { x: ABCx, y: ABCx }],
   ["a file deleted and added", { x: ABC }, lines("*** Delete File: x", "*** Add File: x", "+new"), { x: "new\n" }],
   ["a file moved and another put in its place", { x: ABC }, lines("*** Update File: x", "*** Move to: y", "*** Add File: x", "+new"), { x: "new\n", y: ABC }],
 ];
@@ -277,49 +258,13 @@ describe("for all texts A and B", () => {
   });
 });
 
-// ── as git and patch do it ──
+// ── as git does it ──
 
-describe("as git apply and patch have it", () => {
-  const test = needs("git", "patch");
+describe("as git has it", () => {
+  const test = needs("git");
+  const source = readFileSync(join(import.meta.dirname, "..", "..", "..", "kernel", "contract.ts"), "utf8");
   const folder = mkdtempSync(join(tmpdir(), "zz-patch-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const run = (command: string, args: string[], input?: string): string =>
-    execFileSync(command, args, { cwd: folder, encoding: "utf8", input, stdio: ["pipe", "pipe", "pipe"] });
-  const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
-  const got = (name: string) => readFileSync(join(folder, name), "utf8");
-  const differ = (...args: string[]): string =>
-    spawnSync("git", ["diff", "--no-index", ...args], { cwd: folder, encoding: "utf8" }).stdout;
-
-  const source = readFileSync(join(import.meta.dirname, "..", "..", "..", "kernel", "contract.ts"), "utf8");
-  const crlf = source.slice(0, 20_000).replaceAll("\n", "\r\n");
-  const edit = (text: string): string =>
-    text
-      .replaceAll("const ", "let ")
-      .replace(/\n.*snake_case.*\n/, "\n")
-      .replace(/export type Plugin/, "// new\n\nexport type Plugin");
-  // [what, before, after]
-  const REAL: [string, string, string][] = [
-    ["the kernel with hundreds of edits", source, edit(source)],
-    ["the kernel with CRLF", crlf, edit(crlf)],
-    ["without a last newline after", source, edit(source).trimEnd()],
-    ["blank lines alone", source, source.replaceAll("\n\n", "\n\n\n")],
-  ];
-  for (const [what, before, after] of some(REAL, 3)) // each starts three programs
-    for (const how of some(["-U1", "-U3", "--patience"], 3))
-      test(`${what}: git diff ${how}`, () => {
-        put("old", before);
-        put("new", after);
-        const patch = differ(how, "--", "old", "new").replaceAll("a/old", "a/x").replaceAll("b/new", "b/x");
-        match(patch, /^@@ /m);
-        put("x", before);
-        run("git", ["apply", "--whitespace=nowarn", "-"], patch);
-        equal(got("x"), after, "git itself");
-        equal(applyTo(before, patch), after);
-        put("x", before);
-        run("patch", ["-s", "--binary", "x"], patch);
-        equal(got("x"), applyTo(before, patch), "patch itself");
-      });
-
   test("a repository's diff with a rename, a new and a removed file, and odd names", () => {
     const repo = mkdtempSync(join(folder, "repo-"));
     const git = (words: string) => shell(repo, `git -c user.name=t -c user.email=t@t ${words}`);

@@ -82,7 +82,6 @@ rows("indentation", [
   ["more places than are counted", "    return value;\n".repeat(200), ["return value;\nreturn value;", "x"], /it matches at least 100 places \(lines 1, 2, 3, 4, 5, 6, 7, 8 …\)/],
   ["blank lines stay blank", "    foo1\n\n    bar1\n", ["foo1\n\nbar1", "foo1\n\nbar1\n\nbaz"], "    foo1\n\n    bar1\n\n    baz\n", "1: 1-5 indentation"],
   ["four spaces for a tab", GO, ["    if ready {\n        start(1)\n    }", "    if ready {\n        start(1)\n        log()\n    }"], GO.replace("(1)\n", "(1)\n\t\tlog()\n"), "1: 2-5 indentation"],
-  ["two spaces for a tab", GO, ["  if ready {\n    start(1)\n  }", "  if ready {\n    if set {\n      start(1)\n    }\n  }"], "func main() {\n\tif ready {\n\t\tif set {\n\t\t\tstart(1)\n\t\t}\n\t}\n}\n", "1: 2-6 indentation"],
   ["a tab for four spaces, one line", "if a:\n    start()\n", ["\tstart()", "\tif b:\n\t\tstart()"], "if a:\n    if b:\n        start()\n", "1: 2-3 indentation"],
   ["three spaces are no tab", "\tfoo bar\n", ["   foo bar", "x"], /^old_string was not found/],
   ["new lines with less than is taken away", "foo1 {\n  bar1\n}\n", ["    foo1 {\n      bar1\n    }", "  foo1 {\n      bar2\n    }"], /^old_string was not found/],
@@ -112,7 +111,6 @@ rows("escapes", [
 // biome-ignore format: one case a row.
 rows("punctuation", [
   ["curly double quotes in the file", "say “hello there”\n", ['say "hello there"', 'say "bye"'], 'say "bye"\n', "1: 1-1 punctuation"],
-  ["an em dash", "one — two three\n", ["one - two three", "one"], "one\n", "1: 1-1 punctuation"],
   ["an ellipsis", "wait for it…\n", ["wait for it...", "done"], "done\n", "1: 1-1 punctuation"],
   ["lines that stay keep the file's own", "“one”\n“two”\n“three”\n", ['"one"\n"two"\n"three"', '"one"\n"2"\n"three"'], '“one”\n"2"\n“three”\n', "1: 1-3 punctuation"],
   ["two places", "say “hello”\nsay „hello“\n", ['say "hello"', "x"], /with other quotes, dashes or spaces it matches 2 places/],
@@ -123,7 +121,6 @@ rows("line numbers", [
   ["those of read_file, in their place", "a\nfoo\nbar\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\n3\tbaz"], "a\nfoo\nbaz\nfoo\nbar\n", "1: 2-3 line numbers"],
   ["lines go", "a\nb\nc\n", ["2\tb\n", ""], "a\nc\n", "1: 2-1 line numbers"],
   ["new_string with some", "a\nfoo\nbar\n", ["2\tfoo\n3\tbar", "2\tfoo\nbaz"], /Its lines begin with line numbers, which the file does not hold: leave them out/],
-  ["that are the file's own", "1\tfoo\n2\tbar\n", ["2\tbar", "2\tbaz"], "1\tfoo\n2\tbaz\n", "1: 2-2 exact"],
 ]);
 
 // biome-ignore format: one case a row.
@@ -132,7 +129,6 @@ rows("already there", [
   ["in two places", "let total = 2;\nlet total = 2;\n", ["let total = 1;", "let total = 2;"], /^old_string was not found/],
   ["part of a longer word", "let totals = sums;\n", ["let total = 1", "let total"], /^old_string was not found/],
   ["what was added to old_string", "import one;\nimport two;\n", ["import one;", "import one;\nimport two;"], "import one;\nimport two;\n", "1: 1-2 already"],
-  ["what made old_string longer", "port = 8080\n", ["port = 80", "port = 8080"], "port = 8080\n", "1: 1-1 already"],
   ["nor when it is elsewhere", "import one;\nx\nimport one;\nimport two;\nx\nimport three;\n", ["import three;", "import two;\nimport three;"], "import one;\nx\nimport one;\nimport two;\nx\nimport two;\nimport three;\n", "1: 6-7 exact"],
   ["an indentation that was set right stays", "    foo1\n    bar1\n", ["foo1\nbar1", "    foo1\n    bar1"], "    foo1\n    bar1\n", "1: 1-2 already"],
   ["together with another edit", "let total = 2;\nx\n", [["let total = 1;", "let total = 2;"], ["x", "y"]], "let total = 2;\ny\n", "1: 1-1 already", "2: 2-2 exact"],
@@ -141,14 +137,12 @@ rows("already there", [
 // biome-ignore format: one case a row.
 rows("nothing that old_string does not name is taken", [
   ["by its first and last line, with dots", "start();\none();\ntwo();\nfinish();\n", ["start();\n...\nfinish();", "x"], /^old_string was not found/],
-  ["by lines that are all there, with others between", "    start();\n    one();\n    two();\n    finish();\n", ["start();\ntwo();\nfinish();", "x"], /^old_string was not found/],
 ]);
 
 // biome-ignore format: one case a row.
 rows("several edits", [
   ["lines that go move the others", "a\nb\nc\n", [["c", "z"], ["a\n", ""]], "b\nz\n", "1: 2-2 exact", "2: 1-0 exact"],
   ["the second names what the first changed", "foo one\nbar\n", [["foo one", "foo two"], ["foo one\nbar", "x"]], /^edit 2 of 2 failed, so nothing was changed: old_string was not found \(0 places\)\. An edit before it changed that text/],
-  ["one of three is empty", "a\nb\n", [["a", "x"], ["", "y"], ["b", "z"]], /^edit 2 of 3 failed, so nothing was changed: old_string is empty/],
 ]);
 
 // biome-ignore format: one case a row.

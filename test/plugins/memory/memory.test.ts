@@ -221,11 +221,6 @@ describe("forget", () => {
 
 // ── /memory ──
 
-test("/memory shows the index, and what else there is", async () => {
-  const { stderr } = await told(having(NOTES), "/memory");
-  match(stderr, /INDEX\.md\n# Mine\n[\s\S]*\[More in .*: core\/ \(1\), topics/);
-});
-
 test("remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
   const script = [{ call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] }, "Noted.", "Good."];
   const run = await harness({ own: true, home: { "memory/INDEX.md": "# Mine\n" }, script, answer: "yes" }, t);

@@ -149,17 +149,6 @@ describe("a list longer than the window", { concurrency: 3 }, () => {
     doesNotMatch(it.visible().join("\n"), /Which line|line-\d|choices/); // what a lower window scrolled away cannot be erased
   });
 
-  test("as many rows as fit are shown from the start, at 4 rows", async (t) => {
-    const it = await long(t, 4);
-    it.type(`/line${KEY.enter}`);
-    await it.sees("❯ line-1");
-    it.type(DOWN.repeat(4));
-    await it.sees("❯ line-5");
-    it.type(KEY.enter);
-    await it.sees("picked line-5");
-    it.once();
-  });
-
   test("an empty list says so, and none is taken", async (t) => {
     const it = await long(t, 15);
     it.type(`/none${KEY.enter}`);

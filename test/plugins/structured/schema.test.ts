@@ -57,22 +57,18 @@ describe("--schema", () => {
   const WRONG: [given: string, message: RegExp][] = [
     ["", /^Flag --schema has an empty value\./],
     ["gone.json", /^Cannot use --schema 'gone\.json': there is no such file\. Check the path\.$/],
-    ["./gone", /no such file/],
     ["folder.json", /^Cannot use --schema 'folder\.json': .*folder/i],
     ["list.json", /it is not a JSON Schema: it is a list, and must be an object\.$/],
     ["package.json", /it is not a JSON Schema: none of its words is one of JSON Schema's/],
     ["prose.json", /it is not JSON \(/],
     ['{"type": "strng"}', /it has the type 'strng': there is no type 'strng'\. Did you mean 'string'\?/],
     ['{"properties": {"a": {"type": "int"}}}', /'properties\/a' has the type 'int'/],
-    ['{"properties": []}', /'properties' is a list, and must be an object of schemas/],
     ['{"required": "a"}', /'required' is a string, and must be a list of names/],
     ['{"anyOf": []}', /'anyOf' is a list, and must be a list of schemas/],
     ['{"items": 3}', /'items' is a number, and must be an object|'items' is a number/],
     ['{"minimum": "1"}', /'minimum' is a string, and must be a number/],
     ['{"pattern": "("}', /the pattern '\(' is not a regular expression/],
-    ['{"patternProperties": {"[": {}}}', /the pattern '\[' is not/],
     ['{"$ref": "#/$defs/a"}', /it refers to '#\/\$defs\/a', which is not in it/],
-    ['{"$ref": "https://example.com/a"}', /which is not in it/],
     ['{"type": "string", "enum": [1, 2]}', /no answer can fit this schema/],
   ];
   for (const [given, message] of WRONG)
@@ -93,7 +89,6 @@ describe("Whether nothing fits a schema", () => {
     [{ type: "object", required: ["a"], additionalProperties: false, patternProperties: { a: {} } }, false],
     [{ anyOf: [{ enum: [] }, false] }, true],
     [{ allOf: [{ type: "string" }, { type: "number" }] }, true],
-    [{ allOf: [{ type: "integer" }, { type: "number" }] }, false],
     [{ type: "object", required: ["a"], properties: { a: { $ref: "#" } } }, true], // without end
     [{ type: "object", required: ["a"], properties: { a: { anyOf: [{ $ref: "#" }, { type: "null" }] } } }, false],
   ];

@@ -85,10 +85,8 @@ describe("-t and -p", { concurrency: 2 }, () => {
   const WRONG: [name: string, args: string[], message: RegExp, front?: string][] = [
     ["a template that is not there", ["-t", "tz"], /there is no template 'tz'\. Did you mean 'tr'\?\n$/],
     ["-p without a template", ["-p", "lang", "x", "hi"], /^Cannot use -p lang: it fills in a template\./],
-    ["-p without a value", ["-t", "tr", "-p", "lang"], /-p lang: it takes a name and a value/],
     ["front matter with a list of options", ["-t", "a"], /its 'options' are not a JSON object/, "options: [1]"],
     ["front matter with a wrong schema", ["-t", "a"], /no type 'flaot'/, "schema: a flaot"],
-    ["front matter with an unknown tool", ["-t", "a"], /no_such/, "tools: no_such"],
   ];
   for (const [name, args, message, front = ""] of WRONG)
     test(`${name} is wrong usage`, async () => {

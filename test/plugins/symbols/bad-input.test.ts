@@ -58,11 +58,6 @@ for (const [what, files, args, expected] of [
     equal(text.split("\n").length, places.length, text);
   });
 
-test("references: a line that defines a name and uses it later is its definition", async () => {
-  const files = { "a.ts": "export class Cart { static of() { return new Cart(); } }\n" };
-  match((await warmCall(files, "find_references", { symbol: "Cart" })).said, /^a\.ts:1: .* {2}\[definition\]$/);
-});
-
 test("get_structure of one file shows members however deep they are", async () => {
   const it = await warm({ "a.rb": "module Shop\n  class Cart\n    def total\n      1\n    end\n  end\nend\n" });
   match(await ask(it, "get_structure", { path: "a.rb" }), /^ {4}3-5: /m);

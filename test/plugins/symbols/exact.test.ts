@@ -24,27 +24,11 @@ export const $$ = $;
 
 for (const [name, found] of [
   ["$Foo", "a.ts:1: export class $Foo"],
-  ["Foo", "a.ts:2: export class Foo"],
-  ["_bar", "a.ts:4: export const _bar = 1"],
   ["$$", "a.ts:15: export const $$ = $"],
   ["Box.lid", "a.ts:8: lid = 2"],
 ] as const)
   test(`find_definition takes ${name} exactly as it is`, async () => {
     equal((await warmCall(CODE, "find_definition", { symbol: name })).said, found);
-  });
-
-for (const [name, to, holds, keeps] of [
-  ["$Foo", "$Bar", /class \$Bar [\s\S]*new \$Bar\(\)/, /class Foo [\s\S]*class foo /],
-  ["Foo", "Bar", /class Bar /, /class \$Foo [\s\S]*new \$Foo\(\)[\s\S]*class foo /],
-  ["bar", "baz", /_bar = 1;\nexport const baz = _bar/, /./],
-  ["Box.#lid", "#top", /#top = 1;\n {2}lid = 2/, /this\.#top \+ this\.lid/],
-  ["$$", "$2", /\$2 = \$;/, /const \$ = 1/],
-] as const)
-  test(`rename_symbol takes ${name} exactly as it is`, async () => {
-    const { said, failed, standing } = await warmCall(CODE, "rename_symbol", { symbol: name, to });
-    equal(failed, false, said);
-    match(standing("a.ts")!, holds);
-    match(standing("a.ts")!, keeps);
   });
 
 for (const [name, offers] of Object.entries({

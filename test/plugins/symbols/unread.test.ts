@@ -21,12 +21,6 @@ describe("A rename", () => {
   const refused: [what: string, files: Files, args: object, because: RegExp][] = [
     ["size", { "large.ts": large(uses) }, symbol, /1 file that was not read: large\.ts \(1\.1 MB\)\. See with grep/],
     ["UTF-16, the other way round", { "wide.ts": swapped(uses) }, symbol, /not read: wide\.ts \(not UTF-8\)/],
-    [
-      "a member",
-      { "m.ts": minified('import { Box } from "./lib";new Box().size') },
-      { symbol: "Box.size", to: "w" },
-      /m\.ts/,
-    ],
   ];
   for (const [what, files, args, because] of refused)
     test(`is refused where a file was not read that has the name: ${what}`, async () => {
@@ -94,16 +88,6 @@ describe("An answer that may lack what was not read", () => {
       /^Cannot find a use of 'inLarge': in what was read, .*\n\[Not read, .*: large\.ts \(1\.1 MB\); grep shows where\]$/,
     ],
     [
-      "find_definition",
-      { symbol: "inLarge" },
-      /^Cannot find a definition of 'inLarge': in what was read, nothing has that name\..*\n\[Not read, .*large\.ts/,
-    ],
-    [
-      "find_symbols",
-      { query: "minne" },
-      /\n\[Not read, though 'minne' stands there: m\.ts \(minified\); grep shows where\]$/,
-    ],
-    [
       "get_function",
       { name: "inLarge", path: "large.ts" },
       /^Cannot show function 'inLarge': 'large\.ts' was not read \(1\.1 MB\)\. Try grep and read_file\.$/,
@@ -123,7 +107,6 @@ describe("An answer that may lack what was not read", () => {
       {},
       /\n\[Not read, so that what these import is not counted: large\.go and large\.ts \(1\.1 MB\), m\.ts \(minified\)\]$/,
     ],
-    ["repo_map", { query: "minned" }, /^\[Not read: .*m\.ts \(minified\)\]$/m],
   ];
   for (const [tool, args, expected] of all)
     test(`says so: ${tool} ${JSON.stringify(args)}`, async () => match((await call(files, tool, args)).said, expected));

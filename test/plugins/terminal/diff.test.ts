@@ -49,23 +49,7 @@ for (const [what, path, before, after, rows] of COLOURS)
   });
 
 test("colours change nothing of what is read, whatever the text", () => {
-  const words = fc.constantFrom(
-    "let ",
-    "a",
-    "\n",
-    "/*",
-    "*/",
-    " ",
-    "'",
-    "`${",
-    "}",
-    "<b>",
-    "&amp;",
-    "日本",
-    "12",
-    "\t",
-    "// x\n",
-  );
+  const words = fc.constantFrom("let ", "a", "\n", "/*", "*/", "'", "`${", "<b>", "日本", "\t", "// x\n");
   const text = fc.array(words, { maxLength: 30 }).map((all) => all.join(""));
   fc.assert(
     fc.property(text, text, (before, after) => {

@@ -188,7 +188,6 @@ test("Ctrl+C ends an image that takes long to decode, and what decodes it", asyn
 const UNSHOWN: [what: string, env: Record<string, string>, path: string, why: RegExp, settings?: object][] = [
   ["on a terminal that cannot", NONE, "dot.png", /there is no terminal here that draws images\. open_file opens it/],
   ["with display.images off", IN_KITTY, "dot.png", /the person turned images off/, { display: { images: "off" } }],
-  ["of a JPEG", IN_KITTY, "photo.jpg", /it is image\/jpeg, and only PNG is drawn/],
   ["of half a PNG", IN_KITTY, "half.png", /it begins as image\/png, but is cut off/],
 ];
 for (const [what, env, path, why, settings] of UNSHOWN)

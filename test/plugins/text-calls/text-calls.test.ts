@@ -105,8 +105,6 @@ describe("Tools offered in words", { concurrency: 3 }, () => {
     ["registry.ollama.ai/library/m does not support tools", 400],
     ["No endpoints found that support tool use. To learn more about provider routing, visit: https://a.b", 404],
     ['"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', 400],
-    ["`tool calling` is not supported with this model", 400],
-    ["Function calling is not enabled for this model", 400],
     ["tools param requires --jinja flag", 500],
   ] as const)
     test(`where the server refuses them: '${said.slice(0, 40)}'`, async () => {

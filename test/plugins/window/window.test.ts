@@ -210,7 +210,6 @@ describe("a provider that says it is too long", () => {
     ["This model's maximum context length is 16,384 tokens. However, your messages resulted in 17012 tokens.", 16_384],
     ["Your input exceeds the context window of this model. Please adjust your input and try again.", 0],
     ["The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576],
-    ["This model's maximum prompt length is 131072 but the request contains 150000 tokens.", 131_072],
     ["the request exceeds the available context size (4096 tokens), try increasing it", 4_096, 500],
     ["`inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens", 8_192, 422],
     ["Request too large for gpt on tokens per minute (TPM): Limit 30000. maximum context length", undefined],

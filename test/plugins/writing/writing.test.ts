@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Options } from "../../../kernel/core.ts";
 import { firstRules } from "../../../kernel/rules.ts";
-import { type Harness, type Move, standingClock } from "../../../sdk/testing.ts";
+import type { Harness, Move } from "../../../sdk/testing.ts";
 import { project, put } from "../../support/repository.ts";
 import { type Place, place, ROOT, zz } from "../../support/run.ts";
 import { isAll, some } from "../../support/runs.ts";
@@ -155,13 +155,6 @@ test("--new-plugin refuses names that cannot be", async () => {
   }
 });
 
-test("--new-plugin says where nothing can be written", async () => {
-  const where = place();
-  writeFileSync(join(where.cwd, "home"), "a file");
-  const ran = await zz(where, ["--new-plugin", "lamp", "--home", "home"]);
-  match(ran.stderr, /^Cannot make plugin 'lamp': .*Name another home with --home, or fix that\.\n$/);
-});
-
 const inHome = (where: { home: string }) =>
   existsSync(join(where.home, "plugins")) ? readdirSync(join(where.home, "plugins")) : [];
 
@@ -217,18 +210,6 @@ for (const [what, code, reason] of REFUSED)
     match(text, reason);
     deepEqual([failed, inHome(run)], [true, ["torch.ts"]]);
   });
-
-test("write_plugin gives a plugin up that never ends its loading", async (t) => {
-  const clock = standingClock();
-  const run = await harness({ own: true, clock, answer: "yes" }, t);
-  Object.assign(run.core.io, { env: { ...run.core.io.env, ZZ_LOAD_LIMIT: "7" } });
-  const done = run.call("write_plugin", { name: "lamp", code: plugin("{ for (;;); }") });
-  await clock.waits(7_000);
-  await clock.pass(7_000);
-  const { text, failed } = await done;
-  match(text, /loading it took longer than 7 s\. Move slow work into the tool\./);
-  deepEqual([failed, inHome(run)], [true, []]);
-});
 
 test("write_plugin with nothing allowed, where nobody can be asked, says which flag allows it", async () => {
   const run = await allowing();
@@ -322,11 +303,6 @@ for (const [what, code, message] of [
     deepEqual([ran.stdout, ran.code], ["", 2]);
   });
 
-test("A function that fails is a failed call", async () => {
-  const ran = await zz(place(), ["--functions", 'export function f() { throw new Error("no luck") }', "--call", "f"]);
-  deepEqual([ran.stderr, ran.code], ["no luck\n", 1]);
-});
-
 test("--check-plugin runs nothing but what zz loads by itself, that once, and no plugin beside it", async () => {
   const where = atHome();
   const code = `import { appendFileSync } from "node:fs";\nappendFileSync(import.meta.dirname + "/../loads", "x");\n${LAMP}`;
@@ -373,17 +349,6 @@ for (const [what, name, code, said, more = {}] of some(UNLOADABLE, 9))
     const ran = await check(atHome(), name, { ...LIB, ...more, ...(code && { [name]: code }) }, env);
     match(ran.stderr, said);
     deepEqual([ran.stdout, ran.code], ["", 1]);
-  });
-
-const SAYS: [what: string, name: string, said: RegExp, files: Record<string, string>][] = [
-  ["JavaScript", "a.js", /^'a\.js' has no errors of syntax\.\nThe types of JavaScript are not checked: a\.js\.\nIt was/, { "a.js": RED }],
-  ["JavaScript that TypeScript imports", "a.ts", /^'a\.ts' has no type errors\.\nThe types of JavaScript are not checked: b\.js\.\nIt was/, { "a.ts": `import "./b.js";\n${LAMP}`, "b.js": "" }],
-]; // biome-ignore format: a table
-for (const [what, name, said, files] of some(SAYS, 2))
-  test(`--check-plugin says what it looked at: ${what}`, async () => {
-    const ran = await check(place(), name, files);
-    match(ran.stdout, said);
-    deepEqual([ran.stderr, ran.code], ["", 0]);
   });
 
 test("--check-plugin does not load a test", async () => {

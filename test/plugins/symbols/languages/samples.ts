@@ -9,35 +9,26 @@ import os.path as osp
 from collections import defaultdict, OrderedDict as Ordered
 from . import prices
 from .models.item import Item
-
 _cache: dict[str, int] = {}
-
-
 # What a person wants to buy.
 @dataclass
 class Cart(Base, metaclass=Meta):
     currency: str = "EUR"
-
     def __init__(self, owner: str) -> None:
         self.owner = owner
-
     @property
     def total(self) -> int:
         # TODO: discounts
         if not self.items or self.owner == "nobody":
             return 0
         return sum(f"{price_of(item)}" for item in self.items)
-
     async def _save(
         self,
         path: str,
     ) -> None:
         def encode(it):
             return json.dumps(it)
-
         await write(path, encode(self))
-
-
 def price_of(item: Item) -> int:
     """What one costs."""
     for rule in prices.RULES:
@@ -51,34 +42,25 @@ package server
 import (
 	"fmt"
 	"net/http"
-
 	log "github.com/sirupsen/logrus"
 	"example.com/shop/internal/store"
 )
-
 const MaxConns = 10
-
 const stateIdle = 1
-
 var defaultName, other = "zz", 1
-
 // Handler answers one request.
 type Handler interface {
 	Serve(w http.ResponseWriter) error
 }
-
 // Server holds what a server needs.
 type Server struct {
 	Addr string
 	mu   sync.Mutex
 }
-
 type ID string
 type Pair[K comparable, V any] struct{}
-
 // New makes one.
 func New(addr string) *Server { return nil }
-
 // Start listens.
 func (s *Server) Start(ctx context.Context) error {
 	// FIXME: the backlog
@@ -90,7 +72,6 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	return store.Open(s.Addr)
 }
-
 func (p Pair[K, V]) first() K { return p.Key }
 `,
   "src/lib.rs": `//! A library.
@@ -100,17 +81,14 @@ mod store;
 
 pub const LIMIT: usize = 10;
 static mut COUNTER: u32 = 0;
-
 /// A point in the plane.
 #[derive(Debug, Clone)]
 pub struct Point<T> {
     pub x: T,
 }
-
 pub enum Shape {
     Square(f64),
 }
-
 pub trait Area {
     const UNIT: &'static str;
     fn area(&self) -> f64;
@@ -118,7 +96,6 @@ pub trait Area {
         self.area() * 2.0
     }
 }
-
 impl<T: Copy> Point<T> {
     /// Makes one.
     pub fn new(x: T, y: T) -> Self {
@@ -126,7 +103,6 @@ impl<T: Copy> Point<T> {
         Point { x, y }
     }
 }
-
 impl Area for Shape {
     fn area(&self) -> f64 {
         match self {
@@ -135,19 +111,15 @@ impl Area for Shape {
         }
     }
 }
-
 type Pair = (Point<i32>, Point<i32>);
-
 macro_rules! square {
     ($x:expr) => { $x * $x };
 }
-
 pub(crate) async fn load<'a>(name: &'a str) -> Result<P, Error> {
     let rows = HashMap::new();
     fn inner() {}
     store::read(name, rows).await
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,7 +132,6 @@ mod tests {
 import java.util.List;
 import static java.util.stream.Collectors.toList;
 import com.example.shop.prices.*;
-
 /**
  * What a person wants to buy.
  */
@@ -168,9 +139,7 @@ import com.example.shop.prices.*;
 public class Cart extends Base implements Priced, Comparable<Cart> {
     public static final int MAX = 100;
     private List<Item> items;
-
     public Cart(String owner) {}
-
     /** The sum of all prices. */
     @Override
     public int total() {
@@ -180,16 +149,11 @@ public class Cart extends Base implements Priced, Comparable<Cart> {
         }
         return items.size();
     }
-
     private static <T> T first(List<T> all) { return all.get(0); }
-
     enum State { OPEN, PAID }
-
     interface Listener { void changed(Cart cart); }
 }
-
 record Line(Item item, int count) {}
-
 @interface Audited { String value(); }
 `,
   "src/list.c": `#include <stdio.h>
@@ -204,12 +168,9 @@ typedef struct node {
 } node;
 
 struct list { node *head; };
-
 enum color { RED, GREEN = 2 };
 typedef int (*compare_fn)(const void *, const void *);
-
 static int counter = 0;
-
 /* Makes one.
  * Never NULL. */
 struct list *list_new(void)
@@ -219,7 +180,6 @@ struct list *list_new(void)
         return NULL;
     return calloc(1, sizeof(struct list));
 }
-
 static inline size_t list_len(const struct list *l) {
     size_t n = 0;
     EACH(l, it) n++;
@@ -232,7 +192,6 @@ static inline size_t list_len(const struct list *l) {
 namespace game {
 
 using Clock = std::chrono::steady_clock;
-
 /// One on the board.
 class Unit : public Base {
 public:
@@ -241,7 +200,6 @@ public:
     int health() const { return 1; }
     void move(int dx, int dy);
 };
-
 template <typename T>
 struct Grid {
     std::vector<T> cells;
@@ -250,18 +208,14 @@ struct Grid {
         return cells[y * width + x];
     }
 };
-
 enum class Side { Left, Right };
-
 void Unit::move(int dx, int dy) {
     while (dx > 0) {
         if (dx == 1 || dy == 1) break;
     }
 }
-
 template <typename T>
 T clamp(T value, T low, T high) { return value < low ? low : value; }
-
 }  // namespace game
 `,
   "Shop/Cart.cs": `using System;
@@ -276,9 +230,7 @@ namespace Shop.Orders
         private readonly List<Item> items = new();
         public string Owner { get; set; }
         public event EventHandler Changed;
-
         public Cart(string owner) => Owner = owner;
-
         // TODO: discounts
         public async Task<int> TotalAsync(int limit)
         {
@@ -286,10 +238,8 @@ namespace Shop.Orders
                 if (item.Price > limit && item.IsFree) return 0;
             return await SumAsync($"{Owner}");
         }
-
         public enum State { Open, Paid }
     }
-
     public interface IPriced { int Price { get; } }
     public struct Line { public int Count; }
     public delegate void Handler(object sender);
@@ -303,22 +253,17 @@ module Shop
   # What a person wants to buy.
   class Cart < Base
     attr_reader :items, :owner
-
     # The sum of all prices.
     def total
       # TODO: discounts
       return 0 unless items && items.any?
       items.each { |item| price_of(item) if item }
     end
-
     def self.open(path) = new(path)
-
     private
-
     def secret? = true
   end
 end
-
 def helper(x) = x + 1
 `,
   "src/Cart.php": `<?php
@@ -327,9 +272,7 @@ namespace App\\Shop;
 use App\\Models\\{Item, Person as Someone};
 use Psr\\Log\\LoggerInterface;
 require_once __DIR__ . '/helpers.php';
-
 define('LIMIT', 10);
-
 /**
  * What a person wants to buy.
  */
@@ -339,9 +282,7 @@ final class Cart extends Base implements Priced
     use Loggable;
     public const MAX = 100;
     private array $items = [];
-
     public function __construct(private LoggerInterface $log) {}
-
     public function total(int $limit): int
     {
         // TODO: discounts
@@ -350,26 +291,21 @@ final class Cart extends Base implements Priced
         }
         return array_sum($this->items);
     }
-
     private static function first(array $all): ?Item { return $all[0]; }
 }
-
 interface Priced { public function price(): int; }
 trait Loggable { protected function log(string $line): void {} }
 enum State: string { case Open = 'open'; case Paid = 'paid'; }
-
 function helper(int $x): int { return $x + 1; }
 `,
   "app/Cart.kt": `package com.example.shop
 
 import com.example.model.Item
 import com.example.prices.priceOf as cost
-
 /** What a person wants to buy. */
 @Serializable
 data class Cart(val owner: String, private val items: List<Item>) : Base(), Priced {
     val size: Int get() = items.size
-
     override fun total(limit: Int): Int {
         // TODO: discounts
         for (item in items) {
@@ -377,19 +313,15 @@ data class Cart(val owner: String, private val items: List<Item>) : Base(), Pric
         }
         return cost("\${items.first()}")
     }
-
     private suspend fun save() {}
-
     companion object {
         fun open(path: String): Cart = Cart(path, emptyList())
     }
 }
-
 interface Priced { fun price(): Int }
 sealed class State { object Open : State() }
 enum class Side { LEFT, RIGHT }
 typealias Carts = List<Cart>
-
 fun Cart.describe(): String = "cart of $owner"
 fun helper(x: Int) = x + 1
 `,
@@ -401,9 +333,7 @@ fun helper(x: Int) = x + 1
 public final class Cart: Base, Priced {
     public var owner: String
     private let items: [Item] = []
-
     init(owner: String) {}
-
     public func total(limit: Int) async throws -> Int {
         // TODO: discounts
         for item in items where item.price > limit {
@@ -411,20 +341,15 @@ public final class Cart: Base, Priced {
         }
         return try await sum("\\(owner)")
     }
-
     private static func first<T>(_ all: [T]) -> T { all[0] }
 }
-
 protocol Priced {
     var price: Int { get }
     func pay() -> Bool
 }
-
 enum State: String { case open, paid }
 extension Cart { func describe() {} }
-
 typealias Carts = [Cart]
-
 func helper(_ x: Int) -> Int { x + 1 }
 `,
   "bin/deploy.sh": `#!/usr/bin/env bash
@@ -433,7 +358,6 @@ source "$(dirname "$0")/lib/common.sh"
 . ./env.sh
 
 readonly TARGET="prod"
-
 # Builds all of it.
 build() {
   local out=dist
@@ -442,7 +366,6 @@ build() {
     rm -r "$out"
   fi
 }
-
 function deploy {
   for host in $HOSTS; do copy "$host"; done
 }
@@ -452,14 +375,12 @@ local json = require("cjson")
 local prices = require "shop.prices"
 
 local M = {}
-
 --- Makes one.
 function M.new(owner)
   local self = setmetatable({}, M)
   self.owner = owner
   return self
 end
-
 function M:total(limit)
   -- TODO: discounts
   for _, item in ipairs(self.items) do
@@ -469,11 +390,8 @@ function M:total(limit)
   end
   return prices.sum(self.items)
 end
-
 M.close = function(self) end
-
 function global_one() end
-
 return M
 `,
   "db/schema.sql": `-- The tables of the shop.
@@ -486,17 +404,14 @@ CREATE TABLE IF NOT EXISTS shop.carts (
   "made at" timestamptz,
   CONSTRAINT positive CHECK (id > 0)
 );
-
 CREATE OR REPLACE VIEW open_carts AS
   SELECT c.id FROM shop.carts c WHERE c.paid IS NULL;
-
 CREATE FUNCTION total(cart_id int) RETURNS int AS $$
 BEGIN
   CREATE TEMP TABLE inner_one (x int);
   RETURN (SELECT sum(price) FROM lines WHERE cart = cart_id);
 END;
 $$ LANGUAGE plpgsql;
-
 CREATE TYPE mood AS ENUM ('sad', 'ok');
 `,
   "web/site.css": `@import url("base.css");
@@ -505,17 +420,14 @@ CREATE TYPE mood AS ENUM ('sad', 'ok');
 :root {
   --accent: #c33; /* TODO: a better red */
 }
-
 /* The button. */
 .button,
 .button--large:hover > .icon {
   color: var(--accent);
 }
-
 #main .card { padding: 1em; }
 
 @media print { .card { padding: 0; } }
-
 @keyframes spin { to { color: red; } }
 `,
   "web/index.html": `<!doctype html>
@@ -547,7 +459,6 @@ function total(limit: number): number {
   return items.value.length ? priceOf(limit) : 0;
 }
 </script>
-
 <template>
   <!-- FIXME: a list -->
   <ItemRow v-for="item in items" :key="item" @remove="total(1)" />
@@ -563,7 +474,6 @@ function total(limit: number): number {
   export let owner: string;
   const total = (limit: number) => limit + 1;
 </script>
-
 <!-- TODO: a list -->
 {#if owner}
   <Row on:click={() => total(2)} />

@@ -116,18 +116,6 @@ describe("A history that asks", () => {
   });
 });
 
-test("rg asks where it would show files of secrets", async () => {
-  for (const [files, command, verdict] of [
-    [{ "a/env.json": TOKEN }, "rg open a", "ask"],
-    [{ "node_modules/x/keys.json": TOKEN }, "rg open", "ask"],
-    [A, "rg -g '*.jks' open", "ask"],
-    [A, "rg -g '*.PEM' open", "ask"],
-    [{ ".claude.json": TOKEN }, "rg -t json open", "ask"],
-    [{ ".env.example": "", "src/secrets/a.ts": "" }, "rg open", "allow"],
-  ] as [Record<string, string>, string, string][])
-    await judges(repository(files), verdict, [command]);
-});
-
 describe("A password in git's settings is not shown by what goes unasked", () => {
   const where = repository(A);
   const settings: [string, string][] = [

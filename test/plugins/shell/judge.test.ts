@@ -298,6 +298,7 @@ describe("what is read and written, from where the line starts", () => {
       [keys, "rg x a.ts", "allow"],
       [keys, "rg --files", "allow"],
       [lifted, "rg x", "ask"],
+      [root, "rg -g '*.PEM' x", "ask"],
       [root, "rg x", "allow"],
     ] as const)
       equal((await judgeLine(line, dir, NONE)).verdict, verdict, line);

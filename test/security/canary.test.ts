@@ -255,7 +255,7 @@ test("every flag shows no key", async (t) => {
   const isOwn = new Set(FLAGS.map(({ name }) => name)); // the plugins' run instead of a turn
   const LEFT_OUT = /^(install|update|key|base-url|home|help-.*|acp|mcp)$/; // the last two read stdin to its end
   const first = ["--no-stdin", "--base-url", addressOf(server.url, LONG), "--key", LONG.flag, "--home", where.home];
-  const lines = some(names, 3)
+  const lines = some(names, 4)
     .filter((name) => !LEFT_OUT.test(name))
     .map((name) => {
       const flag = VALUES[name] === undefined ? [`--${name}`] : [`--${name}`, VALUES[name]];

@@ -104,7 +104,7 @@ const COMMITS: [what: string, files: string[] | undefined, meanwhile: string, sa
   ],
 ];
 describe("git_commit commits exactly what was shown", () => {
-  for (const [what, files, meanwhile, said] of some(COMMITS, 3))
+  for (const [what, files, meanwhile, said] of some(COMMITS, 5))
     needs("git")(`not where ${what} changes while the question stands`, async (t) => {
       const zz = await saving(t, "", (root) => void shell(root, meanwhile));
       shell(zz.root, `${INIT}; git config user.name n; git config user.email e@x; git add .; git commit -qm Begin`);

@@ -136,9 +136,6 @@ test("filter() knows no machine but those whose calls it was made for", () => {
 
 // ── sockets and FIFOs ──────────────────────────────────────────────────────────────────────────────────
 
-const ask = (at: string) =>
-  `(cd /; ${node} -e 'require("net").connect("${at}").on("error", (e) => console.log(e.code)).on("data", (d) => console.log(d + ""))')`;
-
 const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: string][] = [
   ["bound by a relative path outside", outside, "one", join(outside, "one")],
   ["bound by a path with dots", root, "../outside/three", join(outside, "three")],
@@ -161,12 +158,14 @@ async function listening(): Promise<() => void> {
 }
 sandboxTest("a sandboxed command cannot connect to a socket of a program outside, wherever it lies", async (t) => {
   t.after(await listening());
-  const all = SOCKETS.map(([, , , found]) => ask(found)).join("; ");
-  equal((await run(all)).stdout, "reached\n".repeat(SOCKETS.length));
+  const code = `for (const at of process.argv.slice(1))
+    require("net").connect(at).on("error", (e) => console.log(at, e.code)).on("data", (d) => console.log(at, d + ""))`;
+  const all = `(cd /; ${node} -e '${code}' ${SOCKETS.map(([, , , found]) => found).join(" ")})`;
+  equal((await run(all)).stdout.match(/ reached$/gm)?.length, SOCKETS.length);
   for (const limits of [{}, { net: "all" }, { readonly: true }] as const) {
-    const said = (await boxed(all, limits)).stdout.trimEnd().split("\n");
-    equal(said.length, SOCKETS.length);
-    for (const [i, [what]] of SOCKETS.entries()) match(said[i]!, /^(ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/, what);
+    const { stdout } = await boxed(all, limits);
+    const refused = stdout.match(/ (ECONNREFUSED|EACCES|ENOENT|EAFNOSUPPORT)$/gm);
+    deepEqual([refused?.length, stdout.includes("reached")], [SOCKETS.length, false], stdout);
   }
   for (const [, , , found] of SOCKETS) fs.rmSync(found, { force: true });
 });

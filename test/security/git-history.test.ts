@@ -116,54 +116,6 @@ describe("A history that asks", () => {
   });
 });
 
-test("rg asks where it would show files of secrets", async () => {
-  for (const [files, command, verdict] of [
-    [{ "a/env.json": TOKEN }, "rg open a", "ask"],
-    [{ "node_modules/x/keys.json": TOKEN }, "rg open", "ask"],
-    [A, "rg -g '*.jks' open", "ask"],
-    [A, "rg -g '*.PEM' open", "ask"],
-    [{ ".claude.json": TOKEN }, "rg -t json open", "ask"],
-    [{ ".env.example": "", "src/secrets/a.ts": "" }, "rg open", "allow"],
-  ] as [Record<string, string>, string, string][])
-    await judges(repository(files), verdict, [command]);
-});
-
-describe("The sandbox hides", () => {
-  const test = needs("git", "bwrap");
-  const where = repository(A);
-  const FILES = [
-    ...["ID_RSA", "node_modules/@a/b/.npmrc", "prod.env", "x/.AWS/credentials", ".env.local~", "a/keys.json"],
-    // By their folder, whatever they are called.
-    ...[
-      "secrets/db.txt",
-      "secrets/deep/er/x",
-      ".secrets/x.txt",
-      "config/secrets/prod",
-      "Secrets/a",
-      ".ssh/config",
-      "x/.docker/config.json",
-    ],
-    ...["sub/.config/gh/hosts.yml", ".aws/sso/cache/x", "y/.kube/config", ".gnupg/z", ".m2/settings.xml"],
-  ];
-  const SHOWN = [".env.example", "src/secrets/a.ts", "src/secrets/x.txt", "secrets.md", "docker/config.json"];
-  const program = `for (const name of process.argv.slice(1))
-    try { console.log(name, require("fs").readFileSync(name, "utf8")) } catch (error) { console.log(name, error.code) }`;
-  /** Those that a command can read; the others it looked for as well. */
-  async function readable(names: string[]): Promise<string[]> {
-    for (const name of names) put(where.cwd, { [name]: `${TOKEN}\n` });
-    const command = ["node", "-e", program, ...names].map(quoted).join(" ");
-    const flags = ["--allow-run", "--allow-read=nothing"];
-    const { stdout } = await zz(where, ["--call", "run_command", JSON.stringify({ command }), ...flags]);
-    for (const name of names) ok(stdout.includes(`${name} `), `${name}: ${stdout}`);
-    return names.filter((name) => stdout.includes(`${name} ${TOKEN}`));
-  }
-  test("files of secrets, but not what only looks like one", async () =>
-    deepEqual(await readable([...FILES, ...SHOWN]), SHOWN));
-
-  test("what a call makes and the next would read", async () =>
-    deepEqual(await readable(["node_modules/x/later.pem"]), []));
-});
-
 describe("A password in git's settings is not shown by what goes unasked", () => {
   const where = repository(A);
   const settings: [string, string][] = [

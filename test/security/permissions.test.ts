@@ -184,17 +184,6 @@ test("What was edited before the editor was left is told to the model, however t
   match(text, /The person edited the proposal[\s\S]*mine/);
 });
 
-// ── a denied file stays denied ──
-
-needs("bwrap")("A command cannot move a denied file to another name by its folder", async () => {
-  const where = place();
-  put(where, { "conf/private/k": "secret\n" });
-  const flags = ["--allow-run", "--deny-read=conf/private"];
-  await tool(where, "run_command", { command: "mv conf other" }, flags);
-  const { stdout } = await tool(where, "read_file", { path: "other/private/k" }, flags);
-  doesNotMatch(stdout, /secret/);
-});
-
 needs("bwrap")(
   "In the sandbox nothing is made where --deny-write says so, also if a folder in it is allowed",
   async () => {

@@ -31,7 +31,7 @@ const SECRET = [
   ...[".env.local~", "#.env#", ".#.env", ".env.swp", ".server.pem.swp", "id_rsa.1", "server.pem.bak.2", "id_rsa copy"],
   // names that some disks take for one
   ...[".env.", ".env ", ".env::$DATA", "server.pem:stream", "a\\.env", "\uff0eenv", ".\u200cenv", "\u212aeys.json"],
-  ...["HEAD:.env", "lib:.env", "prod.env"],
+  ...["HEAD:.env", "lib:.env", "prod.env", "x/.docker/config.json", "y/.kube/config", ".gnupg/z", ".m2/settings.xml"],
 ];
 const ORDINARY = [
   ...[".env.example", ".env.local.example", ".env.example~", "example.env", "secrets.example.yml", "key.pem.sample"],
@@ -39,6 +39,7 @@ const ORDINARY = [
   ...["public.pem", "jwt.pub.pem", "id_rsa.pub", "cacert.pem", "fullchain.pem", "debian-archive-keyring.gpg"],
   ...["docs/release.asc", "server.crt", "tokens.json", "package.json", ".git/HEAD", ".gitconfig", ".bashrc"],
   ...["monkey.js", "lib/rsa", "crypto_rsa.c", "history.ts", ".gemini/settings.json", "a.envelope", ".environ"],
+  ...["src/secrets/a.ts", "src/secrets/x.txt", "secrets.md", "docker/config.json"],
   ...["", ".", "..", "/", "src/"],
 ];
 

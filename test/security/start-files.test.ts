@@ -38,17 +38,6 @@ describe("git-ignored files that may run later", () => {
     for (const name of FILES) ok(!fs.existsSync(join(zz.root, name)), name);
   });
 
-  test("are taken away again when a command in the project made them", async () => {
-    const allow = { run: true as const, write: true as const };
-    await using zz = await harness({ own: true, answer: "nobody", allow, files: { "x.sh": script(FILES) } });
-    shell(zz.root, "git init -q");
-    const { text } = await zz.call("run_command", { command: "sh x.sh 2>/dev/null; true", direct: true });
-    for (const name of FILES) {
-      const at = join(zz.root, name);
-      ok(!fs.existsSync(at) || !fs.readFileSync(at, "utf8").includes(MARK), `${name}\n${text}`);
-    }
-  });
-
   test("are not written under --allow-write", async () => {
     await using zz = await harness({ own: true, answer: "nobody", allow: { write: ["."] } });
     for (const path of FILES) {

@@ -192,7 +192,7 @@ needs("git")("what shows many files is denied where all reading is", async () =>
         ...["git diff", "rg sesame", "cat < a.txt", "git show", "rg -l sesame | xargs", "grep -r sesame"],
         ...["cd . && rg sesame", "git grep sesame", "git blame a.txt", "git show HEAD:a.txt"],
       ],
-      3,
+      5,
     )) {
       const { stdout } = await call(where, command, ["--no-prompt", flag]);
       doesNotMatch(stdout, /^(?!Refused).*(sesame|a\.txt)/m, `${command} under ${flag}`);

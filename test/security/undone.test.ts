@@ -53,7 +53,7 @@ async function project(t: TestContext) {
 }
 
 describe("where everything is allowed, /undo brings back what it lost", () => {
-  for (const command of some(FILES_ONLY, 3))
+  for (const command of some(FILES_ONLY, 7))
     viewTest(command, async (t) => {
       const zz = await project(t);
       const before = treeOf(zz.root);

@@ -27,7 +27,6 @@ function png(width: number, height: number, data: Buffer, interlaced = 0): Buffe
 }
 /** pngjs inflates an interlaced one without a limit. */
 export const pngBomb = (megabytes: number): Buffer => png(64, 64, Buffer.concat([ZLIB, deflatedZeros(megabytes)]), 1);
-export const pngOfNothing = (): Buffer => png(64, 64, deflateSync(Buffer.alloc(10)));
 export const pngOfNoise = (): Buffer => png(64, 64, Buffer.alloc(500, 0xa7));
 
 /** A progressive JPEG: each of its scans says of all blocks that nothing is in them, in a few bytes. */

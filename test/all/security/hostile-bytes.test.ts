@@ -13,7 +13,6 @@ import { listen } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { tar } from "../../support/fake/registry.ts";
 import * as made from "../../support/hostile.ts";
-import { png } from "../../support/media.ts";
 import { place, ROOT, zzProcess } from "../../support/run.ts";
 import { waitFor } from "../../support/wait.ts";
 
@@ -36,27 +35,21 @@ const LATE = "reading it took longer than 15 s";
 const DAMAGED = "it is damaged";
 const EMPTY = "it holds pictures alone, and no text";
 const noise = Buffer.alloc(500, 0xa7);
-const whole = gzipSync(tar([["p/a", "x".repeat(5_000)]]));
 const many = tar(Array.from({ length: 20_001 }, (_, i) => [`p/${i}`, ""]));
 const endless = tar([["p/a", "x".repeat(5_000)]]).subarray(0, 1_024);
 
 const ROWS: [what: string, given: Given, why: string][] = [
   ["a JPEG of 20,000 scans", image("jpeg", made.jpegOfScans(20_000)), LATE],
-  ["half a JPEG's header", image("jpeg", made.jpegOfScans(1).subarray(0, 100)), DAMAGED],
   ["a JPEG larger than its header said", image("jpeg", made.jpegOfScans(1, 8_000)), DAMAGED],
   ["a PNG of 1.5 GB in 1.5 MB", image("png", made.pngBomb(1_500)), MEMORY],
-  ["a PNG without its pixels", image("png", made.pngOfNothing()), DAMAGED],
   ["a PNG of noise", image("png", made.pngOfNoise()), DAMAGED],
-  ["half a PNG", image("png", png(40, 30).subarray(0, 60)), DAMAGED],
   ["a PDF of 1 GB in 1 MB", pdf(made.pdfBomb(1_000)), MEMORY],
   ["a PDF of 3 GB in 8 kB, packed twice", pdf(made.pdfTwicePacked(3_000)), MEMORY],
   ["a PDF of lists in lists", pdf(made.pdf({ more: `/Names ${"[".repeat(200_000)}` })), DAMAGED],
   ["a PDF whose pages lead round", pdf(made.pdf({ kids: "[2 0 R]" })), DAMAGED],
   ["a PDF of noise", pdf(made.pdf({ content: noise, filter: "/Filter /FlateDecode" })), EMPTY],
-  ["half a PDF", pdf(made.pdf({}).subarray(0, 150)), DAMAGED],
   ["a page of 30,000 elements in one another", page("<div>".repeat(30_000)), LATE],
   ["a page of 400 lists in one another", page("<ul><li>".repeat(400)), LATE],
-  ["a page of tables in tables", page("<table>".repeat(20_000)), LATE],
   [
     "an archive of 300 MB in 300 kB",
     archive(made.gzipBomb(300)),
@@ -67,7 +60,6 @@ const ROWS: [what: string, given: Given, why: string][] = [
     archive(gzipSync(many)),
     "it holds more than 20,000 files, which is more than a plugin may bring",
   ],
-  ["half an archive", archive(whole.subarray(0, 60)), "the archive is damaged"],
   ["an archive of noise", archive(Buffer.concat([Buffer.from([0x1f, 0x8b]), noise])), "the archive is damaged"],
   ["an archive whose file goes on beyond its end", archive(endless), "the archive is cut off"],
 ];

@@ -46,13 +46,10 @@ const outcome = (judged: Judged, cwd = root): string =>
 
 const HARMLESS: Record<string, Row[]> = {
   "reading is allowed": [
-    ["/bin/ls -la", "ls", "allow"],
     ['cat "c d"', "cat", "allow"],
     ["cat app/[slug]/page.tsx", "cat", "allow"],
     ["wc -l *.ts", "wc", "allow"],
-    ["head -5 a.ts", "head", "allow"],
     ["rg 'rm -rf /' src", "rg", "allow"],
-    ["rg -n --no-heading foo -g '*.ts'", "rg", "allow"],
     ["sed -n '1,5p' a.ts", "sed", "allow"],
     ["jq -r '.name' sub/package.json", "jq", "allow"],
     ["find . -name '*.ts' -not -path './x/*' -print0", "find", "allow"],
@@ -65,7 +62,6 @@ const HARMLESS: Record<string, Row[]> = {
     ["if true; then ls; else pwd; fi", "true ls pwd", "allow"],
     ["for i in 1 2; do ls; done", "ls", "allow"],
     ["while false; do ls; done", "false ls", "allow"],
-    ["{ ls; pwd; }", "ls pwd", "allow"],
     ["(ls; pwd)", "ls pwd", "allow"],
     ["ls 2>&1 | head -3", "ls head", "allow"],
     ["ls 2>&-; pwd <&-", "ls pwd", "allow"],
@@ -80,14 +76,12 @@ const HARMLESS: Record<string, Row[]> = {
     ["git status -sb --porcelain=v2", "git", "allow"],
     ["git diff --stat HEAD~1 -- src", "git", "allow"],
     ["git --no-pager diff --cached", "git", "allow"],
-    ["git log --oneline -5", "git", "allow"],
     ["git branch --show-current", "git", "allow"],
     ["git stash list", "git", "allow"],
   ],
   "wrappers are seen through": [
     ["timeout 5 ls", "ls", "allow"],
     ["timeout -s KILL --kill-after=2 5 ls", "ls", "allow"],
-    ["nohup ls", "ls", "allow"],
     ["bash -euo pipefail -c 'ls'", "ls", "allow"],
     ["find . -name x -exec echo {} \\;", "find echo", "allow"],
   ],
@@ -304,6 +298,7 @@ describe("what is read and written, from where the line starts", () => {
       [keys, "rg x a.ts", "allow"],
       [keys, "rg --files", "allow"],
       [lifted, "rg x", "ask"],
+      [root, "rg -g '*.PEM' x", "ask"],
       [root, "rg x", "allow"],
     ] as const)
       equal((await judgeLine(line, dir, NONE)).verdict, verdict, line);

@@ -199,10 +199,8 @@ viewTest("what names something outside that a copy hides never runs at once on o
   const other = join(where.cwd, "..", "other");
   const rows: Way[] = [
     ["mkdir -p ../other/x", "beforehand"],
-    ["make -C ..", "beforehand"],
     [`npm test --config=${other}/file`, "beforehand"],
     ["rm link/file", "beforehand"],
-    ["dd if=../other/file of=b", "beforehand"],
     ["cd sub && mv ../../other/file .", "beforehand"],
     ["touch ~/.", "beforehand"],
     ["rm -rf ../other", "never"],
@@ -211,8 +209,6 @@ viewTest("what names something outside that a copy hides never runs at once on o
     ["rm link", "copy"],
     ["sed -i s#/root#/home# a", "copy"],
     ["python3 /etc/hosts", "copy"],
-    ["cd /tmp && touch x", "copy"],
-    ["npm test -t /api/users", "copy"],
     ["cd sub && touch ../a", "copy"],
   ];
   deepEqual(await waysOf(where, rows), rows);

@@ -163,7 +163,8 @@ async function limited<T>(
     by.signal.throwIfAborted();
     if (wait.signal.aborted)
       throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s${because()}. ${remedy}`);
-    if (!live.isOpen && (error as { code?: number }).code === CLOSED)
+    const { code } = error as { code?: number | string };
+    if (code === "EPIPE" || (!live.isOpen && code === CLOSED))
       throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
     throw saidBy(name, error);
   } finally {

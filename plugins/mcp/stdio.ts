@@ -64,7 +64,7 @@ export function stdio(start: () => ChildProcess): Stdio {
   }
 
   async function send(message: JSONRPCMessage): Promise<void> {
-    if (closed || !child?.stdin?.writable) throw fault("The server has ended.");
+    if (closed || !child?.stdin?.writable) throw Object.assign(fault("The server has ended."), { code: "EPIPE" }); // before "close" has told of it
     if ("id" in message && "method" in message) pending.add(message.id);
     const isFull = !child.stdin.write(`${JSON.stringify(message)}\n`);
     if (isFull) await Promise.race([drained(child), new Promise((go) => setTimeout(go, DRAIN_MS).unref())]);

@@ -4,25 +4,30 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import { direntsOf } from "./paths.ts";
 
-const MAX_ENTRIES = 20_000; // looked at in closed folders
+const MAX_ENTRIES = 20_000;
 
-/** The names in these roots of files that are, or lie in, one of the places. The disk is searched only if one has several names. */
-export function otherNames(places: string[], roots: string[]): string[] {
+/**
+ * The names in these roots of files that are, or lie in, one of the places, of which the nearest are looked at. The disk is searched only if
+ * one has several names.
+ */
+export function otherNames(places: string[], roots: string[], most = MAX_ENTRIES): string[] {
   const wanted = new Set<string>();
-  let left = MAX_ENTRIES;
   for (const place of places) collect(place);
   if (!wanted.size) return [];
   const found: string[] = [];
   for (const root of roots) look(root);
   return found;
 
-  function collect(at: string, entry?: fs.Dirent): void {
-    if (left-- <= 0) return;
-    if (entry && !entry.isDirectory() && !entry.isFile()) return;
-    const stat = entry?.isDirectory() ? undefined : fs.lstatSync(at, { throwIfNoEntry: false });
-    if (stat?.isFile() && stat.nlink > 1) wanted.add(identity(stat));
-    if (entry?.isDirectory() || stat?.isDirectory())
-      for (const inner of direntsOf(at)) collect(path.join(at, inner.name), inner);
+  function collect(place: string): void {
+    const waiting = [place];
+    for (let left = most; waiting.length && left; left--) {
+      const at = waiting.shift()!;
+      const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+      if (stat?.isFile() && stat.nlink > 1) wanted.add(identity(stat));
+      if (!stat?.isDirectory()) continue;
+      for (const inner of direntsOf(at))
+        if (inner.isDirectory() || inner.isFile()) waiting.push(path.join(at, inner.name));
+    }
   }
 
   function look(folder: string): void {

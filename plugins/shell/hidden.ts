@@ -1,8 +1,9 @@
 // hidden: the files that a command must not read or write, looked up on the disk, since a sandbox accepts no patterns.
-import { lstatSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Ctx, Rule } from "zz";
+import { otherNames } from "./hard-links.ts";
 import { direntsOf } from "./paths.ts";
 
 export interface ClosedFiles {
@@ -14,6 +15,7 @@ export interface ClosedFiles {
 
 const MAX_PLACES = 2_000; // the most paths that a sandbox can be given
 const MAX_ENTRIES = 200_000; // the most to examine outside of a project: in a home, or on the whole disk
+const MAX_CREDENTIALS = 200; // entries of a folder of them that are looked at: browsers have many more
 const SLICE_MS = 30; // how long it works before other tasks get a turn
 const isPattern = (name: string): boolean => /[*?]/.test(name);
 
@@ -47,7 +49,7 @@ export async function closedFiles(ctx: Ctx, onView = false): Promise<ClosedFiles
     hide: [
       ...own.map((name) => join(home, name)),
       ...permissions.credentials(),
-      ...otherNames(permissions.credentials(), root),
+      ...otherNames(permissions.credentials(), [root], MAX_CREDENTIALS),
       ...pin,
       ...found.secret,
       ...(onView ? found.repositories : []), // of the project's own, more is known
@@ -161,29 +163,6 @@ async function look(ctx: Ctx, patterns: Denied["patterns"]): Promise<Found> {
       }
     }
   }
-}
-
-/** Names in the project of files that lie in these folders (hard links): covering the folders does not cover them. */
-function otherNames(folders: string[], root: string): string[] {
-  const idOf = (at: string) => {
-    const { nlink, dev, ino } = lstatSync(at, { throwIfNoEntry: false }) ?? { nlink: 0, dev: 0, ino: 0 };
-    return nlink > 1 ? `${dev}:${ino}` : undefined;
-  };
-  const wanted = new Set(
-    folders.flatMap((folder) => filesBelow(folder, MAX_CREDENTIALS)).flatMap((at) => idOf(at) ?? []),
-  );
-  return wanted.size ? filesBelow(root, MAX_ENTRIES).filter((at) => wanted.has(idOf(at) ?? "")) : [];
-}
-const MAX_CREDENTIALS = 200; // files to look at in a folder of them: browsers have many more
-
-/** The nearest first. */
-function filesBelow(top: string, most: number): string[] {
-  const [files, folders]: [string[], string[]] = [[], [top]];
-  for (let at = folders.shift(); at !== undefined && files.length < most; at = folders.shift())
-    for (const entry of direntsOf(at))
-      if (entry.isDirectory() && entry.name !== "node_modules") folders.push(within(at, entry.name));
-      else if (entry.isFile()) files.push(within(at, entry.name));
-  return files;
 }
 
 /** Git's settings stay readable, since git fails without them; a command that names them is asked about. */

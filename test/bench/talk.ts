@@ -1,23 +1,14 @@
-// What a long conversation costs: its file, what the model is told, what it says.
-import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { promisify } from "node:util";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
-import { rescue } from "../../plugins/text-calls/rescue.ts";
 import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { having } from "../support/having.ts";
-import { figure, median, timed, worked } from "../support/machine.ts";
+import { figure, median, timed } from "../support/machine.ts";
 import { repl } from "../support/repl.ts";
-import { place, ROOT } from "../support/run.ts";
-import { STREAMS } from "../support/streams.ts";
-import { FORMATS, RANDOM_TOOLS } from "../support/text-calls.ts";
+import { place } from "../support/run.ts";
 
-const MB = 1024 * 1024;
 const MANY = 100_000;
-
-const STREAMED = ["Chat Completions", "Anthropic's Messages", "OpenAI's Responses", "Gemini's generateContent"];
 
 export const figures: Figure[] = [
   figure("append to a long session", "times", 15, "At entry 100,000 beside entry 10.", async () => {
@@ -54,23 +45,6 @@ export const figures: Figure[] = [
     return () => timed(() => listSessions(home));
   }),
   figure("what the model is told", "ms", 15, "From a line to its request, where nothing changed in a project.", told),
-  ...[...STREAMED, "Ollama's own API"].map((name) =>
-    figure(
-      `stream of ${name}`,
-      "MB/s",
-      3,
-      "From the socket to the turn, a second of CPU.",
-      async () => () => rateOf(name),
-    ),
-  ),
-  ...Object.entries(texts()).map(([what, text]) =>
-    figure(`calls in ${what}`, "MB/s", 7, "An answer is looked through, a second of CPU.", async () => async () => {
-      const fresh = Buffer.from(text).toString(); // as it comes from the wire
-      const reply = { text: fresh, thinking: "", calls: [], finish: "stop" as const };
-      const ms = await worked(() => rescue(reply, { tools: RANDOM_TOOLS, options: {}, worded: false }));
-      return (1_000 * Buffer.byteLength(text)) / MB / ms;
-    }),
-  ),
 ];
 
 const message = (i: number) => ({
@@ -123,26 +97,5 @@ async function told(bench: Bench): Promise<Measure> {
     turn++;
     await zz.say(`turn ${turn} thing3`, new RegExp(`turn ${turn} [\\s\\S]*Good\\.[\\s\\S]*calls`));
     return Number(readFileSync(log, "utf8"));
-  };
-}
-
-async function rateOf(name: string): Promise<number> {
-  if (!STREAMS[name]) throw new Error(`There is no stream '${name}'.`);
-  const bytes = 6 * MB;
-  const program = join(ROOT, "test", "support", "streams.ts");
-  const { stdout } = await promisify(execFile)(process.execPath, [program, name, String(bytes)]);
-  return bytes / MB / median((JSON.parse(stdout) as { seconds: number[] }).seconds);
-}
-
-function texts(): Record<string, string> {
-  const size = 4 * MB;
-  const line = '  if (list[i] < 3 && map["key"] === `a{b}`) { return { a: [1, 2], b: "<div>" }; } // a note on it\n';
-  const prose = "The parser reads the text once, from its beginning (see below) to its end, and says what it found. ";
-  const args = { path: "src/a.ts", text: line.repeat(1_000), count: 3, nested: { deep: [{ a: "b" }] } };
-  const calls = FORMATS.map((format) => format.calls([{ id: "", name: "write_file", args }], RANDOM_TOOLS)).join("\n");
-  return {
-    prose: prose.repeat(size / prose.length),
-    code: line.repeat(size / line.length),
-    "calls of all formats": calls.repeat(Math.ceil(size / calls.length)),
   };
 }

@@ -1,5 +1,5 @@
 // What a terminal costs: Markdown, long answers, keys, pastes.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { highlight } from "../../plugins/terminal/highlight.ts";
@@ -9,12 +9,10 @@ import type { Bench, Figure, Measure } from "../support/bench.ts";
 import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
 import { having } from "../support/having.ts";
 import { figure, timed, worked } from "../support/machine.ts";
-import { ESC, repl } from "../support/repl.ts";
-import { place, ROOT } from "../support/run.ts";
+import { repl } from "../support/repl.ts";
+import { ROOT } from "../support/run.ts";
 import { KEY, type Terminal } from "../support/terminal.ts";
-import { fiveLines } from "./start.ts";
 
-const DROP_LINE = "\x15"; // Ctrl+U
 const SIZE = 1_000_000;
 const PROSE = `## Heading of a part
 
@@ -57,36 +55,6 @@ export const figures: Figure[] = [
         term.type("the quick brown fox jumps over the lazy dog"[typed++ % 43]!);
         return echoed;
       });
-    };
-  }),
-  figure("paste", "ms", 7, "A paste of 10,000 lines is accepted.", async (bench) => {
-    const term = await repl(bench as TestContext, { cols: 200, process: true });
-    const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
-    let pastes = 0;
-    return async () => {
-      const ms = await timed(() => {
-        term.type(`${ESC}[200~${text}${ESC}[201~`);
-        return term.sees(`[paste ${++pastes}: 10000 lines]`);
-      });
-      term.type(DROP_LINE);
-      return ms;
-    };
-  }),
-  figure("saved plugin", "ms", 7, "From saving a plugin to the note that it is loaded.", async (bench) => {
-    const where = place();
-    const folder = join(where.home, "plugins");
-    mkdirSync(folder, { recursive: true });
-    const term = await repl(bench as TestContext, { where, cols: 120, rows: 50, process: true });
-    let saved = 0;
-    return async () => {
-      const name = `lamp${saved++}`;
-      const ms = await timed(() => {
-        writeFileSync(join(folder, `${name}.ts`), fiveLines(name));
-        return term.sees(`Plugin '${name}' loaded in`);
-      });
-      rmSync(join(folder, `${name}.ts`));
-      await term.sees(`Plugin '${name}' unloaded.`);
-      return ms;
     };
   }),
 ];

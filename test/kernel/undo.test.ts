@@ -108,17 +108,6 @@ test("Several changes of one file are undone together, and redone in their order
   }
 });
 
-test("The model is told of an undo with the next message", async (t) => {
-  const script = [{ call: ["delete_file", { path: "a" }] as [string, object] }, "It is gone.", "I see."];
-  const zz = await harness({ own: true, files: { a: "one\n" }, answer: "yes", script }, t);
-  const told = () => JSON.stringify(zz.requests.at(-1)!.messages).match(/Since your last message: [^\]]*/g);
-  await zz.ask("Remove a.");
-  equal(told(), null);
-  await zz.command("/undo");
-  await zz.ask("And now?");
-  deepEqual(told(), ["Since your last message: Undone: deleted a."]);
-});
-
 /** An ordinary user, whom modes keep out, and the process in which they run zz. */
 const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 const zzAsThem = mains(who);

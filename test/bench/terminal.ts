@@ -5,13 +5,12 @@ import type { TestContext } from "node:test";
 import { highlight } from "../../plugins/terminal/highlight.ts";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
-import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
+import type { Figure } from "../support/bench.ts";
 import { having } from "../support/having.ts";
 import { figure, timed, worked } from "../support/machine.ts";
 import { repl } from "../support/repl.ts";
 import { ROOT } from "../support/run.ts";
-import { KEY, type Terminal } from "../support/terminal.ts";
+import type { Terminal } from "../support/terminal.ts";
 
 const SIZE = 1_000_000;
 const PROSE = `## Heading of a part
@@ -42,7 +41,6 @@ export const figures: Figure[] = [
       return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark, highlight }));
     }),
   ),
-  figure("long answer", "ms", 7, "Of 1 MB, from its first byte to its last word in the terminal.", longAnswer),
   figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.", async (bench) => {
     const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
     const where = having({ "~/history": Array.from({ length: 10_000 }, (_, i) => entry(i)).join("") });
@@ -58,27 +56,6 @@ export const figures: Figure[] = [
     };
   }),
 ];
-
-async function longAnswer(bench: Bench): Promise<Measure> {
-  let [sent, turn] = [0, 0];
-  const end = () => `The end of ${turn}.`;
-  const script = () => {
-    setTimeout(() => (sent = performance.now()));
-    const pieces = `${MARKDOWN["tables and code"]!()}${end()}`.match(/[\s\S]{1,20000}/g)!;
-    return stream(...pieces.map((content) => delta({ content })), delta({}, "stop"), usage(10, 10), DONE);
-  };
-  const term = await repl(bench as TestContext, { script, process: true });
-  term.shut();
-  let tail = "";
-  term.onData((data) => (tail = (tail + data).slice(-10_000)));
-  return async () => {
-    turn++;
-    const ended = when(term, () => tail.includes(end()));
-    term.type(`go${KEY.enter}`);
-    await ended;
-    return performance.now() - sent;
-  };
-}
 
 /** As soon as a piece is written after which it is so. */
 const when = (term: Pick<Terminal, "onData">, isSo: () => boolean) =>

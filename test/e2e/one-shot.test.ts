@@ -487,16 +487,6 @@ describe("the model is", () => {
       const { code, stderr } = await zz(place({}, settings), [...words, "hi"], { env });
       deepEqual([stderr, code, requests[0]?.body.model], ["", 0, model]);
     });
-
-  test("whose settings --config and --home name", async () => {
-    const where = place({ "own.json": { model: "openai/own" }, "other/zz.config.json": { model: "openai/other" } });
-    const { url, requests } = await askable([say("x")]);
-    const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: url };
-    await zz(where, ["--config", "own.json", "hi"], { env });
-    await zz(where, ["--home", "other", "hi"], { env });
-    equal(requests.map(({ body }) => body.model).join(), "own,other");
-    ok(existsSync(join(where.cwd, "other", "sessions")));
-  });
 });
 
 test("--json and --json-lines give the model's own text; --rendered beside it what a plugin made of it to be seen", async () => {

@@ -1,11 +1,9 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+// What a long conversation costs: its file.
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { listSessions, openSession } from "../../kernel/sessions.ts";
-import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { having } from "../support/having.ts";
+import type { Figure } from "../support/bench.ts";
 import { figure, median, timed } from "../support/machine.ts";
-import { repl } from "../support/repl.ts";
 import { place } from "../support/run.ts";
 
 const MANY = 100_000;
@@ -44,7 +42,6 @@ export const figures: Figure[] = [
     for (let i = 0; i < 10_000; i++) lay(`20260101-${String(i).padStart(6, "0")}-aaaaaaaa`, 10);
     return () => timed(() => listSessions(home));
   }),
-  figure("what the model is told", "ms", 15, "From a line to its request, where nothing changed in a project.", told),
 ];
 
 const message = (i: number) => ({
@@ -67,35 +64,4 @@ function sessions() {
     throw new Error(text);
   };
   return { home, lay, open: (id: string) => openSession(home, id, loud) };
-}
-
-async function told(bench: Bench): Promise<Measure> {
-  const where = place();
-  const put = (name: string, text: string) => having({ [name]: text }, where);
-  put("AGENTS.md", "Rules.\n".repeat(400));
-  put("../home/memory/INDEX.md", "- note\n".repeat(100));
-  const skill = (i: number) => `---\nname: s${i}\ndescription: does ${i} things\ntriggers: thing${i}\n---\nbody`;
-  for (let i = 0; i < 12; i++) put(`~/skills/s${i}/SKILL.md`, skill(i));
-  for (let i = 0; i < 500; i++)
-    put(`src/p${i}.ts`, `export const part${i} = (a: number): number => a + ${i};\n`.repeat(5));
-  const log = join(where.cwd, "../time");
-  put(
-    "../own.ts",
-    `import { writeFileSync } from "node:fs";
-     export default (zz) => {
-       let began = 0;
-       zz.on("phase", ({ from, to }) => { if (from === "idle" && to === "thinking") began = performance.now(); });
-       zz.on("requested", () => writeFileSync(${JSON.stringify(log)}, String(performance.now() - began)));
-     };`,
-  );
-  const args = ["--plugin", join(where.cwd, "../own.ts")];
-  const zz = await repl(bench as TestContext, { where, args, process: true });
-  await zz.say("/add src/p1.ts AGENTS.md", "Pinned");
-  let turn = 0;
-  return async () => {
-    await zz.sees(/›$/);
-    turn++;
-    await zz.say(`turn ${turn} thing3`, new RegExp(`turn ${turn} [\\s\\S]*Good\\.[\\s\\S]*calls`));
-    return Number(readFileSync(log, "utf8"));
-  };
 }

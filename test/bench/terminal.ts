@@ -1,4 +1,4 @@
-// What a terminal costs: Markdown, long answers, keys, pastes.
+// What a terminal costs: Markdown, keys.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";

@@ -41,14 +41,6 @@ export const figures: Figure[] = [
       timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
     return async () => (await run({})) - (await run({ direct: true }));
   }),
-  figure("command in a large project", "times", 11, "On a copy of 30,000 files, beside one of 100.", async (bench) => {
-    const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
-    if (!small || !large) return undefined;
-    let count = 0;
-    const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
-    for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
-    return async () => (await run(large)) / (await run(small));
-  }),
   figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.", async () => {
     const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
     return () => peakOf(where, ["--allow-run", "--call", "mcp_call", '{"server":"big","tool":"one"}']);
@@ -90,15 +82,11 @@ async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; gre
   return { root, grep };
 }
 
-/** A project in git with so many folders of a hundred files; undefined where commands cannot run on a copy. */
-async function repository(bench: Bench, folders = 0): Promise<Harness | undefined> {
+/** A project in git; undefined where commands cannot run on a copy. */
+async function repository(bench: Bench): Promise<Harness | undefined> {
   if (!has("bwrap") || !has("unshare")) return undefined;
   const own = await harness({ own: true, answer: async (_, keys) => (keys ? "y" : "") }, bench);
   execFileSync("git", ["init", "-q", own.root]);
-  for (let d = 0; d < folders; d++) {
-    fs.mkdirSync(join(own.root, `d${d}`));
-    for (let f = 0; f < 100; f++) fs.writeFileSync(join(own.root, `d${d}/${f}`), "");
-  }
   return own;
 }
 

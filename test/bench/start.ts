@@ -60,13 +60,6 @@ export const figures: Figure[] = [
     const args = ["--call", "list_dir", "{}"];
     return async () => (await start(where, args)).ms - (await start(without, args)).ms;
   }),
-  figure("20 idle MCP servers", "times", RUNS, "One answer with them, beside one without.", async (bench) => {
-    const { where: without, asks } = await answering(bench);
-    const server = { command: node, args: [join(ROOT, "test/support/fake/mcp.ts"), "env"], sandbox: false };
-    const mcpServers = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`s${i}`, server]));
-    const where = having({ "~/zz.config.json": { mcpServers } });
-    return async () => (await start(where, [...asks, "hi"])).ms / (await start(without, [...asks, "hi"])).ms;
-  }),
 ];
 
 export const fiveLines = (name: string) => `import type { Zz } from "zz";

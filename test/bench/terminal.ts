@@ -1,20 +1,17 @@
-// What a terminal costs: Markdown, long answers, keys, pastes.
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// What a terminal costs: Markdown, keys.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { highlight } from "../../plugins/terminal/highlight.ts";
 import { renderMarkdown } from "../../plugins/terminal/markdown.ts";
 import { themeOf } from "../../plugins/terminal/theme.ts";
-import type { Bench, Figure, Measure } from "../support/bench.ts";
-import { DONE, delta, stream, usage } from "../support/fake/openai.ts";
+import type { Figure } from "../support/bench.ts";
 import { having } from "../support/having.ts";
 import { figure, timed, worked } from "../support/machine.ts";
-import { ESC, repl } from "../support/repl.ts";
-import { place, ROOT } from "../support/run.ts";
-import { KEY, type Terminal } from "../support/terminal.ts";
-import { fiveLines } from "./start.ts";
+import { repl } from "../support/repl.ts";
+import { ROOT } from "../support/run.ts";
+import type { Terminal } from "../support/terminal.ts";
 
-const DROP_LINE = "\x15"; // Ctrl+U
 const SIZE = 1_000_000;
 const PROSE = `## Heading of a part
 
@@ -44,7 +41,6 @@ export const figures: Figure[] = [
       return () => worked(() => renderMarkdown(markdown, { width: 80, theme: dark, highlight }));
     }),
   ),
-  figure("long answer", "ms", 7, "Of 1 MB, from its first byte to its last word in the terminal.", longAnswer),
   figure("key", "ms", 40, "From a key to its echo, with 10,000 entries of history.", async (bench) => {
     const entry = (i: number) => `${JSON.stringify(`entry ${i} with a few words more`)}\n`;
     const where = having({ "~/history": Array.from({ length: 10_000 }, (_, i) => entry(i)).join("") });
@@ -59,58 +55,7 @@ export const figures: Figure[] = [
       });
     };
   }),
-  figure("paste", "ms", 7, "A paste of 10,000 lines is accepted.", async (bench) => {
-    const term = await repl(bench as TestContext, { cols: 200, process: true });
-    const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
-    let pastes = 0;
-    return async () => {
-      const ms = await timed(() => {
-        term.type(`${ESC}[200~${text}${ESC}[201~`);
-        return term.sees(`[paste ${++pastes}: 10000 lines]`);
-      });
-      term.type(DROP_LINE);
-      return ms;
-    };
-  }),
-  figure("saved plugin", "ms", 7, "From saving a plugin to the note that it is loaded.", async (bench) => {
-    const where = place();
-    const folder = join(where.home, "plugins");
-    mkdirSync(folder, { recursive: true });
-    const term = await repl(bench as TestContext, { where, cols: 120, rows: 50, process: true });
-    let saved = 0;
-    return async () => {
-      const name = `lamp${saved++}`;
-      const ms = await timed(() => {
-        writeFileSync(join(folder, `${name}.ts`), fiveLines(name));
-        return term.sees(`Plugin '${name}' loaded in`);
-      });
-      rmSync(join(folder, `${name}.ts`));
-      await term.sees(`Plugin '${name}' unloaded.`);
-      return ms;
-    };
-  }),
 ];
-
-async function longAnswer(bench: Bench): Promise<Measure> {
-  let [sent, turn] = [0, 0];
-  const end = () => `The end of ${turn}.`;
-  const script = () => {
-    setTimeout(() => (sent = performance.now()));
-    const pieces = `${MARKDOWN["tables and code"]!()}${end()}`.match(/[\s\S]{1,20000}/g)!;
-    return stream(...pieces.map((content) => delta({ content })), delta({}, "stop"), usage(10, 10), DONE);
-  };
-  const term = await repl(bench as TestContext, { script, process: true });
-  term.shut();
-  let tail = "";
-  term.onData((data) => (tail = (tail + data).slice(-10_000)));
-  return async () => {
-    turn++;
-    const ended = when(term, () => tail.includes(end()));
-    term.type(`go${KEY.enter}`);
-    await ended;
-    return performance.now() - sent;
-  };
-}
 
 /** As soon as a piece is written after which it is so. */
 const when = (term: Pick<Terminal, "onData">, isSo: () => boolean) =>

@@ -4,11 +4,9 @@ import fs from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { type Harness, harness } from "../../sdk/testing.ts";
 import { embed } from "../../zz.ts";
-import type { Bench, Figure, Measure } from "../support/bench.ts";
+import type { Bench, Figure } from "../support/bench.ts";
 import { having } from "../support/having.ts";
 import { figure, timed, took } from "../support/machine.ts";
 import { has } from "../support/needs.ts";
@@ -42,27 +40,6 @@ export const figures: Figure[] = [
     const run = (more: object) =>
       timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > it'`, ...more }));
     return async () => (await run({})) - (await run({ direct: true }));
-  }),
-  figure("command in a large project", "times", 11, "On a copy of 30,000 files, beside one of 100.", async (bench) => {
-    const [small, large] = [await repository(bench, 1), await repository(bench, 300)];
-    if (!small || !large) return undefined;
-    let count = 0;
-    const run = (own: Harness) => timed(() => own.call("run_command", { command: `sh -c 'echo ${count++} > d0/7'` }));
-    for (let i = 0; i < 2; i++) await run(large); // the first ones look for secret files
-    return async () => (await run(large)) / (await run(small));
-  }),
-  figure("ignored files", "ms", 3, "2,000 that a command made are put in place.", ignoredFiles),
-  figure("MCP call", "times", 101, "A tool of an MCP server, beside the same call by the SDK alone.", async (bench) => {
-    const settings = { mcpServers: { it: server("env") } } as never;
-    const own = await harness({ own: true, settings, allow: { run: true } }, bench);
-    await own.call("mcp_tools", { servers: ["it"] });
-    const bare = new Client({ name: "bare", version: "1" });
-    await bare.connect(new StdioClientTransport({ command: node, args: [MCP, "env"] }));
-    bench.after(() => bare.close());
-    return async () => {
-      const plain = await timed(() => bare.callTool({ name: "one", arguments: { text: "x" } }));
-      return (await timed(() => own.call("it__one", { text: "x" }))) / plain;
-    };
   }),
   figure("memory of an MCP result", "MB", 3, "While a server's result of 100 MB is cut.", async () => {
     const where = having({ "~/zz.config.json": { mcpServers: { big: server("huge") } } });
@@ -105,36 +82,12 @@ async function greps(bench: Bench, ripgrep: string): Promise<{ root: string; gre
   return { root, grep };
 }
 
-/** A project in git with so many folders of a hundred files; undefined where commands cannot run on a copy. */
-async function repository(bench: Bench, folders = 0): Promise<Harness | undefined> {
+/** A project in git; undefined where commands cannot run on a copy. */
+async function repository(bench: Bench): Promise<Harness | undefined> {
   if (!has("bwrap") || !has("unshare")) return undefined;
   const own = await harness({ own: true, answer: async (_, keys) => (keys ? "y" : "") }, bench);
   execFileSync("git", ["init", "-q", own.root]);
-  for (let d = 0; d < folders; d++) {
-    fs.mkdirSync(join(own.root, `d${d}`));
-    for (let f = 0; f < 100; f++) fs.writeFileSync(join(own.root, `d${d}/${f}`), "");
-  }
   return own;
-}
-
-async function ignoredFiles(bench: Bench): Promise<Measure | undefined> {
-  if (!has("bwrap") || !has("unshare")) return undefined;
-  let asked = 0;
-  const answer = async (_: string, keys?: string) => {
-    if (keys) asked = performance.now();
-    return keys ? "y" : "";
-  };
-  const own = await harness({ own: true, answer }, bench);
-  execFileSync("git", ["init", "-q", own.root]);
-  own.write(".gitignore", "node_modules/\n");
-  let round = 0;
-  return async () => {
-    const folder = `node_modules/${round++}`;
-    const write = `for (let i = 0; i < 100; i++) fs.writeFileSync("${folder}/p" + d + "/" + i, "one " + i)`;
-    const loop = `for (let d = 0; d < 20; d++) { fs.mkdirSync("${folder}/p" + d, { recursive: true }); ${write} }`;
-    await own.call("run_command", { command: `node -e '${loop}'` });
-    return performance.now() - asked;
-  };
 }
 
 async function hugePage(bench: Bench, isPacked: boolean): Promise<string> {

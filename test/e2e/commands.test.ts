@@ -10,9 +10,7 @@ import { page } from "../../plugins/lists.ts";
 import { aligned } from "../../plugins/status.ts";
 import { askable, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { put } from "../support/repository.ts";
 import { place, ROOT, sessionsIn, zz } from "../support/run.ts";
-import { rare } from "../support/runs.ts";
 import { sit } from "../support/sit.ts";
 import { KEY } from "../support/terminal.ts";
 
@@ -264,18 +262,6 @@ describe("answers", () => {
     await gives("/copy that", "Cannot copy 'that': use /copy,");
   });
 
-  rare("/copy uses xclip where there is a display", async (t) => {
-    const where = place();
-    const bin = join(where.cwd, "..", "bin"); // not in the project, whose programs zz does not start
-    put(bin, { xclip: `#!/bin/sh\ncat > "${where.cwd}/clip.txt"\n` });
-    chmodSync(join(bin, "xclip"), 0o755);
-    const env = { PATH: `${bin}:${process.env.PATH}`, DISPLAY: ":9", WAYLAND_DISPLAY: "", WSL_DISTRO_NAME: "" };
-    const { gives } = await talk(t, { script: [say("To keep.")], where, env });
-    await gives("one", "To keep.");
-    await gives("/copy", "(through the terminal and xclip)");
-    equal(readFileSync(join(where.cwd, "clip.txt"), "utf8"), "To keep.");
-  });
-
   test("/save writes the last answer, or all; what is there is asked for; /undo takes it back", async (t) => {
     const keys: string[] = [];
     const { it, say, tells } = await sit(t, { script: ["To keep."], answer: async () => keys.shift() ?? "n" });
@@ -370,22 +356,6 @@ describe("help and templates", () => {
     await tells("/permissions", "the project, except files that hold secrets");
     await tells("/help tests", /\/tests WHAT\n.*\n {2}\/tests parsePrice +write tests/);
     await tells("/help back", /\/back \[N \| #ID\]\n.*\n {2}\/back {2,}take back your last message\n {2}\/back 3 /);
-  });
-
-  test("Tab after a command offers its values", async (t) => {
-    const script = [written("a.txt"), "Made."];
-    const { it, say } = await sit(t, { script, allow: { write: ["."] } });
-    await say("make it");
-    for (const [command, rest, names] of [
-      ["config", "keys.ctrlZ ", ["keys.ctrlZ undo", "keys.ctrlZ suspend", "keys.ctrlZ off"]],
-      ["permissions", "deny ", ["deny read ", "deny write ", "deny run "]],
-      ["install", "zz/", ["zz/attach", "zz/budget", "zz/data"]],
-      ["tools", "edit", ["edit_file", "edit_lines"]],
-      ["undo", "", ["turn", "a.txt"]],
-    ] as const) {
-      const offered = (await it.ctx.about.complete(command, rest)).map(({ name }) => name);
-      for (const name of names) ok(offered.includes(name), `/${command} ${rest}: ${offered}`);
-    }
   });
 });
 

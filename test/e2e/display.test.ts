@@ -88,21 +88,6 @@ test("display.calls decides what is shown of calls", async (t) => {
   }
 });
 
-test("At 40×15 display.resultLines and display.diffRows say how much is shown, and no row is too long", async (t) => {
-  const content = Array.from({ length: 9 }, (_, i) => `line ${i + 1} ${"of many words ".repeat(9)}`).join("\n");
-  const where = place({ "a.txt": content }, { display: { resultLines: 2, diffRows: 3 }, edit: { auto: true } });
-  const script = [
-    call(["read_file", { path: "a.txt" }]),
-    call(["create_file", { path: "b.txt", content: "1\n2\n3\n4\n5\n6\n" }]),
-    say("Done."),
-  ];
-  const term = await repl(t, { where, cols: 40, rows: 15, script });
-  const screen = await term.say("go", "Done.");
-  match(screen, /✓ read_file .*\n {2}1 line 1 of .*…\n {2}2 line 2 of .*…\n {2}… 7 more lines: \/show shows all\n/);
-  match(screen, /create b\.txt.*\n {4}1 \+ 1\n {4}2 \+ 2\n {2}… 4 more rows: \/changes N shows all\n✓ create_file/);
-  for (const row of screen.split("\n")) ok(row.length <= 40, row);
-});
-
 test("A project may not hide calls, nor the diffs of edits", async (t) => {
   const where = place({ ".zz/zz.config.json": { display: { calls: "off", diffRows: 1, resultLines: 0 } } });
   const script = [call(["dig", { where: "sand" }]), say("Dug.")];

@@ -80,18 +80,6 @@ test("Of a long error the beginning is told", async () => {
   match(stderr, /answered 400: x{600}\.$/m);
 });
 
-test("A name that nobody has is refused with a list of those there are", async () => {
-  for (const [args, words] of [
-    [["--call", "xyzzy"], /^Cannot call 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
-    [["-T", "xyzzy", "--once", "hi"], /^Cannot offer 'xyzzy': there is no tool 'xyzzy'\. There are: .*grep.*\.$/m],
-    [["-m", "xyzzy/x", "--once", "hi"], /there is no provider 'xyzzy'\. There are: .*offline.*\.$/m],
-  ] as const) {
-    const { code, stderr } = await zz(place(), [...args]);
-    equal(code, 2);
-    match(stderr, words);
-  }
-});
-
 test("Sessions that are a pipe or a folder are neither listed nor opened", async () => {
   const where = place();
   lay(where, "good", header);

@@ -106,14 +106,6 @@ test("A long file is cut by read_file's own rule; an image goes as one, and a PD
   }
 });
 
-test("What was mentioned counts as read: the model may edit it at once", async (t) => {
-  const edit = { path: "a.ts", old: "1", new: "2" };
-  const { it } = await sit(t, { files: FILES, answer: "yes", script: [{ call: ["edit_file", edit] }, "Done."] });
-  const { results } = await it.ask("double @a.ts");
-  doesNotMatch(results[0]!.text, /read it first|has not been read/i);
-  equal(it.read("a.ts"), "export const a = 2;\n");
-});
-
 test("In a one-shot only what stands on the command line counts, not what came through the pipe", async () => {
   const { args, requests } = await askable([say("Seen.")]);
   const where = place({ "a.ts": FILES["a.ts"] });

@@ -10,7 +10,7 @@ import { kindOf } from "../../kernel/faults.ts";
 import { FLAGS } from "../../kernel/flags.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { type Script, type Step, serve } from "../support/fake/http.ts";
-import { askable, call, DONE, data, delta, problems, refuse, say, stream, usage } from "../support/fake/openai.ts";
+import { askable, call, DONE, data, delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
 import { put } from "../support/repository.ts";
 import { type How, type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
 
@@ -487,23 +487,6 @@ describe("the model is", () => {
       const { code, stderr } = await zz(place({}, settings), [...words, "hi"], { env });
       deepEqual([stderr, code, requests[0]?.body.model], ["", 0, model]);
     });
-
-  test("whose settings --config and --home name", async () => {
-    const where = place({ "own.json": { model: "openai/own" }, "other/zz.config.json": { model: "openai/other" } });
-    const { url, requests } = await askable([say("x")]);
-    const env = { OPENAI_API_KEY: "k", OPENAI_BASE_URL: url };
-    await zz(where, ["--config", "own.json", "hi"], { env });
-    await zz(where, ["--home", "other", "hi"], { env });
-    equal(requests.map(({ body }) => body.model).join(), "own,other");
-    ok(existsSync(join(where.cwd, "other", "sessions")));
-  });
-});
-
-test("usage is counted over every request of a turn", async () => {
-  const counted = (text: string, input: number, output: number) =>
-    stream(delta({ content: text }), delta({}, "length"), usage(input, output), DONE);
-  const { stdout } = await ask([counted("a", 10, 1), counted("b", 20, 2), counted("c", 30, 3)], ["--json"]);
-  deepEqual(JSON.parse(stdout).usage, { input: 60, output: 6 });
 });
 
 test("--json and --json-lines give the model's own text; --rendered beside it what a plugin made of it to be seen", async () => {

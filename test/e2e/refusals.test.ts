@@ -132,14 +132,6 @@ test("--judge - prints an object a line and nothing else, also with --json", asy
   deepEqual(lines.map((line) => JSON.parse(line).verdict), ["allow", "ask"]); // biome-ignore format: short
 });
 
-test("An audit that cannot be written is a sentence", async () => {
-  for (const [file, why] of Object.entries({ "nowhere/audit": "no such file or folder", ".": "it is a folder" })) {
-    const ran = await zz(place(), [`--audit=${file}`, "--call", "read_file", '{"path":"a"}']);
-    equal(ran.code, 2);
-    ok(ran.stderr.startsWith(`Cannot write the audit to '${file}': ${why}. `), ran.stderr);
-  }
-});
-
 test("How long a command may take is in the settings, told to the model and kept to; 0 ms is refused", async () => {
   const run = async (shell: object, timeout_ms?: number, command = "sleep 20") => {
     const call = ["--call", "run_command", JSON.stringify({ command, timeout_ms }), "-A"];

@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { standingClock } from "../../sdk/clock.ts";
 import { problems, say, stream } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { place } from "../support/run.ts";
-import { KEY, terminal } from "../support/terminal.ts";
+import { KEY } from "../support/terminal.ts";
 
 test("The REPL answers, remembers, and leaves at Ctrl+D with 0", async (t) => {
   const term = await repl(t, { script: [say("Good day."), say("You said hello.")] });
@@ -16,13 +15,6 @@ test("The REPL answers, remembers, and leaves at Ctrl+D with 0", async (t) => {
   term.type(KEY.ctrlD);
   equal(await term.exited, 0);
   equal(term.where.sessions()[0]!.filter(({ type }) => type === "message").length, 4);
-});
-
-test("Words on a terminal are answered first, then the prompt is there", async (t) => {
-  const term = await repl(t, { script: [say("First."), say("Second.")], args: ["one", "two"] });
-  await term.sees(/First\.[\s\S]*›$/);
-  equal(await term.asked(), "one two");
-  await term.say("more", "Second.");
 });
 
 test("Ctrl+C aborts a turn: the socket closes, the session stays, the next message is answered", async (t) => {
@@ -48,11 +40,4 @@ test("Ctrl+C clears what is typed; at an empty prompt twice within a second it l
   term.type(KEY.ctrlC);
   equal(await term.exited, 130);
   doesNotMatch(term.screen(), /(again to leave\.[\s\S]*){3}/);
-});
-
-test("Without a model the REPL opens offline and says how to get one", async () => {
-  const term = terminal(place(), []);
-  await term.sees(/openai {2}no key is set \(OPENAI_API_KEY\)[\s\S]*Which model should answer\?[\s\S]*navigate/);
-  await term.hit("\x1b", /Nothing was changed: zz is offline[\s\S]*›$/);
-  await term.hit(`todos${KEY.enter}`, "not a model");
 });

@@ -111,27 +111,3 @@ test("A question stands there once, and whole, after five resizes, and is answer
   await pressKey(zz.clock, zz, "y");
   await zz.sees("Written.");
 });
-
-test("A question that is longer than the window is drawn again once no change came for 150 ms, at the same line", async (t) => {
-  const content = Array.from({ length: 60 }, (_, i) => `${"word ".repeat(9)}${i}`).join("\n");
-  const zz = await open(t, { script: [call(["write_file", { path: "new.txt", content }]), say("Written.")] });
-  zz.type(`go${KEY.enter}`);
-  await nobodyTypes(zz.clock);
-  await zz.sees(/line 21 of 65/);
-  await nobodyTypes(zz.clock);
-  for (const [cols, bar] of [
-    [40, /─ 20\/\d+ · space: more · n: no/],
-    [90, /line 21 of 65 · \d+ unseen/],
-  ] as const) {
-    zz.resize(cols, 24);
-    await zz.clock.pass(SETTLED_MS);
-    const rows = (await zz.drawn()).split("\n").slice(-24);
-    ok(
-      bar.test(rows.join("\n")) && rows.at(-1)!.startsWith("┗ Allow?") && rows[0]!.startsWith("┏ write_file"),
-      zz.screen(),
-    );
-  }
-  await nobodyTypes(zz.clock);
-  await pressKey(zz.clock, zz, "n");
-  await zz.hit(KEY.enter, "Written.");
-});

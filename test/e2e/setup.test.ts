@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { CLOCK } from "../../kernel/clock.ts";
-import { bar, ollamaAt } from "../../plugins/setup/pull.ts";
+import { ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { serve } from "../support/fake/http.ts";
 import { fakeOllama, notInRegistry, pulling, say } from "../support/fake/ollama.ts";
@@ -278,15 +278,6 @@ test("In a pipe /setup and /keys PROVIDER name the variables and flags", async (
     match(stderr, /Set OPENAI_API_KEY .*OLLAMA_HOST.*--model PROVIDER\/MODEL with --base-url URL and --key KEY\./);
     equal(code, 0);
   }
-});
-
-test("The bar fits its width", () => {
-  equal(bar(1.2e9, 2.6e9, 36), "[======>      ] 46%  1.2 of 2.6 GB");
-  for (const width of [12, 20, 30, 40, 80, 200])
-    for (const done of [0, 1, 1.3e9, 2.6e9])
-      ok(bar(done, 2.6e9, width).length < width, `${width}: ${bar(done, 2.6e9, width)}`);
-  match(bar(2.6e9, 2.6e9, 40), /^\[=+\]100% {2}2\.6 of 2\.6 GB$/);
-  match(bar(500, 11_357, 40), /0\.5 of 11\.4 kB$/);
 });
 
 test("OLLAMA_HOST may leave out the scheme and the port, and 0.0.0.0 is this machine", () => {

@@ -115,13 +115,6 @@ test("Ctrl+C while a question is about to show stops the turn, and nothing is as
   doesNotMatch(await term.drawn(), /Allow\?/);
 });
 
-test("A terminal that does not know its size is taken for one of 80 columns", async (t) => {
-  const term = await repl(t, { script: [say("An answer of several words.")] });
-  term.resize(0, 0);
-  term.view.resize(80, 24);
-  await term.say("go", "An answer of several words.");
-});
-
 const hasEnded = (pid: number): boolean => startOf(pid) === ""; // one look: between two it may end
 for (const [what, keys, sees] of [
   ["at a question", `go${KEY.enter}`, "Allow?"],

@@ -68,14 +68,6 @@ for (const [what, keys, sent] of [
     equal(await term.asked(), sent);
   });
 
-test("A paste of 10,000 lines is shown by its size, and sent whole", async () => {
-  const term = await again();
-  const text = Array.from({ length: 10_000 }, (_, i) => `line ${i} of the log, with some words in it`).join("\n");
-  await term.hit(`see ${paste(text)}`, "[paste 1: 10000 lines]");
-  term.type(` please${KEY.enter}`);
-  equal(await term.asked(), `see ${text} please`);
-});
-
 test("Tab completes @files and @folders, with quotes around a space; Tab goes through them", async () => {
   const term = await again();
   await term.hit(`see @al${TAB}`, "see @src/alpha.ts");

@@ -106,10 +106,8 @@ test("collect() drops a call of which nothing came but an index", async () => {
 
 // biome-ignore format: one case a row.
 const FINISHES: [string, Delta[], Finish][] = [
-  ["stop is stop", [text("hi"), stop], "stop"],
   ["stop with calls is calls", [f, stop], "calls"],
   ["tool_calls without calls is stop", [text("hi"), calls], "stop"],
-  ["length is length", [text("hi"), finish("length")], "length"],
   ["model_context_window_exceeded is length", [text("hi"), finish("model_context_window_exceeded")], "length"],
   ["length with calls stays length", [f, finish("length")], "length"],
   ["an empty finish after one changes nothing", [text("hi"), finish("length"), finish("")], "length"],
@@ -147,15 +145,11 @@ test("collect() shows what has come so far, thinking apart", async () => {
 
 const said = [thinking("hm"), text("Dimm")];
 const partial = { text: "Dimm", thinking: "hm" };
-const nothing = { text: "", thinking: "" };
 const MID = "The model's server failed in mid-stream: ";
 // biome-ignore format: one case a row.
 const THROWS: [string, Delta[], string, boolean, { text: string; thinking: string }][] = [
-  ["a stream without a finish", said, "The connection ended before the answer was complete. Try again.", true, partial],
-  ["nothing at all", [], "The server answered with nothing. Try again.", true, nothing],
   ["an error", [...said, { error: { error: { message: "backend gave up", type: "server_error" } } }], `${MID}backend gave up.`, true, partial],
   ["an error with a status of 400", [...said, { error: { error: { code: 400, message: "bad request" } } }], `${MID}bad request.`, false, partial],
-  ["an error of a failed tool use", [...said, { error: { error: { message: "bad call", code: "tool_use_failed" } } }], `${MID}bad call.`, false, partial],
   ["a finish of error", [...said, finish("error")], "The model's server gave up in mid-stream (error). Try again.", true, partial],
 ];
 for (const [sentence, deltas, message, transient, partial] of THROWS)

@@ -208,27 +208,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     deepEqual([stdout, stderr], ["x\n", "Layer 'broken' of 'own' was left out: lost it\n"]);
   });
 
-  test("its flags are in --help, and set() gets their values", async () => {
-    const source = does(
-      `const got: any = {};
-       zz.flag({ name: "mood", short: "M", value: "WORD", description: "how it feels", set: (v) => (got.mood = v) });
-       zz.flag({ name: "loud", description: "shout", set: (v) => (got.loud = v) });
-       zz.flag({ name: "list", value: "X", many: true, description: "several", set: (v) => (got.list ??= []).push(v) });
-       zz.tool({ name: "got", description: "d", run: () => JSON.stringify(got) });`,
-    );
-    const where = place();
-    const file = plugin(where, "own.ts", source);
-    const run = (...args: string[]) => zz(where, ["--plugin", file, ...args]);
-    match((await run("--help")).stdout, /^ +-M, --mood WORD +how it feels$/m);
-    const ran = await run("--mood", "good", "--loud", "--list", "1", "--list=2", "--call", "got");
-    deepEqual([ran.stdout, ran.stderr, ran.code], ['{"mood":"good","loud":true,"list":["1","2"]}\n', "", 0]);
-    equal((await run("--call", "got")).stdout, "{}\n");
-    const bare = await run("--call", "got", "--mood");
-    deepEqual([bare.code, bare.stderr], [2, "Flag --mood needs a value: --mood WORD.\n"]);
-    const misspelt = await run("--moood", "good");
-    deepEqual([misspelt.code, /--mood\?/.test(misspelt.stderr)], [2, true]);
-  });
-
   test("what set() gives as a line goes first on it, and run() of a flag that takes words gets them all", async () => {
     const source = does(
       `zz.flag({ name: "as", value: "WHO", description: "d", set: (who, ctx) => ({ line: ["--system=" + who, "-o", "seed", "1", typeof ctx.about.home] }) });
@@ -247,24 +226,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     const told = await run("--pair", "a", "b c", "--pair", "d=e", "--tell", "it", "all", "that");
     deepEqual([told.stdout, told.stderr], ['["it",["all","that"],["a=b c","d=e"],false]\n', ""]);
   });
-
-  test("its provider can be chosen", async () => {
-    const where = place();
-    const source = `export default (zz: any) => zz.provider({
-  name: "parrot", models: async () => [{ id: "grey" }],
-  async *chat({ messages }: any) { yield { text: messages.at(-1).text.toUpperCase() };
-    yield { finish: "stop" }; },
-});`;
-    const file = plugin(where, "parrot.ts", source);
-    for (const model of ["parrot/grey", "parrot"]) {
-      const ran = await zz(where, ["--plugin", file, "--json", "-m", model, "hello"]);
-      const { text, model: used, usage } = JSON.parse(ran.stdout);
-      deepEqual([text, used, ran.code, ran.stderr], ["HELLO", "parrot/grey", 0, ""]);
-      deepEqual(usage, { input: 0, output: 0 });
-    }
-    equal((await zz(where, ["--plugin", file, "--models", "-m", "parrot"])).stdout, "parrot/grey\n");
-  });
-
   test("what it prints goes to stderr under its name, never to stdout, and an end of the process in a package is refused", async () => {
     const PRINTS: [print: string, shown: string][] = [
       ["console.log('a %s', 'b', { c: 1 })", "own0: a b { c: 1 }"],
@@ -287,19 +248,6 @@ describe("what a plugin adds", { concurrency: 3 }, () => {
     const [left, ...said] = stderr.trimEnd().split("\n").sort();
     match(left!, /^Cannot load plugin 'leaves' \(.*\): it called process\.exit\(4\)/);
     deepEqual(said, ["own: IT OUT", ...PRINTS.flatMap(([, shown]) => shown.split("\n"))].sort());
-  });
-
-  test("a tool that needs what nobody allowed is refused, exit 4; the flag that it names allows it", async () => {
-    const needs =
-      'zz.tool({ name: "do_it", description: "d", needs: () => ({ net: ["example.org"] }), run: () => "ran" });';
-    const where = place();
-    const file = plugin(where, "own.ts", does(needs));
-    const go = (...args: string[]) => zz(where, ["--plugin", file, "--call", "do_it", ...args]);
-    const refused = await go();
-    deepEqual([refused.stdout, refused.code], ["", 4]);
-    ok(refused.stderr.includes("--allow-net=example.org"), refused.stderr);
-    equal((await go("--allow-net=example.org")).stdout, "ran\n");
-    equal((await go("-A", "--deny-net")).code, 4);
   });
 });
 

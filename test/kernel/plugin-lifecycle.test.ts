@@ -1,6 +1,5 @@
 // The life of a plugin: what it may be written in, what is cut off, how it is switched off, how strange its file may be.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
@@ -341,15 +340,3 @@ test("A mistake in a command is told with whose it is and where", async () => {
   equal(await told("/lamp now"), `Plugin 'lamp' failed (${file}:3): ctx.notte is not a function\n`);
   equal(await told("/lamp"), "Cannot light it: no oil.\n");
 });
-
-for (const [what, put] of [
-  ["nothing for a plugin", (known: string, file: string) => writeFileSync(known, JSON.stringify({ [file]: null }))],
-  ["no file, but a FIFO", (known: string) => execFileSync("mkfifo", [known])],
-] as const)
-  test(`What zz remembers of its plugins may be damaged: ${what}`, async () => {
-    const { where, run } = home({ "lamp.ts": tool("lamp") });
-    put(join(where.home, "known-plugins.json"), join(where.home, "plugins", "lamp.ts"));
-    const ran = await run("--plugins");
-    match(ran.stdout, /^lamp +home/m);
-    equal(ran.code, 0);
-  });

@@ -4,7 +4,7 @@ import fs, { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync,
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "../../kernel/contract.ts";
-import { type Asked, harness } from "../../sdk/testing.ts";
+import { harness } from "../../sdk/testing.ts";
 import "../support/lean.ts";
 import { mains } from "../support/mains.ts";
 import { environment, place } from "../support/run.ts";
@@ -90,34 +90,6 @@ viewTest(
     match(zz.questions.at(-1)!, /Cannot undo 'dist\/…': 'dist\/n' changed since/);
   },
 );
-
-test("Several changes of one file are undone together, and redone in their order", async (t) => {
-  const edit = (old_string: string, new_string: string) =>
-    ["edit_file", { path: "a.txt", old_string, new_string }] as Asked;
-  const script = [{ calls: [["read_file", { path: "a.txt" }] as Asked] }, { calls: [edit("one", "two")] }, { calls: [edit("two", "three")] }, { text: "Done." }]; // biome-ignore format: short
-  const zz = await harness({ own: true, files: { "a.txt": "one\n" }, allow: { write: true }, script }, t);
-  await zz.ask("edit it twice");
-  for (const [line, text] of [
-    ["/undo turn", "one\n"],
-    ["/redo", "three\n"],
-    ["/undo 2", "one\n"],
-    ["/redo 2", "three\n"],
-  ] as const) {
-    await zz.command(line);
-    deepEqual([zz.read("a.txt"), zz.questions], [text, []], line);
-  }
-});
-
-test("The model is told of an undo with the next message", async (t) => {
-  const script = [{ call: ["delete_file", { path: "a" }] as [string, object] }, "It is gone.", "I see."];
-  const zz = await harness({ own: true, files: { a: "one\n" }, answer: "yes", script }, t);
-  const told = () => JSON.stringify(zz.requests.at(-1)!.messages).match(/Since your last message: [^\]]*/g);
-  await zz.ask("Remove a.");
-  equal(told(), null);
-  await zz.command("/undo");
-  await zz.ask("And now?");
-  deepEqual(told(), ["Since your last message: Undone: deleted a."]);
-});
 
 /** An ordinary user, whom modes keep out, and the process in which they run zz. */
 const who = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};

@@ -35,18 +35,6 @@ describe("pass()", () => {
       await rejects(clock.pass(ms), { message: `Cannot pass ${ms} ms. Give a number from 0 up.` });
     equal(clock.now(), 5);
   });
-
-  test("throws what a timer throws, and goes on from there", async () => {
-    const { clock, all, hear } = heard();
-    clock.timer(1, () => {
-      throw new Error("no oil");
-    });
-    clock.timer(2, hear("after"));
-    await rejects(clock.pass(5), { message: "no oil" });
-    equal(clock.now(), 1);
-    await clock.pass(1);
-    deepEqual(all, ["after at 2"]);
-  });
 });
 
 describe("sleep() and limit()", () => {

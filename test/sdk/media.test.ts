@@ -80,27 +80,14 @@ test("readMedia() goes by what is in a file, whatever its name", () => {
   equal(read(put("x.png", text("no picture")))?.type, undefined);
 });
 
-const REFUSED: [what: string, file: () => string, why: RegExp][] = [
-  [
-    "a PDF that is none",
-    () => put("none.pdf", text("%PDF-1.7\nhello\n")),
+test("readMedia() refuses what is no file, and a PDF that is none", () => {
+  throws(
+    () => read(put("none.pdf", text("%PDF-1.7\nhello\n"))),
     /^Error: it begins as application\/pdf, but holds no document\./,
-  ],
-  [
-    "a folder",
-    () => {
-      mkdirSync(join(folder, "folder.png"));
-      return join(folder, "folder.png");
-    },
-    /^Error: it is a folder\. Name a file\.$/,
-  ],
-  [
-    "a FIFO",
-    () => {
-      execFileSync("mkfifo", [join(folder, "fifo.png")]);
-      return join(folder, "fifo.png");
-    },
-    /^Error: it is not a regular file\. Name another\.$/,
-  ],
-];
-for (const [what, file, why] of REFUSED) test(`readMedia() refuses ${what}`, () => throws(() => read(file()), why));
+  );
+  const [inner, fifo] = [join(folder, "folder.png"), join(folder, "fifo.png")];
+  mkdirSync(inner);
+  execFileSync("mkfifo", [fifo]);
+  throws(() => read(inner), /^Error: it is a folder\. Name a file\.$/);
+  throws(() => read(fifo), /^Error: it is not a regular file\. Name another\.$/);
+});

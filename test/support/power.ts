@@ -14,18 +14,10 @@ interface Recorded {
 }
 
 const CHANGES = [
-  ...([
-    "openSync",
-    "writeFileSync",
-    "writeSync",
-    "appendFileSync",
-    "ftruncateSync",
-    "truncateSync",
-    "copyFileSync",
-  ] as const),
-  ...(["linkSync", "renameSync", "unlinkSync", "rmSync", "rmdirSync", "mkdirSync", "symlinkSync"] as const),
+  ...(["openSync", "writeFileSync", "writeSync", "appendFileSync", "ftruncateSync", "truncateSync"] as const),
+  ...(["copyFileSync", "linkSync", "renameSync", "unlinkSync", "rmSync"] as const),
+  ...(["rmdirSync", "mkdirSync", "symlinkSync"] as const),
 ];
-
 const SYNCS = ["fsyncSync", "fdatasyncSync", "fsync", "fdatasync"] as const;
 
 export function record(root: string): Recorded {
@@ -76,20 +68,17 @@ export function record(root: string): Recorded {
         return result;
       },
     });
-  for (const name of ["fsyncSync", "fdatasyncSync"] as const)
+  for (const name of SYNCS)
     Object.assign(fs, {
-      [name](fd: number) {
-        real[name](fd);
+      [name](fd: number, done?: (error: Error | null) => void) {
+        if (!name.endsWith("Sync"))
+          return real[name](fd, (error) => {
+            if (!error) sync(fd);
+            done!(error);
+          });
+        (real[name] as (fd: number) => void)(fd);
         sync(fd);
       },
-    });
-  for (const name of ["fsync", "fdatasync"] as const)
-    Object.assign(fs, {
-      [name]: (fd: number, done: (error: Error | null) => void) =>
-        real[name](fd, (error) => {
-          if (!error) sync(fd);
-          done(error);
-        }),
     });
   return {
     moments,

@@ -5,7 +5,7 @@ import { clockOf } from "./clock.ts";
 import { rebase } from "./commit.ts";
 import type { Entry, Result } from "./contract.ts";
 import { type LiveChat, note, type TurnContext } from "./core.ts";
-import { alike, hashOfState, putAll, putFault, type State, type Step, standing, TYPE, type Unfinished } from "./disk.ts";
+import { alike, FOLDER, hashOfState, putAll, putFault, type State, type Step, standing, TYPE, type Unfinished } from "./disk.ts";
 import { codeOf } from "./faults.ts";
 import { withProjectLock } from "./locks.ts";
 import { changedSince, keptMoves } from "./moves.ts";
@@ -96,9 +96,10 @@ async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | str
   const { core, back } = way;
   const from = standing(file);
   let hash = hashOfState(from);
-  const expected = own.every(({ was, is }) => {
+  const expected = own.every(({ was, is, modes }) => {
     const [before, after] = back ? [is, was] : [was, is];
-    const fits = hash === before || hash === after; // after: zz was killed before it could make the change
+    const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER); // one makes room for the other
+    const fits = hash === before || hash === after || isBetween; // after: zz was killed before it could make the change
     hash = after;
     return fits;
   });

@@ -7,6 +7,7 @@ import type { Zz } from "../../kernel/contract.ts";
 import { harness } from "../../sdk/testing.ts";
 import "../support/lean.ts";
 import { mains } from "../support/mains.ts";
+import { needs } from "../support/needs.ts";
 import { environment, place } from "../support/run.ts";
 import { runs, some } from "../support/runs.ts";
 import { livesHold } from "../support/undo-model.ts";
@@ -33,6 +34,16 @@ test("A change is kept to the byte, secrets too, so that it can be undone after 
   const said = entries.filter((line) => /"type":"message"/.test(line)).join("\n");
   match(said, /The key is /);
   doesNotMatch(said, new RegExp(KEY));
+});
+
+needs("bwrap")("Undo brings back a folder that a killed zz had removed, and put no file in its place yet", async () => {
+  const zz = await harness({ own: true, files: { "in/a": "1\n" }, answer: "yes" });
+  await zz.call("run_command", { command: "rm -r in; echo f > in" });
+  equal(zz.read("in"), "f\n");
+  rmSync(join(zz.root, "in"));
+  await zz.command("/undo");
+  equal(zz.read("in/a"), "1\n");
+  await zz.close();
 });
 
 test("Undo and redo take a file's mode along, unless somebody has set it since", async (t) => {

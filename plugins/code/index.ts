@@ -47,7 +47,7 @@ export default (zz: Zz<Config>) => {
   /** A command may change files that nobody lists, such as packages. */
   zz.on("called", ({ call: { name } }, { about }) => {
     const { kind } = about.tools.find((tool) => tool.name === name) ?? {};
-    if (kind === "run") void opened?.then(({ forget }) => forget());
+    if (kind === "run") void opened?.then((host) => host.forget());
   });
   zz.on("started", ({ stays }, ctx) => {
     if (stays && zz.config.warm) ctx.io.clock.timer(WARM_AFTER_MS, () => void warm(ctx), { background: true });

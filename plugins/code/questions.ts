@@ -55,6 +55,7 @@ interface About {
 }
 
 const MAX_PLACES = 200_000;
+const UNKNOWN_METHOD = -32601;
 
 export function openServer(client: Client, about: About): LanguageServer {
   const { name, root, isSafe } = about;
@@ -71,7 +72,12 @@ export function openServer(client: Client, about: About): LanguageServer {
   const calls = async (point: Point, way: Way) => {
     if (!client.can("callHierarchyProvider")) throw new Error(`${name} does not know who calls whom.`);
     const items = listOf<CallHierarchyItem>(await ask("prepareCallHierarchy", at(point)));
-    return callsOf(root, client, items, way);
+    try {
+      return await callsOf(root, client, items, way);
+    } catch (error) {
+      if ((error as { code?: number }).code !== UNKNOWN_METHOD) throw error;
+      throw new Error(`${name} cannot tell ${way} calls.`);
+    }
   };
 
   return {

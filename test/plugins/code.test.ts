@@ -1,6 +1,6 @@
 // Language servers that hang, die, flood, say what is no message or no answer, or name files outside of the project: the index
 // answers by name, and says so in one sentence. The server is a program of its own, found on the PATH as gopls is.
-import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match, notEqual } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -106,10 +106,22 @@ needs("bwrap")("TypeScript's language server, killed in between, is started once
   const ask = async () => (await zz.call("find_references", { symbol: "lamp" })).text;
   const first = await ask();
   match(first, /^b\.ts:2: light;$/m);
-  const [server] = servers((_, parent) => parent === `${process.pid}`);
-  process.kill(server!, "SIGKILL");
+  const server = () => servers((_, parent) => parent === `${process.pid}`)[0];
+  process.kill(server()!, "SIGKILL");
   equal(await ask(), first);
+  const before = server();
+  await zz.call("run_command", { command: "true" }); // it may have changed packages, which no list has
+  equal(await ask(), first);
+  notEqual(server(), before);
   await zz.close();
+});
+
+needs("bwrap")("a rename names the files that it may not read", async (t) => {
+  const uses = 'import { lamp } from "./a";\nlamp;\n';
+  const files = { "a.ts": "export const lamp = 1;\n", "b.ts": uses, "c.ts": uses, "tsconfig.json": "{}" };
+  const zz = await harness({ own: true, files, answer: "yes", deny: { read: ["c.ts"] } }, t);
+  const { text } = await zz.call("rename_symbol", { symbol: "lamp", to: "light" });
+  match(text, /in 3 places:\na\.ts: 1\nb\.ts: 2\n\[Not looked at, since they may not be read: c\.ts\]$/);
 });
 
 needs("bwrap")(

@@ -24,8 +24,10 @@ export async function calls(
     throw cannot(
       `${defined.length} things are: ${defined.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
     );
+  let name = "";
   const found = await atDesk(state, index, at.path, ctx, async (desk) => {
     const called = await desk.server[way](await locate(desk, at));
+    name = desk.server.name;
     const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
     return Promise.all(
       seen.map(async ({ name, from, ...spot }) => ({
@@ -43,9 +45,9 @@ export async function calls(
   );
   const rows = found.flatMap(({ name, at: { path, line }, calls }) => [
     name.endsWith(path) ? `${path}, outside of functions:` : `${name} (${path}:${line}):`,
-    ...calls.map((one) => `  ${one.path}:${one.line}: ${one.text}`),
+    ...new Set(calls.map((one) => `  ${one.path}:${one.line}: ${one.text}`)),
   ]);
-  const none = way === "callers" ? "Nothing in the project calls it." : "It calls nothing of the project.";
+  const none = way === "callers" ? `${name} knows nothing here that calls it.` : `${name} knows nothing that it calls.`;
   const head = `${plural(found.length, way.slice(0, -1))} of ${args.symbol} (${at.path}:${at.line}):`;
   return { text: found.length ? `${head}\n${capped(rows, 2 * MAX_ROWS, "rows")}` : none, data: found };
 }

@@ -413,18 +413,21 @@ async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
   }
 }
 
-/** Files that have the name and were left as they are, so that nobody takes a miss for a whole rename. */
+/** Files that have the name and were left as they are, or were not read, so that nobody takes a miss for a whole rename. */
 function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): string[] {
+  const unread = index.names.filter((file) => SCRIPT.test(file) && !mayRead(ctx, file));
+  const notes = unread.length ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`] : [];
   const changed = new Set(edits.map(({ path }) => path));
   const others = using(index.pageIndexes, name).filter(
     (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
   );
-  if (!others.length) return [];
-  const named = others.slice(0, MAX_NEAR).join(", ") + (others.length > MAX_NEAR ? " …" : "");
+  if (!others.length) return notes;
   return [
-    `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${named}]`,
+    `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listOf(others)}]`,
+    ...notes,
   ];
 }
+const listOf = (files: string[]): string => files.slice(0, MAX_NEAR).join(", ") + (files.length > MAX_NEAR ? " …" : "");
 
 const isNamed = (
   { path, line, start, end, kind }: Place,

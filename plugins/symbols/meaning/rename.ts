@@ -1,8 +1,10 @@
 // Renaming a thing, unless that would change what the code means: the server says what belongs to
 // it, is shown the new texts, and has to find the same places again, with no new problems.
+
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { tryTo } from "zz/text";
+import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
 import { containing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
@@ -173,7 +175,8 @@ async function otherPlaces(
     const offset = await offsetOf(desk, { path: file!, line: Number(line), character: Number(character) });
     if (!byFile.get(file!)?.some((one) => one.start <= offset && offset < one.end)) continue; // it keeps its name
     const place = await placeAt(desk, file!, offset, offset);
-    return `'${to}' is taken: at ${file}:${place.line} it would mean something else. Choose another name.`;
+    const doubt = SCRIPT.test(file!) ? "" : `, or ${desk.server.name} does not see all of the code`;
+    return `'${to}' is taken: at ${file}:${place.line} it would mean something else${doubt}. Choose another name${doubt && ", or edit each place"}.`;
   }
   return undefined;
 }

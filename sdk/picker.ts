@@ -166,7 +166,13 @@ function listOf<T>(
     const choices = `${all.length} choices`;
     const count = rows.length < all.length ? `${rows.length} of ${choices}` : all.length > room ? choices : "";
     const keys = rows.length ? ["↑↓ navigate", "⏎ select"] : [];
-    const helps = [[count, ...keys, "esc leave"], [count, ...keys.slice(1), "esc leave"], [count, "esc leave"], [count]];
+    const helps = [
+      [count, "type to search", ...keys, "esc leave"],
+      [count, ...keys, "esc leave"],
+      [count, ...keys.slice(1), "esc leave"],
+      [count, "esc leave"],
+      [count],
+    ];
     const texts = helps.map((parts) => parts.filter(Boolean).join(" · "));
     return isLow ? "" : (texts.find((text) => width(text) < columns) ?? "");
   };

@@ -51,10 +51,15 @@ const HARMLESS: Record<string, string | string[]> = harmless;
 /** Harmless only with such a value. */
 const BY_VALUE: [key: RegExp, value: RegExp][] = [
   [/^submodule\..*\.update$/s, /^(checkout|rebase|merge|none)$/],
+  [/^extensions\.refstorage$/, /^(files|reftable)$/], // newer ones may name a folder elsewhere
   [/^core\.fsmonitor$/, /^(false|no|off|0|)$/i],
 ];
 /** Switched off by name in zz's own questions: see QUIET, and plugins/git for the filters. */
-const OFF = /^(core\.(fsmonitor|hookspath|pager)|log\.showsignature|filter\..*\.(clean|smudge|process|required))$/s;
+const OFF = new RegExp(
+  `^(core\\.(fsmonitor|hookspath|pager)|log\\.showsignature|submodule\\.recurse|diff\\.submodule|status\\.submodulesummary
+  |filter\\..*\\.(clean|smudge|process|required))$`.replace(/\s+/g, ""),
+  "s",
+);
 const PERSONS = new Set(["system", "global", "command"]);
 
 type Setting = { scope: string; key: string; value: string };

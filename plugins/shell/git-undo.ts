@@ -3,23 +3,38 @@ import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
+import { gitParts } from "./judge/git-commands.ts";
+import type { Simple } from "./judge/index.ts";
+import { programOf, SHELLS } from "./judge/programs.ts";
 
-const COMMANDS =
-  "am|apply|checkout|checkout-index|cherry-pick|clean|merge|mv|pull|read-tree|rebase|reset|restore|revert|rm|sparse-checkout|stash|switch";
-const CHANGES_FILES = new RegExp(`\\bgit\\b[^\\n;&|]*\\s(${COMMANDS})\\b`);
-const REMOVES = /\bgit\b[^\n;&|]*\srm\b/;
 const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
 
 type Before = { path: string; bytes: Buffer; mode: number };
+/** Whether it may run git, by whatever spelling, in a way that is not known to only read: itself, or in a script of its own. */
+function mayRunGit({ verdict, words, text }: Simple): boolean {
+  const [program] = words;
+  if (verdict === "allow") return false;
+  if (program === undefined || words.includes(undefined) || namesGit({ words, text })) return true;
+  const name = programOf(program);
+  return SHELLS.has(name) || /^(\.|source)$/.test(name) || name.includes("/");
+}
+
+const namesGit = ({ words, text }: Pick<Simple, "words" | "text">): boolean =>
+  /git/i.test(`${text} ${words.join(" ")}`);
+
+const removes = ({ words: [program, ...rest] }: Simple): boolean =>
+  path.basename(program ?? "") === "git" && gitParts(rest, (word) => word)[1] === "rm";
+
 /** Looks at the files before a line with such a command. The function returned records what was lost, and says so for the model. */
-export async function filesBefore(command: string, ctx: Ctx): Promise<(() => Promise<string>) | undefined> {
-  if (!CHANGES_FILES.test(command)) return undefined;
+export async function filesBefore(simple: Simple[], ctx: Ctx): Promise<(() => Promise<string>) | undefined> {
+  if (!simple.some(mayRunGit)) return undefined;
   const names = await ctx.files.list().catch(() => []);
   const before = names.length > MAX_FILES ? undefined : read(names, ctx.root);
+  if (!before && !simple.some(namesGit)) return undefined;
   if (!before) return async () => "/undo does not have what git changed: there are too many files to look at";
   const kept = hashesIn(ctx);
   const isKept = (one: Before) => kept.has(hashOf(one.bytes, kept));
-  const own = REMOVES.test(command) ? before : before.filter((one) => !isKept(one));
+  const own = simple.some(removes) ? before : before.filter((one) => !isKept(one));
   return async () => {
     const lost = own.filter((one) => !isStill(one));
     // A file that git has, and that is only another one now, is git's to bring back.

@@ -181,6 +181,7 @@ interface Decision {
   sandbox: string | undefined; // the sandbox's name; undefined if there is none
   strict: boolean; // only zz's own tables allow it: it may write nothing, and gets no network
   argv?: string[]; // without a sandbox: it runs unasked only without a shell
+  judgement?: Judged;
   onView?: true; // on a copy-on-write view of the project: what it changed is asked for afterwards
 }
 
@@ -299,13 +300,18 @@ function sandboxLine(sandbox: string | undefined, net: Net, strict = false): str
   return `Sandbox ${sandbox}: it writes ${strict ? "nothing, since nobody was asked" : "only in the project"}; ${reach}.`;
 }
 
-/** A git status that runs unasked must not run anything that a repository's configuration names. */
-const GIT = {
-  GIT_OPTIONAL_LOCKS: "0",
-  GIT_CONFIG_COUNT: "1",
-  GIT_CONFIG_KEY_0: "core.fsmonitor",
-  GIT_CONFIG_VALUE_0: "false",
-};
+/** A git that runs unasked must not run anything that a repository's configuration names. */
+const GIT = gitWith({ "core.fsmonitor": "false" });
+/** Nor does it show more than its plain form, whatever the person's own configuration says: it stays in this repository. */
+const GIT_UNASKED = gitWith({
+  ...{ "core.fsmonitor": "false", "submodule.recurse": "false", "diff.submodule": "short" },
+  ...{ "status.submoduleSummary": "false", "grep.fallbackToNoIndex": "false" },
+});
+function gitWith(all: Record<string, string>): Record<string, string> {
+  const pairs = Object.entries(all);
+  const named = pairs.map(([key, value], i) => ({ [`GIT_CONFIG_KEY_${i}`]: key, [`GIT_CONFIG_VALUE_${i}`]: value }));
+  return Object.assign({ GIT_OPTIONAL_LOCKS: "0", GIT_CONFIG_COUNT: `${pairs.length}` }, ...named);
+}
 
 /** Without a network, package managers need not try again and again, for up to minutes. */
 const WITHOUT_RETRIES = {
@@ -337,11 +343,12 @@ async function run(
   const net = strict ? "none" : netOf(ctx, hosts);
   const given = ownVariables(ctx);
   const variables = await variablesFor(strict || argv !== undefined, given, ctx);
-  const env = { ...GIT, ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
+  const env = { ...(strict || argv ? GIT_UNASKED : GIT), ...(name && net === "none" && WITHOUT_RETRIES), ...variables };
   const view = onView && (await import("./view.ts")).openView(ctx.programs, ctx.root);
   let sandbox: Awaited<ReturnType<typeof openedSandbox>> | undefined;
   try {
-    const lost = strict ? undefined : await (await import("./git-undo.ts")).filesBefore(command, ctx);
+    const simple = strict ? [] : (decided.judgement?.simple ?? []);
+    const lost = simple.length ? await (await import("./git-undo.ts")).filesBefore(simple, ctx) : undefined;
     sandbox = name ? await openedSandbox(ctx, net, strict, view, own) : undefined;
     const outcome = await runJob({
       programs: ctx.programs,

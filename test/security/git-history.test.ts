@@ -11,7 +11,7 @@ import { holdsSecret } from "../../kernel/secret-files.ts";
 import { secretsInGit } from "../../plugins/shell/judge/git-history.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { has, needs } from "../support/needs.ts";
-import { configure, INIT, put, shell } from "../support/repository.ts";
+import { configure, INIT, put, settingLines, shell } from "../support/repository.ts";
 import { asksBefore, type Place, place, zz } from "../support/run.ts";
 import { some } from "../support/runs.ts";
 
@@ -48,7 +48,8 @@ const secretsOf = ({ cwd: root }: Place) => {
 };
 /** Asks the judge itself for its verdict on each. */
 async function judges(where: Place, verdict: string, commands: string[]): Promise<void> {
-  const fileFacts = { secret: holdsSecret, git: await secretsOf(where) };
+  const secret = (at: string) => holdsSecret(at) && !at.endsWith(".git/config"); // it has no password
+  const fileFacts = { secret, git: await secretsOf(where) };
   const { find } = programs(where.cwd);
   const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts, find };
   for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
@@ -114,6 +115,55 @@ describe("A history that asks", () => {
       ...[`git diff ${hash}..HEAD`, `git diff HEAD..${hash}`, `git show v1-g${hash.slice(0, 7)}`],
     ]);
   });
+});
+
+describe("What goes round the names of files", () => {
+  const clean = repository(A, { "e/config.json": "1\n", "lib/a.ts": "x\n" });
+  const lay = (where: Place, script: string) => shell(where.cwd, `${script}\n`, where.cwd);
+  test("a folder that is a link now, which git grep follows, asks", async () => {
+    await judges(clean, "allow", ["git grep x"]);
+    lay(clean, "mkdir ../own; echo x > ../own/config.json; rm -r e; ln -s ../own e");
+    await judges(clean, "ask", ["git grep x", "git grep x -- e", "git grep -n x HEAD"]);
+    await judges(clean, "allow", ["git grep --cached x", "git diff", "git status"]);
+  });
+  test("what git keeps of removed secrets asks, whichever way it is read, and nothing else does", async () => {
+    lay(GONE, "mkdir -p src; ln -sfn .git/objects link; git init -q --bare src/store");
+    const files = [
+      "cat .git/objects/*/*",
+      "cd .git/objects && grep -rao K .",
+      "head < .git/objects/info/x",
+      "cat link/*/*",
+    ];
+    const searches = [
+      "grep -raoh K=.* .",
+      "grep -ra K .git",
+      "grep -ra K .git/objects",
+      "grep -ra K link/",
+      "rg -a K .git",
+    ];
+    await judges(GONE, "ask", [...files, ...searches, "grep -r K src"]);
+    lay(GONE, "rm -r src/store; mkdir src/objects; echo x > src/objects/x");
+    await judges(GONE, "allow", ["grep -rn x src", "cat src/objects/x", "grep -rn --exclude-dir=.git x ."]);
+    lay(clean, "rm e");
+    await judges(clean, "allow", ["grep -r x .", "rg x"]);
+  });
+  for (const [key, value] of [["submodule.recurse", "true"], ["diff.submodule", "diff"]] as const) // biome-ignore format: a table
+    test(`a submodule is not entered, where ${key} is the person's or the repository's`, async () => {
+      const [inner, outer] = [repository(ENV), repository(A)];
+      git(outer, "submodule", "--quiet", "add", inner.cwd, "sub");
+      git(outer, "commit", "-qm", "sub");
+      put(outer.cwd, {
+        "sub/.env": `K=${TOKEN}2\n`,
+        "../p/.gitconfig": `${settingLines(key, value)}[grep]\nfallbackToNoIndex`,
+      });
+      for (const command of ["git grep --cached K", "git grep K HEAD", "git diff", "git show HEAD"]) {
+        const call = ["--no-prompt", "--call", "run_command", JSON.stringify({ command })];
+        const { stdout } = await zz(outer, call, { env: { HOME: join(outer.cwd, "../p") } });
+        ok(!stdout.includes(TOKEN) && !/denied/.test(stdout), `${command}: ${stdout}`);
+      }
+      configure(outer.cwd, [[key, value]]);
+      match((await zz(outer, ["--judge", "git diff", "--json"])).stdout, new RegExp(`beforehand.*${key}`));
+    });
 });
 
 describe("A password in git's settings is not shown by what goes unasked", () => {

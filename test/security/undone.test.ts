@@ -68,7 +68,10 @@ describe("where everything is allowed, /undo brings back what it lost", () => {
 const BY_GIT = `git rm -rf -q sub § git rm -q --cached a.txt; git rm -f -q b.txt § git checkout -- .
 git checkout -q HEAD a.txt new.txt || git checkout -q HEAD a.txt § git restore a.txt § git stash § git stash -u && git stash drop
 git checkout -q -f other § git switch -q --discard-changes other § git read-tree -u --reset HEAD § git checkout-index -f -a
-git add a.txt; git checkout -q HEAD -- a.txt § git rm -r -q -f .`.split(/ § |\n/);
+git add a.txt; git checkout -q HEAD -- a.txt § git "checkout" . § git 'stash' § git \\⏎ checkout . § git -c a.b="x;y" checkout .
+bash -c 'git check''out .' § echo . | xargs git checkout § ./x.sh § sh x.sh § git -c alias.z='checkout .' z § '/usr/bin/git' checkout . § git rm -r -q -f .`
+  .split(/ § |\n/)
+  .map((line) => line.replace("⏎", "\n"));
 describe("of what git takes from the files of the project itself, /undo brings back what no commit has", () => {
   for (const command of some(BY_GIT, 4))
     viewTest(command, async (t) => {
@@ -79,6 +82,8 @@ describe("of what git takes from the files of the project itself, /undo brings b
       );
       for (const name of ["a.txt", "sub/c.txt"]) zz.write(name, "not committed\n");
       zz.write("new.txt", "new\n");
+      zz.write("x.sh", "#!/bin/sh\ngit checkout .\n");
+      fs.chmodSync(join(zz.root, "x.sh"), 0o755);
       const before = treeOf(zz.root);
       const { text } = await zz.call("run_command", { command });
       notDeepEqual(treeOf(zz.root), before, text);

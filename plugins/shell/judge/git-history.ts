@@ -3,11 +3,14 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
+import type { FileFacts } from "./doubts.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {
   index: boolean; // whether a file that git tracks now may contain secrets
   history: boolean; // or any file that it ever tracked
+  linked?: boolean; // whether a folder of what git tracks is a link now, so that git grep searches what it leads to
+  folder?: string | undefined; // where it keeps its objects
   knows(hash: string): boolean; // whether the commit was examined: other objects have no file name to judge by
 }
 
@@ -36,9 +39,21 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
   if (folder === undefined) return nothing;
   if (isEmpty(folder)) return { ...nothing, knows: () => false };
 
-  let index = false;
+  let [index, linked] = [false, false];
+  const folders = new Set<string>();
+  const isLinked = (name: string): boolean => {
+    const dir = path.dirname(name);
+    if (dir === "." || folders.has(dir)) return false;
+    folders.add(dir);
+    const stat = fs.lstatSync(path.join(folder, dir), { throwIfNoEntry: false });
+    return stat?.isSymbolicLink() || isLinked(dir);
+  };
+  const takeName = (name: string) => {
+    linked ||= isLinked(name);
+    return !(index = permissions.secret(name));
+  };
   const [tracked, tips] = await Promise.all([
-    ask(["ls-files", "-z", "--full-name", ":/"], (name) => !(index = permissions.secret(name))),
+    ask(["ls-files", "-z", "--full-name", ":/"], takeName),
     ask(["rev-parse", "--all", "HEAD", "FETCH_HEAD"]),
   ]);
   if (tracked.code) {
@@ -52,7 +67,8 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
     known.set(key, await readHistory());
   }
   const { history, hashes } = known.get(key)!;
-  return { index, history, knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()) };
+  const own = tryTo(() => fs.realpathSync(path.join(folder, ".git")));
+  return { index, history, linked, folder: own, knows: (hash) => startsAnyHash(hashes, hash.toLowerCase()) };
 
   async function readHistory(): Promise<History> {
     const hashes = new Set<string>();
@@ -69,10 +85,27 @@ export async function secretsInGit({ root, git, programs, permissions, signal, i
   }
 }
 
+const isThere = (folder: string, name: string) =>
+  fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
+const isRepository = (folder: string) => ["HEAD", "objects", "refs"].every((name) => isThere(folder, name));
+
+/** Whether a path leads to what a repository keeps of its files, which may be a secret that is gone from the files. */
+export function keepsSecrets(at: string, { git, needsGit }: FileFacts): boolean {
+  const real = tryTo(() => fs.realpathSync(at)) ?? at;
+  for (const { index } of real.matchAll(/\/objects(?=\/|$)/g)) {
+    const parent = real.slice(0, index);
+    const store = [parent, path.dirname(parent)].find(isRepository); // of git-lfs: .git/lfs/objects
+    if (store === undefined) continue;
+    if (!git) needsGit?.();
+    if (!git || git.folder !== store || git.index || git.history) return true;
+  }
+  return false;
+}
+export const KEEPS = "it would read what git keeps of files, which may hold a secret";
+
 /** The folder in which git may find a repository, here or above: spares starting git. A bare one counts, too. */
 export function repositoryAt(folder: string): string | undefined {
-  const isThere = (name: string) => fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false }) !== undefined;
-  if (isThere(".git") || ["HEAD", "objects", "refs"].every(isThere)) return folder;
+  if (isThere(folder, ".git") || isRepository(folder)) return folder;
   return folder === path.dirname(folder) ? undefined : repositoryAt(path.dirname(folder));
 }
 

@@ -101,6 +101,8 @@ function checkShown(
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (!git) needsGit?.();
   if (git?.index ?? true) return ask("the repository has files that may hold secrets");
+  if (name === "grep" && !values.has("--cached") && git?.linked)
+    return ask("a folder of the repository's files is a link, which git grep follows");
   if (past && (git?.history ?? true)) return ask("the repository's history holds files that may hold secrets");
   const names = operands.flatMap(({ text = "" }) =>
     text.split(/\.{2,3}/).map((one) => one.replace(/^\^|[~^@:].*$/gs, "")),

@@ -1,15 +1,12 @@
 // grep -r: which of the files below a folder may contain secrets.
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
 import { ask, type Doubt, type FileFacts } from "./doubts.ts";
+import { KEEPS, keepsSecrets } from "./git-history.ts";
 import type { Parsed } from "./options.ts";
 
 export const isRecursive = ({ values }: Parsed): boolean => ["-r", "--recursive"].some((one) => values.has(one));
 
-export function checkGrep(
-  parsed: Parsed,
-  dirs: readonly string[],
-  { secret = () => true }: FileFacts,
-): Doubt | undefined {
+export function checkGrep(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined {
   if (!isRecursive(parsed)) return undefined;
   const { operands, values } = parsed;
   const given = (name: string) => values.get(name) ?? [];
@@ -20,7 +17,7 @@ export function checkGrep(
   const skipped = new Set([...given("--exclude-dir").filter((name) => /^[\w.-]+$/.test(name))]);
   for (const dir of dirs)
     for (const name of names.length ? names : ["."]) {
-      const found = isFolderIn(name, [dir]) && findSecret(inFolder(dir, name), ends, skipped, secret);
+      const found = isFolderIn(name, [dir]) && findSecret(inFolder(dir, name), ends, skipped, fileFacts);
       if (found) return ask(found);
     }
   return undefined;
@@ -29,12 +26,9 @@ export function checkGrep(
 const MAX_ENTRIES = 20_000;
 
 /** It looks into all folders and follows no links. */
-function findSecret(
-  folder: string,
-  ends: string[],
-  skipped: Set<string>,
-  secret: (path: string) => boolean,
-): string | undefined {
+function findSecret(folder: string, ends: string[], skipped: Set<string>, fileFacts: FileFacts): string | undefined {
+  const { secret = () => true } = fileFacts;
+  if (keepsSecrets(folder, fileFacts)) return KEEPS;
   const folders = [folder];
   for (let seen = 0; folders.length; ) {
     const here = folders.pop()!;
@@ -42,7 +36,9 @@ function findSecret(
       const [name, at] = [entry.name, `${here}/${entry.name}`];
       if (++seen > MAX_ENTRIES) return "there are too many files to tell what it would read";
       if (entry.isDirectory()) {
-        if (!skipped.has(name) && !/\/\.git\/objects$/.test(at)) folders.push(at);
+        if (skipped.has(name)) continue;
+        if (name === "objects" && !ends.length && keepsSecrets(at, fileFacts)) return KEEPS;
+        if (!/\/\.git\/objects$/.test(at)) folders.push(at);
       } else if (entry.isFile() && (!ends.length || ends.some((end) => name.endsWith(end))) && secret(at))
         return `it would read '${name}', which may hold a secret`;
     }

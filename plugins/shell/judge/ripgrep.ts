@@ -4,6 +4,7 @@ import path from "node:path";
 import { textOf } from "zz/text";
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
 import { ask, type Doubt, type FileFacts } from "./doubts.ts";
+import { KEEPS, keepsSecrets } from "./git-history.ts";
 import type { Parsed } from "./options.ts";
 
 /** Globs and types override what keeps rg from hidden files, so only plain ones run unasked. */
@@ -14,8 +15,9 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 export function checkRg(
   { operands, values }: Parsed,
   dirs: readonly string[],
-  { secret = () => true }: FileFacts,
+  fileFacts: FileFacts,
 ): Doubt | undefined {
+  const { secret = () => true } = fileFacts;
   const given = (...names: string[]) => names.flatMap((name) => values.get(name) ?? []);
   const includesHidden = (glob: string) => {
     const [plain, , , end] = RG_GLOB.exec(glob) ?? [];
@@ -31,7 +33,7 @@ export function checkRg(
   const paths = (named ? operands : operands.slice(1)).map(({ text }) => text ?? ".");
   for (const dir of dirs)
     for (const one of paths.length ? paths : ["."]) {
-      const found = isFolderIn(one, [dir]) ? findSecret(inFolder(dir, one), ends, secret) : undefined;
+      const found = isFolderIn(one, [dir]) ? findSecret(inFolder(dir, one), ends, fileFacts) : undefined;
       if (found) return ask(found);
     }
   return undefined;
@@ -40,7 +42,9 @@ export function checkRg(
 const MAX_ENTRIES = 20_000;
 
 /** By default rg skips hidden files, but not keys; and an .ignore file may include hidden ones again. */
-function findSecret(folder: string, ends: string[], secret: (path: string) => boolean): string | undefined {
+function findSecret(folder: string, ends: string[], fileFacts: FileFacts): string | undefined {
+  const { secret = () => true } = fileFacts;
+  if (keepsSecrets(folder, fileFacts)) return KEEPS;
   const folders = [folder];
   const skipsModules = ignoresModules(folder);
   for (let seen = 0; folders.length; ) {
@@ -54,6 +58,7 @@ function findSecret(folder: string, ends: string[], secret: (path: string) => bo
         (name.startsWith(".") && !ends.some((end) => name.endsWith(end)))
       )
         continue;
+      if (name === "objects" && keepsSecrets(`${here}/${name}`, fileFacts)) return KEEPS;
       if (entry.isDirectory() && !name.startsWith(".")) folders.push(`${here}/${name}`);
       else if (secret(`${here}/${name}`)) return `it would read '${name}', which may hold a secret`;
     }

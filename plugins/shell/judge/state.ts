@@ -1,7 +1,9 @@
 // What the parts of the judge share: the commands found so far, where the shell may be, and how severe a verdict is.
+import path from "node:path";
 import type { Node, Parser } from "web-tree-sitter";
 import type { GitDoubt, Programs } from "zz";
 import type { FileFacts } from "./doubts.ts";
+import { KEEPS, keepsSecrets } from "./git-history.ts";
 import { pathsOf } from "./line-paths.ts";
 import { programOf } from "./programs.ts";
 import type { Arg, Group, Known } from "./words.ts";
@@ -155,6 +157,8 @@ export function addReads(run: Run, one: Simple, names: string[], scope: Pick<Sco
   const paths = files.map((name) => pathsOf(run, name, scope));
   if (paths.includes(undefined)) raise([one], ask("it reads in a folder that cannot be known"));
   one.reads = unique([...one.reads, ...paths.flatMap((some) => some ?? [])]);
+  if (one.reads.some((at) => keepsSecrets(path.resolve(run.cwd, at), run.lists.fileFacts ?? {})))
+    raise([one], ask(KEEPS));
 }
 
 export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Scope, "dirs">): void {

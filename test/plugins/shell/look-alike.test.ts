@@ -24,7 +24,7 @@ const TABLE: Record<string, string[]> = {
   "searches that come to secrets, or leave the project": rows(`
     grep -r x . ¦ grep -r x ¦ grep -rn x keys ¦ grep -rf .env src ¦ grep -R x src ¦ grep -r x --include='.e*' . ¦ grep -r x --include='*.pem' . ¦
     grep -r x --exclude-dir=src . ¦ grep -r --exclude=x --include='*.ts' y . ¦ grep -d recurse x . ¦ grep --directories=recurse x . ¦ grep -r x outside ¦
-    grep -r x .. ¦ grep -r x /etc ¦ grep -r x secrets ¦ grep -rn x src .env ¦ grep -r x src/.. ¦ egrep -r x . ¦ grep --recursiv x . ¦ rg -u x ¦ rg -L x src`),
+    grep -r x .. ¦ grep -r x /etc ¦ grep -r x secrets ¦ grep -ra x nested/.git ¦ cat nested/.git/objects/x ¦ grep -rn x src .env ¦ grep -r x src/.. ¦ egrep -r x . ¦ grep --recursiv x . ¦ rg -u x ¦ rg -L x src`),
   "a plain part beside one that is not": rows(`
     cat a.ts; rm a.ts ¦ ls && touch f ¦ ls | xargs rm ¦ ls | sh ¦ cat a.ts | tee f ¦ cat a.ts > f ¦ cat a.ts 2> f ¦ cat a.ts &> f ¦ cat a.ts >| f ¦ ls | dd of=f ¦
     cd src && cat ../.env ¦ cd .. && ls ¦ cd outside && ls ¦ cd nested && git log -p ¦ cd src; cd ..; cat ../x ¦ cd src && cd .. && cat .env ¦

@@ -39,8 +39,6 @@ async function look(files: Tree, args: object, gives = LOOKED, within = ""): Pro
   return core.ctx().call("run_tests", args);
 }
 
-// ── The command ──
-
 const script = (test: string, more: object = {}): Tree => ({ "package.json": { scripts: { test, ...more } } });
 const NAMES = ["a.test.js", "b c.test.js", "[x].test.js", "src/in/deep.test.ts", "-x.test.js"];
 const T = Object.fromEntries(NAMES.map((name) => [name, ""]));
@@ -125,8 +123,6 @@ for (const [what, files, args, expected] of REFUSED)
     equal(failed, true);
   });
 
-// ── node:test, for real ──
-
 const adding = (more: string) => ({
   ...script("node --test"),
   "test/a.test.js": `const { test } = require("node:test"), assert = require("node:assert");
@@ -185,8 +181,6 @@ test("run_tests: a runner in a folder above, as workspaces have it", async () =>
   equal(text.split("\n")[0], "$ ../node_modules/.bin/vitest run");
 });
 
-// ── What other runners print, as they printed it ──
-
 /** vitest 5.1.1, colours and all: what fails is on stderr. */
 const VITEST = {
   stdout: [
@@ -210,12 +204,8 @@ const JEST = {
     "FAIL ./a.test.js",
     "  ● sums › adds (badly)",
     "",
-    "    expect(received).toBe(expected) // Object.is equality",
-    "",
     "    Expected: 3",
     "    Received: 2",
-    "",
-    "PASS ./b.test.js",
     "",
     "Test Suites: 1 failed, 1 passed, 2 total",
     "Tests:       1 failed, 1 skipped, 2 passed, 4 total",
@@ -226,7 +216,6 @@ const JEST = {
 const MOCHA = {
   stdout: [
     "  sums",
-    "    ✔ adds",
     "    1) adds (badly)",
     "",
     "  1 passing (3ms)",
@@ -244,14 +233,12 @@ const MOCHA = {
 const TAP = {
   stdout: [
     "TAP version 13",
-    "# Subtest: sums",
     "    # Subtest: adds (badly)",
     "    not ok 2 - adds (badly)",
     "      ---",
     "      error: '2 == 3'",
     "      ...",
     "    ok 3 - later # SKIP",
-    "    1..3",
     "not ok 2 - sums",
     "  ---",
     "  failureType: 'subtestsFailed'",

@@ -68,8 +68,6 @@ async function preview(where: Place, args: object): Promise<string> {
 /** So that git must look at the content again. */
 const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
 
-// ── git_status, git_diff, git_log ──
-
 const busy = repository({
   "a.txt": "one\n",
   "src/b.txt": "one\n",
@@ -224,8 +222,6 @@ for (const how of ["is given up after its time", "is stopped with the turn"])
     match((await done).text, says);
     await waitFor("the end of what git started", () => !alive());
   });
-
-// ── git_commit ──
 
 const last = (where: Place, format = "%B"): string => git(where.cwd, "log", "-1", `--format=${format}`).trimEnd();
 const hook = (where: Place, name: string, script: string): void =>

@@ -32,12 +32,8 @@ import {
   tool,
   withRegistry,
 } from "../../support/install.ts";
-import { needs } from "../../support/needs.ts";
-import { shell } from "../../support/repository.ts";
 import { place } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
-
-// ── a file, a folder, an archive ──
 
 test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
   const where = having({ "b.ts": tool("b", "B", 'import "node:child_process";'), "a.ts": tool("a", "A") });
@@ -109,19 +105,10 @@ test("an archive is read, and refused for what it must not hold", async () => {
     ["p/package.json", manifest("t")],
     ["p/plugin.js", tool("t", "T")],
   ];
-  const where = having({
-    "t.tgz": gzipSync(tar(files)),
-    "out.tgz": gzipSync(tar([...files, ["p/../../../x", "x"]])),
-    "no.tgz": "no",
-    "large.tgz": "",
-  });
+  const where = having({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
   truncateSync(join(where.cwd, "large.tgz"), 201e6);
-  for (const [name, why] of [
-    ["out", /'p\/\.\.\/\.\.\/\.\.\/x' leads out of it/],
-    ["large", /larger than 200 MB/],
-    ["no", /neither a package\.json|damaged/],
-  ] as const)
-    await refuses(where, ["-A", "--install", `./${name}.tgz`], why);
+  await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
+  await refuses(where, ["-A", "--install", "./no.tgz"], /neither a package\.json|damaged/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
   match(stderr, /plugin +t 1\.0\.0\n.*integrity sha512-.*files +2, .*: package\.json, plugin\.js\n.*adds +tool t\n/s);
   deepEqual(all(where.home), {});
@@ -132,8 +119,6 @@ test("an example that zz brings, and one that it does not", async () => {
   await refuses(where, ["--install", "zz/none-such"], /Cannot install 'zz\/none-such': there is no such example/);
   await refuses(where, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
 });
-
-// ── what is refused ──
 
 const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
 for (const [what, files, given, why, code] of [
@@ -181,7 +166,6 @@ test("refused: a link that leads out of a folder", async () => {
 const OUT = { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
-
   ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
 ] as const)
   test(`refused: a lock file with ${what}`, async () => {
@@ -204,8 +188,6 @@ test("refused: what the gate denies, before -A", async () => {
     await refuses(where, ["-A", deny, "--install", spec], why, 4);
   deepEqual(all(where.home), {});
 });
-
-// ── npm and git ──
 
 describe("from npm", () => {
   const npm = withRegistry();
@@ -244,37 +226,6 @@ describe("from npm", () => {
   });
 });
 
-needs("git")("from git: what is shown is the commit and the sum of its files", async () => {
-  const { cwd } = having({
-    "package.json": manifest("hail"),
-    "plugin.js": tool("hail", "1"),
-    ".gitattributes": "* filter=x",
-  });
-  const [one, two] = shell(
-    cwd,
-    `git init -q -b main; git config user.name n; git config user.email e@e; git config uploadpack.allowAnySHA1InWant true
-     git add -A; git commit -qm x; git rev-parse HEAD; git tag -a v1 -m x
-     echo '// 2' >> plugin.js; git commit -qam x; git rev-parse HEAD`,
-  ).split("\n") as [string, string];
-  const url = `file://${cwd}`;
-  const where = place();
-  const sums = new Set<string>();
-  for (const [ref, commit] of [
-    ["", two],
-    ["#v1", one],
-    [`#${one.slice(0, 8)}`, one],
-  ] as const) {
-    const { stderr } = await refuses(where, ["--install", `git+${url}${ref}`], NOBODY, 4);
-    match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n`), ref);
-    sums.add(/integrity (.*)/.exec(stderr)![1]!);
-  }
-  equal(sums.size, 2);
-  await refuses(where, ["-A", "--install", `${url}#none`], /has no branch, tag or commit 'none'/);
-  deepEqual(all(where.home), {});
-});
-
-// ── a run that was killed ──
-
 describe("what was agreed on is done by the next run, if one was killed", () => {
   const [older, newer] = [tool("w", "old"), tool("w", "new")];
   const entry = (text: string) => ({
@@ -298,8 +249,6 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });
 });
-
-// ── at the prompt ──
 
 test("/install asks, a no changes nothing, a yes is live at once; /uninstall takes it away", async (t) => {
   const says = ["n", "y"];

@@ -43,8 +43,6 @@ function together(where: Place, tool: string, table: object[], options: Options 
 }
 
 const APART = "regex.txt:2: axb c\nregex.txt-3- foo_bar-1\n--\nregex.txt:7: {a}";
-// ── grep, both ways ──
-
 const NUL_LATE = `${"text\n".repeat(1_700)}needle after 8 KB\0\nand beyond\n`;
 const hard: Tree = {
   "plain.txt": "one needle\ntwo\nneedle three\n",
@@ -188,8 +186,6 @@ for (const [what, script] of [
     equal((await call(where, "grep", { query: "needle" }, using(fake))).text, "a.txt:1: needle");
   });
 
-// ── Both ways, at random ──
-
 const TREES = runs(3, 20);
 
 /** Pieces that are awkward next to one another. */
@@ -255,8 +251,6 @@ function build(cwd: string, { files, ignores, links, git: how }: Made): void {
   if (how) shell(cwd, `git init -q --template=${how === "add" ? "; git add -f ." : ""}`);
 }
 
-// ── Ctrl+C ──
-
 const stopped = new Error("stopped by the test");
 /** By hand: whether it has read a file yet, and what stops it. */
 async function grepping(where: Place, rg: string, args: object) {
@@ -321,8 +315,6 @@ for (const [rg, what, files, query, expected] of [
     equal((await said).text, expected);
   });
 
-// ── The lister ──
-
 const list = async (where: Place, path?: string) => (await opened(where)).ctx().files.list(path);
 
 test("the lister: links are listed, also those that lead nowhere; what is gone is not", async () => {
@@ -335,8 +327,6 @@ test("the lister: links are listed, also those that lead nowhere; what is gone i
     deepEqual(await list(where, "src"), ["src/x"], how);
   }
 });
-
-// ── glob ──
 
 const NAMED =
   "a.ts b.tsx c.js .eslintrc src/a.ts src/deep/b.ts src/deep/.hidden/c.ts app/[slug]/page.tsx app/s/page.tsx " +
@@ -387,8 +377,6 @@ test("glob: at random, patterns mean what Node says they mean", async () => {
   fc.assert(same, { numRuns: runs(1_000, 5_000) });
   ok(fits > 10, `${fits} fit`);
 });
-
-// ── list_dir, read_file ──
 
 test("list_dir: links show where they lead", async () => {
   const where = project({ "a.txt": "", link: "->a.txt", up: "->../..", lost: "->nowhere", "sub/l": "->../a.txt" });

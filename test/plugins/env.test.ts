@@ -198,16 +198,12 @@ describe("the model", () => {
 
   test("cannot write the name's sign into a file, where it would be taken for the value", async () => {
     const where = keeping({ GH_TOKEN: VALUE });
-    const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
-    const other = { path: "b.txt", content: "t=[value of OTHER]\n" };
-    const { texts } = await turn(
-      where,
-      [
-        ["create_file", args],
-        ["create_file", other],
-      ],
-      "--allow-write",
-    );
+    const written = { "a.txt": "t=[value of GH_TOKEN]\n", "b.txt": "t=[value of OTHER]\n" };
+    const calls = Object.entries(written).map(([path, content]): [string, object] => [
+      "create_file",
+      { path, content },
+    ]);
+    const { texts } = await turn(where, calls, "--allow-write");
     match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
     deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });

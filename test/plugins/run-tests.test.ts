@@ -42,6 +42,7 @@ async function look(files: Tree, args: object, gives = LOOKED, within = ""): Pro
 const script = (test: string, more: object = {}): Tree => ({ "package.json": { scripts: { test, ...more } } });
 const NAMES = ["a.test.js", "b c.test.js", "[x].test.js", "src/in/deep.test.ts", "-x.test.js"];
 const T = Object.fromEntries(NAMES.map((name) => [name, ""]));
+const F = { filter: "a" };
 const A = { path: "a.test.js", filter: "adds" };
 const BIN = { "node_modules/.bin/vitest": "", "node_modules/.bin/jest": "", "node_modules/.bin/mocha": "" };
 const of = (test: string): Tree => ({ ...script(test), ...T, ...BIN });
@@ -80,12 +81,7 @@ const COMMANDS: Row[] = [
     { filter: "a" },
     "node_modules/.bin/vitest run --testNamePattern=a --dir x",
   ],
-  [
-    "the last of several, and says so",
-    of("npm run x && node --test"),
-    { filter: "a" },
-    /^\$ node --test --test-name-pattern=a\n\[Without what the test script does first: npm run x\]\n/,
-  ],
+  ["the last of several", of("npm run x && node --test"), F, /^\$ node .*=a\n\[Without what .* first: npm run x\]\n/],
   ["the project itself is no narrowing", { ...script("ava"), ...T }, { path: ".", filter: "" }, "npm test"],
   ["a regular expression", T, { filter: "^adds|takes$" }, "node --test '--test-name-pattern=^adds|takes$'"],
   ["no pattern", T, { filter: "a (b) [1] $2" }, "node --test '--test-name-pattern=a \\(b\\) \\[1\\] \\$2'"],
@@ -103,14 +99,9 @@ const REFUSED: [what: string, files: Tree, args: object, expected: RegExp][] = [
     "nothing to test by",
     { "a.js": "" },
     {},
-    /^found no test script in package\.json, no vitest, jest or mocha, and no \*\.test\.\* file\. Use run_command/,
+    /^found no test script in package\.json, .*, and no \*\.test\.\* file\. Use/,
   ],
-  [
-    "a path for a runner it does not know",
-    { ...script("ava"), ...T },
-    { path: "src" },
-    /^path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
-  ],
+  ["a path for an unknown runner", { ...script("ava"), ...T }, { path: "src" }, /^path cannot .*'ava' is of no runner/],
   ["no such path", T, { path: "nope" }, /^there is no file or folder 'nope'\. Check the path\.$/],
   ["no such runner", { "vitest.config.ts": "" }, {}, /^vitest is not installed\. Install it first: npm install/],
   ["a broken package.json", { "package.json": "{" }, {}, /^package\.json cannot be read \(.*JSON/],

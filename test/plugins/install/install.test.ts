@@ -94,10 +94,8 @@ test("a folder is installed and updated; what the person changed or put beside i
   equal(readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
   const { stdout } = await does(where, ["--uninstall", "weather"]);
   match(stdout, /What was not installed stays: weather\/mine\/notes\.md/);
-  deepEqual(
-    [Object.keys(all(where.home)), lockOf(where)],
-    [["plugins.lock.json", "plugins/weather/mine/notes.md"], {}],
-  );
+  deepEqual(Object.keys(all(where.home)), ["plugins.lock.json", "plugins/weather/mine/notes.md"]);
+  deepEqual(lockOf(where), {});
 });
 
 test("an archive is read, and refused for what it must not hold", async () => {
@@ -123,10 +121,10 @@ test("an example that zz brings, and one that it does not", async () => {
 const LATE = "setTimeout(() => process.exit(0)); await new Promise(() => {}); export default () => {};";
 for (const [what, files, given, why, code] of [
   [
-    "a plugin that does not load",
-    { "x.js": "throw new Error('no luck')" },
+    "what does not load",
+    { "x.js": "throw Error('no luck')" },
     "--install=./x.js",
-    /it does not load: Cannot load plugin 'x' \(x\.js:1\): no luck\. Nothing was changed\./,
+    /load: .* \(x\.js:1\): no luck\. Nothing was/,
   ],
   ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
   ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
@@ -206,10 +204,7 @@ describe("from npm", () => {
     const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
     match(stderr, /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/);
     match(stderr, /needs +drop \^1\.0\.0, and what those need; none of their install scripts runs/);
-    match(
-      stdout,
-      /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, which were not run: drop\.\n$/,
-    );
+    match(stdout, /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/);
     equal(await says(where, "rain"), "drop 1.0 1.0.0");
     const names = readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
     ok(!names.includes("drop/ran"));

@@ -114,11 +114,7 @@ for (const [what, said, entry] of [
 
 for (const [what, files, why] of [
   ["no key", { "package.json": "{}", "index.ts": "" }, /neither the key "zz".* nor the keyword "zz-plugin"/],
-  [
-    "a file that is not there",
-    { "package.json": show({ zz: "../x.ts" }) },
-    /key "zz".* names '"\.\.\/x\.ts"', which is/,
-  ],
+  ["a file that is not there", { "package.json": show({ zz: "../x.ts" }) }, /key "zz".* '"\.\.\/x\.ts"', which is/],
   ["no JSON", { "package.json": "{" }, /not a JSON object/],
   ["a bad name", { "package.json": show({ name: "1x", zz: "a.ts" }) }, /'1x' cannot be a plugin's name/],
   ["a dependency on the disk", { "package.json": show({ zz: "a.ts", dependencies: { x: "file:../x" } }) }, /own disk/],

@@ -334,7 +334,6 @@ for (const [file, text, expected] of [
   ["main.go", 'package a\nimport "example.com/shop/tools/x"', "tools/x/x.go"],
   ["crate/src/lib.rs", "mod store;", "crate/src/store.rs"],
   ["crate/src/lib.rs", "use std::fmt;", "builtin"],
-  ["crate/src/lib.rs", "mod tests { use super::*; }", "crate/src/lib.rs"],
   ["crate/src/store.rs", "mod a { mod b { use super::super::super::net; } }", "crate/src/net/mod.rs"],
   ["crate/src/store.rs", "use crate::Shape::{Circle, Square};", "crate/src/lib.rs"],
   ["crate/src/store.rs", "mod deep { mod inner; }", "missing"],

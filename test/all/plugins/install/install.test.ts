@@ -143,7 +143,7 @@ needs("git")("from git: an update, and the very commit from the lock file", asyn
     ["", two],
     [`#${one.slice(0, 8)}`, one],
   ]) {
-    const { stderr } = await refuses(where, ["--install", `git+file://${cwd}${ref}`], NOBODY, 4);
+    const { stderr } = await refuses(place(), ["--install", `git+file://${cwd}${ref}`], NOBODY, 4);
     match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n.*integrity `, "s"), ref);
   }
   await refuses(where, ["-A", "--install", `file://${cwd}#none`], /has no branch, tag or commit 'none'/);

@@ -1,15 +1,6 @@
 // --install, --update, --uninstall. test/all/plugins/install has what takes npm, git and kills many times.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
-import {
-  appendFileSync,
-  chmodSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-} from "node:fs";
+import fs from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -45,13 +36,13 @@ test("a file is shown, asked for, installed, called, and removed; the lock file 
   const { stdout } = await does(where, ["-A", "--install", "./b.ts"]);
   equal(stdout, `Installed 'b' in ${join(where.home, "plugins", "b.ts")}.\n`);
   equal(await says(where, "b"), "B");
-  const before = readFileSync(lockFile(where), "utf8");
+  const before = fs.readFileSync(lockFile(where), "utf8");
   match((await does(where, ["-A", "--install", "./b.ts"])).stdout, /'b' is installed already/);
   await does(where, ["-A", "--install=a.ts", "--json"]);
   deepEqual(Object.keys(lockOf(where)), ["a", "b"]);
-  equal(statSync(lockFile(where)).mode & 0o777, 0o600);
+  equal(fs.statSync(lockFile(where)).mode & 0o777, 0o600);
   match((await does(where, ["--uninstall", "a"])).stdout, /^Uninstalled 'a'/);
-  equal(readFileSync(lockFile(where), "utf8"), before);
+  equal(fs.readFileSync(lockFile(where), "utf8"), before);
   deepEqual(Object.keys(all(where.home)).sort(), ["plugins.lock.json", "plugins/b.ts"]);
   const other = place();
   put(other.home, { "plugins.lock.json": before });
@@ -70,18 +61,18 @@ test("a folder is installed and updated; what the person changed or put beside i
     "w/.git/config": "x",
     "w/node_modules/m/index.js": "x",
   });
-  chmodSync(join(where.cwd, "w/run.sh"), 0o755);
-  symlinkSync("run.sh", join(where.cwd, "w", "same.sh"));
+  fs.chmodSync(join(where.cwd, "w/run.sh"), 0o755);
+  fs.symlinkSync("run.sh", join(where.cwd, "w", "same.sh"));
   const installed = await does(where, ["-A", "--install", "./w"]);
   match(installed.stderr, /plugin +weather 1\.0\.0 \(The \[31mweather\.\)\n/);
   match(installed.stderr, /note +Its \.npmrc is left out\./);
   const at = join(where.home, "plugins", "weather");
   deepEqual(Object.keys(all(at)), ["lib/says.ts", "package.json", "plugin.ts", "run.sh", "same.sh"]);
-  equal(statSync(join(at, "run.sh")).mode & 0o777, 0o755);
+  equal(fs.statSync(join(at, "run.sh")).mode & 0o777, 0o755);
   equal(await says(where, "weather"), "sun");
 
   put(at, { "mine/notes.md": "mine" });
-  appendFileSync(join(at, "plugin.ts"), "// mine\n");
+  fs.appendFileSync(join(at, "plugin.ts"), "// mine\n");
   const changed = /files of 'weather' were changed since: weather\/plugin\.ts\.\n.*there is no terminal to ask on/s;
   await refuses(where, ["--uninstall", "weather"], changed, 4);
   put(where.cwd, { "w/plugin.ts": tool("weather", "rain"), "w/more.ts": "" });
@@ -90,8 +81,8 @@ test("a folder is installed and updated; what the person changed or put beside i
   deepEqual(all(where.home), kept);
   const { stderr } = await does(where, ["-A", "--update"]);
   match(stderr, /changes +1\.0\.0; \+ more\.ts, ~ plugin\.ts; what you changed since is lost: weather\/plugin\.ts/);
-  match(readFileSync(join(at, "plugin.ts"), "utf8"), /"rain"/);
-  equal(readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
+  match(fs.readFileSync(join(at, "plugin.ts"), "utf8"), /"rain"/);
+  equal(fs.readFileSync(join(at, "mine/notes.md"), "utf8"), "mine");
   const { stdout } = await does(where, ["--uninstall", "weather"]);
   match(stdout, /What was not installed stays: weather\/mine\/notes\.md/);
   deepEqual(Object.keys(all(where.home)), ["plugins.lock.json", "plugins/weather/mine/notes.md"]);
@@ -104,7 +95,7 @@ test("an archive is read, and refused for what it must not hold", async () => {
     ["p/plugin.js", tool("t", "T")],
   ];
   const where = having({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
-  truncateSync(join(where.cwd, "large.tgz"), 201e6);
+  fs.truncateSync(join(where.cwd, "large.tgz"), 201e6);
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
   await refuses(where, ["-A", "--install", "./no.tgz"], /neither a package\.json|damaged/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
@@ -144,7 +135,7 @@ test("refused: a plugin that hangs while it loads", async (t) => {
   await clock.waits(15_000);
   await clock.pass(15_000);
   match((await done).join(), /Cannot install '\.\/x\.js': it did not load within 15 s\. Nothing was changed\./);
-  deepEqual(readdirSync(join(run.home, "plugins")), []);
+  deepEqual(fs.readdirSync(join(run.home, "plugins")), []);
 });
 
 test("refused: what stands there and was not installed, and a plugin that another keeps from loading", async () => {
@@ -157,7 +148,7 @@ test("refused: what stands there and was not installed, and a plugin that anothe
 
 test("refused: a link that leads out of a folder", async () => {
   const where = having({ "d/index.ts": tool("x", "1"), secret: "s" });
-  symlinkSync("../secret", join(where.cwd, "d", "x.txt"));
+  fs.symlinkSync("../secret", join(where.cwd, "d", "x.txt"));
   await refuses(where, ["-A", "--install", "./d"], /'x\.txt' is a link to '.*secret', which leads out of it/);
 });
 
@@ -206,7 +197,7 @@ describe("from npm", () => {
     match(stderr, /needs +drop \^1\.0\.0, and what those need; none of their install scripts runs/);
     match(stdout, /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/);
     equal(await says(where, "rain"), "drop 1.0 1.0.0");
-    const names = readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
+    const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
     ok(!names.includes("drop/ran"));
     ok(!names.includes("zz"), "a peer is zz's to lend");
   });
@@ -238,8 +229,8 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
       put(where.home, { "plugins.lock.json": lock(older), "plugins/w.js": older, "plugins/.install-999998-y/x": "" });
       put(stage, { "home/plugins/w.js": newer });
       put(stage, { "plan.json": show({ name: "w", entry: entry(newer), target: "w.js", old: "w.js" }) });
-      renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
-      if (isPlaced) renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
+      fs.renameSync(join(where.home, "plugins/w.js"), join(stage, "old"));
+      if (isPlaced) fs.renameSync(join(stage, "home/plugins/w.js"), join(where.home, "plugins/w.js"));
       match((await does(where, ["--install"])).stdout, /Everything is as it was installed/);
       deepEqual(all(where.home), { "plugins.lock.json": lock(newer), "plugins/w.js": newer });
     });
@@ -249,7 +240,7 @@ test("/install asks, a no changes nothing, a yes is live at once; /uninstall tak
   const says = ["n", "y"];
   const wind = `export default (zz) => zz.command({ name: "wind", description: "D", run: (_, ctx) => ctx.note("it blows") });`;
   const run = await harness({ own: true, files: { "w.js": wind }, answer: async () => says.shift()! }, t);
-  const plugins = () => readdirSync(join(run.home, "plugins"));
+  const plugins = () => fs.readdirSync(join(run.home, "plugins"));
   match((await run.command("/install ./w.js").catch(({ message }) => [message])).join(), /you said no/);
   match(run.questions[0]!, /adds +command \/wind[\s\S]*\[y\/N\]/);
   deepEqual(plugins(), []);

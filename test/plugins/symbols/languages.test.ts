@@ -237,13 +237,7 @@ for (const [file, name, signature, doc, text] of [
   ["lib/shop/cart.rb", "total", "def total", "The sum of all prices."],
   ["db/schema.sql", "total", "CREATE FUNCTION total(cart_id int) RETURNS int", undefined],
   ["a.py", "a", 'a = ("q",)', undefined, 'a = ("q",)'],
-  [
-    "a.rs",
-    "f",
-    "fn f<'a>(x: &'a str, y: char) -> &'a str",
-    undefined,
-    "fn f<'a>(x: &'a str, y: char) -> &'a str { x }",
-  ],
+  ["a.rs", "f", "fn f<'a>(x: &'a str, y: T) -> &'a str", undefined, "fn f<'a>(x: &'a str, y: T) -> &'a str { x }"],
 ] as [file: string, name: string, signature: string, doc?: string, text?: string][])
   test(`${file}: ${name} is shown as "${signature}"`, () => {
     const found = scanLanguage(file, text ?? SAMPLES[file]!).symbols.find((sym) => sym.name === name)!;

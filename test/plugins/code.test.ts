@@ -143,7 +143,12 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   };
   writeFileSync(join(folder, "gopls"), SERVER("send({ id, result: [] })"));
   chmodSync(join(folder, "gopls"), 0o755);
-  const how = { own: true, files, settings: { shell: { sandbox: "off" } } };
+  const installs = {
+    "jsconfig.json": '{ "typeAcquisition": { "enable": true, "include": ["node"] } }',
+    "c.js": "lamp;\n",
+  };
+  writeFileSync(join(folder, "npm"), `#!/bin/sh\ntouch ${folder}/installs\n`, { mode: 0o755 });
+  const how = { own: true, files: { ...files, ...installs }, settings: { shell: { sandbox: "off" } } };
   const zz = await harness(how, t);
   const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;
   match(await said("find_references", { symbol: "lamp" }), /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/);
@@ -157,6 +162,10 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   );
   const other = await harness({ ...how, allow: { read: true } }, t);
   match((await other.call("check_types", { paths: ["a.ts"] })).text, /^a\.ts:1:14: error TS2322: /);
+  deepEqual(
+    readdirSync(folder).filter((name) => name === "installs"),
+    [],
+  );
 });
 
 /** Language servers of TypeScript that run, by their command lines and their parents. */

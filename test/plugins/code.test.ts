@@ -91,7 +91,14 @@ for (const [what, [acts, says]] of Object.entries(WAYS))
   );
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
-  const places = ["'a.go', 2", "'/etc/passwd', 0", "'../b.go', 1", "'node_modules/x/x.go', 1", "'c.go', 2"];
+  const places = [
+    "'a.go', 2",
+    "'c%0Ad.go', 1",
+    "'/etc/passwd', 0",
+    "'../b.go', 1",
+    "'node_modules/x/x.go', 1",
+    "'c.go', 2",
+  ];
   const { text, rows } = await asked(`send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`);
   deepEqual(
     rows.map((row) => row.split(": ")[0]),

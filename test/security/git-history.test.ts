@@ -119,46 +119,31 @@ describe("A history that asks", () => {
 
 describe("What goes round the names of files", () => {
   const clean = repository(A, { "e/config.json": "1\n", "lib/a.ts": "x\n" });
-  const lay = (where: Place, script: string) => shell(where.cwd, `${script}\n`, where.cwd);
   test("a folder that is a link now, which git grep follows, asks", async () => {
     await judges(clean, "allow", ["git grep x"]);
-    lay(clean, "mkdir ../own; echo x > ../own/config.json; rm -r e; ln -s ../own e");
+    shell(clean.cwd, "mkdir ../own; echo x > ../own/config.json; rm -r e; ln -s ../own e");
     await judges(clean, "ask", ["git grep x", "git grep x -- e", "git grep -n x HEAD"]);
     await judges(clean, "allow", ["git grep --cached x", "git diff", "git status"]);
   });
   test("what git keeps of removed secrets asks, whichever way it is read, and nothing else does", async () => {
-    lay(GONE, "mkdir -p src; ln -sfn .git/objects link; git init -q --bare src/store");
-    const files = [
-      "cat .git/objects/*/*",
-      "cd .git/objects && grep -rao K .",
-      "head < .git/objects/info/x",
-      "cat link/*/*",
-    ];
-    const searches = [
-      "grep -raoh K=.* .",
-      "grep -ra K .git",
-      "grep -ra K .git/objects",
-      "grep -ra K link/",
-      "rg -a K .git",
-    ];
-    await judges(GONE, "ask", [...files, ...searches, "grep -r K src"]);
-    lay(GONE, "rm -r src/store; mkdir src/objects; echo x > src/objects/x");
+    shell(GONE.cwd, "mkdir -p src; ln -sfn .git/objects link; git init -q --bare src/store");
+    const reads = `cat .git/objects/*/* § cd .git/objects && grep -rao K . § head < .git/objects/info/x § cat link/*/* § grep -r K src
+grep -raoh K=.* . § grep -ra K .git § grep -ra K .git/objects § grep -ra K link/ § rg -a K .git § grep -ra --include='*' K .
+grep -ra --include='*.pack' K .`;
+    await judges(GONE, "ask", reads.split(/ § |\n/));
+    shell(GONE.cwd, "rm -r src/store; mkdir src/objects; echo x > src/objects/x");
     await judges(GONE, "allow", ["grep -rn x src", "cat src/objects/x", "grep -rn --exclude-dir=.git x ."]);
-    lay(clean, "rm e");
+    shell(clean.cwd, "rm e");
     await judges(clean, "allow", ["grep -r x .", "rg x"]);
   });
   for (const [key, value] of [["submodule.recurse", "true"], ["diff.submodule", "diff"]] as const) // biome-ignore format: a table
     test(`a submodule is not entered, where ${key} is the person's or the repository's`, async () => {
       const [inner, outer] = [repository(ENV), repository(A)];
-      git(outer, "submodule", "--quiet", "add", inner.cwd, "sub");
-      git(outer, "commit", "-qm", "sub");
-      put(outer.cwd, {
-        "sub/.env": `K=${TOKEN}2\n`,
-        "../p/.gitconfig": `${settingLines(key, value)}[grep]\nfallbackToNoIndex`,
-      });
+      shell(outer.cwd, `git ${WHO} submodule --quiet add "$1" sub; git ${WHO} commit -qm sub`, inner.cwd);
+      put(outer.cwd, { "sub/.env": `K=${TOKEN}2\n`, "../p/.gitconfig": settingLines(key, value) });
       for (const command of ["git grep --cached K", "git grep K HEAD", "git diff", "git show HEAD"]) {
-        const call = ["--no-prompt", "--call", "run_command", JSON.stringify({ command })];
-        const { stdout } = await zz(outer, call, { env: { HOME: join(outer.cwd, "../p") } });
+        const args = ["--no-prompt", "--call", "run_command", JSON.stringify({ command })];
+        const { stdout } = await zz(outer, args, { env: { HOME: join(outer.cwd, "../p") } });
         ok(!stdout.includes(TOKEN) && !/denied/.test(stdout), `${command}: ${stdout}`);
       }
       configure(outer.cwd, [[key, value]]);

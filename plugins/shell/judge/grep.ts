@@ -29,6 +29,7 @@ const MAX_ENTRIES = 20_000;
 function findSecret(folder: string, ends: string[], skipped: Set<string>, fileFacts: FileFacts): string | undefined {
   const { secret = () => true } = fileFacts;
   if (keepsSecrets(folder, fileFacts)) return KEEPS;
+  const mayBeObjects = !ends.length || ends.some((end) => !end || end === ".pack"); // the others have no ending
   const folders = [folder];
   for (let seen = 0; folders.length; ) {
     const here = folders.pop()!;
@@ -37,7 +38,7 @@ function findSecret(folder: string, ends: string[], skipped: Set<string>, fileFa
       if (++seen > MAX_ENTRIES) return "there are too many files to tell what it would read";
       if (entry.isDirectory()) {
         if (skipped.has(name)) continue;
-        if (name === "objects" && !ends.length && keepsSecrets(at, fileFacts)) return KEEPS;
+        if (name === "objects" && mayBeObjects && keepsSecrets(at, fileFacts)) return KEEPS;
         if (!/\/\.git\/objects$/.test(at)) folders.push(at);
       } else if (entry.isFile() && (!ends.length || ends.some((end) => name.endsWith(end))) && secret(at))
         return `it would read '${name}', which may hold a secret`;

@@ -31,6 +31,7 @@ import { closeInstance } from "../kernel/handle.ts";
 import { processIo } from "../kernel/io.ts";
 import { obey } from "../kernel/obey.ts";
 import { openSession } from "../kernel/sessions.ts";
+import { removeTree } from "../kernel/temporary.ts";
 import { createZz, runTurn } from "../zz.ts";
 import { PATIENT } from "./clock.ts";
 
@@ -272,7 +273,7 @@ async function close(kit: Kit): Promise<void> {
   kit.open = false;
   await end(kit).finally(() => {
     for (const file of kit.inline.keys()) lent().delete(file);
-    fs.rmSync(kit.base, { recursive: true, force: true });
+    removeTree(kit.base); // commands may leave folders that nobody may enter
   });
 }
 

@@ -110,7 +110,7 @@ export class LanguageServers implements Host {
     const [file, ...args] = box?.argv ?? program.bare;
     const own = Object.fromEntries(VARIABLES.map((name) => [name, this.#zz.io.variable(name)]));
     const child = ctx.programs.start(file!, args, {
-      env: { ...own, ...box?.env, ...(box && CACHES), ...kind.env },
+      env: { ...own, ...(box ? { ...box.env, ...CACHES } : { PATH: "" }), ...kind.env }, // without a sandbox it finds no program
       stdio: ["pipe", "pipe", "pipe"],
       detached: process.platform !== "win32",
       windowsHide: true,

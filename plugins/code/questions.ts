@@ -154,6 +154,7 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
   } catch {
     return undefined;
   }
+  if (/\p{Cc}/u.test(file)) return undefined; // such a name could pass for another row
   const isOurs = isInside(root, file) && !file.includes("/node_modules/", root.length);
   if (!isOurs && !isAnywhere) return undefined;
   return {

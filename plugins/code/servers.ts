@@ -27,7 +27,10 @@ export const TYPESCRIPT: ServerKind = {
   files: SCRIPTS,
   program: "",
   install: "npm install of zz without --omit=optional brings it",
-  settings: () => ({ preferences: { includePackageJsonAutoImports: "off" } }),
+  settings: () => ({
+    preferences: { includePackageJsonAutoImports: "off" },
+    tsserver: { automaticTypeAcquisition: { enabled: false } }, // it would start npm
+  }),
 };
 
 export const SERVERS: ServerKind[] = [

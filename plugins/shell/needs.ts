@@ -127,14 +127,24 @@ export async function askedInstead(first: Judged, judge: Judge, { root, permissi
 export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judged {
   const rules = permissions.rules.flatMap(({ verdict, kind, name }) =>
     verdict === "deny" && /^(read|write)$/.test(kind) && name
-      ? [{ said: `--deny-${kind}=${name}`, fits: permissions.matches(kind, name), place: permissions.place(name) }]
+      ? [
+          {
+            kind,
+            said: `--deny-${kind}=${name}`,
+            fits: permissions.matches(kind, name),
+            place: permissions.place(name),
+          },
+        ]
       : [],
   );
   if (!rules.length) return judged;
   const simple = judged.simple.map((one): Simple => {
     if (one.verdict === "allow" || one.verdict === "deny") return one;
     const named = wordsAsPaths(one).map((at) => join(realOf(dirname(at)) ?? dirname(at), basename(at)));
-    const denied = rules.find(({ fits, place }) => named.some((at) => fits(at) || isInside(at, place)));
+    const isDenied = (kind: Rule["kind"], at: string) => permissions.judge(kind, at).verdict === "deny"; // by another name
+    const denied = rules.find(({ kind, fits, place }) =>
+      named.some((at) => fits(at) || isInside(at, place) || isDenied(kind, at)),
+    );
     return denied
       ? { ...one, verdict: "unknown", why: `it names what ${denied.said} covers, and there is no sandbox` }
       : one;

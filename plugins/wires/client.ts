@@ -47,19 +47,28 @@ async function clientOf(zz: Zz<any>, preset: Preset, endpoint: Endpoint): Promis
   if (!URL.canParse(base)) await zz.fetch(base); // which says so
   const isOfficial = base === OFFICIAL;
   const { organization, project } = Object(endpoint.own);
+  const ids = {
+    organization: organization ?? ((isOfficial && zz.io.variable("OPENAI_ORG_ID")) || null),
+    project: project ?? ((isOfficial && zz.io.variable("OPENAI_PROJECT_ID")) || null),
+  };
+  const chosen: Record<string, string | null> = {
+    "openai-organization": ids.organization,
+    "openai-project": ids.project,
+  };
   const options = {
+    ...ids,
     apiKey: `${endpoint.key ?? "none"}`,
     adminAPIKey: null,
     webhookSecret: null,
-    organization: organization ?? ((isOfficial && zz.io.variable("OPENAI_ORG_ID")) || null),
-    project: project ?? ((isOfficial && zz.io.variable("OPENAI_PROJECT_ID")) || null),
     baseURL: base,
     maxRetries: 0,
     timeout: NO_LIMIT,
     logLevel: "off" as const,
     defaultHeaders: own,
     fetch: ((url: string, init: ClientRequest) => {
-      const sent = [...init.headers].filter(([name]) => SENT.test(name) || name in own);
+      const sent = [...init.headers].filter(
+        ([name, value]) => SENT.test(name) || name in own || chosen[name] === value,
+      );
       const body = init.body === undefined ? {} : { body: wellFormed(init.body) };
       const { method = "GET", signal } = init;
       return zz.fetch(url, { method, signal, headers: Object.fromEntries(sent), ...body }).then(asResponse);
@@ -78,7 +87,7 @@ interface ClientRequest {
 }
 
 /** The headers that a server needs; not those that describe this machine, or that the client found in the environment. */
-const SENT = /^(accept|authorization|api-key|content-type|openai-(organization|project))$/;
+const SENT = /^(accept|authorization|content-type)$/;
 const NO_LIMIT = 2 ** 31 - 1; // ms: zz itself limits how long a server may be silent
 
 /** The placeholder of the key, and what else the person wants to send with each request. */

@@ -49,7 +49,8 @@ describe("a provider of one's own", { concurrency: 4 }, () => {
     equal(`${headers["x-team"]} ${headers["openai-organization"]} ${headers["openai-project"]}`, "lamps org-1 proj-1");
   });
   test("gets nothing from OpenAI's own variables, and no word about this machine", async () => {
-    const env = { OPENAI_CUSTOM_HEADERS: "x-gateway: secret\nauthorization: Bearer other", OPENAI_ORG_ID: "org-2" };
+    const more = ["x-gateway: secret", "authorization: Bearer other", "api-key: other", "OpenAI-Organization: org-3"];
+    const env = { OPENAI_CUSTOM_HEADERS: more.join("\n"), OPENAI_ORG_ID: "org-2" };
     const { headers } = await asks(work({ key: KEY }), once, { env, start: zzProcess });
     const named = Object.entries(headers).filter(([name]) => !/^(host|connection|content-length)$/.test(name));
     deepEqual(Object.fromEntries(named), {

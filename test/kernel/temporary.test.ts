@@ -5,10 +5,10 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { startOf, temporaryFolder } from "../../kernel/temporary.ts";
+import { removeTree, startOf, temporaryFolder } from "../../kernel/temporary.ts";
 
 const base = fs.mkdtempSync(join(tmpdir(), "zz-test-"));
-after(() => fs.rmSync(base, { recursive: true, force: true }));
+after(() => removeTree(base));
 
 test("temporaryFolder() removes what killed processes left, and only that", {
   skip: process.platform !== "linux",

@@ -91,7 +91,14 @@ for (const [what, [acts, says]] of Object.entries(WAYS))
   );
 
 needs("bwrap")("of a language server's places only those in the project are shown", async () => {
-  const places = ["'a.go', 2", "'/etc/passwd', 0", "'../b.go', 1", "'node_modules/x/x.go', 1", "'c.go', 2"];
+  const places = [
+    "'a.go', 2",
+    "'c%0Ad.go', 1",
+    "'/etc/passwd', 0",
+    "'../b.go', 1",
+    "'node_modules/x/x.go', 1",
+    "'c.go', 2",
+  ];
   const { text, rows } = await asked(`send({ id, result: [${places.map((one) => `place(${one})`).join()}] })`);
   deepEqual(
     rows.map((row) => row.split(": ")[0]),
@@ -143,7 +150,12 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   };
   writeFileSync(join(folder, "gopls"), SERVER("send({ id, result: [] })"));
   chmodSync(join(folder, "gopls"), 0o755);
-  const how = { own: true, files, settings: { shell: { sandbox: "off" } } };
+  const installs = {
+    "jsconfig.json": '{ "typeAcquisition": { "enable": true, "include": ["node"] } }',
+    "c.js": "lamp;\n",
+  };
+  writeFileSync(join(folder, "npm"), `#!/bin/sh\ntouch ${folder}/installs\n`, { mode: 0o755 });
+  const how = { own: true, files: { ...files, ...installs }, settings: { shell: { sandbox: "off" } } };
   const zz = await harness(how, t);
   const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;
   match(await said("find_references", { symbol: "lamp" }), /^a\.ts:1: .*\nb\.ts:1: .*\nb\.ts:2: lamp;$/);
@@ -157,6 +169,10 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
   );
   const other = await harness({ ...how, allow: { read: true } }, t);
   match((await other.call("check_types", { paths: ["a.ts"] })).text, /^a\.ts:1:14: error TS2322: /);
+  deepEqual(
+    readdirSync(folder).filter((name) => name === "installs"),
+    [],
+  );
 });
 
 /** Language servers of TypeScript that run, by their command lines and their parents. */

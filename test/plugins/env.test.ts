@@ -43,8 +43,6 @@ const elsewhere = ({ home }: Place): string =>
     .map((file) => readFileSync(file, "utf8"))
     .join("\n");
 
-// ── the person's ──
-
 describe("/env", () => {
   test("set keeps a value for the person alone, list tells its name, unset forgets it", async () => {
     const where = keeping({});
@@ -55,7 +53,6 @@ describe("/env", () => {
     deepEqual(kept(where), { DB_URL: `${VALUE} and more` });
     equal(statSync(join(where.home, "env.json")).mode & 0o777, 0o600);
     equal(statSync(where.home).mode & 0o777, 0o700);
-
     await env(where, "set A=b=c");
     const list = await env(where, "list");
     match(list.stderr, /^A {6} kept in .*env\.json\nDB_URL {2}kept in .*env\.json$/m);
@@ -100,8 +97,6 @@ describe("/env", () => {
   });
 });
 
-// ── commands ──
-
 describe("commands", () => {
   for (const sandbox of ["auto", "off"])
     test(`have them, whatever they are called, sandbox ${sandbox}`, async () => {
@@ -135,8 +130,6 @@ describe("commands", () => {
     match(await judge("cd src && ls"), /^ask: asked for before it runs: CDPATH may lead cd elsewhere/);
   });
 });
-
-// ── what the model is sent ──
 
 describe("the model", () => {
   test("is told nothing where there are none, or all are denied", async () => {
@@ -205,22 +198,16 @@ describe("the model", () => {
 
   test("cannot write the name's sign into a file, where it would be taken for the value", async () => {
     const where = keeping({ GH_TOKEN: VALUE });
-    const args = { path: "a.txt", content: "t=[value of GH_TOKEN]\n" };
-    const other = { path: "b.txt", content: "t=[value of OTHER]\n" };
-    const { texts } = await turn(
-      where,
-      [
-        ["create_file", args],
-        ["create_file", other],
-      ],
-      "--allow-write",
-    );
+    const written = { "a.txt": "t=[value of GH_TOKEN]\n", "b.txt": "t=[value of OTHER]\n" };
+    const calls = Object.entries(written).map(([path, content]): [string, object] => [
+      "create_file",
+      { path, content },
+    ]);
+    const { texts } = await turn(where, calls, "--allow-write");
     match(texts[0]!, /^Cannot call 'create_file': '\[value of GH_TOKEN\]' stands for a text that you are not shown\./);
     deepEqual(readdirSync(where.cwd), ["b.txt"]);
   });
 });
-
-// ── set_env, delete_env ──
 
 describe("set_env and delete_env", () => {
   /** Kept by one zz, whose calls are answered so. */
@@ -276,8 +263,6 @@ describe("set_env and delete_env", () => {
     deepEqual([zz.questions, zz.kept()], [[], { A: "1" }]);
   });
 });
-
-// ── at the prompt ──
 
 describe("at the prompt", () => {
   test("/env set NAME asks unseen; what is typed is kept, and shown nowhere; a value of several lines may be pasted", async (t) => {

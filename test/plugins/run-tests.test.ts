@@ -39,11 +39,10 @@ async function look(files: Tree, args: object, gives = LOOKED, within = ""): Pro
   return core.ctx().call("run_tests", args);
 }
 
-// ── The command ──
-
 const script = (test: string, more: object = {}): Tree => ({ "package.json": { scripts: { test, ...more } } });
 const NAMES = ["a.test.js", "b c.test.js", "[x].test.js", "src/in/deep.test.ts", "-x.test.js"];
 const T = Object.fromEntries(NAMES.map((name) => [name, ""]));
+const F = { filter: "a" };
 const A = { path: "a.test.js", filter: "adds" };
 const BIN = { "node_modules/.bin/vitest": "", "node_modules/.bin/jest": "", "node_modules/.bin/mocha": "" };
 const of = (test: string): Tree => ({ ...script(test), ...T, ...BIN });
@@ -72,22 +71,12 @@ const COMMANDS: Row[] = [
   [
     "jest by node, with its settings",
     { ...script(`cross-env NODE_ENV=test X='a b' ${JEST_BY_NODE}`), ...T },
-    { filter: "a" },
+    F,
     `NODE_ENV=test X='a b' ${JEST_BY_NODE} --testNamePattern=a`,
   ],
   ["mocha", of("nyc mocha --require x '**/*.js'"), A, "node_modules/.bin/mocha --grep=adds --require x a.test.js"],
-  [
-    "a script that names another",
-    { ...script("npm run test:unit", { "test:unit": "vitest run --dir x" }), ...BIN },
-    { filter: "a" },
-    "node_modules/.bin/vitest run --testNamePattern=a --dir x",
-  ],
-  [
-    "the last of several, and says so",
-    of("npm run x && node --test"),
-    { filter: "a" },
-    /^\$ node --test --test-name-pattern=a\n\[Without what the test script does first: npm run x\]\n/,
-  ],
+  ["another", { ...script("npm run a:b", { "a:b": "jest" }), ...BIN }, F, "node_modules/.bin/jest --testNamePattern=a"],
+  ["the last of several", of("npm run x && node --test"), F, /^\$ node .*=a\n\[Without what .* first: npm run x\]\n/],
   ["the project itself is no narrowing", { ...script("ava"), ...T }, { path: ".", filter: "" }, "npm test"],
   ["a regular expression", T, { filter: "^adds|takes$" }, "node --test '--test-name-pattern=^adds|takes$'"],
   ["no pattern", T, { filter: "a (b) [1] $2" }, "node --test '--test-name-pattern=a \\(b\\) \\[1\\] \\$2'"],
@@ -101,18 +90,8 @@ for (const [what, files, args, command] of COMMANDS)
   });
 
 const REFUSED: [what: string, files: Tree, args: object, expected: RegExp][] = [
-  [
-    "nothing to test by",
-    { "a.js": "" },
-    {},
-    /^found no test script in package\.json, no vitest, jest or mocha, and no \*\.test\.\* file\. Use run_command/,
-  ],
-  [
-    "a path for a runner it does not know",
-    { ...script("ava"), ...T },
-    { path: "src" },
-    /^path cannot be passed on: the test script 'ava' is of no runner that zz knows\. Run all tests/,
-  ],
+  ["nothing to test by", { "a.js": "" }, {}, /^found no test script in package\.json, .* and no \*\.test\.\* file\. /],
+  ["a path for an unknown runner", { ...script("ava"), ...T }, { path: "src" }, /^path cannot .*'ava' is of no runner/],
   ["no such path", T, { path: "nope" }, /^there is no file or folder 'nope'\. Check the path\.$/],
   ["no such runner", { "vitest.config.ts": "" }, {}, /^vitest is not installed\. Install it first: npm install/],
   ["a broken package.json", { "package.json": "{" }, {}, /^package\.json cannot be read \(.*JSON/],
@@ -124,8 +103,6 @@ for (const [what, files, args, expected] of REFUSED)
     match(why, expected);
     equal(failed, true);
   });
-
-// ── node:test, for real ──
 
 const adding = (more: string) => ({
   ...script("node --test"),
@@ -185,8 +162,6 @@ test("run_tests: a runner in a folder above, as workspaces have it", async () =>
   equal(text.split("\n")[0], "$ ../node_modules/.bin/vitest run");
 });
 
-// ── What other runners print, as they printed it ──
-
 /** vitest 5.1.1, colours and all: what fails is on stderr. */
 const VITEST = {
   stdout: [
@@ -210,12 +185,8 @@ const JEST = {
     "FAIL ./a.test.js",
     "  ● sums › adds (badly)",
     "",
-    "    expect(received).toBe(expected) // Object.is equality",
-    "",
     "    Expected: 3",
     "    Received: 2",
-    "",
-    "PASS ./b.test.js",
     "",
     "Test Suites: 1 failed, 1 passed, 2 total",
     "Tests:       1 failed, 1 skipped, 2 passed, 4 total",
@@ -226,7 +197,6 @@ const JEST = {
 const MOCHA = {
   stdout: [
     "  sums",
-    "    ✔ adds",
     "    1) adds (badly)",
     "",
     "  1 passing (3ms)",
@@ -244,14 +214,12 @@ const MOCHA = {
 const TAP = {
   stdout: [
     "TAP version 13",
-    "# Subtest: sums",
     "    # Subtest: adds (badly)",
     "    not ok 2 - adds (badly)",
     "      ---",
     "      error: '2 == 3'",
     "      ...",
     "    ok 3 - later # SKIP",
-    "    1..3",
     "not ok 2 - sums",
     "  ---",
     "  failureType: 'subtestsFailed'",

@@ -68,8 +68,6 @@ async function preview(where: Place, args: object): Promise<string> {
 /** So that git must look at the content again. */
 const touch = (where: Place, name: string): void => utimesSync(join(where.cwd, name), 1, Date.now() / 1_000);
 
-// ── git_status, git_diff, git_log ──
-
 const busy = repository({
   "a.txt": "one\n",
   "src/b.txt": "one\n",
@@ -225,8 +223,6 @@ for (const how of ["is given up after its time", "is stopped with the turn"])
     await waitFor("the end of what git started", () => !alive());
   });
 
-// ── git_commit ──
-
 const last = (where: Place, format = "%B"): string => git(where.cwd, "log", "-1", `--format=${format}`).trimEnd();
 const hook = (where: Place, name: string, script: string): void =>
   writeFileSync(join(where.cwd, ".git/hooks", name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
@@ -313,10 +309,7 @@ test("git_commit: asks, and tells what it will do", async () => {
   configure(where.cwd, [["commit.gpgSign", "true"]]);
   const files = ["a.txt", "new.txt"];
   const shown = await preview(where, { message: "Say two\n\nBody\n", files });
-  match(
-    shown,
-    /^On trunk, 2 files:\n {2}M a\.txt\n {2}A new\.txt\nWith the message:\n {2}Say two\n {2}\n {2}Body\n a\.txt/,
-  );
+  match(shown, /^On trunk, 2 files:\n {2}M a\.txt\n {2}A new\.txt\nWith the message:\n {2}Say two\n {2}\n {2}Body\n/);
   match(
     shown,
     /\| 2 \+-\n 1 file changed, .*\nIt will run the hook pre-commit, the hook commit-msg, the filter 'lfs', /,
@@ -362,10 +355,8 @@ test("git_commit: a failing hook's words come back, and the index is as it was",
   const { text, failed, data } = await commit(where, { message: "x", files: ["a.txt", "new.txt"] });
   match(text, /^Cannot commit: git or a hook refused \(exit code 1\)\. Nothing was committed; .* is as it was\.\n/);
   ok(text.endsWith("lint: no TWO\nand more"));
-  deepEqual(
-    [failed, data, index(), last(where)],
-    [true, { exit: 1, output: "lint: no TWO\nand more" }, before, "Begin"],
-  );
+  deepEqual([failed, data], [true, { exit: 1, output: "lint: no TWO\nand more" }]);
+  deepEqual([index(), last(where)], [before, "Begin"]);
 });
 
 test("git_commit: signing that asks for a passphrase has no terminal to ask on", async () => {
@@ -396,9 +387,6 @@ test("git_commit: without an identity it says how to give one", async () => {
   shell(where.cwd, "git config --remove-section user; git config user.useConfigOnly true");
   using _ = withEnvironment({ GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" });
   const { text } = await commit(where, { message: "x", files: ["a.txt"] });
-  match(
-    text,
-    /^Cannot commit: git does not know who you are: no (name|email) .*\. Tell it: git config --global user\.name /,
-  );
+  match(text, /^Cannot commit: git does not know who you are: no (name|email) .*: git config --global user\.name /);
   equal(git(where.cwd, "status", "--short"), " M a.txt\n");
 });

@@ -22,8 +22,6 @@ const tool = (where: Place, name: string, args: object, ...flags: string[]): Pro
 const free = (where: Place) => `--allow-write=${where.home},.zz/memory/topics/b.md,.zz/memory/INDEX.md`;
 const freely = (where: Place, name: string, args: object) => tool(where, name, args, free(where));
 
-// ── the prompt ──
-
 describe("the prompt", () => {
   test("holds both indexes, and of the tree only what is there", async () => {
     const where = having({
@@ -75,8 +73,6 @@ describe("the prompt", () => {
     });
 });
 
-// ── notes ──
-
 for (const [what, text, expected] of [
   ["at the end", "# Mine\n\n- a\n\n", "# Mine\n\n- a\n- n\n"],
   ["windows line ends", "# Mine\r\n- a", "# Mine\n- a\n- n\n"],
@@ -93,8 +89,6 @@ for (const [what, index, text, expected] of [
   ["gone, a person's own line", "- [B](topics/b.md)\n", undefined, "- [B](topics/b.md)\n"],
 ] as const)
   test(`withIndexed(): ${what}`, () => equal(withIndexed(index, "topics/b.md", text), expected));
-
-// ── remember ──
 
 describe("remember", () => {
   before(() => mock.timers.enable({ apis: ["Date"], now: new Date(2026, 0, 2, 23, 59, 59) }));
@@ -150,8 +144,6 @@ describe("remember", () => {
       match(ran.stderr, error);
     });
 });
-
-// ── recall and forget ──
 
 const NOTES = {
   "~/memory/INDEX.md": "# Mine\n- [topics/build](topics/build.md): 2 notes, last 2026-02-03: The CI uses make.\n",
@@ -218,8 +210,6 @@ describe("forget", () => {
     equal(read(where, "~/memory/topics/build.md"), NOTES["~/memory/topics/build.md"]);
   });
 });
-
-// ── /memory ──
 
 test("remembered on a y, recalled, undone; the prompt stays as it was", async (t) => {
   const script = [{ call: ["remember", { text: "Likes tea.", topic: "x" }] as [string, object] }, "Noted.", "Good."];

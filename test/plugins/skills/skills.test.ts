@@ -13,8 +13,6 @@ import { harness, kernel, play } from "../../support/script.ts";
 const skill = (name: string, description: string, more = "", body = `Body of ${name}.`) =>
   `---\nname: ${name}\ndescription: ${description}\n${more}---\n\n${body}\n`;
 
-// ── front matter ──
-
 for (const [what, head, expected] of [
   ["a colon in a plain text", "description: Use when: asked", { description: "Use when: asked" }],
   ["a # that is none", "description: C# and a#b", { description: "C# and a#b" }],
@@ -44,8 +42,6 @@ for (const [what, text, error] of [
 ] as const)
   test(`front matter that is broken: ${what}`, () => throws(() => parseSkill(text), error));
 
-// ── which message calls for which ──
-
 const SKILLS = [
   { name: "pdf-forms", triggers: ["pdf", "fill in a form"] },
   { name: "deploy", triggers: ["kubernetes", "roll out"] },
@@ -72,8 +68,6 @@ for (const [message, expected] of [
     const called = await calledSkills(SKILLS, message);
     equal(called.map(({ name }) => name).join(), expected);
   });
-
-// ── what the model is sent ──
 
 async function told(where: Place, words: string, ...more: string[]) {
   const ran = await asks(where, [say("Good.")], [...more, "--once", words]);
@@ -166,8 +160,6 @@ test("building the prompt again reads no skill of which nothing changed", async 
   equal(await reads(), 0);
 });
 
-// ── tools ──
-
 const tools = having({
   "~/skills/pdf/SKILL.md": skill("pdf", "Fills forms"),
   "~/skills/pdf/ref/fields.md": "the fields",
@@ -240,8 +232,6 @@ describe("the tools", () => {
     ok(!existsSync(join(where.home, "skills/linked")) && existsSync(join(where.cwd, "real/SKILL.md")));
   });
 });
-
-// ── commands ──
 
 test("/skill puts one in force until it is off; /context shows it; the prefix stays; a resumed session has it", async (t) => {
   const run = await harness({ own: true, home: { "skills/pdf/SKILL.md": skill("pdf", "Fills forms") }, live: true }, t);

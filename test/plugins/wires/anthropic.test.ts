@@ -20,8 +20,6 @@ const thought = thinking(0, signed.thinking, signed.signature);
 const search = block(1, { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} }, { type: "input_json_delta", partial_json: '{"query":"lamps"}' }); // biome-ignore format: one block
 const found = block(2, { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [{ type: "web_search_result", url: "https://a", title: "A", encrypted_content: "x" }] }); // biome-ignore format: one block
 
-// ── What goes out ──
-
 const CACHE = { type: "ephemeral" };
 describe("Anthropic: a request", { concurrency: 16 }, () => {
   test("has the key, the version, a limit of the output, and marks of what stays the same", async () => {
@@ -99,8 +97,6 @@ describe("Anthropic: a request", { concurrency: 16 }, () => {
   });
 });
 
-// ── Thinking ──
-
 describe("Anthropic: thinking", { concurrency: 16 }, () => {
   // [effort, options, what is sent]
   // biome-ignore format: one case a row.
@@ -164,8 +160,6 @@ describe("Anthropic: thinking", { concurrency: 16 }, () => {
   });
 });
 
-// ── What a server refuses by name is sent otherwise ──
-
 const bad = (words: string): Step => refuse(400, "invalid_request_error", words);
 // [what is refused, the model, the options, when, the words, what is sent instead]
 // biome-ignore format: one case a row.
@@ -206,8 +200,6 @@ describe("Anthropic: what a server refuses by name is sent otherwise from then o
     deepEqual([fake.requests[1]!.headers["x-api-key"], fake.requests[1]!.headers["anthropic-beta"]], [undefined, "oauth-2025-04-20"]); // biome-ignore format: one
   });
 });
-
-// ── A schema, pauses, and the rest ──
 
 const schema = {
   type: "object",
@@ -253,8 +245,6 @@ describe("Anthropic: an answer", { concurrency: 16 }, () => {
       deepEqual([answer?.text, bodies.length], ["The lamp is at eight.", 2]);
     });
 });
-
-// ── The program itself ──
 
 const KEY = { ANTHROPIC_API_KEY: "sk-ant-api03-12345678" };
 const NAMED = ["--once", "-m", MODEL];

@@ -16,6 +16,7 @@ import {
   lockFile,
   lockOf,
   manifest,
+  NOBODY,
   put,
   refuses,
   says,
@@ -138,6 +139,14 @@ needs("git")("from git: an update, and the very commit from the lock file", asyn
   put(cwd, { "plugin.js": tool("hail", "2"), "more.ts": "" });
   const two = commit(":");
   notEqual(one, two);
+  for (const [ref, commit] of [
+    ["", two],
+    [`#${one.slice(0, 8)}`, one],
+  ]) {
+    const { stderr } = await refuses(place(), ["--install", `git+file://${cwd}${ref}`], NOBODY, 4);
+    match(stderr, new RegExp(`from +git repository .*, commit ${commit}\n.*integrity `, "s"), ref);
+  }
+  await refuses(where, ["-A", "--install", `file://${cwd}#none`], /has no branch, tag or commit 'none'/);
   const { stderr } = await does(where, ["-A", "--update", "hail"]);
   const [from, to] = [one.slice(0, 10), two.slice(0, 10)];
   match(stderr, new RegExp(`changes +1\\.0\\.0 \\(${from}\\) → 1\\.0\\.0 \\(${to}\\); \\+ more\\.ts, ~ plugin\\.js`));

@@ -10,7 +10,6 @@ from collections import defaultdict, OrderedDict as Ordered
 from . import prices
 from .models.item import Item
 _cache: dict[str, int] = {}
-# What a person wants to buy.
 @dataclass
 class Cart(Base, metaclass=Meta):
     currency: str = "EUR"
@@ -30,7 +29,6 @@ class Cart(Base, metaclass=Meta):
             return json.dumps(it)
         await write(path, encode(self))
 def price_of(item: Item) -> int:
-    """What one costs."""
     for rule in prices.RULES:
         if rule.fits(item):
             return rule.price
@@ -38,9 +36,7 @@ def price_of(item: Item) -> int:
 `,
   "server/main.go": `// Package server answers requests.
 package server
-
 import (
-	"fmt"
 	"net/http"
 	log "github.com/sirupsen/logrus"
 	"example.com/shop/internal/store"
@@ -48,18 +44,15 @@ import (
 const MaxConns = 10
 const stateIdle = 1
 var defaultName, other = "zz", 1
-// Handler answers one request.
 type Handler interface {
 	Serve(w http.ResponseWriter) error
 }
-// Server holds what a server needs.
 type Server struct {
 	Addr string
 	mu   sync.Mutex
 }
 type ID string
 type Pair[K comparable, V any] struct{}
-// New makes one.
 func New(addr string) *Server { return nil }
 // Start listens.
 func (s *Server) Start(ctx context.Context) error {
@@ -78,10 +71,8 @@ func (p Pair[K, V]) first() K { return p.Key }
 use std::collections::HashMap;
 use crate::store::{self, Row, inner::{Page as P, *}};
 mod store;
-
 pub const LIMIT: usize = 10;
 static mut COUNTER: u32 = 0;
-/// A point in the plane.
 #[derive(Debug, Clone)]
 pub struct Point<T> {
     pub x: T,
@@ -97,7 +88,6 @@ pub trait Area {
     }
 }
 impl<T: Copy> Point<T> {
-    /// Makes one.
     pub fn new(x: T, y: T) -> Self {
         // HACK: no check
         Point { x, y }
@@ -128,19 +118,14 @@ mod tests {
 }
 `,
   "src/main/java/com/example/shop/Cart.java": `package com.example.shop;
-
 import java.util.List;
 import static java.util.stream.Collectors.toList;
 import com.example.shop.prices.*;
-/**
- * What a person wants to buy.
- */
 @Entity(name = "carts")
 public class Cart extends Base implements Priced, Comparable<Cart> {
     public static final int MAX = 100;
     private List<Item> items;
     public Cart(String owner) {}
-    /** The sum of all prices. */
     @Override
     public int total() {
         // TODO: discounts
@@ -158,15 +143,12 @@ record Line(Item item, int count) {}
 `,
   "src/list.c": `#include <stdio.h>
 #include "list.h"
-
 #define LIST_MAX 64
 #define EACH(list, it) for (node *it = (list)->head; it; it = it->next)
-
 typedef struct node {
     int value;
     struct node *next;
 } node;
-
 struct list { node *head; };
 enum color { RED, GREEN = 2 };
 typedef int (*compare_fn)(const void *, const void *);
@@ -188,11 +170,8 @@ static inline size_t list_len(const struct list *l) {
 `,
   "src/engine.cpp": `#include "engine.hpp"
 #include <vector>
-
 namespace game {
-
 using Clock = std::chrono::steady_clock;
-/// One on the board.
 class Unit : public Base {
 public:
     explicit Unit(std::string name);
@@ -220,10 +199,8 @@ T clamp(T value, T low, T high) { return value < low ? low : value; }
 `,
   "Shop/Cart.cs": `using System;
 using Price = Shop.Prices.Price;
-
 namespace Shop.Orders
 {
-    /// <summary>What a person wants to buy.</summary>
     [Serializable]
     public class Cart : Base, IPriced
     {
@@ -248,9 +225,7 @@ namespace Shop.Orders
   "lib/shop/cart.rb": `# frozen_string_literal: true
 require "json"
 require_relative "prices/rule"
-
 module Shop
-  # What a person wants to buy.
   class Cart < Base
     attr_reader :items, :owner
     # The sum of all prices.
@@ -268,14 +243,10 @@ def helper(x) = x + 1
 `,
   "src/Cart.php": `<?php
 namespace App\\Shop;
-
 use App\\Models\\{Item, Person as Someone};
 use Psr\\Log\\LoggerInterface;
 require_once __DIR__ . '/helpers.php';
 define('LIMIT', 10);
-/**
- * What a person wants to buy.
- */
 #[Entity]
 final class Cart extends Base implements Priced
 {
@@ -299,10 +270,8 @@ enum State: string { case Open = 'open'; case Paid = 'paid'; }
 function helper(int $x): int { return $x + 1; }
 `,
   "app/Cart.kt": `package com.example.shop
-
 import com.example.model.Item
 import com.example.prices.priceOf as cost
-/** What a person wants to buy. */
 @Serializable
 data class Cart(val owner: String, private val items: List<Item>) : Base(), Priced {
     val size: Int get() = items.size
@@ -327,8 +296,6 @@ fun helper(x: Int) = x + 1
 `,
   "Sources/Shop/Cart.swift": `import Foundation
 @testable import Models
-
-/// What a person wants to buy.
 @MainActor
 public final class Cart: Base, Priced {
     public var owner: String
@@ -353,12 +320,9 @@ typealias Carts = [Cart]
 func helper(_ x: Int) -> Int { x + 1 }
 `,
   "bin/deploy.sh": `#!/usr/bin/env bash
-# Puts it on the server.
 source "$(dirname "$0")/lib/common.sh"
 . ./env.sh
-
 readonly TARGET="prod"
-# Builds all of it.
 build() {
   local out=dist
   # TODO: cache
@@ -370,15 +334,11 @@ function deploy {
   for host in $HOSTS; do copy "$host"; done
 }
 `,
-  "lua/cart.lua": `-- A cart.
-local json = require("cjson")
+  "lua/cart.lua": `local json = require("cjson")
 local prices = require "shop.prices"
-
 local M = {}
---- Makes one.
 function M.new(owner)
   local self = setmetatable({}, M)
-  self.owner = owner
   return self
 end
 function M:total(limit)
@@ -394,9 +354,7 @@ M.close = function(self) end
 function global_one() end
 return M
 `,
-  "db/schema.sql": `-- The tables of the shop.
-CREATE SCHEMA shop;
-
+  "db/schema.sql": `CREATE SCHEMA shop;
 /* What a person wants to buy. */
 CREATE TABLE IF NOT EXISTS shop.carts (
   id serial PRIMARY KEY,
@@ -416,42 +374,33 @@ CREATE TYPE mood AS ENUM ('sad', 'ok');
 `,
   "web/site.css": `@import url("base.css");
 @import "theme/dark.css" screen;
-
 :root {
   --accent: #c33; /* TODO: a better red */
 }
-/* The button. */
 .button,
 .button--large:hover > .icon {
   color: var(--accent);
 }
 #main .card { padding: 1em; }
-
 @media print { .card { padding: 0; } }
 @keyframes spin { to { color: red; } }
 `,
-  "web/index.html": `<!doctype html>
-<html>
-  <head>
+  "web/index.html": `<html>
     <link rel="stylesheet" href="site.css">
     <script type="module" src="./main.js"></script>
     <!-- TODO: an icon -->
-  </head>
-  <body>
     <main id="main"><form id="search" name="q"></form></main>
     <script>
       function start(count) {
         if (count) return count;
       }
     </script>
-  </body>
 </html>
 `,
   "web/CartView.vue": `<script setup lang="ts">
 import { ref } from "vue";
 import ItemRow from "./ItemRow.vue";
 import { priceOf } from "./prices";
-
 // TODO: discounts
 const props = defineProps<{ owner: string }>();
 const items = ref<string[]>([]);
@@ -468,7 +417,6 @@ function total(limit: number): number {
   "web/Cart.svelte": `<script context="module">
   export const prerender = true;
 </script>
-
 <script lang="ts">
   import Row from "./Row.svelte";
   export let owner: string;

@@ -32,6 +32,7 @@ const COMMANDS: Record<string, string[]> = {
     "'{print > \"pwned\"}' a.ts",
     "'BEGIN{system(\"touch pwned\")}'",
     '\'/"/{print > "pwned"}/"/\' a.ts',
+    `'BEGIN{x = 1system("touch pwned"); y = length /}1/; print "x" > "pwned"; y = length /[{]1/}'`,
   ],
   cut: ["-c1", "-d: -f1"],
   sort: ["-r", "-u", "-o pwned", "-opwned", "--ou pwned", "-T .", "--compress-program=./canary -S1b"],

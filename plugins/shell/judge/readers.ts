@@ -15,6 +15,7 @@ interface Reader {
   options?: string; // in the format of options.ts; absent: everything after the name is text
   asks?: string; // options that run, write or wait: no rule of the gate may allow it
   operands?: "text"; // its operands are texts, not files
+  early?: true; // nothing after its first operand is an option
   pattern?: true; // the first operand is a pattern, unless an option gave it
   check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined;
 }
@@ -47,7 +48,7 @@ export function readsOf(
 
 function readBy(
   name: string,
-  { options, operands, pattern, asks = "", check }: Reader,
+  { options, operands, early, pattern, asks = "", check }: Reader,
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts,
@@ -58,7 +59,7 @@ function readBy(
   );
   if (follows) return { doubt: ask(`with such an option ${name} follows links, also out of the project`), reads: [] };
   const parsed: Parsed =
-    options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options);
+    options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options, early);
   if (parsed.unknownOption) {
     const { unknownOption: option } = parsed;
     const words = args.map(({ text }) => text);
@@ -88,11 +89,13 @@ function readsOfTest(name: string, words: Words): Read {
 }
 
 function readsOfSed(args: readonly Arg[]): Read {
-  const { operands, values, unknownOption } = parse(args, SED_OPTIONS);
+  const { operands, values, unknownOption } = parse(args, SED_OPTIONS, true);
   const given = ["-e", "--expression"].flatMap((one) => values.get(one) ?? []);
   const texts = operands.map(({ text }) => text ?? "");
   const [scripts, files] = given.length ? [given, texts] : [texts.slice(0, 1), texts.slice(1)];
-  return !unknownOption && scripts.length && scripts.every(onlySed)
+  // Whether an option after an operand is one differs between programs, and so what the script is.
+  const plain = !unknownOption && !texts.some((one) => /^-./.test(one));
+  return plain && scripts.length && scripts.every(onlySed)
     ? { reads: files }
     : {
         doubt: ask(
@@ -139,9 +142,10 @@ const GREP: Reader = {
 };
 const AWK: Reader = {
   options: "-F: -v:",
+  early: true,
   pattern: true,
   check: ({ operands: [program, ...files] }) =>
-    onlyPrints(program?.text ?? "@") && !files.some(({ text }) => ASSIGNMENT.test(text ?? ""))
+    onlyPrints(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
       ? undefined
       : ask("awk runs what it is given"),
 };

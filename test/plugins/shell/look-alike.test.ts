@@ -16,11 +16,19 @@ const TABLE: Record<string, string[]> = {
     awk 'BEGIN{f="system";@f("touch x")}' ¦ awk '@include "x"; 1' a.ts ¦ awk '/"/{print > "f"} /"/' a.ts ¦ awk '{print (1)(2) > "f"}' a.ts ¦
     awk '{print x++ / a > b / 2}' a.ts ¦ awk '{print $1 / 2 > "f"}' a.ts ¦ awk '/[/]/{print > "f"}/]/' a.ts ¦ awk '{if (1) /"/; print > "f" /"/ }' a.ts ¦
     awk '{print} # "⏎{print > "f"} # "' a.ts ¦ awk '{print \⏎> "f"}' a.ts ¦ awk 'function f(){} {f()}' a.ts ¦ awk -W exec a.ts ¦ awk 1 .env ¦ awk "{print \$1 > \"f\"}" a.ts`),
+  "awk that not every awk reads alike": rows(String.raw`
+    awk 'BEGIN{x = 1system("cat .env")}' ¦ awk 'BEGIN{1getline < ".env"}' ¦ awk 'BEGIN{print 1ENVIRON["HOME"]}' ¦ awk '{x = 1e+system("id")}' a.ts ¦
+    awk 'BEGIN{x = length /}1/; print "x" > "/tmp/o"; y = length /[{]1/}' ¦ awk '{x = srand /}1/; print > "f"; y = srand /[{]1/}' a.ts ¦ awk '{if (1) next /}1/}' a.ts ¦
+    awk 'BEGIN{switch (x) {case /}}1/: print "x" > "f"}}' ¦ awk 'BEGIN{for (print "x" > "f"; 0;);}' ¦ awk '{print (1 > 2)}' a.ts ¦ awk '{print a[1 > 2]}' a.ts ¦
+    awk '{if (1) /x/; print}' a.ts ¦ awk '{while (0) / 2 /; x = 3 / 1}' a.ts ¦ awk '{x = "a" / 2}' a.ts ¦ awk '{print f (1)}' a.ts ¦ awk '/[]/; /x]/' a.ts ¦ awk '/[[:a:]/' a.ts ¦
+    awk '{x = y >2}' a.ts ¦ awk '{print x >= y}' a.ts ¦ awk '{exit /a/}' a.ts ¦ awk 'END{return}' a.ts ¦ awk '{print x in ARGV}' a.ts ¦ awk '/[/]/' a.ts ¦ awk 1 -v .env ¦ awk 1 -F a.ts`),
   "sed that writes, runs, or reads what the line does not name": rows(String.raw`
     sed '1w f' a.ts ¦ sed 's/a/b/w f' a.ts ¦ sed 's/a/b/e' a.ts ¦ sed 's/a/b/ge' a.ts ¦ sed '1e id' a.ts ¦ sed e a.ts ¦ sed '1r .env' a.ts ¦ sed 'R .env' a.ts ¦
     sed -i s/a/b/ a.ts ¦ sed --in-place=.b s/a/b/ a.ts ¦ sed -n -i p a.ts ¦ sed -ni p a.ts ¦ sed -f a.ts a.ts ¦ sed s/a/b/ a.ts -i ¦ sed 's/a/b/;w f' a.ts ¦
     sed 's/a/b/⏎w f' a.ts ¦ sed 's|a|b|e' a.ts ¦ sed 's,a,b,w f' a.ts ¦ sed '/a/w f' a.ts ¦ sed '/a/{w f⏎}' a.ts ¦ sed -e p -e 'w f' a.ts ¦ sed --expression='1e id' a.ts ¦
-    sed 's/[/]x/e;s/]/b/' a.ts ¦ sed 's/a\/b/e' a.ts ¦ sed p .env ¦ sed -n '$w f' a.ts ¦ sed '1,2!w f' a.ts ¦ sed --follow-symlinks -i p a.ts`),
+    sed 's/[/]x/e;s/]/b/' a.ts ¦ sed 's/a\/b/e' a.ts ¦ sed p .env ¦ sed -n '$w f' a.ts ¦ sed '1,2!w f' a.ts ¦ sed --follow-symlinks -i p a.ts ¦
+    sed 's/[]/]/p;s/w f/x/' a.ts ¦ sed 's/[^]/]/p;s/w f/x/' a.ts ¦ sed 's/[[:a:]/]/p;s/w f/x/' a.ts ¦ sed 'w f' -e p a.ts ¦ sed p a.ts -n ¦ sed --posix p a.ts ¦ sed 2F a.ts ¦ sed '1W f' a.ts ¦
+    sed -sn -e p -e 'R .env' a.ts ¦ sed -n5i p a.ts ¦ sed 's/a/b/5w f' a.ts ¦ sed '\,a,w f' a.ts ¦ sed 's,a\,b,c,e' a.ts ¦ sed '1~2e id' a.ts ¦ sed '/a/I,+1w f' a.ts`),
   "searches that come to secrets, or leave the project": rows(`
     grep -r x . ¦ grep -r x ¦ grep -rn x keys ¦ grep -rf .env src ¦ grep -R x src ¦ grep -r x --include='.e*' . ¦ grep -r x --include='*.pem' . ¦
     grep -r x --exclude-dir=src . ¦ grep -r --exclude=x --include='*.ts' y . ¦ grep -d recurse x . ¦ grep --directories=recurse x . ¦ grep -r x outside ¦
@@ -36,8 +44,11 @@ const TABLE: Record<string, string[]> = {
     git -C . -c alias.x='!id' x ¦ git -C . -C nested log ¦ git -C . push ¦ git -C nowhere status ¦ git -C "$X" status ¦ git --git-dir=nested/.git log ¦ git -C outside log ¦
     git log --output=f ¦ git diff --ext-diff ¦ git show --textconv ¦ git diff --no-index a.ts .env ¦ git grep -f .env ¦ git grep --no-index x ¦ git grep x HEAD~1:.env ¦ git -C . grep -Ox x ¦ git log | git apply ¦ git status; git add a.ts`),
 };
-const LIKE = rows(`
-  awk '{print}' a.ts ¦ awk '/x/ && NR>1 {print NR": "$0}' a.ts | head ¦ sed -n '/a/,/b/p' a.ts ¦ sed 's/a/b/g;2q' a.ts ¦ grep -rn x src ¦ grep -rn --include='*.ts' x . ¦
+const LIKE = rows(String.raw`
+  awk '{print}' a.ts ¦ awk '/x/ && NR>1 {print NR": "$0}' a.ts | head ¦ sed -n '/a/,/b/p' a.ts ¦ sed 's/a/b/g;2q' a.ts ¦ awk '{print $1}' a.ts ¦ awk -F: '$3>1000{print $1}' a.ts ¦
+  awk 'NR>=10 && NR<=20' a.ts ¦ awk '/start/,/end/' a.ts ¦ awk '{s+=$1} END{print s/NR}' a.ts ¦ awk 'length($0)>80' a.ts ¦ awk 'length > 80' a.ts ¦ awk '!seen[$0]++' a.ts ¦
+  awk '{a[$1]++} END {for (k in a) if (a[k] > 1) print k, a[k]; else n++}' a.ts ¦ awk '$1 in a {next} {gsub(/[[:space:]]/, ""); printf "%s\n", $NF / 2}' a.ts ¦
+  sed -n '1,80p' a.ts ¦ sed 's/[[:space:]]*$//' a.ts ¦ sed -n -e '/a/p' a.ts ¦ grep -rn x src ¦ grep -rn --include='*.ts' x . ¦
   git grep -n x ¦ cd src && git log -p ¦ cd src && ls ¦ cat a.ts; ls ¦ git -C . log --oneline ¦ ls 2>/dev/null | head -3 || true`);
 
 describe("lines that look alike", () => {

@@ -12,8 +12,6 @@ import { findTool } from "../../kernel/tools.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 
-// ── parseFlags ──
-
 const parsed: [argv: string[], values: Record<string, unknown[]>, words?: string[], unknown?: string[]][] = [
   [[], {}],
   [["--once", "hi"], { once: [true] }, ["hi"]],
@@ -52,8 +50,6 @@ const misused: [argv: string[], error: RegExp][] = [
 for (const [argv, message] of misused)
   test(`parseFlags() refuses ${show(argv)}`, () => throws(() => parseFlags(argv, FLAGS), { message, exit: 2 }));
 
-// ── parseCommand ──
-
 for (const [line, name, rest] of [
   ["/undo 2", "undo", "2"],
   ["  /undo 2", "undo", "2"],
@@ -66,8 +62,6 @@ for (const [line, name, rest] of [
 ] as const)
   test(`parseCommand() splits ${show(line)}`, () => deepEqual(parseCommand(line), { name, rest }));
 
-// ── nearest ──
-
 const flagNames = FLAGS.map((flag) => flag.name);
 for (const [word, known, near] of [
   ["modle", flagNames, "model"],
@@ -78,8 +72,6 @@ for (const [word, known, near] of [
   ["banana", flagNames, undefined],
 ] as const)
   test(`nearest() finds ${near ?? "nothing"} for ${show(word)}`, () => equal(nearest(word, known), near));
-
-// ── frontMatter ──
 
 for (const [text, head, body] of [
   ["just words", {}, "just words"],
@@ -92,15 +84,11 @@ for (const [text, head, body] of [
 ] as const)
   test(`frontMatter() takes ${show(text)} apart`, () => deepEqual(frontMatter(text), { head, body }));
 
-// ── fit ──
-
 test("fit() leaves what fits, and cuts the rest: head 70, tail 20 in the hundred", () => {
   equal(fit("x".repeat(40), 10), "x".repeat(40));
   const text = Array.from({ length: 1_000 }, (_, i) => String.fromCharCode(0x4e00 + i)).join("");
   deepEqual(fit(text, 100).split("\n"), [text.slice(0, 280), "[… 640 characters left out …]", text.slice(-80)]);
 });
-
-// ── clean ──
 
 for (const [text, shown] of [
   ["plain, ümlaut, 漢字, 🙂", "plain, ümlaut, 漢字, 🙂"],
@@ -111,8 +99,6 @@ for (const [text, shown] of [
   ["\u202egpj.exe", "\ufffdgpj.exe"],
 ] as const)
   test(`clean() shows ${show(text)} and obeys nothing`, () => equal(clean(text), shown));
-
-// ── exitCode ──
 
 for (const [finish, refused, code, text = "yes"] of [
   ["stop", false, 0],
@@ -134,7 +120,6 @@ for (const [finish, refused, code, text = "yes"] of [
     equal(exitCode({ finish, calls, text } as unknown as Answer), code);
   });
 
-// ── checkMove ──
 for (const [from, to, isLegal] of [
   ["idle", "thinking", true],
   ["thinking", "aborted", true],
@@ -146,8 +131,6 @@ for (const [from, to, isLegal] of [
     if (isLegal) checkMove(from, to);
     else throws(() => checkMove(from, to), { message: new RegExp(`^Cannot go from '${from}' to '${to}':`) });
   });
-
-// ── findTool ──
 
 function having(...tools: [name: string, ...aliases: string[]][]) {
   const run = () => "";

@@ -191,8 +191,6 @@ test("With `only` in the settings everything else is refused, and says what is a
   match(stdout, /deny {3}write {2}\(all but plugins\/\*\*\) {2}\(the settings\)/);
 });
 
-// ── what is written ──
-
 /** A tool that does what it is told to, in one call. */
 const act = (name: string, run: Tool["run"], more: Partial<Tool> = {}) =>
   ({ owner: "test", value: { name, description: name, run, changes: true, ...more } }) as {
@@ -448,8 +446,6 @@ test("Files that are written leave nothing open", { skip: process.platform !== "
   for (let i = 1; i <= 20; i++) await zz.call("write_file", { path: `a/${i}`, content: "x" });
   equal(fs.readdirSync("/proc/self/fd").length, before);
 });
-
-// ── bad input ──
 
 const tools = place();
 const empty = (file: string): void => fs.closeSync(fs.openSync(file, "w"));

@@ -16,8 +16,6 @@ import { put } from "../support/repository.ts";
 import { place, zz } from "../support/run.ts";
 import { runs } from "../support/runs.ts";
 
-// ── against what is slow and plainly right ──
-
 const slowText = (pattern: string, text: string): boolean =>
   pattern === ""
     ? text === ""
@@ -64,8 +62,6 @@ test("no pattern takes long", () => {
     }
   }
 });
-
-// ── as rules ──
 
 const where = place();
 const root = fs.realpathSync(where.cwd);
@@ -139,8 +135,6 @@ describe("An allowance", () => {
     });
 });
 
-// ── what can never match ──
-
 const NEVER: [kind: Kind, name: string, why: RegExp][] = [
   ["net", "https://x.com", /it is an address\. Write a host alone/],
   ["net", "example.com:http", /'http' is not a port/],
@@ -200,7 +194,6 @@ describe("A rule that can never match is refused", () => {
   }
 });
 
-// ── through every tool ──
 needs("bwrap")("What a pattern denies, a command neither reads nor writes", async () => {
   const there = place();
   fs.mkdirSync(join(there.cwd, "made"));

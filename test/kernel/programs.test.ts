@@ -140,8 +140,6 @@ test("programs are started from one place: no other file loads what starts them"
   deepEqual(found, ["kernel/programs.ts"]);
 });
 
-// ── The program itself, as npx starts it ──
-
 interface Planted extends Place {
   path: string;
   ran(): string;

@@ -56,8 +56,6 @@ const ask = (where: Place, flags: string[], how: How = {}): Promise<Ran> =>
 const asked = (): string[] => server.requests.at(-1)!.body.messages.map((message: any) => message.content);
 const answered = (ran: Ran): void => deepEqual([ran.stdout, ran.code], ["pong\n", 0], ran.stderr);
 
-// ── What is appended stays ─────────────────────────────────────────────────────────────────────────────
-
 const ODD = "a\nb\r\nc\u2028d \0\x07\x1b[31m \ud83d"; // with half an emoji
 test("append() is on the disk when it returns, and is as it was given when the session is opened again", () => {
   const { home } = place();
@@ -87,8 +85,6 @@ for (const [what, entries, expected] of [
     deepEqual(ids(branch), expected);
     equal(all.length, entries.length, "the other branches are still there");
   });
-
-// ── Files that a crash or a bad disk left ──────────────────────────────────────────────────────────────
 
 const whole = lines(head(), ...said(3));
 for (const [what, tail] of [
@@ -162,8 +158,6 @@ for (const [what, bytes] of UNREADABLE.filter(([what]) => /^full of zeros|later/
     ok(fs.readFileSync(good, "utf8").startsWith(before));
     deepEqual(asked().slice(1), ["said 1", "said 2", "ping"]);
   });
-
-// ── One writer at a time ───────────────────────────────────────────────────────────────────────────────
 
 const lockOf = (home: string, id = ID): string => join(home, "sessions", `${id}.lock`);
 let ended: number[] = [];
@@ -244,8 +238,6 @@ test("a lock of a live process refuses with a sentence that names it, and stays"
   answered(await ask(where, ["--session", ID]));
 });
 
-// ── Whose files these are ──────────────────────────────────────────────────────────────────────────────
-
 const mode = (file: string): string => (fs.statSync(file).mode & 0o777).toString(8);
 
 test("session files and locks are the person's alone, whatever the umask", () => {
@@ -318,8 +310,6 @@ test("zz -n -c reads the last session, tells the model and writes nothing", asyn
   deepEqual([fs.readFileSync(file), fs.statSync(file).mtimeMs], before);
   deepEqual(folder(where.home), [`${ID}.jsonl`]);
 });
-
-// ── Nowhere to write ───────────────────────────────────────────────────────────────────────────────────
 
 for (const [what, home] of [
   ["under a file", (where: Place) => join(where.cwd, "file", "home")],

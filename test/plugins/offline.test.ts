@@ -30,8 +30,6 @@ async function ask(prompt: string, options?: Options) {
   const core = options ? await open(options) : shared;
   return kernel.runTurn(core, kernel.openChat(core, "offline/router"), prompt);
 }
-// ── Words to tools ──
-
 for (const [prompt, tool, args] of [
   // definitions
   ["where is the turn loop defined?", "find_definition", { symbol: "turn loop" }],
@@ -70,8 +68,6 @@ for (const [prompt, tool, args] of [
     const { calls, finish } = await ask(prompt);
     deepEqual([finish, ...calls.map(({ name, args }) => [name, args])], ["stop", [tool, args]]);
   });
-
-// ── Everything else ──
 
 for (const prompt of [
   "Ich habe Hunger und möchte ein Brot",

@@ -145,8 +145,6 @@ function repositories(root: string, token: () => string): void {
   );
 }
 
-// ── The lines ──────────────────────────────────────────────────────────────────────────────────────────
-
 interface World {
   root: string;
   home: string;

@@ -161,8 +161,6 @@ for (const text of ["a\nb\nc\n", ""])
       message: "old_string was not found (0 places). No line is like it. Read the file again.",
     }));
 
-// ── Any text, any edit ──
-
 const blank = fc.constantFrom("", "  ", "    ", "\t", "\t\t");
 const code = fc.constantFrom("foo(a, b);", "foo(a,  b);", "return “x”;", 'return "x";', "}", "", "bar", "end", "é💡");
 const line = fc.tuple(blank, code, fc.constantFrom("", "", " ")).map((parts) => parts.join(""));
@@ -224,8 +222,6 @@ test("an edit that failed half-way through several has changed nothing, and says
   });
   fc.assert(fails);
 });
-
-// ── Large files ──
 
 const large = Array.from({ length: 20_000 }, (_, i) => `    const value${i} = compute(${i * 7}); // a comment`);
 const ALIKE = "    return value;\n";

@@ -202,8 +202,6 @@ for (const kind of ["bundler", "node10"] as const)
   });
 const isOutside = (file: string, spec: string): boolean => join(folderOf(file), spec).startsWith("..");
 
-// ── What is kept
-
 const NEEDS = { "package.json": {}, "tsconfig.json": config({ paths: { "@/*": ["./src/*"] } }) };
 // biome-ignore format: one case a row.
 const CHANGES: [about: string, spec: string, before: string | undefined, after: string | undefined, change: (root: string, names: string[]) => unknown, more?: More][] = [
@@ -264,8 +262,6 @@ test("resolve() refuses to guess what it was not prepared for", () => {
   });
 });
 
-// ── Bad input
-
 const twice = (name: string) => ({ extends: [name, name] });
 const chain = (length: number): Record<string, object> =>
   Object.fromEntries(Array.from({ length }, (_, i) => [`t${i}.json`, twice(`./t${i + 1}.json`)]));
@@ -289,8 +285,6 @@ for (const [about, spec, files] of HOSTILE)
     deepEqual(new Set(far), new Set([undefined]));
     ok(Array.isArray(resolver.packages()));
   });
-
-// ── The graph
 
 const factsOf = (files: Record<string, string>): [string, Facts][] =>
   Object.entries(files).map(([name, text]) => [name, scan(name, text)]);

@@ -27,8 +27,6 @@ import { needs } from "../../../support/needs.ts";
 import { shell } from "../../../support/repository.ts";
 import { place, zzProcess } from "../../../support/run.ts";
 
-// ── npm ──
-
 describe("from npm", () => {
   const npm = withRegistry();
   /** npm keeps what it fetched by its checksum. */
@@ -126,8 +124,6 @@ describe("from npm", () => {
     });
 });
 
-// ── git ──
-
 needs("git")("from git: an update, and the very commit from the lock file", async () => {
   const { cwd } = having({ "package.json": manifest("hail"), "plugin.js": tool("hail", "1") });
   const commit = (script: string) =>
@@ -171,8 +167,6 @@ needs("git")("no repository to log in to, none at all, no network, no git: a sen
   await refuses(where, ["-A", "--install", closed], /there is no git on the PATH/, 1, how);
   deepEqual(all(where.home), {});
 });
-
-// ── kill -9 ──
 
 /** Loaded before zz: kills it before its nth change of what is in HOME/plugins or of the lock file. */
 const KILLER = `import fs from "node:fs";

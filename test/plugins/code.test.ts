@@ -155,6 +155,7 @@ test("without a sandbox only TypeScript's own server is asked, and types are che
     "c.js": "lamp;\n",
   };
   writeFileSync(join(folder, "npm"), `#!/bin/sh\ntouch ${folder}/installs\n`, { mode: 0o755 });
+  t.after(() => rmSync(join(folder, "npm"))); // the folder is on the PATH of other tests, too
   const how = { own: true, files: { ...files, ...installs }, settings: { shell: { sandbox: "off" } } };
   const zz = await harness(how, t);
   const said = async (tool: string, args: object) => (await zz.call(tool, args)).text;

@@ -16,7 +16,7 @@ const TABLE: Record<string, string[]> = {
     awk 'BEGIN{f="system";@f("touch x")}' ¦ awk '@include "x"; 1' a.ts ¦ awk '/"/{print > "f"} /"/' a.ts ¦ awk '{print (1)(2) > "f"}' a.ts ¦
     awk '{print x++ / a > b / 2}' a.ts ¦ awk '{print $1 / 2 > "f"}' a.ts ¦ awk '/[/]/{print > "f"}/]/' a.ts ¦ awk '{if (1) /"/; print > "f" /"/ }' a.ts ¦
     awk '{print} # "⏎{print > "f"} # "' a.ts ¦ awk '{print \⏎> "f"}' a.ts ¦ awk 'function f(){} {f()}' a.ts ¦ awk -W exec a.ts ¦ awk 1 .env ¦ awk "{print \$1 > \"f\"}" a.ts`),
-  "awk that not every awk reads alike": rows(String.raw`
+  "awk that not every awk reads alike": rows(`
     awk 'BEGIN{x = 1system("cat .env")}' ¦ awk 'BEGIN{1getline < ".env"}' ¦ awk 'BEGIN{print 1ENVIRON["HOME"]}' ¦ awk '{x = 1e+system("id")}' a.ts ¦
     awk 'BEGIN{x = length /}1/; print "x" > "/tmp/o"; y = length /[{]1/}' ¦ awk '{x = srand /}1/; print > "f"; y = srand /[{]1/}' a.ts ¦ awk '{if (1) next /}1/}' a.ts ¦
     awk 'BEGIN{switch (x) {case /}}1/: print "x" > "f"}}' ¦ awk 'BEGIN{for (print "x" > "f"; 0;);}' ¦ awk '{print (1 > 2)}' a.ts ¦ awk '{print a[1 > 2]}' a.ts ¦

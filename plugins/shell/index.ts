@@ -324,6 +324,13 @@ function checkTime(ms: number, maxMs: number): void {
   if (ms < 1) throw new Error(`Cannot run it for ${ms} ms. Give a timeout_ms from 1${most}.`);
 }
 
+/** Without a sandbox runs only what was judged so, where the settings let it. */
+function checkBare(decision: Decision | undefined, { sandbox }: Config): void {
+  if (!decision) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
+  if (sandbox === "required")
+    throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
+}
+
 async function run(
   { command, timeout_ms, hosts = [] }: { command: string; timeout_ms?: number; hosts?: string[]; direct?: boolean },
   ctx: Ctx,
@@ -337,9 +344,7 @@ async function run(
   const { runJob } = await import("./exec.ts");
   const decided: Decision = decision ?? { sandbox: await sandboxName(config, ctx), strict: true };
   const { sandbox: name, strict, argv, onView } = decided;
-  if (!decision && !name) throw new Error("Cannot run it: nothing was decided about this call. Call the tool again.");
-  if (!name && config.sandbox === "required")
-    throw new Error("Cannot run it: the settings require a sandbox, and there is none here. Install bubblewrap.");
+  if (!name) checkBare(decision, config);
   const net = strict ? "none" : netOf(ctx, hosts);
   const given = ownVariables(ctx);
   const variables = await variablesFor(strict || argv !== undefined, given, ctx);

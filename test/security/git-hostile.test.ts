@@ -175,7 +175,7 @@ const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"]
   ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
   ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
-  ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /'sub'.*diff\.external/, "off"],
+  ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /diff\.submodule/, "off"],
   ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
   ["a folder of hooks", also(hook("hooks"), set("[core]\nhooksPath=hooks\n")), "git status", /core\.hookspath/, "off"],

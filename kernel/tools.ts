@@ -111,7 +111,8 @@ async function passGate(place: TurnContext, tool: Tool, asked: Call["args"]) {
 function assertNeeds<N extends Needs & { unresolved?: boolean }>(tool: Tool, needs: N): N {
   const isNeed = (need: any) => typeof (typeof need === "string" ? need : need?.name) === "string";
   const { unresolved, ...named } = needs;
-  if (!/^(undefined|boolean)$/.test(typeof unresolved)) throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs is no boolean.`);
+  if (!/^(undefined|boolean)$/.test(typeof unresolved))
+    throw fault(`Cannot call '${tool.name}': 'unresolved' of its needs must be true or false.`);
   for (const [kind, list] of Object.entries(named))
     if (!KINDS.includes(kind as Kind) || !Array.isArray(list) || !list.every(isNeed))
       throw fault(`Cannot call '${tool.name}': its needs for '${kind}' make no sense. They are lists of names, by ${KINDS.join(", ")}.`);

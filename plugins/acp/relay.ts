@@ -78,7 +78,7 @@ async function obey(state: Relay, line: string): Promise<void> {
   if (method === undefined) return answer(state, message);
   try {
     if (message.params !== undefined && Object(message.params) !== message.params)
-      throw refusal(CODES.params, `Cannot do '${method}': 'params' is no object.`);
+      throw refusal(CODES.params, `Cannot do '${method}': 'params' must be an object.`);
     if (id !== undefined && [...state.live].some(({ waiting }) => waiting.has(id)))
       throw refusal(
         CODES.request,

@@ -9,7 +9,7 @@ const MAX_UNASKED_BYTES = 50_000_000; // between two answers; then it floods
 const MAX_STDERR_CHARS = 2_000;
 const GRACE_MS = 1_000; // from being asked to end to being killed
 
-/** The server is over: it ended, hung, flooded or said what is no message. */
+/** The server is over: it ended, hung, flooded or sent something that cannot be read. */
 export class ServerOver extends Error {
   readonly isOver = true; // for another plugin, which has no part in this class
 }
@@ -51,7 +51,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
     process.off("exit", killAtExit);
     end(`${signal ? `it was ended by ${signal}` : `it ended with exit code ${code}`}${lastWordsIn(errors)}`);
   });
-  for (const one of [reader, connection]) one.onError(() => end("it said what is no message"));
+  for (const one of [reader, connection]) one.onError(() => end("it sent something that cannot be read"));
   connection.onRequest((method: string, params: unknown) => answerTo(method, params, how));
   connection.onNotification(() => {});
   connection.listen();
@@ -59,7 +59,7 @@ export async function openClient(child: ChildProcess, how: ClientOptions): Promi
   const client: Client = { ask, tell, can: (what) => !!capabilities[what], isOver: () => !!why, close };
   try {
     const { capabilities: own } = await ask<InitializeResult>("initialize", introduction(how));
-    if (typeof own !== "object" || own === null) end("it said what is no message");
+    if (typeof own !== "object" || own === null) end("it sent something that cannot be read");
     capabilities = own;
     tell("initialized", {});
     return client;

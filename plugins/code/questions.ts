@@ -137,7 +137,7 @@ export function openServer(client: Client, about: About): LanguageServer {
 
 function listOf<T>(answer: unknown): T[] {
   if (answer === null || answer === undefined) return [];
-  if (!Array.isArray(answer)) throw new ServerOver("it said what is no answer");
+  if (!Array.isArray(answer)) throw new ServerOver("it sent an answer that cannot be used");
   return answer.slice(0, MAX_PLACES);
 }
 
@@ -146,7 +146,7 @@ function spotOf(root: string, uri: string, range: Range, isAnywhere = false): Sp
   const { start, end } = range ?? {};
   const numbers = [start?.line, start?.character, end?.line, end?.character];
   if (typeof uri !== "string" || !numbers.every((one) => Number.isSafeInteger(one) && one! >= 0))
-    throw new ServerOver("it said what is no answer");
+    throw new ServerOver("it sent an answer that cannot be used");
   if (!uri.startsWith("file:")) return undefined;
   let file: string;
   try {
@@ -176,7 +176,7 @@ function editsOf(root: string, answer: unknown): SpotEdit[] {
   return byFile.flatMap(([uri, edits]) =>
     listOf<{ range: Range; newText: string }>(edits).map(({ range, newText }) => {
       const spot = spotOf(root, uri, range, true);
-      if (!spot || typeof newText !== "string") throw new ServerOver("it said what is no answer");
+      if (!spot || typeof newText !== "string") throw new ServerOver("it sent an answer that cannot be used");
       return { ...spot, text: newText };
     }),
   );

@@ -1,4 +1,4 @@
-// Language servers that hang, die, flood, say what is no message or no answer, or name files outside of the project: the index
+// Language servers that hang, die, flood, send what cannot be read or used, or name files outside of the project: the index
 // answers by name, and says so in one sentence. The server is a program of its own, found on the PATH as gopls is.
 import { deepEqual, doesNotMatch, equal, match, notEqual } from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -34,14 +34,14 @@ const WAYS: Record<string, [acts: string, says: RegExp]> = {
     'const flood = () => process.stdout.write(whole(`{"jsonrpc":"2.0","method":"x","params":["${"a".repeat(1e6)}"]}`), flood); flood()',
     /gopls failed twice: it sent far more than anybody asked for/,
   ],
-  "says what is no message": [
+  "sends what cannot be read": [
     'process.stdout.write("hello\\r\\n\\r\\nhello")',
-    /gopls failed twice: it said what is no message/,
+    /gopls failed twice: it sent something that cannot be read/,
   ],
-  "says what is no list": ["send({ id, result: { a: 1 } })", /gopls failed twice: it said what is no answer/],
+  "sends no list": ["send({ id, result: { a: 1 } })", /gopls failed twice: it sent an answer that cannot be used/],
   "names a line that is none": [
     "send({ id, result: [place('a.go', -1)] })",
-    /gopls failed twice: it said what is no answer/,
+    /gopls failed twice: it sent an answer that cannot be used/,
   ],
 };
 const SERVER = (acts: string) => `#!${process.execPath}

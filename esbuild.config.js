@@ -113,30 +113,15 @@ const clients = {
   },
 };
 
-/**
- * The client and the server of MCP without what zz does not ask them for: a second library that checks JSON Schema, and an older zod.
- */
-const protocol = {
-  name: "protocol",
-  setup(build) {
-    build.onLoad({ filter: /@modelcontextprotocol\/sdk\/.*\/ajv-provider\.js$/ }, () => ({
-      contents: "export class AjvJsonSchemaValidator { getValidator() { return (data) => ({ valid: true, data }); } }",
-    }));
-    build.onLoad({ filter: /node_modules\/zod-to-json-schema\/.*\.js$/ }, () => ({
-      contents: "export const zodToJsonSchema = () => ({});",
-    }));
-    build.onResolve({ filter: /^zod\/v3$/ }, ({ importer }) =>
-      /@modelcontextprotocol/.test(importer) ? { path: "zod-v3", namespace: "protocol" } : undefined,
-    );
-    build.onLoad({ filter: /.*/, namespace: "protocol" }, () => ({ contents: "export const object = undefined;" }));
-  },
-};
+/** The client and the server of MCP without a second library that checks JSON Schema: zz looks at no answers by it. */
+const SHIMS = `${import.meta.dirname}/plugins/mcp/shims.ts`;
+const protocol = { "@modelcontextprotocol/client/_shims": SHIMS, "@modelcontextprotocol/server/_shims": SHIMS };
 
 /** What libraries import and zz never reaches: tables and emoji of marked-terminal, how chalk finds out whether there are colours. */
 const unused = {
   name: "unused",
   setup(build) {
-    const filter = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color)$/;
+    const filter = /^(whatwg-fetch|cli-highlight|cli-table3|node-emoji|supports-hyperlinks|#supports-color|jose)$/;
     build.onResolve({ filter }, () => ({ path: "unused", namespace: "unused" }));
     build.onLoad({ filter: /.*/, namespace: "unused" }, () => ({
       contents: "export default {}; export const [highlight, get] = [];",
@@ -284,8 +269,8 @@ await build({
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
-  plugins: [parser, clients, protocol, quantizer, unused, builtins, own],
-  alias: { chalk: `${import.meta.dirname}/node_modules/chalk/source/index.js` }, // one of the two that there are
+  plugins: [parser, clients, quantizer, unused, builtins, own],
+  alias: { chalk: `${import.meta.dirname}/node_modules/chalk/source/index.js`, ...protocol }, // chalk: one of the two that there are
   splitting: true,
   chunkNames: "chunks/[name]-[hash]",
   legalComments: "linked",

@@ -7,6 +7,7 @@ export interface Known {
   tools: KnownTool[];
   prompts: KnownPrompt[];
   resources?: boolean; // whether it has any
+  era?: "legacy"; // it is greeted as servers were up to 2025
   gone?: KnownTool[]; // tools that it had before: one that comes back must be what it was
 }
 export interface KnownTool {

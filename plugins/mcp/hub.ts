@@ -3,12 +3,12 @@ import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
 import { clean, clip, codeOf, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Known, KnownTool } from "./describe.ts";
-import type { Answers, Link } from "./link.ts";
+import type { Answers, Era, Link } from "./link.ts";
 import { type Configured, configured, filledIn, keptUnder, type ServerConfig, variablesOf } from "./settings.ts";
 
 export type Config = Readonly<Record<string, ServerConfig>>;
 export const CACHE = "mcp-tools.json"; // in the home: what servers reported about themselves the last time
-const [CALL_SECONDS, MAX_KEPT] = [120, 100];
+const [CALL_SECONDS, START_SECONDS, MAX_KEPT] = [120, 30, 100];
 const MAX_FAILURES = 2; // of the first start and one restart
 const FORGIVEN_MS = 600_000; // failures older than this no longer count
 
@@ -117,18 +117,37 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   const config = filledIn(hub.zz, ctx, server);
   ctx.progress(`starting MCP server ${name}`);
+  const began = await begin(hub, server, config, ctx, server.known?.era).catch((error) => {
+    ctx.signal.throwIfAborted();
+    const era = otherEra(server, error);
+    if (!era) throw error;
+    return begin(hub, server, config, ctx, era);
+  });
+  server.running = began;
+  await learn(hub, server, began, ctx);
+  return began;
+}
+
+/** A server of another era than was thought ends at a question of 2026 or is silent, or refuses a greeting of 2025. */
+function otherEra({ config }: Server, { code }: { code?: unknown }): Era | undefined {
+  if (config.command ? code === "ERA_NEGOTIATION_FAILED" : code === "REQUEST_TIMEOUT") return "legacy";
+  return typeof code === "number" ? "modern" : undefined;
+}
+
+async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, era?: Era): Promise<Link> {
+  const { name } = server;
   const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
   const { transport, why, close } = await transportOf(hub.zz, ctx, server, config);
-  let isStopping = false; // zz itself ends it
+  let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
     {
-      ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name) },
-      seconds: config.timeout ?? CALL_SECONDS,
+      ...{ name, version: ctx.about.version, transport, why, answers: hub.answers(name), era },
+      seconds: { call: config.timeout ?? CALL_SECONDS, start: Math.max(config.timeout ?? 0, START_SECONDS) },
       changed: () => void (server.stale = true),
       ended: () => {
         close();
         server.running = undefined;
-        if (!isStopping) failed(hub, server, `it ended${why() ? ` (${why()})` : ""}.`);
+        if (!isExpected) failed(hub, server, `it ended${why() ? ` (${why()})` : ""}.`);
       },
     },
     ctx,
@@ -136,18 +155,17 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
     close();
     throw couldNot(server, error, why());
   });
+  isExpected = false;
   const end = link.close;
   link.close = async () => {
-    isStopping = true;
+    isExpected = true;
     await end();
   };
-  server.running = link;
-  await learn(hub, server, link, ctx);
   return link;
 }
 
 function couldNot({ name, config }: Server, error: unknown, why: string): Error {
-  const { message, status } = error as { message: string; status?: number };
+  const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
   const isMissing = codeOf(error) === "ENOENT";
   const said = isMissing
@@ -156,7 +174,8 @@ function couldNot({ name, config }: Server, error: unknown, why: string): Error 
   const isSandboxed =
     config.command && config.sandbox !== false && !isMissing && /exit code|ended/.test(`${message} ${why}`);
   const remedy = ` It runs in the sandbox; "sandbox": { "hosts": […], "write": […] } in its settings lets it reach more.`;
-  return fault(`${said}.${isSandboxed ? remedy : ""}`.replace(/\.\.$/, "."), status === undefined ? {} : { status });
+  const text = `${said}.${isSandboxed ? remedy : ""}`.replace(/\.\.$/, ".");
+  return Object.assign(fault(text, status === undefined ? {} : { status }), { code });
 }
 
 /** Asks a server for its tools and prompts. Descriptions stay as first seen until the person approves a change. */
@@ -171,6 +190,7 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   const { kept, held, gone } = await settled(server, before, unique(tools), ctx);
   server.held = held;
   server.known = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
+  if (link.era === "legacy") server.known.era = "legacy";
   if (JSON.stringify(before) !== JSON.stringify(server.known)) keep(server, ctx);
   hub.learned(server);
 }

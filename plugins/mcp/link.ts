@@ -1,30 +1,16 @@
 // One server that runs: the SDK's client, what the server may ask of zz, and how long zz waits.
 
 import { pathToFileURL } from "node:url";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import {
-  CallToolResultSchema,
-  CreateMessageRequestSchema,
-  ElicitRequestSchema,
-  GetPromptResultSchema,
-  ListPromptsResultSchema,
-  ListResourcesResultSchema,
-  ListResourceTemplatesResultSchema,
-  ListRootsRequestSchema,
-  ListToolsResultSchema,
-  ReadResourceResultSchema,
-} from "@modelcontextprotocol/sdk/types.js";
+import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
 import type { Clock, Ctx } from "zz";
 import { clean, clip, fault, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
-const START_MS = 30_000; // for a server to answer the greeting
-const SILENT = "Check its command or its address, and try again.";
+const SILENT = 'Check its command or its address, or raise its "timeout".';
 const SLOW = 'Try again, or raise its "timeout".';
 const [MAX_TOOLS, MAX_PAGES] = [500, 20];
-const CLOSED = -32_000; // the SDK's error code for a closed connection
+const PROBE_SHARE = 0.5; // of the time for a start: what does not answer a question of 2026 until then is greeted
 const MAX_ASKED = 50; // how often a server may ask the model or the person in one conversation
 
 /** Answers to what a server may ask for while it works. */
@@ -42,14 +28,18 @@ export interface Link {
   call(tool: string, args: unknown, ctx: Ctx): Promise<unknown>;
   prompt(name: string, args: Record<string, string>, ctx: Ctx): Promise<any>;
   read(uri: string, ctx: Ctx): Promise<any>;
+  readonly era: Era;
   close(): Promise<void>;
 }
+/** Servers up to 2025-11-25 begin with a greeting; those of 2026-07-28 answer each request by itself. */
+export type Era = "legacy" | "modern";
 export type Opening = {
   name: string;
   version: string; // zz's
   transport: Transport;
   why(): string; // what is known about why the server ended
-  seconds: number; // the limit of one call
+  seconds: { start: number; call: number }; // limits
+  era?: Era | undefined; // as known from the last time: "legacy" is not asked again
   answers: Answers;
   changed(what: "tools" | "prompts" | "resources"): void;
   ended(): void;
@@ -74,65 +64,76 @@ export async function openLink(opening: Opening, ctx: Ctx): Promise<Link> {
   };
   client.onerror = () => {}; // the request that waits throws
   answerTo(live);
-  const greet = (how: object) => client.connect(transport, how);
-  await limited(live, START_MS, ctx, "say what it is", greet, SILENT).catch(async (error) => {
+  const prior = opening.era === "legacy" ? { prior: { kind: "legacy" as const } } : {};
+  const greet = (how: object) => client.connect(transport, { ...how, ...prior });
+  await limited(live, opening.seconds.start * 1_000, ctx, "say what it is", greet, SILENT).catch(async (error) => {
     await transport.close().catch(() => {});
     throw error;
   });
   return linkOf(live);
 }
 
-function newClient({ version, changed }: Opening): Client {
+function newClient(opening: Opening): Client {
+  const { version, changed, seconds } = opening;
   const hook = (what: "tools" | "prompts" | "resources") => ({ autoRefresh: false, onChanged: () => changed(what) });
   const listChanged = { tools: hook("tools"), prompts: hook("prompts"), resources: hook("resources") };
   const valid = { valid: true, data: undefined as never, errorMessage: undefined };
   const jsonSchemaValidator = { getValidator: () => () => valid } as never; // output schemas are ignored
-  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
-  return new Client({ name: "zz", version }, { capabilities, listChanged, jsonSchemaValidator });
+  const capabilities = { sampling: {}, elicitation: { form: { applyDefaults: true } }, roots: {} };
+  const probe = { timeoutMs: seconds.start * 1_000 * PROBE_SHARE };
+  const versionNegotiation = { mode: "auto" as const, probe };
+  const how = { capabilities, listChanged, jsonSchemaValidator, versionNegotiation };
+  return new Client({ name: "zz", version }, how);
 }
 
 function linkOf(live: Live): Link {
   const { client, opening } = live;
-  const { tools, prompts, resources } = client.getServerCapabilities() ?? {};
+  const can = client.getServerCapabilities() ?? {};
   const { version = "" } = client.getServerVersion() ?? {};
-  const request = <T>(what: string, ctx: Ctx, method: string, params: object, schema: any): Promise<T> => {
-    const act = (how: object) => client.request({ method, params } as never, schema, how) as Promise<T>;
-    return limited(live, opening.seconds * 1_000, ctx, what, act);
-  };
+  const within = <T>(what: string, ctx: Ctx, act: (how: object) => Promise<T>): Promise<T> =>
+    limited(live, opening.seconds.call * 1_000, ctx, what, act);
   /** All pages of a list, up to the limits. */
-  async function allPages(ctx: Ctx, method: string, field: string, schema: any): Promise<any[]> {
+  async function allPages(ctx: Ctx, method: string, field: string): Promise<any[]> {
     const items: any[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES && items.length < MAX_TOOLS; page++) {
-      const given = await request<any>("list what it has", ctx, method, cursor === undefined ? {} : { cursor }, schema);
+    for (let pages = 0; pages < MAX_PAGES && items.length < MAX_TOOLS; pages++) {
+      const params = cursor === undefined ? {} : { cursor };
+      const page = (how: object): Promise<any> => client.request({ method, params } as never, how);
+      const given = await within("list what it has", ctx, page);
       items.push(...given[field]);
       cursor = given.nextCursor;
       if (cursor === undefined) break;
     }
     return items.slice(0, MAX_TOOLS);
   }
+  /** The client keeps them, since a server may want arguments of theirs in headers. */
+  async function tools(ctx: Ctx): Promise<KnownTool[]> {
+    const list = (how: object) => client.listTools(undefined, { ...how, cacheMode: "refresh" });
+    return (await within("list what it has", ctx, list)).tools.slice(0, MAX_TOOLS).map(knownTool);
+  }
   return {
     get ended() {
       return !live.isOpen;
     },
-    can: { tools: Boolean(tools), prompts: Boolean(prompts), resources: Boolean(resources) },
+    can: { tools: Boolean(can.tools), prompts: Boolean(can.prompts), resources: Boolean(can.resources) },
     about: {
       version: clip(oneLine(clean(version)), 40),
       instructions: clean(client.getInstructions() ?? "").slice(0, 2_000),
     },
-    tools: async (ctx) => (await allPages(ctx, "tools/list", "tools", ListToolsResultSchema)).map(knownTool),
-    prompts: async (ctx) => (await allPages(ctx, "prompts/list", "prompts", ListPromptsResultSchema)).map(knownPrompt),
+    era: client.getProtocolEra() ?? "legacy",
+    tools,
+    prompts: async (ctx) => (await allPages(ctx, "prompts/list", "prompts")).map(knownPrompt),
     async resources(ctx) {
-      const listed = await allPages(ctx, "resources/list", "resources", ListResourcesResultSchema);
-      const method = "resources/templates/list";
-      const templates = allPages(ctx, method, "resourceTemplates", ListResourceTemplatesResultSchema).catch(() => []);
+      const listed = await allPages(ctx, "resources/list", "resources");
+      const templates = allPages(ctx, "resources/templates/list", "resourceTemplates").catch(() => []);
       return [...listed, ...(await templates)].map(knownResource);
     },
-    call: (tool, args, ctx) =>
-      request(`answer '${tool}'`, ctx, "tools/call", { name: tool, arguments: args }, CallToolResultSchema),
-    prompt: (prompt, args, ctx) =>
-      request(`give '${prompt}'`, ctx, "prompts/get", { name: prompt, arguments: args }, GetPromptResultSchema),
-    read: (uri, ctx) => request(`give '${uri}'`, ctx, "resources/read", { uri }, ReadResourceResultSchema),
+    call: (name, args, ctx) =>
+      within(`answer '${name}'`, ctx, (how) => client.callTool({ name, arguments: args as never }, how)),
+    prompt: (name, args, ctx) =>
+      within(`give '${name}'`, ctx, (how) => client.getPrompt({ name, arguments: args }, how)),
+    read: (uri, ctx) =>
+      within(`give '${uri}'`, ctx, (how) => client.readResource({ uri }, { ...how, cacheMode: "bypass" })),
     close: () => client.close(),
   };
 }
@@ -158,14 +159,15 @@ async function limited<T>(
   };
   try {
     const signal = AbortSignal.any([by.signal, wait.signal]);
-    return await act({ signal, timeout: NO_LIMIT_MS, onprogress });
+    return await Promise.race([act({ signal, timeout: NO_LIMIT_MS, onprogress }), rejection(signal)]);
   } catch (error) {
     by.signal.throwIfAborted();
     if (wait.signal.aborted)
       throw fault(`MCP server '${name}' did not ${what} within ${ms / 1000} s${because()}. ${remedy}`);
     const { code } = error as { code?: number | string };
-    if (code === "EPIPE" || (!live.isOpen && code === CLOSED))
-      throw fault(`MCP server '${name}' ended before it could ${what}${because()}.`);
+    const isEnd =
+      code === "EPIPE" || (!live.isOpen && /^(CONNECTION_CLOSED|ERA_NEGOTIATION_FAILED)$/.test(String(code)));
+    if (isEnd) throw Object.assign(fault(`MCP server '${name}' ended before it could ${what}${because()}.`), { code });
     throw saidBy(name, error);
   } finally {
     wait.lift();
@@ -173,16 +175,19 @@ async function limited<T>(
   }
 }
 
+const rejection = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+
 function saidBy(name: string, error: unknown): Error {
-  const { message, code, status } = error as { message: string; code?: number; status?: number };
-  if (status === 401) return error as Error;
-  const said = clip(oneLine(clean(message.replace(/^MCP error -?\d+: /, ""))), 600).replace(/\.$/, "");
-  if (code === 401) return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
+  const { message, code, status, data } = error as Error & { code?: unknown; status?: number; data?: any };
+  if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
+    return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
+  const said = clip(oneLine(clean(message)), 600).replace(/\.$/, "");
   if (/protocol version is not supported/.test(said))
     return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
-  if (/"code": ?"invalid_|"path": ?\[/.test(message))
+  if (code === SdkErrorCode.InvalidResult)
     return fault(`MCP server '${name}' sent something that is not an answer: ${clip(said, 200)}.`);
-  return fault(`MCP server '${name}' says: ${said}.`);
+  return Object.assign(fault(`MCP server '${name}' says: ${said}.`), { code });
 }
 
 /** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */
@@ -190,12 +195,11 @@ function answerTo(live: Live): void {
   const { client, now, opening } = live;
   const { sample, elicit } = opening.answers;
   const uri = pathToFileURL(now.root).href;
-  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri, name: "project" }] }));
-  client.setRequestHandler(
-    CreateMessageRequestSchema,
-    ({ params }) => meanwhile(() => sample(params, live.now)) as never,
-  );
-  client.setRequestHandler(ElicitRequestSchema, ({ params }) => meanwhile(() => elicit(params, live.now)) as never);
+  client.setRequestHandler("roots/list", () => ({ roots: [{ uri, name: "project" }] }));
+  const onSampling = ({ params }: any) => meanwhile(() => sample(params, live.now));
+  client.setRequestHandler("sampling/createMessage", onSampling as never);
+  client.setRequestHandler("elicitation/create", (({ params }: any) =>
+    meanwhile(() => elicit(params, live.now))) as never);
 
   async function meanwhile<T>(act: () => Promise<T>): Promise<T> {
     if (++live.asked > MAX_ASKED)

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
 import path from "node:path";
-import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
 import { addressesOf, clean, fault, lookupAmong, textOf, tryTo, whyNotPublic } from "zz/text";
 import { fetchOf, type Guard } from "./http.ts";
@@ -14,8 +14,11 @@ const LOGIN_MS = 300_000; // for the person to log in in the browser
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
 
-/** issuer: the origin that gave the tokens, and alone gets the refresh token. hosts: those that the person agreed to. */
-type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[] };
+/**
+ * issuer: the origin that gave the tokens, and alone gets the refresh token. hosts: those that the person agreed to.
+ * wanted: what the server said that a login must be for.
+ */
+type Login = { client?: any; tokens?: any; issuer?: string; hosts?: string[]; wanted?: string };
 type Kept = { servers?: Record<string, Login>; [more: string]: unknown };
 
 /** A login belongs to one address: another server of the same name does not get it. */
@@ -47,7 +50,7 @@ type How = { redirectUrl: string; login: Login; state?: string; open(url: URL): 
 function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClientProvider {
   const { login, redirectUrl, state } = how;
   const { clientId, clientSecret, scope } = server.config.oauth ?? {};
-  let verifier = "";
+  let [verifier, discovered]: [string, OAuthDiscoveryState | undefined] = ["", undefined];
   const save = (part: Login) => {
     Object.assign(login, part);
     keep(ctx, server, veiled(zz, login));
@@ -57,7 +60,6 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
     clientMetadata: {
       ...{ redirect_uris: [redirectUrl], client_name: "zz", ...(scope && { scope }) },
       ...{ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] },
-      token_endpoint_auth_method: clientSecret ? "client_secret_post" : "none",
     },
     ...(state && { state: () => state }),
     clientInformation: () =>
@@ -68,6 +70,7 @@ function providerFor(zz: Zz<any>, ctx: Ctx, server: Server, how: How): OAuthClie
     redirectToAuthorization: how.open,
     saveCodeVerifier: (given) => void (verifier = given),
     codeVerifier: () => verifier,
+    ...(state && { saveDiscoveryState: (found) => void (discovered = found), discoveryState: () => discovered }),
     invalidateCredentials: (what) => {
       if (what === "tokens" || what === "all") save({ tokens: undefined });
     },
@@ -120,7 +123,9 @@ const wantsLogin = ({ name }: Server): Error =>
 export function loginOf(zz: Zz<any>, ctx: Ctx, server: Server): { login: Login; provider?: OAuthClientProvider } {
   const login = veiled(zz, read(ctx, server));
   if (!login.tokens) return { login };
-  const open = () => {
+  const open = (at: URL) => {
+    const wanted = at.searchParams.get("scope");
+    if (wanted) keep(ctx, server, Object.assign(login, { wanted }));
     throw wantsLogin(server);
   };
   return { login, provider: providerFor(zz, ctx, server, { redirectUrl: "http://127.0.0.1/callback", login, open }) };
@@ -136,7 +141,7 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   const { url } = filledIn(zz, ctx, server);
   if (config.url === undefined || !url)
     throw fault(`Cannot log in to MCP server '${name}': it is a program, not an address.`);
-  const { auth } = await import("@modelcontextprotocol/sdk/client/auth.js");
+  const { auth, computeScopeUnion } = await import("@modelcontextprotocol/client");
   const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
   const callback = await listen(state);
   try {
@@ -148,21 +153,32 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
       show(name, at, ctx);
     };
     const provider = providerFor(zz, ctx, server, { redirectUrl: callback.url, login, state, open });
+    const fetchFn = fetchOf(zz, guard);
+    const { scope: announced, resourceMetadataUrl } = await challengeOf(url, fetchFn);
+    const scope = computeScopeUnion(config.oauth?.scope ?? announced, read(ctx, server).wanted);
     const how = {
-      serverUrl: url,
-      fetchFn: fetchOf(zz, guard),
-      ...(config.oauth?.scope && { scope: config.oauth.scope }),
+      ...{ serverUrl: url, fetchFn, ...(scope && { scope }) },
+      ...(resourceMetadataUrl && { resourceMetadataUrl }),
     };
-    const first = await auth(provider, how).catch((error) => Promise.reject(cannot(name, error)));
-    if (first === "REDIRECT") {
-      const limit = AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]);
-      const authorizationCode = await callback.code(limit).catch((error) => Promise.reject(cannot(name, error)));
-      await auth(provider, { ...how, authorizationCode }).catch((error) => Promise.reject(cannot(name, error)));
+    if ((await auth(provider, how)) === "REDIRECT") {
+      const { code, iss } = await callback.answer(AbortSignal.any([ctx.signal, zz.io.clock.limit(LOGIN_MS)]));
+      await auth(provider, { ...how, authorizationCode: code, ...(iss && { iss }) });
     }
+  } catch (error) {
+    throw cannot(name, error);
   } finally {
     callback.close();
   }
   return `Logged in to MCP server '${name}'.`;
+}
+
+/** What a server says to who comes without a login: where its metadata is, and what the login is to be for. */
+async function challengeOf(url: string, fetchFn: ReturnType<typeof fetchOf>) {
+  const { extractWWWAuthenticateParams } = await import("@modelcontextprotocol/client");
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const answer = await fetchFn(url, { method: "POST", headers, body: '{"jsonrpc":"2.0","id":0,"method":"ping"}' });
+  await answer.body?.cancel();
+  return answer.status === 401 ? extractWWWAuthenticateParams(answer) : {};
 }
 
 const cannot = (name: string, error: unknown): Error => {
@@ -175,11 +191,12 @@ const cannot = (name: string, error: unknown): Error => {
   return fault(`Cannot log in to MCP server '${name}': ${why.replace(/\.$/, "")}.${next}`);
 };
 
+type Answer = { code: string; iss: string | undefined };
 /** The server that the browser is redirected to: reachable from this machine alone, and only with the right `state`. */
 async function listen(
   state: string,
-): Promise<{ url: string; code(limit: AbortSignal): Promise<string>; close(): void }> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+): Promise<{ url: string; answer(limit: AbortSignal): Promise<Answer>; close(): void }> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   promise.catch(() => {});
   const http = createServer((request, response) => {
     const at = new URL(request.url ?? "/", "http://127.0.0.1");
@@ -188,7 +205,7 @@ async function listen(
     response.end(isOurs ? "zz has what it needs. You can close this window.\n" : "Nothing is here.\n");
     if (!isOurs) return;
     const code = at.searchParams.get("code");
-    if (code) resolve(code);
+    if (code) resolve({ code, iss: at.searchParams.get("iss") ?? undefined });
     else
       reject(
         new Error(
@@ -200,7 +217,7 @@ async function listen(
   const { port } = http.address() as { port: number };
   return {
     url: `http://127.0.0.1:${port}/callback`,
-    code: (limit) =>
+    answer: (limit) =>
       new Promise((go, stop) => {
         limit.addEventListener("abort", () => stop(limit.reason), { once: true });
         promise.then(go, stop);

@@ -1,69 +1,137 @@
 // zz as an MCP server: its tools for any client, through the same gate, whose questions go to a client that can ask.
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import path from "node:path";
-import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  acceptedContent,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  createRequestStateCodec,
+  inputRequired,
+  Server,
+  type ServerContext,
+  type WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
 import { KEPT } from "./oauth.ts";
-import type { Asking } from "./person.ts";
+import type { Asking, Form } from "./person.ts";
 import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
 
 const NOT_SERVED = new Set(["more_tools", "mcp_tools"]);
 const MAX_SESSIONS = 32;
+const PATIENCE_SECONDS = 600; // for an answer of the person; other clients' calls wait meanwhile
 const INSTRUCTIONS =
   "zz's tools work in one project folder. What they need is checked by zz's own permissions; a refusal names what would allow it.";
 
 /** Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
 export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, asking: Asking): Promise<Result> {
-  const connect = newServing(ctx, asking);
-  if (value !== true) return serveHttp(zz, String(value), ctx, connect);
+  const newServer = newServing(zz, ctx, asking);
+  if (value !== true) return serveHttp(zz, String(value), ctx, newServer);
   const { stdin, stdout } = zz.io;
   const ended = new Promise<void>((resolve) => {
     stdin.once("end", resolve).once("close", resolve);
     ctx.signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  await connect(onStdin(stdin, stdout));
+  serveStdio(newServer, { transport: onStdin(stdin, stdout) });
   await ended;
   return { text: "" };
 }
 
-/** Returns what connects a server to a transport. All servers share a queue, so that a question belongs to one call. */
-function newServing(ctx: Ctx, asking: Asking): (transport: Transport) => Promise<Server> {
+/** A call that runs. To a client of 2026 each question goes as an answer, and what its person says comes with the next request. */
+interface Running {
+  result: Promise<object>;
+  question: PromiseWithResolvers<Form>; // the next one
+  answer(isYes: boolean): void;
+  stop: AbortController;
+}
+type Call = ServerContext["mcpReq"];
+type Capable = { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
+const saidYes = (content: unknown): boolean => (content as { answer?: unknown } | undefined)?.answer === "yes";
+
+/** Makes servers. All share what runs, and a queue, so that a question belongs to one call. */
+function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking): () => Server {
+  const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
+  const codec = createRequestStateCodec<string>({ key: randomBytes(32), ttlSeconds: PATIENCE_SECONDS });
+  const running = new Map<string, Running>();
   let queue: Promise<unknown> = Promise.resolve();
-  return async (transport) => {
-    const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS };
+  return () => {
+    const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
     const server = new Server({ name: "zz", version: ctx.about.version }, how);
-    server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: tools(ctx) as never }));
-    server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }, { signal }) => {
-      const done = queue.then(() => call(server, name, args, signal));
-      queue = done.catch(() => {});
-      return done as never;
+    server.setRequestHandler("tools/list", () => ({ tools: tools(ctx) as never }));
+    server.setRequestHandler("tools/call", async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
+      const { envelope, inputResponses } = mcpReq;
+      const known = mcpReq.requestState<string>();
+      const id = known ?? randomUUID();
+      const can = (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+      if (!known) begin(id, name, args, can?.elicitation ? mcpReq : undefined);
+      const call = running.get(id);
+      if (!call) throw fault("Cannot go on with this call: it has ended.");
+      if (known) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
+      return (await next(id, call, mcpReq.signal)) as never;
     });
-    await server.connect(transport);
     return server;
   };
 
-  async function call(
-    server: Server,
+  /** The call's next question, or its result. */
+  async function next(id: string, call: Running, signal: AbortSignal): Promise<object> {
+    const end = () => call.stop.abort();
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      const form = await Promise.race([call.question.promise, call.result.then(() => undefined)]);
+      if (!form) return call.result;
+      return inputRequired({
+        inputRequests: { answer: inputRequired.elicit(form) },
+        requestState: await codec.mint(id),
+      });
+    } finally {
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  /** `by`: the request, if its client can ask its person. */
+  function begin(id: string, name: string, args: Record<string, unknown>, by: Call | undefined): void {
+    const stop = new AbortController();
+    const call: Running = { result: Promise.resolve({}), question: Promise.withResolvers(), answer() {}, stop };
+    const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
+    call.result = queue.then(() => run(name, args, stop.signal, ask)).finally(() => running.delete(id));
+    queue = call.result.catch(() => {});
+    running.set(id, call);
+
+    function askByAnswer(form: Form): Promise<boolean> {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const lift = zz.io.clock.timer(PATIENCE_SECONDS * 1_000, () => resolve(false));
+      stop.signal.addEventListener("abort", () => resolve(false), { once: true });
+      const { question } = call;
+      call.answer = resolve;
+      call.question = Promise.withResolvers();
+      question.resolve(form);
+      return promise.finally(lift);
+    }
+  }
+
+  async function run(
     name: string,
     args: Record<string, unknown>,
     signal: AbortSignal,
+    ask: Asking["ask"],
   ): Promise<object> {
     if (signal.aborted) return answer({ text: "[interrupted]", failed: true });
-    const known = tools(ctx).some((tool) => tool.name === name);
-    if (!known)
-      return answer({
-        text: `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`,
-        failed: true,
-      });
-    Object.assign(asking, { server, signal });
+    const isKnown = tools(ctx).some((tool) => tool.name === name);
+    const text = `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`;
+    if (!isKnown) return answer({ text, failed: true });
+    asking.ask = ask && (async (form) => (await ask(form)) && !signal.aborted);
     return answer(await ctx.call(name, args, signal));
   }
+}
+
+/** How a client of 2025 is asked. */
+async function askByRequest({ elicitInput }: Call, form: Form, signal: AbortSignal): Promise<boolean> {
+  const asked = elicitInput(form, { timeout: PATIENCE_SECONDS * 1_000, signal });
+  const { action, content } = await asked.catch(() => ({ action: "cancel", content: {} }));
+  return action === "accept" && saidYes(content);
 }
 
 function tools({ about }: Ctx) {
@@ -88,22 +156,22 @@ function answer({ text, failed, images = [] }: Result): object {
 
 // Over HTTP, on this machine alone
 
-async function serveHttp(
-  zz: Zz<any>,
-  value: string,
-  ctx: Ctx,
-  connect: (transport: Transport) => Promise<Server>,
-): Promise<Result> {
+async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => Server): Promise<Result> {
   if (!/^\d{1,5}$/.test(value) || Number(value) > 65_535)
     throw usage(
       `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
     );
-  const { StreamableHTTPServerTransport } = await import("@modelcontextprotocol/sdk/server/streamableHttp.js");
+  const [{ toNodeHandler }, { createMcpHandler, isLegacyRequest, WebStandardStreamableHTTPServerTransport: Session }] =
+    await Promise.all([import("@modelcontextprotocol/node"), import("@modelcontextprotocol/server")]);
+  const modern = createMcpHandler(newServer, { legacy: "reject" });
   const { createHash, randomUUID, timingSafeEqual } = process.getBuiltinModule("node:crypto");
   const token = tokenOf(zz, ctx);
-  const sessions = new Map<string, Session>(); // the one that was used last is the last
+  const sessions = new Map<string, Open>(); // the one that was used last is the last
   const digest = (text: string) => createHash("sha256").update(text).digest();
-  const http = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  const http = createServer((request, response) => {
+    const fetch = async (asked: Request) => answerTo(asked, response);
+    toNodeHandler({ fetch })(request, response).catch(() => response.destroy());
+  });
   const { promise: failed, reject } = Promise.withResolvers<never>();
   const why = (error: Error) => (codeOf(error) === "EADDRINUSE" ? PORT_TAKEN : errnoSentence(error) || error.message);
   http.on("error", (error) => reject(fault(`Cannot serve on port ${value}: ${why(error)}`)));
@@ -120,33 +188,39 @@ async function serveHttp(
   });
   return { text: "" };
 
-  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { host = "", origin, authorization = "" } = request.headers;
-    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host) && origin === undefined; // web pages are refused
-    if (!isLocal) return refuse(response, 403, "only programs on this machine may ask");
+  function answerTo(request: Request, response: ServerResponse): Promise<Response> | Response {
+    const { host, origin, authorization = "" } = Object.fromEntries(request.headers);
+    const isLocal = /^(127\.0\.0\.1|localhost)(:\d+)?$/.test(host ?? "") && origin === undefined; // web pages are refused
+    if (!isLocal) return refusal(403, "only programs on this machine may ask");
     if (!timingSafeEqual(digest(authorization), digest(`Bearer ${token}`)))
-      return refuse(response, 401, "the token is missing or wrong");
-    if (request.url?.split("?")[0] !== "/mcp") return refuse(response, 404, "it is at /mcp");
-    const id = String(request.headers["mcp-session-id"] ?? "");
-    const known = sessions.get(id);
+      return refusal(401, "the token is missing or wrong");
+    if (new URL(request.url).pathname !== "/mcp") return refusal(404, "it is at /mcp");
+    return serveOne(request, response);
+  }
+
+  /** Clients of 2025 have a session each; each request of 2026 stands by itself. */
+  async function serveOne(request: Request, response: ServerResponse): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    const known = id && sessions.get(id);
     if (known) return take(id, known, request, response);
-    if (id) return refuse(response, 404, "this session has ended");
-    if (sessions.size >= MAX_SESSIONS && !forgetOne()) return refuse(response, 503, "there are too many sessions");
-    const transport = new StreamableHTTPServerTransport({
+    if (!(await isLegacyRequest(request))) return modern.fetch(request);
+    if (id) return refusal(404, "this session has ended");
+    if (sessions.size >= MAX_SESSIONS && !forgetOne()) return refusal(503, "there are too many sessions");
+    const transport = new Session({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0 }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
-    await connect(transport as Transport);
-    await transport.handleRequest(request, response);
+    await newServer().connect(transport);
+    return transport.handleRequest(request);
   }
 
-  async function take(id: string, session: Session, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  function take(id: string, session: Open, request: Request, response: ServerResponse): Promise<Response> {
     sessions.delete(id);
     sessions.set(id, session);
     session.open++;
     response.once("close", () => session.open--);
-    await session.transport.handleRequest(request, response);
+    return session.transport.handleRequest(request);
   }
 
   /** Clients that were cut off never say that they leave: the one that asks for nothing and was last heard longest ago makes room. */
@@ -161,12 +235,10 @@ async function serveHttp(
   }
 }
 
-type Session = { transport: StreamableHTTPServerTransport; open: number }; // open: requests that are not answered yet
+type Open = { transport: WebStandardStreamableHTTPServerTransport; open: number }; // open: requests that are not answered yet
 
-function refuse(response: ServerResponse, status: number, why: string): void {
-  response.writeHead(status, { "content-type": "application/json", connection: "close" });
-  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${why}.` } }));
-}
+const refusal = (status: number, why: string): Response =>
+  Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${why}.` } }, { status });
 
 const VARIABLE = "ZZ_MCP_TOKEN";
 const whereToken = (zz: Zz<any>, { about }: Ctx): string =>

@@ -1,6 +1,5 @@
 // The client's messages on stdin, one a line, and zz's on stdout. A request that cannot be read is answered as well: no client waits in vain.
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
+import { parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/server";
 import { tryTo } from "zz/text";
 import { lineReader } from "./lines.ts";
 
@@ -34,7 +33,8 @@ export function onStdin(stdin: NodeJS.ReadableStream, stdout: NodeJS.WritableStr
   }
 
   function receive(message: unknown): void {
-    if (JSONRPCMessageSchema.safeParse(message).success) transport.onmessage?.(message as JSONRPCMessage);
+    const parsed = tryTo(() => parseJSONRPCMessage(message));
+    if (parsed) transport.onmessage?.(parsed);
     else {
       const { id, method, result, error } = Object(message) as Record<string, unknown>;
       if (method === undefined && (result ?? error) !== undefined) return; // an answer to nothing

@@ -1,7 +1,6 @@
 // A server that is a program: messages over its stdin and stdout.
 import type { ChildProcess } from "node:child_process";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { clean, clip, fault, oneLine, tryTo } from "zz/text";
 import { lineReader, type Message, salvage } from "./lines.ts";
 
@@ -32,7 +31,8 @@ export function stdio(start: () => ChildProcess): Stdio {
       gone();
     },
   });
-  const transport: Stdio = {
+  const transport: Stdio & { stderr: null; pid: undefined } = {
+    ...{ stderr: null, pid: undefined }, // by which the client knows a program: one that is silent is of the older era
     start: () => begin(),
     send,
     close,

@@ -1,6 +1,6 @@
 // How zz reaches a server: a program, in the sandbox unless its settings turn that off, or an address.
 import path from "node:path";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import type { Transport } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
 import { fault } from "zz/text";
 import type { Server } from "./hub.ts";
@@ -16,7 +16,7 @@ export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: Serve
 
 async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
   const [{ StreamableHTTPClientTransport }, { fetchOf }, { guardOf, loginOf }] = await Promise.all([
-    import("@modelcontextprotocol/sdk/client/streamableHttp.js"),
+    import("@modelcontextprotocol/client"),
     import("./http.ts"),
     import("./oauth.ts"),
   ]);

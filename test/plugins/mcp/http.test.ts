@@ -27,7 +27,8 @@ function replyTo(body: string, call: (id: number) => object): object | undefined
   if (method === "initialize")
     return of({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
   if (method === "tools/list") return of({ tools: [{ name: "one", inputSchema: { type: "object" } }] });
-  return method === "tools/call" ? of(call(id)) : undefined;
+  if (method === "tools/call") return of(call(id));
+  return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: -32_601, message: "Method not found" } };
 }
 /** Whether it is answered here, since no tool has to: the stream that stays open, which there is none of, or a notification. */
 function isNoCall(request: IncomingMessage, reply: object | undefined, response: ServerResponse): reply is undefined {

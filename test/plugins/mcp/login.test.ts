@@ -71,6 +71,7 @@ async function world(t: TestContext, where: Where = {}, moves = "") {
         "tools/call": () => ({ content: [{ type: "text", text: "You are in." }] }),
       }; // biome-ignore format: short
       const result = results[method]?.();
+      if (!result && id !== undefined) return void json({ jsonrpc: "2.0", id, error: { code: -32_601, message: "?" } });
       if (!result) return void response.writeHead(request.method === "GET" ? 405 : 202).end();
       json({ jsonrpc: "2.0", id, result });
     });

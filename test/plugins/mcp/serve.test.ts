@@ -8,11 +8,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import { describe, type TestContext, test } from "node:test";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { listen } from "../../support/fake/http.ts";
 import { environment, type Place, place, ROOT, WAYS, zz } from "../../support/run.ts";
 import { viewTest } from "../../support/view.ts";
@@ -38,7 +35,7 @@ async function client(t: TestContext, where: Place, asks?: (message: string) => 
   };
   const one = new Client({ name: "test", version: "1" }, { capabilities: asks ? { elicitation: {} } : {} });
   const answer = (message: string) => ({ action: "accept" as const, content: { answer: asks!(message) } });
-  if (asks) one.setRequestHandler(ElicitRequestSchema, ({ params }) => answer(params.message));
+  if (asks) one.setRequestHandler("elicitation/create", ({ params }) => answer(params.message));
   await one.connect(transport);
   t.after(() => one.close().then(() => ended));
   return one;
@@ -114,7 +111,7 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     const stop = new AbortController();
     Object.assign(it, { said: "yes", asked: () => stop.abort() });
     const write = { name: "write_file", arguments: { path: "b.ts", content: "x" } };
-    await rejects(one.callTool(write, undefined, { signal: stop.signal }), /abort/i);
+    await rejects(one.callTool(write, { signal: stop.signal }), /abort/i);
     match(await call("list_dir", { path: "." }), /a\.ts/); // calls run one after the other
     deepEqual([it.questions.length, existsSync(join(it.where.cwd, "b.ts"))], [1, false]);
   });

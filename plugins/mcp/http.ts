@@ -1,5 +1,8 @@
 // A server at an address: the SDK's transport over zz's own requests, which are veiled and limited like all others.
 import type { LookupFunction } from "node:net";
+
+export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+
 import type { Zz } from "zz";
 import { jsonOrText } from "zz/text";
 import { lineReader, salvage } from "./lines.ts";

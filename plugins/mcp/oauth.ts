@@ -2,14 +2,19 @@
 import { createServer } from "node:http";
 import type { LookupFunction } from "node:net";
 import path from "node:path";
-import type { OAuthClientProvider, OAuthDiscoveryState } from "@modelcontextprotocol/client";
+import {
+  auth,
+  computeScopeUnion,
+  extractWWWAuthenticateParams,
+  type OAuthClientProvider,
+  type OAuthDiscoveryState,
+} from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
 import { addressesOf, clean, fault, lookupAmong, textOf, tryTo, whyNotPublic } from "zz/text";
 import { fetchOf, type Guard } from "./http.ts";
 import type { Hub, Server } from "./hub.ts";
-import { filledIn } from "./settings.ts";
+import { filledIn, KEPT } from "./settings.ts";
 
-export const KEPT = "mcp-credentials.json"; // in the home
 const LOGIN_MS = 300_000; // for the person to log in in the browser
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 const OPENER = OPENERS[process.platform] ?? "xdg-open";
@@ -141,7 +146,6 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
   const { url } = filledIn(zz, ctx, server);
   if (config.url === undefined || !url)
     throw fault(`Cannot log in to MCP server '${name}': it is a program, not an address.`);
-  const { auth, computeScopeUnion } = await import("@modelcontextprotocol/client");
   const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
   const callback = await listen(state);
   try {
@@ -174,7 +178,6 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
 
 /** What a server says to who comes without a login: where its metadata is, and what the login is to be for. */
 async function challengeOf(url: string, fetchFn: ReturnType<typeof fetchOf>) {
-  const { extractWWWAuthenticateParams } = await import("@modelcontextprotocol/client");
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   const answer = await fetchFn(url, { method: "POST", headers, body: '{"jsonrpc":"2.0","id":0,"method":"ping"}' });
   await answer.body?.cancel();

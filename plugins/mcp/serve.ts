@@ -1,21 +1,24 @@
 // zz as an MCP server: its tools for any client, through the same gate, whose questions go to a client that can ask.
 import { createServer, type ServerResponse } from "node:http";
 import path from "node:path";
+import { toNodeHandler } from "@modelcontextprotocol/node";
 import {
   acceptedContent,
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  createMcpHandler,
   createRequestStateCodec,
   inputRequired,
+  isLegacyRequest,
   Server,
   type ServerContext,
-  type WebStandardStreamableHTTPServerTransport,
+  WebStandardStreamableHTTPServerTransport as Session,
 } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { Ctx, Result, Zz } from "zz";
 import { codeOf, errnoSentence, fault, tryTo, usage } from "zz/text";
-import { KEPT } from "./oauth.ts";
 import type { Asking, Form } from "./person.ts";
+import { KEPT } from "./settings.ts";
 import { onStdin } from "./stdin.ts";
 
 const PORT_TAKEN = "another program has it. Choose another port, or 0 for any that is free.";
@@ -161,8 +164,6 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
     throw usage(
       `Cannot use --mcp=${value}: give a port up to 65535 (0: any that is free), or no value for stdin and stdout.`,
     );
-  const [{ toNodeHandler }, { createMcpHandler, isLegacyRequest, WebStandardStreamableHTTPServerTransport: Session }] =
-    await Promise.all([import("@modelcontextprotocol/node"), import("@modelcontextprotocol/server")]);
   const modern = createMcpHandler(newServer, { legacy: "reject" });
   const { createHash, randomUUID, timingSafeEqual } = process.getBuiltinModule("node:crypto");
   const token = tokenOf(zz, ctx);
@@ -235,7 +236,7 @@ async function serveHttp(zz: Zz<any>, value: string, ctx: Ctx, newServer: () => 
   }
 }
 
-type Open = { transport: WebStandardStreamableHTTPServerTransport; open: number }; // open: requests that are not answered yet
+type Open = { transport: Session; open: number }; // open: requests that are not answered yet
 
 const refusal = (status: number, why: string): Response =>
   Response.json({ jsonrpc: "2.0", id: null, error: { code: -32_000, message: `Refused: ${why}.` } }, { status });

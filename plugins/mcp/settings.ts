@@ -12,6 +12,7 @@ export type Servers = Readonly<Record<string, ServerConfig>>;
 /** A configured server. `id`: its name and its settings, so that another command makes another server. */
 export type Configured = { name: string; config: ServerConfig; from: Source; id: string };
 
+export const KEPT = "mcp-credentials.json"; // in the home: logins, and the token of `zz --mcp`
 const FILE = ".mcp.json";
 const SETTINGS = ".zz/zz.config.json";
 const MAX_FILE_BYTES = 1_000_000;

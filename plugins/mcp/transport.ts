@@ -15,8 +15,7 @@ export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: Serve
 }
 
 async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }: ServerConfig): Promise<Way> {
-  const [{ StreamableHTTPClientTransport }, { fetchOf }, { guardOf, loginOf }] = await Promise.all([
-    import("@modelcontextprotocol/client"),
+  const [{ StreamableHTTPClientTransport, fetchOf }, { guardOf, loginOf }] = await Promise.all([
     import("./http.ts"),
     import("./oauth.ts"),
   ]);

@@ -26,7 +26,7 @@ export interface Zz<C = {}> {
   defer(cleanup: () => Awaitable<void>): void; // runs on unload, the latest first
   readonly io: PluginIo;
   readonly programs: Programs;
-  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // a status that is not 2xx throws, in the server's words
+  fetch(url: string, request?: HttpRequest): Promise<HttpAnswer>; // a status that is not 2xx throws, in the server's words, unless `any`
   events(answer: HttpAnswer): AsyncIterable<{ event?: string; data: string }>; // server-sent events from fetch()
   secret(value: string, instead?: string): Secret; // from now on `instead`, or [key], is shown in its place
   veil(text: string, instead?: string): string; // known secrets replaced; with `instead`, for logs, short ones too
@@ -40,7 +40,8 @@ export type Plain<T> = T extends Date | Map<any, any> | Set<any> | Function | bi
 type Maybe<T> = { [K in keyof T]?: T[K] | undefined };
 /** Looks up each host, after redirects too; may throw. Undefined: as usual. */
 type Via = { via(url: URL): Awaitable<import("node:net").LookupFunction | undefined> };
-export type HttpRequest = Maybe<Via & { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal }>;
+type Sent = { method: string; headers: Record<string, string>; body: string | Uint8Array; signal: AbortSignal; any: boolean };
+export type HttpRequest = Maybe<Via & Sent>;
 export interface HttpAnswer extends Readonly<{ ok: boolean; status: number; headers: { get(name: string): string | null } }> {
   readonly body: AsyncIterable<Uint8Array>;
   text(): Promise<string>;

@@ -253,7 +253,7 @@ export async function request(core: Core, url: string, init: HttpRequest = {}, i
   const response = await follow(out, isModels).catch((error) => {
     throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
   });
-  if (response.ok) return response;
+  if (response.ok || init.any) return response;
   const said = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
   throw answerFault(`${response.host} answered ${response.status}`, said, response, isModels, hide);
 }

@@ -23,29 +23,18 @@ export function fetchOf(
     const sent = init.body === undefined || init.body === null ? undefined : String(init.body);
     const { method } = init;
     const signal = later(init.signal ?? undefined);
-    try {
-      const answer = await zz.fetch(String(url), {
-        method,
-        headers,
-        body: sent,
-        signal,
-        via: (at) => guard(at, sent, signal),
-      });
-      const pending = new Set([idIn(sent)]);
-      const type = answer.headers.get("content-type") ?? "";
-      const kept = KEPT.flatMap((name) =>
-        answer.headers.get(name) === null ? [] : [[name, answer.headers.get(name)!] as [string, string]],
-      );
-      const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
-      if (isEmpty) for await (const _ of answer.body) break;
-      const body = untilStopped(answer.body, signal);
-      const pieces = /event-stream/.test(type) ? events(body, pending) : whole(body, pending);
-      return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: kept });
-    } catch (error) {
-      const { status, message } = error as { status?: number; message: string };
-      if (!status) throw error;
-      return new Response(message, { status, headers: { "content-type": "text/plain" } });
-    }
+    const via = (at: URL) => guard(at, sent, signal);
+    const answer = await zz.fetch(String(url), { method, headers, body: sent, signal, via, any: true });
+    const pending = new Set([idIn(sent)]);
+    const type = answer.headers.get("content-type") ?? "";
+    const kept = KEPT.flatMap((name) =>
+      answer.headers.get(name) === null ? [] : [[name, answer.headers.get(name)!] as [string, string]],
+    );
+    const isEmpty = answer.status === 202 || answer.status === 204 || answer.status === 205;
+    if (isEmpty) for await (const _ of answer.body) break;
+    const body = untilStopped(answer.body, signal);
+    const pieces = /event-stream/.test(type) ? events(body, pending) : whole(body, pending);
+    return new Response(isEmpty ? null : ReadableStream.from(pieces), { status: answer.status, headers: kept });
   };
 }
 

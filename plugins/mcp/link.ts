@@ -3,7 +3,7 @@
 import { pathToFileURL } from "node:url";
 import { Client, SdkErrorCode, type Transport } from "@modelcontextprotocol/client";
 import type { Clock, Ctx } from "zz";
-import { clean, clip, fault, oneLine, plural } from "zz/text";
+import { clean, clip, fault, jsonOrText, oneLine, plural } from "zz/text";
 import { type KnownPrompt, type KnownTool, knownTool } from "./describe.ts";
 
 const NO_LIMIT_MS = 2 ** 31 - 1;
@@ -182,12 +182,20 @@ function saidBy(name: string, error: unknown): Error {
   const { message, code, status, data } = error as Error & { code?: unknown; status?: number; data?: any };
   if ((status ?? data?.status) === 401 || (error as Error).name === "UnauthorizedError")
     return fault(`MCP server '${name}' wants a login. Type: /mcp login ${name}`, { status: 401 });
-  const said = clip(oneLine(clean(message)), 600).replace(/\.$/, "");
+  const said = clip(oneLine(clean(data?.status ? answerOf(data) : message)), 600).replace(/\.$/, "");
   if (/protocol version is not supported/.test(said))
     return fault(`Cannot talk to MCP server '${name}': ${said}. Update it, or zz.`);
   if (code === SdkErrorCode.InvalidResult)
     return fault(`MCP server '${name}' sent something that is not an answer: ${clip(said, 200)}.`);
   return Object.assign(fault(`MCP server '${name}' says: ${said}.`), { code });
+}
+
+/** An HTTP answer that is none of the protocol. */
+function answerOf({ status, text }: { status: number; text?: string }): string {
+  const said = jsonOrText(text ?? "") as any;
+  const words = said?.error?.message ?? said?.message ?? said?.error_description ?? said;
+  const isPage = typeof words === "string" && /^\s*<(!doctype|html|\?xml)/i.test(words);
+  return `HTTP ${status}: ${isPage ? "a web page" : typeof words === "string" ? words : JSON.stringify(words)}`;
 }
 
 /** Registers handlers for a server's questions. The time that the person takes does not count against its limits. */

@@ -54,12 +54,23 @@ type Call = ServerContext["mcpReq"];
 type Capable = { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
 const saidYes = (content: unknown): boolean => (content as { answer?: unknown } | undefined)?.answer === "yes";
 
-/** Makes servers. All share what runs, and a queue, so that a question belongs to one call. */
+/**
+ * Makes servers. All share what runs, and a queue, so that a question belongs to one call. A client of 2026 may never come back
+ * with an answer: while it is waited for, other calls run.
+ */
 function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking): () => Server {
   const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
   const codec = createRequestStateCodec<string>({ key: randomBytes(32), ttlSeconds: PATIENCE_SECONDS });
   const running = new Map<string, Running>();
-  let queue: Promise<unknown> = Promise.resolve();
+  let queue = Promise.resolve();
+  /** Waits until no other call runs; what it gives ends the turn. */
+  async function turn(): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = queue;
+    queue = promise;
+    await before;
+    return resolve;
+  }
   return () => {
     const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
     const server = new Server({ name: "zz", version: ctx.about.version }, how);
@@ -99,19 +110,32 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking): () => Server {
     const stop = new AbortController();
     const call: Running = { result: Promise.resolve({}), question: Promise.withResolvers(), answer() {}, stop };
     const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
-    call.result = queue.then(() => run(name, args, stop.signal, ask)).finally(() => running.delete(id));
-    queue = call.result.catch(() => {});
+    let endTurn = () => {};
+    call.result = inTurn().finally(() => {
+      running.delete(id);
+      endTurn();
+    });
     running.set(id, call);
 
-    function askByAnswer(form: Form): Promise<boolean> {
+    async function inTurn(): Promise<object> {
+      endTurn = await turn();
+      return run(name, args, stop.signal, ask);
+    }
+
+    async function askByAnswer(form: Form): Promise<boolean> {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const lift = zz.io.clock.timer(PATIENCE_SECONDS * 1_000, () => resolve(false));
       stop.signal.addEventListener("abort", () => resolve(false), { once: true });
       const { question } = call;
+      const { ask: own } = asking;
       call.answer = resolve;
       call.question = Promise.withResolvers();
       question.resolve(form);
-      return promise.finally(lift);
+      endTurn();
+      const isYes = await promise.finally(lift);
+      endTurn = await turn();
+      asking.ask = own;
+      return isYes;
     }
   }
 
@@ -151,10 +175,11 @@ function tools({ about }: Ctx) {
 const REACHES_OUT = /^(web_|install_|task$)/;
 
 function answer({ text, failed, images = [] }: Result): object {
-  const pictures = images
-    .filter(({ type }) => type.startsWith("image/"))
-    .map(({ type, base64 }) => ({ type: "image", data: base64, mimeType: type }));
-  return { content: [{ type: "text", text }, ...pictures], ...(failed && { isError: true }) };
+  const media = images.flatMap(({ type: mimeType, base64: data }) => {
+    const [, type] = /^(image|audio)\//.exec(mimeType) ?? [];
+    return type ? [{ type, data, mimeType }] : [];
+  });
+  return { content: [{ type: "text", text }, ...media], ...(failed && { isError: true }) };
 }
 
 // Over HTTP, on this machine alone

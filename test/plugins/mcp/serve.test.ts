@@ -23,7 +23,8 @@ function project(): Place {
   return where;
 }
 
-async function client(t: TestContext, where: Place, asks?: (message: string) => string) {
+type Era = "2025" | "2026";
+async function client(t: TestContext, where: Place, asks?: (message: string) => string, era: Era = "2025") {
   const { run } = await import("../../../zz.ts");
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const io = { stdin, stdout, stderr, env: environment(where, {}), cwd: () => where.cwd, enter() {} };
@@ -33,7 +34,9 @@ async function client(t: TestContext, where: Place, asks?: (message: string) => 
     send: async (message) => void stdin.write(`${JSON.stringify(message)}\n`),
     close: async () => void stdin.end(),
   };
-  const one = new Client({ name: "test", version: "1" }, { capabilities: asks ? { elicitation: {} } : {} });
+  const versionNegotiation = era === "2026" ? { mode: { pin: "2026-07-28" } } : {};
+  const how = { capabilities: asks ? { elicitation: {} } : {}, versionNegotiation };
+  const one = new Client({ name: "test", version: "1" }, how);
   const answer = (message: string) => ({ action: "accept" as const, content: { answer: asks!(message) } });
   if (asks) one.setRequestHandler("elicitation/create", ({ params }) => answer(params.message));
   await one.connect(transport);
@@ -63,29 +66,31 @@ describe("zz --mcp", { concurrency: 2 }, () => {
   });
 
   /** A client whose person answers what `said` holds; all that it was asked. */
-  async function asking(t: TestContext) {
+  async function asking(t: TestContext, era?: Era) {
     const where = project();
     const it = { where, questions: [] as string[], said: "no", asked: () => {} };
-    const one = await client(t, where, (message) => {
+    const asks = (message: string) => {
       it.questions.push(message);
       it.asked();
       return it.said;
-    });
+    };
+    const one = await client(t, where, asks, era);
     const call = async (name: string, args: object) => text(await one.callTool({ name, arguments: args as never }));
     return { it, one, call, write: (content: string) => call("write_file", { path: "b.ts", content }) };
   }
 
-  test("a client that can ask its person shows what the prompt would; a yes is for that call alone", async (t) => {
-    const { it, write } = await asking(t);
-    equal(await write("x"), 'Refused: the person said no to write access to "b.ts".');
-    it.said = "yes";
-    match(await write("x"), /^Created b\.ts/);
-    equal(readFileSync(join(it.where.cwd, "b.ts"), "utf8"), "x");
-    await write("y");
-    equal(it.questions.length, 3, "the same again is asked again");
-    match(it.questions[0]!, /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/);
-    match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
-  });
+  for (const era of ["2025", "2026"] as const)
+    test(`a client of ${era} that can ask its person shows what the prompt would; a yes is for that call alone`, async (t) => {
+      const { it, write } = await asking(t, era);
+      equal(await write("x"), 'Refused: the person said no to write access to "b.ts".');
+      it.said = "yes";
+      match(await write("x"), /^Created b\.ts/);
+      equal(readFileSync(join(it.where.cwd, "b.ts"), "utf8"), "x");
+      await write("y");
+      equal(it.questions.length, 3, "the same again is asked again");
+      match(it.questions[0]!, /^zz: write_file requests write access to "b\.ts"\.\ncreate b\.ts · .*\n +1 \+ x\n/);
+      match(it.questions[2]!, / 1 - x\n[\s\S]* 1 \+ y/);
+    });
 
   viewTest("a command runs once: what it did is shown, and a yes is for exactly that", async (t) => {
     const { it, call } = await asking(t);
@@ -106,15 +111,16 @@ describe("zz --mcp", { concurrency: 2 }, () => {
     equal(readFileSync(file, "utf8"), "theirs\n");
   });
 
-  test("a yes that comes after the client has cancelled the call writes nothing", async (t) => {
-    const { it, one, call } = await asking(t);
-    const stop = new AbortController();
-    Object.assign(it, { said: "yes", asked: () => stop.abort() });
-    const write = { name: "write_file", arguments: { path: "b.ts", content: "x" } };
-    await rejects(one.callTool(write, { signal: stop.signal }), /abort/i);
-    match(await call("list_dir", { path: "." }), /a\.ts/); // calls run one after the other
-    deepEqual([it.questions.length, existsSync(join(it.where.cwd, "b.ts"))], [1, false]);
-  });
+  for (const era of ["2025", "2026"] as const)
+    test(`a yes that comes after a client of ${era} has cancelled the call writes nothing`, async (t) => {
+      const { it, one, call } = await asking(t, era);
+      const stop = new AbortController();
+      Object.assign(it, { said: "yes", asked: () => stop.abort() });
+      const write = { name: "write_file", arguments: { path: "b.ts", content: "x" } };
+      await rejects(one.callTool(write, { signal: stop.signal }), /abort/i);
+      match(await call("list_dir", { path: "." }), /a\.ts/); // calls run one after the other
+      deepEqual([it.questions.length, existsSync(join(it.where.cwd, "b.ts"))], [1, false]);
+    });
 
   test("tools that ask by themselves reach the client's person, too", async (t) => {
     const { it, call } = await asking(t);

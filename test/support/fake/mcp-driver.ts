@@ -60,4 +60,4 @@ const tools = Object.values<any>(known)[0]?.tools ?? [];
 const calls = toolCalls ?? tools.map(({ name, schema }: any) => ({ name, arguments: argumentsFor(schema) }));
 for (const { name, arguments: args } of calls) last = await call(name, args);
 await zz.close();
-process.exit(/^(Cannot|Refused|MCP server)/.test(last) ? 1 : 0);
+process.exit(/^(Cannot|Refused)|^MCP server 'it' (?!runs)/.test(last) ? 1 : 0);

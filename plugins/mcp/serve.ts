@@ -31,7 +31,8 @@ const INSTRUCTIONS =
 
 /** Serves until the client leaves. `value`: a port, for HTTP on this machine; true: stdin and stdout. */
 export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, asking: Asking): Promise<Result> {
-  const newServer = newServing(zz, ctx, asking);
+  const over = new AbortController();
+  const newServer = newServing(zz, ctx, asking, over.signal);
   if (value !== true) return serveHttp(zz, String(value), ctx, newServer);
   const { stdin, stdout } = zz.io;
   const ended = new Promise<void>((resolve) => {
@@ -40,6 +41,7 @@ export async function serve(zz: Zz<any>, value: string | boolean, ctx: Ctx, aski
   });
   serveStdio(newServer, { transport: onStdin(stdin, stdout) });
   await ended;
+  over.abort();
   return { text: "" };
 }
 
@@ -58,7 +60,7 @@ const saidYes = (content: unknown): boolean => (content as { answer?: unknown } 
  * Makes servers. All share what runs, and a queue, so that a question belongs to one call. A client of 2026 may never come back
  * with an answer: while it is waited for, other calls run.
  */
-function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking): () => Server {
+function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): () => Server {
   const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
   const codec = createRequestStateCodec<string>({ key: randomBytes(32), ttlSeconds: PATIENCE_SECONDS });
   const running = new Map<string, Running>();
@@ -108,6 +110,7 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking): () => Server {
   /** `by`: the request, if its client can ask its person. */
   function begin(id: string, name: string, args: Record<string, unknown>, by: Call | undefined): void {
     const stop = new AbortController();
+    over.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
     const call: Running = { result: Promise.resolve({}), question: Promise.withResolvers(), answer() {}, stop };
     const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
     let endTurn = () => {};

@@ -30,8 +30,9 @@ function judgeOf(root: string) {
   const whole = ["/usr", followLinks(os.homedir())].some((at) => isInside(root, at)); // neither is the project's then
   const known = new Map<string, string>();
   const realOf = (file: string): string => known.get(file) ?? known.set(file, followLinks(file)).get(file)!;
-  const isProjects = (file: string): boolean => {
-    if (file.split(path.sep).includes("node_modules")) return true;
+  /** `named`: by its whole path, so that a package of another folder is meant. */
+  const isProjects = (file: string, named = false): boolean => {
+    if (!named && file.split(path.sep).includes("node_modules")) return true;
     const real = realOf(file);
     if (whole && [SYSTEM, SYSTEM_FILES].every((all, i) => all.some((at) => isInside(at, i ? real : file)))) return false;
     // What npm installs globally links into a node_modules of its own, which is not above the project.
@@ -59,7 +60,7 @@ export function findProgram(name: string, root: string, given = process.env.PATH
   const isAbove = (file: string) => [file, judge.realOf(file)].some((one) => isInside(path.dirname(one), root));
   const folders = path.isAbsolute(name) ? [""] : safePath(root, given, judge).split(path.delimiter).filter(Boolean);
   const files = folders.flatMap((folder) => ENDINGS.map((ending) => path.join(folder, name + ending)));
-  return files.find((file) => isProgram(file) && !judge.isProjects(file) && !isAbove(file));
+  return files.find((file) => isProgram(file) && !judge.isProjects(file, path.isAbsolute(name)) && !isAbove(file));
 }
 
 const isProgram = (file: string): boolean => tryTo(() => fs.accessSync(file, fs.constants.X_OK) ?? fs.statSync(file).isFile()) ?? false;

@@ -54,7 +54,7 @@ async function act(hub: Hub, server: Server, verb: string, ctx: Ctx): Promise<st
     await stop(server);
     server.failures = 0;
   }
-  if (verb === "accept") server.stale = true;
+  if (verb === "accept") Object.assign(server, { stale: true, accepts: true });
   await started(name, ctx);
   return verb === "tools" ? tools(server) : `MCP server '${name}' runs: ${countOf(server)}.`;
 }

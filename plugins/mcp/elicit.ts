@@ -14,8 +14,23 @@ type Field = {
 const [MAX_FIELDS, MAX_TRIES] = [12, 3];
 const words = (text: unknown, most = 400): string => clip(oneLine(clean(String(text ?? ""))), most);
 
-export async function elicit(server: string, { message, requestedSchema }: any, ctx: Ctx): Promise<object> {
+export async function elicit(
+  server: string,
+  { message, requestedSchema }: any,
+  ctx: Ctx,
+  acceptsDefaults = false,
+): Promise<object> {
   const fields = Object.entries((requestedSchema?.properties ?? {}) as Record<string, Field>).slice(0, MAX_FIELDS);
+  if (!ctx.ask && acceptsDefaults) {
+    const content = Object.fromEntries(
+      fields.flatMap(([name, { default: own }]) => (own === undefined ? [] : [[name, own]])),
+    );
+    const isWhole = (requestedSchema?.required ?? []).every((name: string) => name in content);
+    ctx.note(
+      `MCP server '${server}' asked: ${words(message)} ${isWhole ? `It got ${words(JSON.stringify(content))}.` : "Not all that it wants has a default."}`,
+    );
+    return isWhole ? { action: "accept", content } : { action: "cancel" };
+  }
   if (!ctx.ask) {
     ctx.note(`MCP server '${server}' asked for something, and there is no terminal to ask on: ${words(message)}`);
     return { action: "cancel" };

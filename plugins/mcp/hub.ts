@@ -1,8 +1,9 @@
 // All MCP servers of a conversation: what earlier runs learned, and which servers run. Each starts when it is needed.
 import path from "node:path";
 import type { Ctx, Need, Needs, Zz } from "zz";
-import { clean, clip, codeOf, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
+import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "zz/text";
 import type { Known, KnownTool } from "./describe.ts";
+import { allow, isAny, type Kept, wordsOf } from "./kept.ts";
 import type { Answers, Era, Link } from "./link.ts";
 import { type Configured, configured, filledIn, keptUnder, type ServerConfig, variablesOf } from "./settings.ts";
 
@@ -16,18 +17,23 @@ export interface Server extends Configured {
   known?: Known; // undefined if it never ran
   link?: Promise<Link> | undefined;
   running?: Link | undefined;
+  accepts?: boolean; // its tools, as they are the next time
   stale?: boolean; // it reported that its lists have changed
   held: Map<string, string>; // tools that the model is not offered, and why
+  kept?: ((said?: string) => Kept) | undefined; // what the sandbox kept from it
   failures: number; // failed starts and unexpected ends
   failedAt: number;
   why?: string; // the reason for the last failure
 }
+/** What a script agrees to beforehand. */
+export type Accepts = { tools?: boolean; defaults?: boolean };
 export interface Hub {
   zz: Zz<Config>;
   lent: Config; // servers that an editor names for this conversation
   servers: Map<string, Server>;
   left: string[]; // a sentence for each server that is left out
   told: Set<string>; // sentences that the person has seen
+  accepts: Accepts;
   answers(server: string): Answers;
   learned(server: Server): void; // called once its tools and prompts are known
 }
@@ -102,6 +108,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   } catch (error) {
     server.link = undefined;
     ctx.signal.throwIfAborted();
+    if (server.kept && (await allow(server, server.kept(), ctx))) return running(hub, server, ctx);
     if ((error as { status?: number }).status !== 401) failed(hub, server, sentenceOf(error));
     throw error;
   }
@@ -117,15 +124,17 @@ async function open(hub: Hub, server: Server, ctx: Ctx): Promise<Link> {
   const { name } = server;
   const config = filledIn(hub.zz, ctx, server);
   ctx.progress(`starting MCP server ${name}`);
-  const began = await begin(hub, server, config, ctx, server.known?.era).catch((error) => {
+  server.kept = undefined;
+  const start = (era?: Era) => begin(hub, server, config, ctx, era);
+  const link = await start(server.known?.era).catch((error) => {
     ctx.signal.throwIfAborted();
     const era = otherEra(server, error);
     if (!era) throw error;
-    return begin(hub, server, config, ctx, era);
+    return start(era);
   });
-  server.running = began;
-  await learn(hub, server, began, ctx);
-  return began;
+  server.running = link;
+  await learn(hub, server, link, ctx);
+  return link;
 }
 
 /** A server of another era than was thought ends at a question of 2026 or is silent, or refuses a greeting of 2025. */
@@ -137,7 +146,8 @@ function otherEra({ config }: Server, { code }: { code?: unknown }): Era | undef
 async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, era?: Era): Promise<Link> {
   const { name } = server;
   const [{ openLink }, { transportOf }] = await Promise.all([import("./link.ts"), import("./transport.ts")]);
-  const { transport, why, close } = await transportOf(hub.zz, ctx, server, config);
+  const { transport, why, kept, close } = await transportOf(hub.zz, ctx, server, config);
+  server.kept = kept;
   let isExpected = true; // until it runs, and once zz itself ends it
   const link = await openLink(
     {
@@ -153,7 +163,7 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
     ctx,
   ).catch((error) => {
     close();
-    throw couldNot(server, error, why());
+    throw couldNot(server, error, kept());
   });
   isExpected = false;
   const end = link.close;
@@ -164,18 +174,13 @@ async function begin(hub: Hub, server: Server, config: ServerConfig, ctx: Ctx, e
   return link;
 }
 
-function couldNot({ name, config }: Server, error: unknown, why: string): Error {
+function couldNot(server: Server, error: unknown, kept: Kept): Error {
   const { message, status, code } = error as { message: string; status?: number; code?: unknown };
   if (status === 401) return error as Error;
-  const isMissing = codeOf(error) === "ENOENT";
-  const said = isMissing
-    ? message
-    : `Cannot start MCP server '${name}': ${message.replace(/^MCP server '[^']+' /, "it ").replace(/\.$/, "")}`;
-  const isSandboxed =
-    config.command && config.sandbox !== false && !isMissing && /exit code|ended/.test(`${message} ${why}`);
-  const remedy = ` It runs in the sandbox; "sandbox": { "hosts": […], "write": […] } in its settings lets it reach more.`;
-  const text = `${said}.${isSandboxed ? remedy : ""}`.replace(/\.\.$/, ".");
-  return Object.assign(fault(text, status === undefined ? {} : { status }), { code });
+  const name = `MCP server '${server.name}'`;
+  const said = code === "ENOENT" ? message : `Cannot start ${name}: ${message.replace(`${name} `, "it ")}`;
+  const why = isAny(kept) ? ` ${wordsOf(server, kept)}` : "";
+  return Object.assign(fault(`${said.replace(/\.$/, "")}.${why}`, status === undefined ? {} : { status }), { code });
 }
 
 /** Asks a server for its tools and prompts. Descriptions stay as first seen until the person approves a change. */
@@ -183,11 +188,13 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   server.stale = false;
   const before = server.known;
   const [tools, prompts] = [
-    link.can.tools ? await link.tools(ctx) : [],
+    link.can.tools ? (await link.tools(ctx)).filter(({ name }) => !server.config.disabledTools?.includes(name)) : [],
     link.can.prompts ? await link.prompts(ctx) : [],
   ];
   const { settled } = await import("./pins.ts");
-  const { kept, held, gone } = await settled(server, before, unique(tools), ctx);
+  const accepts = hub.accepts.tools === true || server.accepts === true;
+  server.accepts = false;
+  const { kept, held, gone } = await settled(server, before, unique(tools), ctx, accepts);
   server.held = held;
   server.known = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
   if (link.era === "legacy") server.known.era = "legacy";

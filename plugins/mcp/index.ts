@@ -2,7 +2,7 @@
 // needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
 import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
-import type { Hub, Server } from "./hub.ts";
+import type { Accepts, Hub, Server } from "./hub.ts";
 import { lookUp, stop } from "./hub.ts";
 import { type Asking, personOf } from "./person.ts";
 import { SCHEMA, type ServerConfig } from "./schema.ts";
@@ -17,6 +17,11 @@ const SHARE = 0.05; // the part of the window that descriptions of servers' tool
 const [LEAST_TOKENS, MOST_TOKENS] = [400, 4_000];
 const MORE = "mcp_tools";
 const HIDDEN = new Set([MORE, "mcp_call", "mcp_start", "mcp_reach", "mcp_sampling"]); // for offer(), scripts, /mcp and servers
+
+const ACCEPTS: Record<keyof Accepts, string> = {
+  tools: "without a terminal: use tools of MCP servers whose description changed or gives orders; they are shown whole",
+  defaults: "without a terminal: answer what an MCP server asks with the defaults of its form",
+};
 
 type Config = typeof defaults;
 type Tools = ChatRequest["tools"];
@@ -33,12 +38,19 @@ interface Own {
   names: Map<string, { server: string; tool: string }>; // of the tools that were registered
   commands: Set<string>;
   lent: Config; // servers that an editor names for this instance alone
+  accepts: Accepts;
   loaded?: Promise<Loaded>;
   isRegistered?: true; // whether the plugin's own tools are registered
 }
 
 export default (zz: Zz<Config>) => {
-  const own: Own = { zz, state: zz.state({ open: [] as string[] }), names: new Map(), commands: new Set(), lent: {} };
+  const state = zz.state({ open: [] as string[] });
+  const own: Own = { zz, state, names: new Map(), commands: new Set(), lent: {}, accepts: {} };
+  for (const [what, description] of Object.entries(ACCEPTS))
+    zz.flag({
+      ...{ name: `accept-${what}`, group: "other programs", description },
+      set: () => void (own.accepts[what as keyof Accepts] = true),
+    });
   zz.on("started", async (_, ctx) => void (await ready(own, ctx)));
   zz.wrap("offer", (tools, next, ctx) => offer(own, tools, next, ctx), { limit: NO_TIMEOUT_MS });
   zz.wrap("line", async (line, next, ctx) => next(await withResources(own, line, ctx)), { limit: NO_TIMEOUT_MS });
@@ -100,8 +112,17 @@ async function ready(own: Own, ctx: Ctx): Promise<Loaded | undefined> {
   return loaded;
 }
 
-async function load({ zz, lent, names, commands }: Own): Promise<Loaded> {
-  const hub: Hub = { zz, lent, servers: new Map(), left: [], told: new Set(), answers: use.answers(zz), learned };
+async function load({ zz, lent, names, commands, accepts }: Own): Promise<Loaded> {
+  const hub: Hub = {
+    zz,
+    lent,
+    servers: new Map(),
+    left: [],
+    told: new Set(),
+    accepts,
+    answers: use.answers(zz, accepts),
+    learned,
+  };
   zz.defer(async () => void (await Promise.all([...hub.servers.values()].map(stop))));
   return { hub, use, lookUp };
 

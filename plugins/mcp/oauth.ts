@@ -148,9 +148,13 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
     throw fault(`Cannot log in to MCP server '${name}': it is a program, not an address.`);
   const state = process.getBuiltinModule("node:crypto").randomBytes(24).toString("base64url");
   const callback = await listen(state);
+  let refusal: unknown; // the client goes on without what it could not read
   try {
     const login: Login = {};
-    const guard = guardOf(ctx, server, url, login);
+    const allowed = guardOf(ctx, server, url, login);
+    const guard: Guard = async (...request) => {
+      return allowed(...request).catch((error) => Promise.reject((refusal ??= error)));
+    };
     const open = async (at: URL) => {
       assertWebPage(name, at);
       await guard(at, undefined, ctx.signal);
@@ -169,7 +173,7 @@ export async function login({ zz }: Hub, server: Server, ctx: Ctx): Promise<stri
       await auth(provider, { ...how, authorizationCode: code, ...(iss && { iss }) });
     }
   } catch (error) {
-    throw cannot(name, error);
+    throw cannot(name, refusal ?? error);
   } finally {
     callback.close();
   }

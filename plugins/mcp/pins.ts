@@ -4,7 +4,6 @@ import { clip, oneLine, plural } from "zz/text";
 import { type Known, type KnownTool, steering } from "./describe.ts";
 import type { Server } from "./hub.ts";
 
-const MAX_SHOWN = 12; // tools in one question
 const MAX_GONE = 1_000;
 
 type Settled = { kept: KnownTool[]; held: Map<string, string>; gone: KnownTool[] };
@@ -18,6 +17,7 @@ export async function settled(
   before: Pick<Known, "tools" | "gone"> | undefined,
   now: KnownTool[],
   ctx: Ctx,
+  accepts: boolean, // where nobody can be asked
 ): Promise<Settled> {
   const known = new Map([...(before?.gone ?? []), ...(before?.tools ?? [])].map((tool) => [tool.name, tool]));
   const names = new Set(now.map((tool) => tool.name));
@@ -37,16 +37,15 @@ export async function settled(
         .join(", ")}.`,
     );
   if (!doubtful.length) return { kept: now, held: new Map(), gone };
-  const rows = doubtful
-    .slice(0, MAX_SHOWN)
-    .flatMap(({ tool, old, words }) => [
-      `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
-      ...(old ? [`    - ${shown(old)}`] : []),
-      `    + ${words ?? shown(tool)}`,
-    ]);
-  const more = doubtful.length > MAX_SHOWN ? [`  and ${doubtful.length - MAX_SHOWN} more`] : [];
-  const question = `MCP server '${name}' describes these tools so:\n${[...rows, ...more].join("\n")}\nOffer them to the model? [y/N] `;
-  const isYes = ctx.ask !== undefined && (await ctx.ask(question, "yn")) === "y";
+  const rows = doubtful.flatMap(({ tool, old, words }) => [
+    `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
+    ...(old ? [`    - ${shown(old)}`] : []),
+    ...(words ? [`    ! ${words}`] : []),
+    `    + ${shown(tool)}`,
+  ]);
+  const told = `MCP server '${name}' describes these tools so:\n${rows.join("\n")}`;
+  if (!ctx.ask && accepts) ctx.note(`${told}\nThey are accepted.`);
+  const isYes = ctx.ask ? (await ctx.ask(`${told}\nOffer them to the model? [y/N] `, "yn")) === "y" : accepts;
   if (isYes) return { kept: now, held: new Map(), gone };
   const why = (old: KnownTool | undefined) =>
     old ? "its description changed, and nobody has agreed to it" : "its description would steer the model";
@@ -58,4 +57,4 @@ export async function settled(
 }
 
 const shown = ({ description, schema }: KnownTool): string =>
-  clip(oneLine(`${description} ${Object.keys(Object(schema.properties)).join(", ")}`), 500);
+  oneLine(`${description} ${JSON.stringify(schema.properties ?? {})}`);

@@ -10,7 +10,8 @@ export interface ServerConfig {
   headers?: Record<string, string>;
   disabled?: boolean;
   enabled?: boolean; // as other programs say it
-  timeout?: number; // the limit of one call, in seconds
+  timeout?: number; // the limit of one call and of a start, in seconds
+  disabledTools?: string[];
   readOnly?: "ask" | "believe"; // "believe": tools that it calls read-only run without a question
   sandbox?: boolean | { hosts?: string[]; write?: string[] };
   oauth?: { clientId?: string; clientSecret?: string; scope?: string };
@@ -30,7 +31,13 @@ export const SCHEMA = {
       url: { type: "string", description: "where it is, instead of a program" },
       headers: { ...textsByName, description: "what goes with each request to it" },
       disabled: { type: "boolean", description: "it is left out" },
-      timeout: { type: "number", exclusiveMinimum: 0, maximum: 86_400, description: "seconds that one call may take" },
+      timeout: {
+        type: "number",
+        exclusiveMinimum: 0,
+        maximum: 86_400,
+        description: "seconds that one call or a start may take",
+      },
+      disabledTools: { ...texts, description: "tools that are left out" },
       readOnly: { enum: ["ask", "believe"], description: "believe: what it calls read-only runs without a question" },
       sandbox: {
         anyOf: [

@@ -56,23 +56,12 @@ type Call = ServerContext["mcpReq"];
 type Capable = { [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities } | undefined;
 const saidYes = (content: unknown): boolean => (content as { answer?: unknown } | undefined)?.answer === "yes";
 
-/**
- * Makes servers. All share what runs, and a queue, so that a question belongs to one call. A client of 2026 may never come back
- * with an answer: while it is waited for, other calls run.
- */
+/** Makes servers, which share what runs. */
 function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): () => Server {
   const { randomBytes, randomUUID } = process.getBuiltinModule("node:crypto");
   const codec = createRequestStateCodec<string>({ key: randomBytes(32), ttlSeconds: PATIENCE_SECONDS });
   const running = new Map<string, Running>();
-  let queue = Promise.resolve();
-  /** Waits until no other call runs; what it gives ends the turn. */
-  async function turn(): Promise<() => void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const before = queue;
-    queue = promise;
-    await before;
-    return resolve;
-  }
+  const begin = newCalls(zz, ctx, asking, over);
   return () => {
     const how = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, requestState: { verify: codec.verify } };
     const server = new Server({ name: "zz", version: ctx.about.version }, how);
@@ -82,47 +71,58 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
       const known = mcpReq.requestState<string>();
       const id = known ?? randomUUID();
       const can = (envelope as Capable)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-      if (!known) begin(id, name, args, can?.elicitation ? mcpReq : undefined);
+      if (!known) running.set(id, begin(name, args, can?.elicitation ? mcpReq : undefined));
       const call = running.get(id);
       if (!call) throw fault("Cannot go on with this call: it has ended.");
+      call.result.finally(() => running.delete(id)).catch(() => {});
       if (known) call.answer(saidYes(acceptedContent(inputResponses, "answer")));
-      return (await next(id, call, mcpReq.signal)) as never;
+      const form = await questionOf(call, mcpReq.signal);
+      if (!form) return (await call.result) as never;
+      const inputRequests = { answer: inputRequired.elicit(form) };
+      return inputRequired({ inputRequests, requestState: await codec.mint(id) }) as never;
     });
     return server;
   };
+}
 
-  /** The call's next question, or its result. */
-  async function next(id: string, call: Running, signal: AbortSignal): Promise<object> {
-    const end = () => call.stop.abort();
-    signal.addEventListener("abort", end, { once: true });
-    try {
-      const form = await Promise.race([call.question.promise, call.result.then(() => undefined)]);
-      if (!form) return call.result;
-      return inputRequired({
-        inputRequests: { answer: inputRequired.elicit(form) },
-        requestState: await codec.mint(id),
-      });
-    } finally {
-      signal.removeEventListener("abort", end);
-    }
+/** The call's next question; undefined once it has its result. */
+async function questionOf(call: Running, signal: AbortSignal): Promise<Form | undefined> {
+  const end = () => call.stop.abort();
+  signal.addEventListener("abort", end, { once: true });
+  const ended = call.result.then(() => undefined);
+  return Promise.race([call.question.promise, ended]).finally(() => signal.removeEventListener("abort", end));
+}
+
+/**
+ * Begins calls, one after the other, so that a question belongs to one. A client of 2026 may never come back with an answer:
+ * while it is waited for, other calls run. `by`: the request, if its client can ask its person.
+ */
+function newCalls(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal) {
+  let queue = Promise.resolve();
+  /** Waits until no other call runs; what it gives ends the turn. */
+  async function turn(): Promise<() => void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const before = queue;
+    queue = promise;
+    await before;
+    return resolve;
   }
-
-  /** `by`: the request, if its client can ask its person. */
-  function begin(id: string, name: string, args: Record<string, unknown>, by: Call | undefined): void {
+  return (name: string, args: Record<string, unknown>, by: Call | undefined): Running => {
     const stop = new AbortController();
     over.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
-    const call: Running = { result: Promise.resolve({}), question: Promise.withResolvers(), answer() {}, stop };
-    const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
     let endTurn = () => {};
-    call.result = inTurn().finally(() => {
-      running.delete(id);
-      endTurn();
-    });
-    running.set(id, call);
+    const call = { question: Promise.withResolvers<Form>(), answer(_: boolean) {}, stop };
+    const ask = by && (by.envelope ? askByAnswer : (form: Form) => askByRequest(by, form, stop.signal));
+    return Object.assign(call, { result: run().finally(() => endTurn()) });
 
-    async function inTurn(): Promise<object> {
+    async function run(): Promise<object> {
       endTurn = await turn();
-      return run(name, args, stop.signal, ask);
+      if (stop.signal.aborted) return answer({ text: "[interrupted]", failed: true });
+      const isKnown = tools(ctx).some((tool) => tool.name === name);
+      const text = `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`;
+      if (!isKnown) return answer({ text, failed: true });
+      asking.ask = ask && (async (form) => (await ask(form)) && !stop.signal.aborted);
+      return answer(await ctx.call(name, args, stop.signal));
     }
 
     async function askByAnswer(form: Form): Promise<boolean> {
@@ -131,8 +131,7 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
       stop.signal.addEventListener("abort", () => resolve(false), { once: true });
       const { question } = call;
       const { ask: own } = asking;
-      call.answer = resolve;
-      call.question = Promise.withResolvers();
+      Object.assign(call, { answer: resolve, question: Promise.withResolvers<Form>() });
       question.resolve(form);
       endTurn();
       const isYes = await promise.finally(lift);
@@ -140,21 +139,7 @@ function newServing(zz: Zz<any>, ctx: Ctx, asking: Asking, over: AbortSignal): (
       asking.ask = own;
       return isYes;
     }
-  }
-
-  async function run(
-    name: string,
-    args: Record<string, unknown>,
-    signal: AbortSignal,
-    ask: Asking["ask"],
-  ): Promise<object> {
-    if (signal.aborted) return answer({ text: "[interrupted]", failed: true });
-    const isKnown = tools(ctx).some((tool) => tool.name === name);
-    const text = `Cannot call '${name}': zz serves no tool of that name. tools/list has them all.`;
-    if (!isKnown) return answer({ text, failed: true });
-    asking.ask = ask && (async (form) => (await ask(form)) && !signal.aborted);
-    return answer(await ctx.call(name, args, signal));
-  }
+  };
 }
 
 /** How a client of 2025 is asked. */

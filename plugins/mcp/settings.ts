@@ -42,18 +42,32 @@ export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, 
     else add(name, config, "editor");
   return [all, left];
 
-  function add(name: string, config: ServerConfig, from: Source): void {
+  function add(name: string, given: ServerConfig, from: Source): void {
+    const config = asOurs(given);
     const wrong = wrongIn(name, config);
+    const unused = wrong ? [] : UNUSED.filter((field) => field in config);
+    if (unused.length)
+      left.push(
+        `MCP server '${name}': zz does not use ${unused.join(", ")}, by which other programs trust its tools. --allow-run=mcp:${name} allows them.`,
+      );
     if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
     else if (!config.disabled && config.enabled !== false)
-      all.set(name, {
-        name,
-        config,
-        from,
-        id: `${name} ${JSON.stringify([config, from, from === "project" && ctx.root])}`,
-      });
+      all.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
   }
 }
+
+export const idOf = (name: string, config: ServerConfig, from: Source, root: string): string =>
+  `${name} ${JSON.stringify([config, from, from === "project" && root])}`;
+
+/** Fields under the names that other programs give them. */
+function asOurs(config: ServerConfig): ServerConfig {
+  if (typeof config !== "object" || config === null) return config;
+  const { serverUrl, httpUrl, ...own } = config as ServerConfig & { serverUrl?: string; httpUrl?: string };
+  const url = own.url ?? httpUrl ?? serverUrl;
+  return url === undefined ? own : { ...own, url };
+}
+/** By these, other programs run tools without a question. */
+const UNUSED = ["alwaysAllow", "autoApprove", "trust"];
 
 /** What a server is kept under: its settings may hold secrets, so that only their hash is written. */
 export const keptUnder = ({ name, id }: Pick<Configured, "name" | "id">): string =>
@@ -114,7 +128,7 @@ const FIELDS = Object.keys(SCHEMA.additionalProperties.properties);
 /** Fields that other programs have in such a file. */
 const OF_OTHERS =
   `$schema type transport name title id description icon version enabled alwaysAllow autoApprove autoStart trust tools
-  disabledTools enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(/\s+/);
+  enabledTools includeTools excludeTools gallery dev startup_timeout_sec tool_timeout_sec`.split(/\s+/);
 
 const VARIABLE = /\$\{(\w+)(?::-([^}]*))?\}/g;
 

@@ -11,6 +11,7 @@ const GRACE_MS = 1_000; // from closing its stdin to SIGTERM, and from there to 
 
 export interface Stdio extends Transport {
   why(): string; // what is known about why it ended
+  errors(): string; // the end of what it wrote there
   garbage(): string; // the first line that was not a message; "": none
 }
 
@@ -33,6 +34,7 @@ export function stdio(start: () => ChildProcess): Stdio {
   });
   const transport: Stdio & { stderr: null; pid: undefined } = {
     ...{ stderr: null, pid: undefined }, // by which the client knows a program: one that is silent is of the older era
+    errors: () => errors,
     start: () => begin(),
     send,
     close,

@@ -1,13 +1,17 @@
 // How zz reaches a server: a program, in the sandbox unless its settings turn that off, or an address.
+import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Ctx, Zz } from "zz";
-import { fault } from "zz/text";
+import { errnoSentence, fault } from "zz/text";
 import type { Server } from "./hub.ts";
+import { type Kept, keptFrom } from "./kept.ts";
 import type { ServerConfig } from "./settings.ts";
 import { stdio } from "./stdio.ts";
 
-export type Way = { transport: Transport; why(): string; close(): void };
+export type Way = { transport: Transport; why(): string; kept(said?: string): Kept; close(): void };
+const NOTHING: Kept = { hosts: [], write: [] };
 
 /** `config`: the server's settings with variables filled in. */
 export function transportOf(zz: Zz<any>, ctx: Ctx, server: Server, config: ServerConfig): Promise<Way> {
@@ -25,12 +29,31 @@ async function atAddress(zz: Zz<any>, ctx: Ctx, server: Server, { url, headers }
     requestInit: { headers: headers ?? {} },
     ...(authProvider && { authProvider }),
   });
-  return { transport: transport as Transport, why: () => "", close: () => {} };
+  return { transport: transport as Transport, why: () => "", kept: () => NOTHING, close: () => {} };
 }
 
-/** The variables that a program needs to run at all; the person's keys are not among them. */
+/** The variables that a program needs to run at all, also behind a company's proxy; the person's keys are not among them. */
 const VARIABLES =
-  "HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA".split(" ");
+  `HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CONFIG_HOME XDG_DATA_HOME SystemRoot APPDATA
+  HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR
+  REQUESTS_CA_BUNDLE`.split(/\s+/);
+
+/** Where programs that download a server keep it: else they would at each start. */
+const CACHES: Record<string, string> = {
+  npx: "npm_config_cache",
+  npm: "npm_config_cache",
+  uvx: "UV_CACHE_DIR",
+  uv: "UV_CACHE_DIR",
+};
+
+function makeFolder(server: string, folder: string): void {
+  try {
+    fs.mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    const why = errnoSentence(error) || "it is missing.";
+    throw fault(`Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${why}`);
+  }
+}
 
 async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: ServerConfig): Promise<Way> {
   const { command = "", args = [], env = {}, cwd, sandbox } = config;
@@ -43,20 +66,32 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: Server
     );
   }
   const folder = cwd === undefined ? ctx.root : path.resolve(ctx.root, cwd);
-  const box =
-    sandbox === false ? undefined : await boxed(ctx, [program, ...args], typeof sandbox === "object" ? sandbox : {});
+  const given = typeof sandbox === "object" ? sandbox : {};
+  const cache = sandbox !== false && (await sandboxOf(ctx)) && CACHES[path.basename(program).replace(/\..*/, "")];
+  const kept = cache
+    ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
+    : "";
+  const write = [...(given.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
+  if (sandbox !== false) for (const folder of write) makeFolder(name, folder);
+  const box = sandbox === false ? undefined : await boxed(ctx, [program, ...args], { ...given, write });
   const [file = program, ...rest] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>
     ctx.programs.start(file, rest, {
-      ...{ cwd: folder, env: { ...Object.fromEntries(own), ...env, ...box?.env }, stdio: ["pipe", "pipe", "pipe"] },
+      ...{
+        cwd: folder,
+        env: { ...Object.fromEntries(own), ...box?.env, ...(cache && { [cache]: kept }), ...env },
+        stdio: ["pipe", "pipe", "pipe"],
+      },
       ...{ detached: process.platform !== "win32", windowsHide: true },
     }),
   );
-  return { transport, why: transport.why, close: () => box?.close() };
+  const missed = (said = "") =>
+    box ? keptFrom(`${transport.errors()}\n${said}`, box.lookups?.() ?? [], ctx.root, { ...given, write }) : NOTHING;
+  return { transport, why: transport.why, kept: missed, close: () => box?.close() };
 }
 
 /** How to start a program in the sandbox. plugins/shell returns this to a call of start_in_sandbox. */
-type Box = { name: string; argv: string[]; env: Record<string, string>; close(): void };
+type Box = { name: string; argv: string[]; env: Record<string, string>; lookups?(): string[]; close(): void };
 const SERVICE = "start_in_sandbox";
 
 /** The name of the sandbox; undefined if there is none. */

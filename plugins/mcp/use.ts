@@ -2,7 +2,19 @@
 import type { Ctx, Message, Needs, Result, Tool, Zz } from "zz";
 import { clean, clip, fault, oneLine, plural, sentenceOf } from "zz/text";
 import { type KnownPrompt, type KnownTool, toolName } from "./describe.ts";
-import { countOf, type Hub, needName, needsOf, running, type Server, serverNamed, tell } from "./hub.ts";
+import {
+  type Accepts,
+  countOf,
+  type Hub,
+  needName,
+  needsOf,
+  running,
+  type Server,
+  serverNamed,
+  stop,
+  tell,
+} from "./hub.ts";
+import { allow, isAny, wordsOf } from "./kept.ts";
 import type { Answers } from "./link.ts";
 import { cut, ofResource, resultOf, told } from "./results.ts";
 
@@ -70,7 +82,13 @@ export async function call(hub: Hub, name: string, tool: string, args: unknown, 
       `Cannot call '${tool}' of MCP server '${name}': it has no such tool. It has: ${all.join(", ") || "none"}.`,
     );
   }
-  return resultOf(await link.call(tool, args, ctx));
+  const result = resultOf(await link.call(tool, args, ctx));
+  const kept = result.failed ? server.kept?.(result.text) : undefined;
+  if (!kept || !isAny(kept)) return result;
+  const isAllowed = await allow(server, kept, ctx);
+  if (isAllowed) await stop(server);
+  const next = isAllowed ? "It is allowed now: call it again." : wordsOf(server, kept);
+  return { ...result, text: `${result.text}\n[zz: ${next}]` };
 }
 
 /** The tools of a server that the model is offered. */
@@ -246,7 +264,7 @@ type Asked = { server: string; params: any };
 const asked = new Map<string, Asked>(); // a server's questions to the model, by an id that only zz knows
 let count = 0;
 
-export function answers(zz: Pick<Zz, "veil">): (server: string) => Answers {
+export function answers(zz: Pick<Zz, "veil">, accepts: Accepts): (server: string) => Answers {
   return (server) => ({
     async sample(params, ctx) {
       const id = `${process.pid}-${++count}-${Math.random().toString(36).slice(2)}`;
@@ -264,7 +282,7 @@ export function answers(zz: Pick<Zz, "veil">): (server: string) => Answers {
         asked.delete(id);
       }
     },
-    elicit: async (params, ctx) => (await import("./elicit.ts")).elicit(server, params, ctx),
+    elicit: async (params, ctx) => (await import("./elicit.ts")).elicit(server, params, ctx, accepts.defaults),
   });
 }
 

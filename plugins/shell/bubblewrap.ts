@@ -1,7 +1,8 @@
 // bubblewrap: the mounts of a sandbox on Linux.
 import fs from "node:fs";
+import { isIP } from "node:net";
 import path from "node:path";
-import { isInside } from "zz/text";
+import { isInside, tryTo } from "zz/text";
 import { repository } from "./guards.ts";
 import { otherNames } from "./hard-links.ts";
 import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
@@ -33,12 +34,35 @@ export function bubblewrap(limits: OpenLimits): string[] {
     ...mounts.flatMap((mount) => mount.args),
     ...mounts.filter((mount) => mount.isReadonly).flatMap((mount) => ["--remount-ro", mount.at]),
     "--",
-    ...(limits.proxy ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE] : []),
+    ...(limits.proxy
+      ? [process.execPath, "-e", BRIDGE, "--", String(PORT), INSIDE, JSON.stringify(placesOf(limits))]
+      : []),
   ];
 }
 
 /** Mounting an overlay takes root in a user namespace; the command itself runs as the person again. */
 const asMyself = (): string[] => ["--unshare-user", "--uid", `${process.getuid!()}`, "--gid", `${process.getgid!()}`];
+
+/** Where a service finds a host that is allowed with its port: a program that knows no proxy connects to it as ever. */
+function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[] {
+  const named = service && Array.isArray(net) ? net.map((host) => /^([\w.-]+):(\d+)$/.exec(host)) : [];
+  return named.flatMap((found, i) => {
+    const [, host = "", port] = found ?? [];
+    const isHere = host === "localhost" || host === "127.0.0.1";
+    return !port || (isIP(host) && !isHere)
+      ? []
+      : [{ host, port: +port, at: isHere ? "127.0.0.1" : `127.0.1.${i + 1}` }];
+  });
+}
+type Place = { host: string; port: number; at: string };
+
+/** The machine's names, and those places. */
+function hostsFile(own: string, places: Place[]): string {
+  const file = path.join(own, "hosts");
+  const known = tryTo(() => fs.readFileSync("/etc/hosts", "utf8")) ?? "";
+  fs.writeFileSync(file, `${places.map(({ at, host }) => `${at} ${host}\n`).join("")}${known}`, { mode: 0o644 });
+  return file;
+}
 
 const MAX_SHM_BYTES = `${1 << 30}`;
 const INSIDE = "/run/zz-proxy";
@@ -63,7 +87,9 @@ function plan({
   proxy,
   lookups,
   view,
+  net,
 }: OpenLimits): Mount[] {
+  const places = placesOf({ service, net });
   const ownRepository = repository(root);
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
@@ -119,6 +145,7 @@ function plan({
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
     ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
+    ...(places.length ? [{ at: "/etc/hosts", args: ["--ro-bind", hostsFile(own, places), "/etc/hosts"] }] : []),
     ...(nameCache ? [{ at: CACHE, args: ["--ro-bind", nameCache.socket, CACHE] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
@@ -165,10 +192,21 @@ function emptyCover(at: string): Mount {
  * Runs inside the sandbox: listens where HTTP_PROXY says, forwards to the proxy's socket, and then starts the command.
  */
 const BRIDGE = `
-const [port, socket, ...argv] = process.argv.slice(1);
+const [port, socket, places, ...argv] = process.argv.slice(1);
 const { connect, createServer } = require("node:net");
 const both = { allowHalfOpen: true };
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(name, () => {});
+for (const { host, port, at } of JSON.parse(places))
+  createServer(both, (near) => {
+    const far = connect({ path: socket, ...both });
+    near.on("error", () => far.destroy());
+    far.on("error", () => near.destroy()).write("CONNECT " + host + ":" + port + " HTTP/1.1\\r\\nHost: zz\\r\\n\\r\\n");
+    far.once("data", (head) => {
+      if (!String(head).startsWith("HTTP/1.1 200")) return near.destroy();
+      near.write(head.subarray(head.indexOf("\\r\\n\\r\\n") + 4));
+      near.pipe(far).pipe(near);
+    });
+  }).on("error", () => {}).listen(port, at);
 createServer(both, (near) => {
   const far = connect({ path: socket, ...both });
   near.pipe(far).pipe(near);

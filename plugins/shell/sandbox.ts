@@ -103,7 +103,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
     const { openProxy } = await import("./proxy.ts");
     inner.proxy = await openProxy(net, mac ? undefined : path.join(own, SOCKET));
   }
-  if (limits.view && net === "none" && hasPlace()) inner.lookups = await hearLookups(own);
+  if ((limits.view || limits.service) && net === "none" && hasPlace()) inner.lookups = await hearLookups(own);
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];
   const git = locate(programs, "git", avoid);
   const watch =

@@ -19,10 +19,17 @@ type Asked = {
   reads?: string[];
   ready?: (box: Box) => void;
 };
-type Box = { name: string; argv: string[]; env?: Record<string, string>; third?: Uint8Array; close?(): void };
+type Box = {
+  name: string;
+  argv: string[];
+  env?: Record<string, string>;
+  third?: Uint8Array;
+  lookups?: (() => string[]) | undefined; // hosts that it looked up in vain
+  close?(): void;
+};
 type Open = (ctx: Ctx, limits: { hosts: string[]; write: string[]; readonly: boolean }) => Promise<Sandbox>;
 
-type Look = (ctx: Ctx, reads: string[]) => Promise<Pick<Sandbox, "wrap" | "close">>;
+type Look = (ctx: Ctx, reads: string[]) => Promise<Pick<Sandbox, "wrap" | "close" | "lookups">>;
 
 export function lendSandbox(
   zz: Zz<any>,
@@ -47,7 +54,7 @@ export function lendSandbox(
         ? openLook(ctx, reads)
         : open(ctx, { hosts, write: write.map(ctx.permissions.place), readonly }));
       const { argv: whole, env } = box.wrap(argv);
-      ready({ name, argv: whole, env, close: box.close });
+      ready({ name, argv: whole, env, lookups: box.lookups, close: box.close });
       return { text: name };
     },
     { limit: OPEN_LIMIT_MS },

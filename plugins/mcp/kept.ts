@@ -1,0 +1,75 @@
+// What the sandbox kept from a server: said when the server fails, and at a prompt allowed for it alone, in its settings.
+import path from "node:path";
+import type { Ctx } from "zz";
+import { clean, clip } from "zz/text";
+import type { Server } from "./hub.ts";
+import { idOf } from "./settings.ts";
+
+export type Kept = { hosts: string[]; write: string[] };
+const MOST = 5;
+const unique = (all: string[]): string[] => [...new Set(all)];
+
+const HOSTS = [
+  /\b(?:ENOTFOUND|EAI_AGAIN)\s+([\w.-]+\.[\w-]+)/g,
+  /\b(?:ECONNREFUSED|ENETUNREACH|EHOSTUNREACH)\s+([\w.-]+:\d+)/g,
+  /\bconnect to '([\w.-]+(?::\d+)?)'/g, // zz's own proxy
+];
+const WRITES = [
+  /\bEROFS\b[^'\n]*?(mkdir)? '([^']+)'/g,
+  /Read-only file system(): '([^']+)'/g,
+  /()(?:cannot create|mkdir:)[^'‘\n]*['‘]([^'’]+)['’]: Read-only/g,
+];
+
+/** `said`: what the server printed or answered; `lookups`: the hosts that it looked up. */
+export function keptFrom(said: string, lookups: readonly string[], root: string, given: Partial<Kept> = {}): Kept {
+  const hosts = HOSTS.flatMap((words) =>
+    [...said.matchAll(words)].map(([, host = ""]) => host.replace(/:(443|80)$/, "")),
+  );
+  const folders = WRITES.flatMap((words) =>
+    [...said.matchAll(words)].map(([, makes, at = ""]) => path.resolve(root, makes ? at : path.dirname(at))),
+  );
+  const isNew =
+    (all: string[] = []) =>
+    (one: string) =>
+      !all.includes(one);
+  return {
+    hosts: unique([...hosts, ...lookups])
+      .filter(isNew(given.hosts))
+      .slice(0, MOST),
+    write: unique(folders).filter(isNew(given.write)).slice(0, MOST),
+  };
+}
+
+export const isAny = ({ hosts, write }: Kept): boolean => hosts.length + write.length > 0;
+
+/** The server's settings with that allowed. */
+function widened({ config }: Server, { hosts, write }: Kept) {
+  const own = typeof config.sandbox === "object" ? config.sandbox : {};
+  return {
+    ...((hosts.length || own.hosts) && { hosts: unique([...(own.hosts ?? []), ...hosts]) }),
+    ...((write.length || own.write) && { write: unique([...(own.write ?? []), ...write]) }),
+  };
+}
+
+export function wordsOf(server: Server, kept: Kept): string {
+  const { hosts, write } = kept;
+  const what = [...hosts.map((host) => `to reach ${host}`), ...write.map((folder) => `to write in ${folder}`)];
+  const settings = clip(clean(JSON.stringify(widened(server, kept))), 600);
+  return `The sandbox did not let it ${what.map((one) => one.slice(3)).join(", or ")}: "sandbox": ${settings} in its settings does.`;
+}
+
+/** Asks whether a server may do just that from now on. The answer is kept in the person's settings, if the server stands there. */
+export async function allow(server: Server, kept: Kept, ctx: Ctx): Promise<boolean> {
+  const { name, config, from } = server;
+  if (!ctx.ask || !isAny(kept)) return false;
+  const { hosts, write } = kept;
+  const what = [...hosts.map((host) => `reach ${host}`), ...write.map((folder) => `write in ${folder}`)].join(", ");
+  const until = from === "home" ? "kept in your settings" : "until zz ends";
+  const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(what)} (${until}), and start it again? [y/N] `;
+  if ((await ctx.ask(question, "yn")) !== "y") return false;
+  const sandbox = widened(server, kept);
+  if (from === "home") await ctx.settings.set(`mcpServers.${name}.sandbox`, sandbox);
+  server.config = { ...config, sandbox };
+  server.id = idOf(name, server.config, from, ctx.root);
+  return true;
+}

@@ -5,7 +5,15 @@ import { clean, clip, fault, oneLine, plural, sentenceOf, textOf, tryTo } from "
 import type { Known, KnownTool } from "./describe.ts";
 import { allow, isAny, type Kept, wordsOf } from "./kept.ts";
 import type { Answers, Era, Link } from "./link.ts";
-import { type Configured, configured, filledIn, keptUnder, type ServerConfig, variablesOf } from "./settings.ts";
+import {
+  type Configured,
+  configured,
+  filledIn,
+  keptUnder,
+  type ServerConfig,
+  unusedIn,
+  variablesOf,
+} from "./settings.ts";
 
 export type Config = Readonly<Record<string, ServerConfig>>;
 export const CACHE = "mcp-tools.json"; // in the home: what servers reported about themselves the last time
@@ -196,6 +204,10 @@ async function learn(hub: Hub, server: Server, link: Link, ctx: Ctx): Promise<vo
   server.accepts = false;
   const { kept, held, gone } = await settled(server, before, unique(tools), ctx, accepts);
   server.held = held;
+  const unused = before ? [] : unusedIn(server.config);
+  const instead = `--allow-run=mcp:${server.name} allows its tools`;
+  if (unused.length)
+    ctx.note(`MCP server '${server.name}': zz does not use ${unused.join(", ")} in its settings; ${instead}.`);
   server.known = { tools: kept, prompts, resources: link.can.resources, ...(gone.length && { gone }) };
   if (link.era === "legacy") server.known.era = "legacy";
   if (JSON.stringify(before) !== JSON.stringify(server.known)) keep(server, ctx);

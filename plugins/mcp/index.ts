@@ -1,5 +1,7 @@
 // MCP, both ways: the tools, resources and prompts of servers, and zz as a server (--mcp). A server starts when it is
 // needed; until then zz uses what it learned in an earlier run, or only the name of a server that never ran.
+import fs from "node:fs";
+import path from "node:path";
 import type { Call, ChatRequest, Ctx, Result, Tool, Zz } from "zz";
 import { clip, compare, fault, tokensOf } from "zz/text";
 import type { Accepts, Hub, Server } from "./hub.ts";
@@ -79,7 +81,7 @@ export default (zz: Zz<Config>) => {
     run: async (value, ctx) => (await import("./serve.ts")).serve(zz, value, ctx, asking),
     person: () => personOf(asking),
   });
-  if (Object.keys(zz.config).length) register(own);
+  if (Object.keys(zz.config).length || fs.existsSync(path.join(zz.io.cwd(), FILE))) register(own); // --call needs them now
 };
 
 /** Another plugin adds servers for this conversation, such as an editor's: ctx.call(LEND, { servers, taken }). No model

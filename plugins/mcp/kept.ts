@@ -16,6 +16,7 @@ const HOSTS = [
 ];
 const WRITES = [
   /\bEROFS\b[^'\n]*?(mkdir)? '([^']+)'/g,
+  /\bENOENT\b[^'\n]*?, (mkdir) '(\/[^']+)'/g, // so Node says it of a folder and those above
   /Read-only file system(): '([^']+)'/g,
   /()(?:cannot create|mkdir:)[^'‘\n]*['‘]([^'’]+)['’]: Read-only/g,
 ];

@@ -40,7 +40,6 @@ export async function settled(
   const rows = doubtful.flatMap(({ tool, old, words }) => [
     `  ${clip(tool.name, 80)}${old ? " says something else than before:" : ""}${words ? " says what would steer the model:" : ""}`,
     ...(old ? [`    - ${shown(old)}`] : []),
-    ...(words ? [`    ! ${words}`] : []),
     `    + ${shown(tool)}`,
   ]);
   const told = `MCP server '${name}' describes these tools so:\n${rows.join("\n")}`;

@@ -23,6 +23,7 @@ export const SCHEMA = {
   description: "MCP servers: { name: { command } } or { name: { url } }",
   additionalProperties: {
     type: "object",
+    additionalProperties: true, // what other programs have there: settings.ts knows it
     properties: {
       command: { type: "string", description: "the program that is the server" },
       args: { ...texts, description: "its arguments" },

@@ -45,11 +45,6 @@ export function configured(ctx: Ctx, own: Servers, lent: Servers): [Map<string, 
   function add(name: string, given: ServerConfig, from: Source): void {
     const config = asOurs(given);
     const wrong = wrongIn(name, config);
-    const unused = wrong ? [] : UNUSED.filter((field) => field in config);
-    if (unused.length)
-      left.push(
-        `MCP server '${name}': zz does not use ${unused.join(", ")}, by which other programs trust its tools. --allow-run=mcp:${name} allows them.`,
-      );
     if (wrong) left.push(`MCP server '${name.slice(0, 60)}' is left out: ${wrong}`);
     else if (!config.disabled && config.enabled !== false)
       all.set(name, { name, config, from, id: idOf(name, config, from, ctx.root) });
@@ -68,6 +63,7 @@ function asOurs(config: ServerConfig): ServerConfig {
 }
 /** By these, other programs run tools without a question. */
 const UNUSED = ["alwaysAllow", "autoApprove", "trust"];
+export const unusedIn = (config: ServerConfig): string[] => UNUSED.filter((field) => field in config);
 
 /** What a server is kept under: its settings may hold secrets, so that only their hash is written. */
 export const keptUnder = ({ name, id }: Pick<Configured, "name" | "id">): string =>

@@ -94,7 +94,9 @@ function plan({
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
-  const nameCache = denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
+  // Elsewhere than under a cover, /var/run may be a link, through which nothing can be mounted.
+  const cacheAt = denied.includes("/var") ? CACHE : CACHE.replace("/var/run", fs.realpathSync("/var/run"));
+  const nameCache = service || denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
@@ -124,7 +126,7 @@ function plan({
   const covers = (folder: string, at: string) =>
     isInside(folder, at) &&
     ![...open, ...writable, ...locked].some((one) => isInside(folder, one) && isInside(one, at));
-  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [CACHE] : [])];
+  const inner = [...writable, ...git.guard, ...open, ...(view ? locked : []), ...(nameCache ? [cacheAt] : [])];
   const mounts = [
     { at: "/tmp", args: ["--bind", tmp, "/tmp"] },
     ...["/run", "/var/run"].filter(isFolder).map((at) => ({ at, args: ["--tmpfs", at], isReadonly: true })),
@@ -146,7 +148,7 @@ function plan({
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
     ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
     ...(places.length ? [{ at: "/etc/hosts", args: ["--ro-bind", hostsFile(own, places), "/etc/hosts"] }] : []),
-    ...(nameCache ? [{ at: CACHE, args: ["--ro-bind", nameCache.socket, CACHE] }] : []),
+    ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;
   return mounts.sort((a, b) => depth(a) - depth(b));

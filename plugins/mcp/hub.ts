@@ -116,7 +116,7 @@ export async function running(hub: Hub, server: Server, ctx: Ctx): Promise<Link>
   } catch (error) {
     server.link = undefined;
     ctx.signal.throwIfAborted();
-    if (server.kept && (await allow(server, server.kept(), ctx))) return running(hub, server, ctx);
+    if (server.kept && (await allow(hub, server, server.kept(), ctx))) return running(hub, server, ctx);
     if ((error as { status?: number }).status !== 401) failed(hub, server, sentenceOf(error));
     throw error;
   }

@@ -2,7 +2,7 @@
 import path from "node:path";
 import type { Ctx } from "zz";
 import { clean, clip } from "zz/text";
-import type { Server } from "./hub.ts";
+import type { Hub, Server } from "./hub.ts";
 import { idOf } from "./settings.ts";
 
 export type Kept = { hosts: string[]; write: string[] };
@@ -60,7 +60,7 @@ export function wordsOf(server: Server, kept: Kept): string {
 }
 
 /** Asks whether a server may do just that from now on. The answer is kept in the person's settings, if the server stands there. */
-export async function allow(server: Server, kept: Kept, ctx: Ctx): Promise<boolean> {
+export async function allow({ zz }: Hub, server: Server, kept: Kept, ctx: Ctx): Promise<boolean> {
   const { name, config, from } = server;
   if (!ctx.ask || !isAny(kept)) return false;
   const { hosts, write } = kept;
@@ -69,7 +69,7 @@ export async function allow(server: Server, kept: Kept, ctx: Ctx): Promise<boole
   const question = `MCP server '${name}' runs in the sandbox. Let it ${clean(what)} (${until}), and start it again? [y/N] `;
   if ((await ctx.ask(question, "yn")) !== "y") return false;
   const sandbox = widened(server, kept);
-  if (from === "home") await ctx.settings.set(`mcpServers.${name}.sandbox`, sandbox);
+  if (from === "home") await ctx.settings.set(`mcpServers.${name}`, { ...zz.config[name], sandbox });
   server.config = { ...config, sandbox };
   server.id = idOf(name, server.config, from, ctx.root);
   return true;

@@ -85,7 +85,7 @@ export async function call(hub: Hub, name: string, tool: string, args: unknown, 
   const result = resultOf(await link.call(tool, args, ctx));
   const kept = result.failed ? server.kept?.(result.text) : undefined;
   if (!kept || !isAny(kept)) return result;
-  const isAllowed = await allow(server, kept, ctx);
+  const isAllowed = await allow(hub, server, kept, ctx);
   if (isAllowed) await stop(server);
   const next = isAllowed ? "It is allowed now: call it again." : wordsOf(server, kept);
   return { ...result, text: `${result.text}\n[zz: ${next}]` };

@@ -92,9 +92,14 @@ describe("programs are found", () => {
       const kept = [folder, safe].slice(found || /links\/(in|above)$/.test(folder) ? 0 : 1);
       equal(safePath(root, `${folder}:${safe}`), kept.join(":"));
     });
-  for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), "", "rg\0", "~/rg"])
+  const packages = [root, outer].map((folder) => join(folder, "node_modules/.bin/rg"));
+  for (const name of ["bin/rg", "./rg", "../app/bin/rg", join(root, "bin/rg"), ...packages, "", "rg\0", "~/rg"])
     test(`not by the name ${JSON.stringify(name)}`, () =>
       equal(findProgram(name, root, `${root}/bin:${safe}`), undefined));
+  test("by its whole path in packages that are not the project's", () => {
+    const own = join(base, "cache/_npx/1/node_modules/.bin/rg");
+    equal(findProgram(own, root), own);
+  });
   for (const whole of ["/", homedir(), dirname(homedir()), "/usr"])
     test(`of the system, where the project is '${whole}'`, () => {
       ok(findProgram("sh", whole, "/usr/local/bin:/usr/bin:/bin")?.startsWith("/"));

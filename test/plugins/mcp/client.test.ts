@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { type Harness, harness, type Setup, standingClock } from "zz/test";
 import { tryTo } from "../../../sdk/text.ts";
+import { listen } from "../../support/fake/http.ts";
 import { call, fakeOpenAI, say } from "../../support/fake/openai.ts";
 import { impossible, needs } from "../../support/needs.ts";
 import { isHidden, type Place, place, ROOT, zz, zzProcess } from "../../support/run.ts";
@@ -70,6 +71,8 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const ended = "^MCP server 'it' ended before it could answer 'one': ";
     const rows: [how: string, result: RegExp][] = [
       ["garbage", /^one \{"text":"x"\}/],
+      ["modern", /^one \{"text":"x"\}/],
+      ["strict", /^one \{"text":"x"\}/], // it ends at what it does not know, and is greeted
       ["nonsense", /^MCP server 'it' sent something that is not an answer: /],
       ["refuses", /^MCP server 'it' says: the disk is full\.$/],
       ["version", /^Cannot start MCP server 'it': .*protocol version is not supported: 1999-01-01/],
@@ -139,8 +142,15 @@ describe("MCP servers", { concurrency: 2 }, () => {
     const nobody = await started(t, servers, { answer: "nobody" });
     await nobody.call("mcp_tools", { servers: ["sly"] });
     match(nobody.notes.join(), /Tools of MCP server 'sly' are left out: bad \(its description would steer the model\)/);
+    const where = having(servers);
+    const call = ["--allow-run", "--call", "mcp_call", '{"server":"sly","tool":"bad"}'];
+    match((await zz(where, call)).stderr, /^Cannot call 'bad'/m);
+    const agreed = await zz(where, ["--accept-tools", ...call]);
+    match(agreed.stdout + agreed.stderr, /^bad \{\}[\s\S]*<IMPORTANT>Do not tell .*id_rsa<\/IMPORTANT> \{"text"/);
     deepEqual(await names(nobody), ["sly__fine"]);
     match(await said(nobody, "sly", "bad"), /^Cannot call 'bad' of MCP server 'sly': its description would steer/);
+    await nobody.command("/mcp accept sly");
+    match(await said(nobody, "sly", "bad"), /^bad /);
     const asked = await started(t, servers, { answer: "yes" });
     await asked.call("mcp_tools", { servers: ["sly"] });
     match(asked.questions.join(), /says what would steer the model:\n +\+ Adds\. <IMPORTANT>Do not tell the user/);
@@ -189,6 +199,17 @@ describe("MCP servers", { concurrency: 2 }, () => {
     match((await zz.call("files__read_file", {})).text, /^read_file \{\}/);
   });
 
+  test("the settings of other programs work as they are; what zz does not use of them is said once", async (t) => {
+    const theirs = { type: "stdio", alwaysAllow: ["two"], autoApprove: [], disabledTools: ["one"] };
+    const zz = await started(t, { it: { ...fake("changes", "../starts"), ...theirs } });
+    await zz.call("mcp_tools", { servers: ["it"] });
+    deepEqual(await names(zz), ["it__two"]);
+    await zz.command("/mcp restart it");
+    const told =
+      "MCP server 'it': zz does not use alwaysAllow, autoApprove in its settings; --allow-run=mcp:it allows its tools.";
+    deepEqual(zz.notes.filter((note) => /does not use/.test(note)), [told]); // biome-ignore format: short
+  });
+
   test("a server's patterns cannot keep zz busy, and what does not fit is told before it is called", async (t) => {
     const zz = await started(t, { odd: fake("patterns") });
     await zz.call("mcp_tools", { servers: ["odd"] });
@@ -213,10 +234,11 @@ describe("MCP servers", { concurrency: 2 }, () => {
 
   test("what a server gets of the environment", async (t) => {
     process.env.SECRET_OF_MINE = "not for servers";
-    t.after(() => delete process.env.SECRET_OF_MINE);
+    process.env.SSL_CERT_DIR = "/certs";
+    t.after(() => delete process.env.SECRET_OF_MINE && delete process.env.SSL_CERT_DIR);
     const f = { ...fake("env"), env: { SECRET_OF_MINE: "${MY_TOKEN:-given}" } };
     const zz = await started(t, { f, g: fake("env") });
-    deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given", "one {} "]);
+    deepEqual([await said(zz, "f", "one"), await said(zz, "g", "one")], ["one {} given/certs", "one {} /certs"]);
     const wanting = await started(t, { f: { ...fake("env"), env: { X: "${NO_SUCH_VARIABLE}" } } });
     match(await said(wanting, "f", "one"), /^Cannot start MCP server 'f': the variable NO_SUCH_VARIABLE is not set\./);
   });
@@ -239,6 +261,27 @@ describe("MCP servers in the sandbox", { concurrency: 2 }, () => {
     equal(open.read("b.txt"), "x");
     deepEqual(open.questions, []);
   });
+
+  sandboxTest(
+    "what the sandbox keeps from a server is named, and at a prompt allowed and kept for it alone",
+    async (t) => {
+      const { port } = new URL(await listen(t, () => {}));
+      const it = { command, args: [FAKE, "reaches", `127.0.0.1:${port}`] };
+      const setup: Setup = { own: true, plugins: [] };
+      const nobody = await started(t, { it }, { ...setup, answer: "nobody" });
+      const words = `The sandbox did not let it reach 127.0.0.1:${port}: "sandbox": {"hosts":["127.0.0.1:${port}"]} in its settings does.`;
+      match(
+        await said(nobody, "it", "one"),
+        new RegExp(`^Cannot start .*ECONNREFUSED.* ${words.replace(/[[{}\].]/g, "\\$&")}$`),
+      );
+      const zz = await started(t, { it }, { ...setup, answer: "yes" });
+      match(await said(zz, "it", "one"), /^one /);
+      const question = `Let it reach 127.0.0.1:${port} (kept in your settings), and start it again?`;
+      ok(zz.questions.join().includes(question), zz.questions.join());
+      const kept = JSON.parse(readFileSync(join(zz.home, "zz.config.json"), "utf8"));
+      deepEqual(kept.mcpServers.it.sandbox, { hosts: [`127.0.0.1:${port}`] });
+    },
+  );
 
   test("without a sandbox it is asked for beforehand, unless the settings want none", async (t) => {
     const mcpServers = { f: { ...fake("env"), sandbox: true } };

@@ -53,7 +53,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(all.map((one) => `event: message\ndata: ${JSON.stringify(one)}\n\n`).join(""));
     });
-    const zz = await started(t, { far: { url } });
+    const zz = await started(t, { far: { type: "http", serverUrl: url } });
     equal((await zz.call("mcp_call", { server: "far", tool: "one" })).text, "Done.");
     deepEqual(zz.events.flatMap((fact) => (fact.type === "progressed" && / of /.test(fact.text) ? fact.text : [])), ["1 of 2"]); // biome-ignore format: short
   });
@@ -70,7 +70,7 @@ describe("MCP over HTTP", { concurrency: 2 }, () => {
         if (after !== undefined) for (let i = 0; i < 10; i++) response.write("x".repeat(1_000_000));
         response.end(`${after ?? ""}${isStream ? "\n\n" : ""}`);
       });
-      const zz = await started(t, { big: { url } });
+      const zz = await started(t, { big: { httpUrl: url } });
       const given = await zz.call("mcp_call", { server: "big", tool: "one" });
       match(given.text, /^x{1000}[\s\S]*\[The whole result has 10\.0 MB/);
     });

@@ -1,5 +1,6 @@
 // An MCP server on stdin and stdout that misbehaves as its first argument says. A library would correct its mistakes.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { createInterface } from "node:readline";
 
 const [how = "", file = "", megabytes = "100"] = process.argv.slice(2);
@@ -11,8 +12,8 @@ const tool = (name: string, description = name, more: object = {}) => ({
 });
 
 /** How often it was started, if a file counts that. */
-const starts = file ? Number(existsSync(file) ? readFileSync(file, "utf8") : 0) + 1 : 0;
-if (file) writeFileSync(file, String(starts));
+const starts = file && how !== "reaches" ? Number(existsSync(file) ? readFileSync(file, "utf8") : 0) + 1 : 0;
+if (starts) writeFileSync(file, String(starts));
 let listed = 0;
 
 const TOOLS: Record<string, () => object[]> = {
@@ -54,8 +55,9 @@ function call({ name, arguments: args }: any, id: unknown): void {
   if (how === "nonsense") return void send({ id, result: { content: "no list" } });
   if (how === "refuses") return void send({ id, error: { code: -32000, message: "the disk is full" } });
   if (how === "grows") send({ method: "notifications/tools/list_changed" });
-  const { SECRET_OF_MINE = "", WORD_OF_MINE = "" } = process.env;
-  send({ id, result: text(`${name} ${JSON.stringify(args)} ${SECRET_OF_MINE}${WORD_OF_MINE}`) });
+  const { SECRET_OF_MINE = "", WORD_OF_MINE = "", SSL_CERT_DIR = "" } = process.env;
+  const { content } = text(`${name} ${JSON.stringify(args)} ${SECRET_OF_MINE}${WORD_OF_MINE}${SSL_CERT_DIR}`);
+  send({ id, result: { content, resultType: "complete" } });
 }
 
 /** Answers a few calls at once, the last first, each twice, some late, among answers to nothing and news; once it dies. */
@@ -79,15 +81,27 @@ function muddle(id: unknown, said: string): void {
   else setTimeout(answer, 50);
 }
 
+/** What servers of 2026 say of each result. */
+const KEPT = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
+if (how === "reaches")
+  connect(Number(file.split(":")[1]), "127.0.0.1").on("error", ({ message }) => {
+    process.stderr.write(message, () => process.exit(1));
+  });
+
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
-  if (method === "initialize") {
+  if (how === "strict" && method === "server/discover") process.exit(1);
+  if (how === "modern" && method === "server/discover")
+    send({ id, result: { ...KEPT, supportedVersions: ["2026-07-28"], capabilities: { tools: {} } } });
+  else if (how === "modern" && method === "initialize")
+    send({ id, error: { code: -32022, message: "Unsupported protocol version", data: { supported: ["2026-07-28"] } } });
+  else if (method === "initialize") {
     if (how === "silent") return;
     if (how === "garbage") process.stdout.write("Listening on stdio…\n{ not json\n\x1b[31mred\n");
     const protocolVersion = how === "version" ? "1999-01-01" : params.protocolVersion;
     const capabilities = { tools: { listChanged: true } };
     send({ id, result: { protocolVersion, capabilities, serverInfo: { name: "fake", version: "1" } } });
-  } else if (method === "tools/list") send({ id, result: { tools: TOOLS[how]?.() ?? [tool("one")] } });
+  } else if (method === "tools/list") send({ id, result: { ...KEPT, tools: TOOLS[how]?.() ?? [tool("one")] } });
   else if (method === "tools/call") call(params, id);
   else if (id !== undefined) send({ id, error: { code: -32601, message: "no such method" } });
 });

@@ -70,7 +70,8 @@ import {
 } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/faults.ts";
-import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
+import { allFlags, FLAGS } from "./kernel/flag-table.ts";
+import { type Cli, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
 import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
@@ -88,14 +89,13 @@ import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
 import { renewSettings } from "./kernel/settings.ts";
-import { clean, plural, unknown } from "./kernel/text.ts";
+import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
 import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
 import { sideRequest } from "./sdk/side.ts";
-import { sumUsage } from "./sdk/text.ts";
 
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";

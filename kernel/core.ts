@@ -4,14 +4,9 @@ import { clockOf } from "./clock.ts";
 import type * as contract from "./contract.ts";
 import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
 import { asFault, fault, usage } from "./faults.ts";
-import type { Loaded } from "./imports.ts";
 import { type Deadline, deadline, until, within } from "./limits.ts";
 import { reason, veilData } from "./secrets.ts";
-import type { Seen } from "./seen.ts";
-import type { Session } from "./sessions.ts";
-import type { Config, Sources } from "./settings.ts";
 import { unknown } from "./text.ts";
-import type { Hashes } from "./trust.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
@@ -213,3 +208,63 @@ export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"):
     (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
 export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");
+
+/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
+export type Send = { setting: string; from: string; to: string };
+
+/** A plugin's settings: their section, values, defaults and schema, and who set them. */
+export interface Config {
+  section: string;
+  live: Record<string, unknown>;
+  defaults: Record<string, unknown>;
+  schema?: contract.Schema;
+  project?: true | string[]; // the names that a project may set
+  home?: Record<string, unknown>; // what the home and the project set, as far as it counts
+  theirs?: Record<string, unknown>;
+}
+
+/** The files that the settings come from. */
+export interface Sources {
+  home: contract.Settings;
+  project?: Project;
+}
+/** The project's settings, without what it may not set. */
+export interface Project {
+  file: string;
+  settings: contract.Settings;
+  left: string[]; // names that it may not set
+  faults: string[];
+  trusted: boolean; // then it may set everything except `sends`
+  agreed: string[]; // where its settings may send data, each approved on its own
+  sends: Send[]; // those not approved
+}
+
+export interface Session extends contract.Saved {
+  append(type: contract.Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
+  sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void;
+  close(): void;
+}
+
+/** What the model was shown of one file. */
+export interface Seen {
+  hash: string; // of the text that has these lines
+  lines: contract.Span[]; // shown lines, by their numbers in that text
+  round: contract.Message | undefined; // the reply whose calls showed it last, or changed it
+  moved: contract.Moved[]; // what the model could not know when it made the calls of that round
+}
+
+export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
+
+export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
+
+export interface Loaded extends PluginAt {
+  undo: (() => unknown)[]; // takes back what it registered, latest first
+  version: number; // how often it was reloaded
+  stamps: Map<string, string>; // its files, as they were when it was loaded
+  late?: boolean; // it took too long to load
+  trusts?: Within["trusts"]; // of a project's plugin
+}
+type PluginAt = Omit<contract.About["plugins"][number], "adds">;
+
+export type Within = { folder: string; trusts: (name: string, file: string) => boolean }; // the folder that it may import from

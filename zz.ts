@@ -52,23 +52,9 @@ import {
   type Reply,
   type Result,
 } from "./kernel/contract.ts";
-import {
-  around,
-  type Core,
-  during,
-  emit,
-  enter,
-  type LiveChat,
-  NO_ONE,
-  newId,
-  note,
-  type Options,
-  showsTraces,
-  type TurnContext,
-  valuesOf,
-  watch,
-} from "./kernel/core.ts";
+import { type Core, type LiveChat, NO_ONE, newId, type Options, showsTraces, type TurnContext, valuesOf } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
+import { around, during, emit, enter, note, watch } from "./kernel/events.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/faults.ts";
 import { allFlags, FLAGS } from "./kernel/flag-table.ts";
 import { type Cli, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";

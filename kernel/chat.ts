@@ -2,8 +2,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "./contract.ts";
-import { type Core, emit, type LiveChat, note, type Session, type TurnContext } from "./core.ts";
+import type { Core, LiveChat, Session, TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
+import { emit, note } from "./events.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
 import { allProviders } from "./providers.ts";

@@ -7,7 +7,8 @@ import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } f
 import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "./contract.ts";
-import { around, type Core, emit, type LiveChat, note, watch } from "./core.ts";
+import type { Core, LiveChat } from "./core.ts";
+import { around, emit, note, watch } from "./events.ts";
 import { asFault, usage } from "./faults.ts";
 import { explainError } from "./imports.ts";
 import { printAnswer, say } from "./io.ts";

@@ -3,7 +3,8 @@
 import { keepStates } from "./chat.ts";
 import { clockOf } from "./clock.ts";
 import type { Answer, Command } from "./contract.ts";
-import { around, type Core, commandNamed, type LiveChat, note, type TurnContext } from "./core.ts";
+import { type Core, commandNamed, type LiveChat, type TurnContext } from "./core.ts";
+import { around, note } from "./events.ts";
 import { fault } from "./faults.ts";
 import { until } from "./limits.ts";
 import { TEMPLATES } from "./prompt.ts";

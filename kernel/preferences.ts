@@ -2,8 +2,9 @@
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "./contract.ts";
 import type { Config, Send } from "./core.ts";
-import { type Core, isGiven, note } from "./core.ts";
+import { type Core, isGiven } from "./core.ts";
 import { writePrivate } from "./disk.ts";
+import { note } from "./events.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { allProviders } from "./providers.ts";

@@ -3,9 +3,9 @@
 import fs from "node:fs";
 import path from "node:path";
 import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "./contract.ts";
-import type { Config, Project, Send, Sources } from "./core.ts";
-import { type Core, emit, note, type Options } from "./core.ts";
+import type { Config, Core, Options, Project, Send, Sources } from "./core.ts";
 import { fileFault } from "./disk.ts";
+import { emit, note } from "./events.ts";
 import { codeOf, usage } from "./faults.ts";
 import { say } from "./io.ts";
 import { firstRules, isSame, keptFile } from "./rules.ts";

@@ -2,8 +2,9 @@
 import path from "node:path";
 import { rootOf } from "../kernel/cli.ts";
 import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
-import { type Core, HOOK_LIMIT, known, type Options } from "../kernel/core.ts";
+import { type Core, known, type Options } from "../kernel/core.ts";
 import { meet } from "../kernel/dialog.ts";
+import { HOOK_LIMIT } from "../kernel/events.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance, setUp } from "../kernel/handle.ts";
 import { pluginAt } from "../kernel/imports.ts";

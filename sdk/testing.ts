@@ -25,7 +25,8 @@ import {
   type Result,
   type Usage,
 } from "../kernel/contract.ts";
-import { type Core, emit, type LiveChat, type Options, watch } from "../kernel/core.ts";
+import type { Core, LiveChat, Options } from "../kernel/core.ts";
+import { emit, watch } from "../kernel/events.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance } from "../kernel/handle.ts";
 import { processIo } from "../kernel/io.ts";

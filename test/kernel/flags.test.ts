@@ -3,7 +3,7 @@ import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
 import { exitCode } from "../../kernel/cli.ts";
 import type { Answer, Tool } from "../../kernel/contract.ts";
-import { checkMove } from "../../kernel/core.ts";
+import { checkMove } from "../../kernel/events.ts";
 import { FLAGS } from "../../kernel/flag-table.ts";
 import { parseFlags } from "../../kernel/flags.ts";
 import { parseCommand } from "../../kernel/obey.ts";

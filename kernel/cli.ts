@@ -1,4 +1,5 @@
 // The command line: what flags, words and stdin ask for.
+
 import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
@@ -14,7 +15,7 @@ import { all, type Cli, one, parseFlags } from "./flags.ts";
 import { say } from "./io.ts";
 import { chooseModel, modelOf } from "./models.ts";
 import { wideness } from "./places.ts";
-import { block, loadPrompts } from "./prompt.ts";
+import { block, loadPrompts, TEMPLATES } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
 import { findSession, lastSession, openSession, readSession, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
@@ -281,4 +282,16 @@ export function exitCode(answer: Answer | undefined): number {
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
   if (answer.finish !== "stop") return 3;
   return answer.calls.some((call) => call.refused) ? 4 : madeNoChange(answer) ? 1 : 0;
+}
+
+/** Several lines are a message, as a paste would be, unless they are for a template. */
+export function commandIn(core: Core, line: string): { name: string; rest: string } {
+  const found = parseCommand(line);
+  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES ? found : { name: "", rest: "" };
+}
+
+/** `/undo 2` is a command; `//x` and `/` are text. */
+export function parseCommand(line: string): { name: string; rest: string } {
+  const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
+  return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
 }

@@ -88,7 +88,6 @@ import { sideRequest } from "./sdk/side.ts";
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
 export type { Core, LiveChat, Options } from "./kernel/core.ts";
-export type { Secret } from "./kernel/secrets.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
 

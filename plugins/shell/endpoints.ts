@@ -47,10 +47,20 @@ function sockets(): { whole: string[]; relative: string[] } {
     return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
   });
   return {
-    whole: names.filter((name) => name.startsWith("/")),
+    whole: names
+      .filter((name) => name.startsWith("/"))
+      .flatMap((name) => (OPEN_FOLDER.test(name) ? placesOf(name) : name)),
     relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
   };
 }
+
+/** A name that begins at a folder which its process has open, such as another zz's (listen.ts): where that is. */
+function placesOf(name: string): string[] {
+  const [, fd, rest = ""] = OPEN_FOLDER.exec(name)!;
+  const open = ["self", ...processes()].flatMap((pid) => linked(`/proc/${pid}/fd/${fd}`));
+  return open.map((folder) => path.join(folder, rest)).filter(isSocket);
+}
+const OPEN_FOLDER = /^\/proc\/self\/fd\/(\d+)\/(.+)$/;
 
 /** The working folders of this machine's processes, as far as they are visible. */
 function folders(): string[] {

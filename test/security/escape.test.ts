@@ -142,12 +142,14 @@ const SOCKETS: [what: string, cwd: string, at: string, found: string, then?: str
   ["bound in the project, and moved", root, join(root, "four"), join(root, "five"), "fs.renameSync('four', 'five')"],
   ["bound in the project, and linked", root, join(root, "six"), join(root, "seven"), "fs.linkSync('six', 'seven')"],
   ["bound by a relative path, by who went elsewhere", outside, "eight", join(outside, "eight"), "process.chdir('/')"],
+  ["bound in a folder that its program has open", outside, "/proc/self/fd/OPEN/nine", join(outside, "nine")],
 ];
 /** A program outside that listens at all of them, each by its path as it is given, in a folder. */
 async function listening(): Promise<() => void> {
   const code = `process.on("message", ([cwd, at, then]) => {
     process.chdir(cwd);
-    require("net").createServer((s) => s.end("reached")).listen(at, () => process.send(eval(then) ?? 0));
+    const name = at.replace("OPEN", () => require("fs").openSync("."));
+    require("net").createServer((s) => s.end("reached")).listen(name, () => process.send(eval(then) ?? 0));
   });`;
   const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   for (const [, cwd, at, , then = "0"] of SOCKETS) {

@@ -48,8 +48,6 @@ export default (zz: Zz) =>
     name: "edit_file",
     description:
       "Replace text in a file that was read: old_string, copied exactly and with enough lines to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
-    aliases: ["editFile", "edit", "str_replace", "replace_in_file", "search_replace", "multi_edit"],
-    also: { path: ["file_path", "filePath", "file", "filepath", "filename"], edits: ["changes"], ...SPELLINGS },
     params: PARAMS,
     changes: true,
     needs: ({ path }) => ({ read: [path] }),

@@ -39,7 +39,7 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
     const taken = tools.find((tool) => bare(tool.name) === name); // an offered tool of this name comes first
     const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
     const to = isEditor ? editorsTool(given) : undefined;
-    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
+    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(`${one.to} ${one.names}`).includes(name)));
     const tool = tools.find((one) => one.name === habit?.to);
     if (habit && tool && (!taken || taken === tool))
       return translated({ call, given, name, tool, tools, ctx }, habit, isEditor);

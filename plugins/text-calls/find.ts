@@ -306,7 +306,8 @@ async function lastLines({ text, tools }: Source, how: How): Promise<Found | und
   for (let tried = 0, found = lines.exec(text); found && tried < MAX_BEGINNINGS; tried++, found = lines.exec(text)) {
     const at = found.index;
     lines.lastIndex = at + 1;
-    if (!at || quoted.how(at) || isTalk(text, at, text.length)) continue;
+    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, at - 50), at)); // then the text talks about it
+    if (!at || isMarked || quoted.how(at) || isTalk(text, at, text.length)) continue;
     const source = openSource(text.slice(at), tools, how.ended);
     const calls = await unmarked(source, { ...how, last: true });
     if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };

@@ -1,12 +1,12 @@
 // Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that is nothing but calls.
 import type { Call } from "zz";
 import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
-import { readJson, skipSpace } from "./json.ts";
+import { skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
-import { argumentsIn, readObjects } from "./shapes.ts";
+import { readObjects } from "./shapes.ts";
 import { matchAt, openSource, quotes } from "./source.ts";
-import { readBareHarmony } from "./special.ts";
+import { readBareHarmony, readUnmarked } from "./special.ts";
 import { isTalk, talkIn } from "./talk.ts";
 import type { Piece, Raw, Source, Tool } from "./types.ts";
 import { BLOCK_END } from "./xml.ts";
@@ -289,7 +289,7 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
   const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
   const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
   if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged, how) : undefined;
-  const objects = namedObjects(named, start);
+  const objects = readUnmarked(named, start);
   if (objects) return isAlone(source, objects.end, how) ? all(named, objects) : undefined;
   if (!readCall(named, start)) return undefined;
   const python = readPythonic(named, start, { list: false, many: true });
@@ -344,35 +344,4 @@ function insideOfFence(text: string): { body: string; isCode: boolean } | undefi
   if (close >= 0 && close + 4 !== rest.length) return undefined; // followed by text or another fence
   const body = close < 0 ? rest : rest.slice(0, close);
   return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
-}
-
-const NAMED =
-  /\s{0,20}(?:call:\s{0,5})?((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y;
-/** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
-function namedObjects(source: Source, start: number): Piece | undefined {
-  const { text, tools } = source;
-  const calls: Raw[] = [];
-  let end = start;
-  for (let head = matchAt(NAMED, text, end); head && calls.length <= MAX_CALLS; head = matchAt(NAMED, text, end)) {
-    const name = head[1]!;
-    if (!toolFor(name, tools)) break;
-    const read = readNamedObject(source, end + head[0].length, /call:/.test(head[0]));
-    if (!read) break;
-    calls.push({ ...read.call, name, ...(/^functions\..*:\d+$/.test(name) && { id: name }) });
-    end = read.end;
-  }
-  return calls.length ? { calls, end } : undefined;
-}
-
-function readNamedObject(
-  source: Source,
-  at: number,
-  isGemma: boolean,
-): { call: Omit<Raw, "name">; end: number } | undefined {
-  const json = readJson(source.text, at, source.work, isGemma);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const closed = matchAt(/\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y, source.text, json.end);
-  const call = { args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
-  return { call, end: json.end + (closed?.[0].length ?? 0) };
 }

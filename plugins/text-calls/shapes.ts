@@ -71,6 +71,17 @@ export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: st
   return { args: {}, wrong: "they are not a JSON object" };
 }
 
+/** Reads the arguments of a call whose name is known. bare: strings may lack quotes. */
+export function readArguments(
+  { text, work }: Source,
+  name: string,
+  at: number,
+  bare = false,
+): { call: Raw; end: number } | undefined {
+  const json = readJson(text, at, work, bare);
+  return json && { call: { name, ...argumentsIn(json.value, work), cut: json.cut }, end: json.end };
+}
+
 const FENCE = /```[a-z_]{0,20}[ \t]{0,10}\r?\n?/y;
 const BETWEEN = /[\s;,}\]]{0,200}/y;
 

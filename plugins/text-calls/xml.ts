@@ -1,7 +1,7 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and values, MiniCPM's tags.
 import { toolFor } from "./coerce.ts";
-import { put, readJson, skipSpace, wholeJson } from "./json.ts";
-import { argumentsIn, longestName, readObjects, skipFence } from "./shapes.ts";
+import { put, skipSpace, wholeJson } from "./json.ts";
+import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
 import type { Piece, Raw, Reader, Source } from "./types.ts";
 
@@ -16,7 +16,7 @@ export const readBlock: Reader = (source, _at, after) => {
   const char = text[start];
   if (char === "{" || char === "[") return readObjects(source, start, true, BLOCK_END);
   if (char === "<") {
-    if (text.startsWith("<function", start)) return readFunctions(source, start);
+    if (text.startsWith("<function", start)) return readSeries(source, start, FUNCTION_TAGS);
     return undefined; // <invoke …> and inner blocks have marks of their own
   }
   return readNamed(source, start);
@@ -24,74 +24,113 @@ export const readBlock: Reader = (source, _at, after) => {
 export const BLOCK_END =
   /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
 
-/** `<function=NAME>`, one after the other. */
-export const readFunction: Reader = (source, at) => readFunctions(source, at);
+/** How a family writes a call in tags. Its patterns are sticky or global, as they are used; the first group is a name. */
+interface Tags {
+  head: RegExp;
+  key: RegExp; // the tag before a value; DeepSeek's say whether it is a text
+  nextKey: RegExp;
+  valueEnd: RegExp;
+  stops: RegExp[]; // where a value ends at the latest
+  end: RegExp;
+  wrapperEnd: RegExp;
+}
 
-function readFunctions(source: Source, at: number): Piece | undefined {
+const FUNCTION_TAGS: Tags = {
+  head: /<function(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}>/y,
+  key: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>=]{1,200})["']?\s{0,5}[>=]/y,
+  nextKey: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=)/g,
+  valueEnd:
+    /<\/(?:parameter|param)>(?=\s{0,80}(?:<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$))/g,
+  stops: [/<\/function>/g, /<\/[\w:]{0,30}tool_call>/g],
+  end: /<\/function>/y,
+  wrapperEnd: BLOCK_END,
+};
+const INVOKE_TAGS: Tags = {
+  head: /<?[^\s<>="']{0,30}?invoke\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
+  key: /<?(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
+  nextKey: /<(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=/g,
+  valueEnd:
+    /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g,
+  stops: [/<?\/[^\s<>="'/]{0,30}?invoke>/g],
+  end: /<?\/[^\s<>="'/]{0,30}?invoke>/y,
+  wrapperEnd: /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
+};
+/** Kimi K3's. */
+const OPEN_TAGS: Tags = {
+  head: /<\|open\|>call tool="([^"<>]{1,200})"[^<>]{0,130}<\|sep\|>/y,
+  key: /<\|open\|>argument key="([^"<>]{1,200})"[^<>]{0,130}<\|sep\|>/y,
+  nextKey: /<\|open\|>argument key=/g,
+  valueEnd: /<\|close\|>argument<\|sep\|>/g,
+  stops: [/<\|close\|>call<\|sep\|>/g],
+  end: /<\|close\|>call<\|sep\|>/y,
+  wrapperEnd: /<\|close\|>tools<\|sep\|>/y,
+};
+
+const inTags =
+  (tags: Tags): Reader =>
+  (source, at) =>
+    readSeries(source, at, tags);
+/** `<function=NAME>`, `<invoke name="NAME">` or Kimi's `call tool="NAME"`, one after the other. */
+export const readFunction = inTags(FUNCTION_TAGS);
+export const readInvoke = inTags(INVOKE_TAGS);
+export const readKimi3 = inTags(OPEN_TAGS);
+
+function readSeries(source: Source, at: number, tags: Tags): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
   let end = at;
   for (let next = at; calls.length < MAX_CALLS; next = skipSpace(text, end)) {
-    const one = readOneFunction(source, next);
+    const one = readOne(source, next, tags);
     if (!one) break;
     calls.push(one.call);
     end = one.end;
   }
   if (!calls.length) return undefined;
-  const closed = matchAt(BLOCK_END, text, skipSpace(text, end));
-  return { calls, end: closed ? skipSpace(text, end) + closed[0].length : end };
+  for (let i = 0; i < 3; i++) {
+    const start = skipSpace(text, end);
+    end = start + (matchAt(tags.wrapperEnd, text, start)?.[0].length ?? end - start);
+  }
+  return { calls, end };
 }
 
-const FUNCTION = /<function(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}>/y;
-const PARAMETER = /<(parameter|param)(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>=]{1,200})["']?\s{0,5}([>=])/y;
-const PARAMETER_NEXT = /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=)/g;
-const PARAMETER_END =
-  /<\/(?:parameter|param)>(?=\s{0,80}(?:<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$))/g;
-const FUNCTION_END = /<\/function>/g;
-const TOOL_END = /<\/[\w:]{0,30}tool_call>/g;
-
-function readOneFunction(source: Source, at: number): { call: Raw; end: number } | undefined {
+function readOne(source: Source, at: number, tags: Tags): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const head = matchAt(FUNCTION, text, at);
+  const head = matchAt(tags.head, text, at);
   if (!head) return undefined;
-  const name = head[1]!;
+  const name = groupOf(head);
   const known = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
   let next = skipFence(text, at + head[0].length);
-  if (text[next] === "{") return jsonBody(source, name, next, FUNCTION_END_HERE);
+  if (text[next] === "{") return jsonBody(source, name, next, tags.end);
   const args: Raw["args"] = {};
+  const call: Raw = { name, args, raw: tags !== INVOKE_TAGS }; // raw: values do not say whether they are texts
   for (;;) {
-    const parameter = matchAt(PARAMETER, text, next);
-    if (!parameter) break;
-    const [opened, , key = "", sign] = parameter;
-    const from = next + opened.length;
-    const stops = stopsOf(source, from);
-    const given = Object.keys(args);
-    const value = valueEnd(source, from, PARAMETER_END, PARAMETER_NEXT, stops, (at) => {
-      const other = matchAt(PARAMETER, text, at)?.[2];
-      return other !== undefined && other !== key && known.includes(other) && !given.includes(other);
+    const opened = matchAt(tags.key, text, next);
+    if (!opened) break;
+    const key = groupOf(opened);
+    const from = next + opened[0].length;
+    const stop = Math.min(...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY));
+    const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (at) => {
+      const match = matchAt(tags.key, text, at);
+      const other = match && groupOf(match);
+      return tags === FUNCTION_TAGS && !!other && other !== key && known.includes(other) && !(other in args);
     });
     const held = text.slice(from, value.end);
-    put(args, key, unwrapped(sign === "=" ? held : trimmed(held)));
-    if (!value.closed) return { call: { name, args, raw: true, cut: true }, end: text.length };
+    const kind = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
+    const isWhole = tags === OPEN_TAGS || opened[0].endsWith("=");
+    put(args, key, kind ? ofKind(kind, held, source) : unwrapped(isWhole ? held : trimmed(held)));
+    if (!kind) call.raw = true;
+    if (!value.closed) return { call: { ...call, cut: true }, end: text.length };
     next = skipSpace(text, value.next);
   }
-  const close = matchAt(FUNCTION_END_HERE, text, next);
-  const isCut = !close && next >= text.length && !Object.keys(args).length;
-  const partial = !close && isPartial(text, next);
-  return {
-    call: { name, args, raw: true, ...((isCut || partial) && { cut: true }), loose: !close && next >= text.length },
-    end: close ? next + close[0].length : next,
-  };
+  const close = matchAt(tags.end, text, next);
+  call.loose = !close && next >= text.length;
+  call.cut = !close && (isPartial(text, next) || (call.loose && !Object.keys(args).length));
+  return { call, end: next + (close?.[0].length ?? 0) };
 }
-const FUNCTION_END_HERE = /<\/function>/y;
 
-/** Where values have to end: at the end of the function or of the block, whichever comes first. */
-function stopsOf(source: Source, from: number): number {
-  const all = [source.next(FUNCTION_END, from), source.next(TOOL_END, from)].map(
-    (one) => one?.at ?? Number.POSITIVE_INFINITY,
-  );
-  return Math.min(...all);
-}
+/** What the first group says that took part. Kimi K3 writes entities. */
+const groupOf = (match: RegExpExecArray): string =>
+  match.slice(1).find(Boolean)!.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 
 /** Whether the text ended inside of a tag. */
 function isPartial(text: string, at: number): boolean {
@@ -123,78 +162,11 @@ const unwrapped = (value: string): string =>
   /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>") ? value.trim().slice(9, -3) : value;
 
 function jsonBody(source: Source, name: string, at: number, close: RegExp): { call: Raw; end: number } | undefined {
-  const json = readJson(source.text, at, source.work);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const next = skipFence(source.text, json.end);
+  const read = readArguments(source, name, at);
+  if (!read) return undefined;
+  const next = skipFence(source.text, read.end);
   const closed = matchAt(close, source.text, next);
-  const call: Raw = { name, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
-  return { call, end: closed ? next + closed[0].length : json.end };
-}
-
-// ── <invoke name="…"> ──
-
-const INVOKE =
-  /<?([^\s<>="']{0,30}?)invoke\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))([^>\n]{0,200})>/y;
-const INVOKED =
-  /<?(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))([^>\n]{0,200})>/y;
-const INVOKED_NEXT = /<(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=/g;
-const INVOKED_END =
-  /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g;
-const INVOKE_END = /<?\/[^\s<>="'/]{0,30}?invoke>/g;
-const INVOKE_END_HERE = /<?\/[^\s<>="'/]{0,30}?invoke>/y;
-const WRAPPER_END =
-  /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y;
-
-export const readInvoke: Reader = (source, at) => {
-  const { text } = source;
-  const calls: Raw[] = [];
-  let end = at;
-  for (let next = at; calls.length < MAX_CALLS; ) {
-    const one = readOneInvoke(source, next);
-    if (!one) break;
-    calls.push(one.call);
-    end = one.end;
-    next = skipSpace(text, end);
-  }
-  if (!calls.length) return undefined;
-  for (let i = 0; i < 3; i++) {
-    const closed = matchAt(WRAPPER_END, text, skipSpace(text, end));
-    if (!closed) break;
-    end = skipSpace(text, end) + closed[0].length;
-  }
-  return { calls, end };
-};
-
-function readOneInvoke(source: Source, at: number): { call: Raw; end: number } | undefined {
-  const { text } = source;
-  const head = matchAt(INVOKE, text, at);
-  if (!head) return undefined;
-  const name = (head[2] ?? head[3] ?? head[4])!;
-  let next = skipSpace(text, at + head[0].length);
-  if (text[next] === "{") return jsonBody(source, name, next, INVOKE_END_HERE);
-  const args: Raw["args"] = {};
-  let raw = false; // true if values do not say whether they are texts
-  for (;;) {
-    const parameter = matchAt(INVOKED, text, next);
-    if (!parameter) break;
-    const key = (parameter[1] ?? parameter[2] ?? parameter[3])!;
-    const kind: string | undefined = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(parameter[4]!)?.[1];
-    const from = next + parameter[0].length;
-    const stop = source.next(INVOKE_END, from)?.at ?? Number.POSITIVE_INFINITY;
-    const value = valueEnd(source, from, INVOKED_END, INVOKED_NEXT, stop, () => false);
-    const held = text.slice(from, value.end);
-    put(args, key, kind ? ofKind(kind, held, source) : trimmed(held));
-    if (!kind) raw = true;
-    if (!value.closed) return { call: { name, args, raw, cut: true }, end: text.length };
-    next = skipSpace(text, value.next);
-  }
-  const close = matchAt(INVOKE_END_HERE, text, next);
-  const isCut = !close && (isPartial(text, next) || (next >= text.length && !Object.keys(args).length));
-  return {
-    call: { name, args, raw, ...(isCut && { cut: true }), loose: !close && next >= text.length },
-    end: close ? next + close[0].length : next,
-  };
+  return { call: read.call, end: closed ? next + closed[0].length : read.end };
 }
 
 /** DeepSeek marks each value as plain text or JSON. */

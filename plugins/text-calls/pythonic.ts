@@ -2,9 +2,8 @@
 import { toolFor } from "./coerce.ts";
 import { put, readLiteral, skipSpace } from "./json.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Source } from "./types.ts";
+import { MAX_CALLS, type Piece, type Raw, type Source } from "./types.ts";
 
-const MAX_CALLS = 1_000;
 const HEAD = /((?:[A-Za-z_][\w]{0,99}\.){0,5}[A-Za-z_][\w-]{0,99})\s{0,10}\(/y;
 const KEYWORD = /([A-Za-z_]\w{0,99})\s{0,10}=(?!=)/y;
 
@@ -62,7 +61,7 @@ function readArguments(source: Source, name: string, from: number): { call: Raw;
     if (next >= text.length) return cut;
     if (text[next] === ")") {
       const wrong = placed(source, name, positional, args);
-      return { call: { name, args, ...(wrong && { wrong }) }, end: next + 1 };
+      return { call: { name, args, wrong }, end: next + 1 };
     }
     const key = matchAt(KEYWORD, text, next);
     const value = readLiteral(text, next + (key?.[0].length ?? 0));

@@ -4,9 +4,7 @@ import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
 import { argumentsIn, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Reader, Source } from "./types.ts";
-
-const MAX_CALLS = 1_000;
+import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** Reads objects or a list of them after a marker, in JSON or in Python. */
 const list =

@@ -3,9 +3,8 @@ import { toolFor } from "./coerce.ts";
 import { put, skipSpace, wholeJson } from "./json.ts";
 import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Reader, Source } from "./types.ts";
+import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
-const MAX_CALLS = 1_000;
 /** An XML value, without one line break at either end, which belongs to the tags. */
 const trimmed = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
 
@@ -275,7 +274,7 @@ export const readMarked: Reader = (source, at) => {
     const end = plain.indexOf("</invoke>", heads.lastIndex);
     const args = tagsIn(plain.slice(heads.lastIndex, end < 0 ? plain.length : end), 0);
     const isObject = typeof args === "object" && !Array.isArray(args);
-    calls.push({ name: head[1]!, args: isObject ? args : {}, raw: true, ...(end < 0 && { cut: true }) });
+    calls.push({ name: head[1]!, args: isObject ? args : {}, raw: true, cut: end < 0 });
     if (end < 0) break;
     heads.lastIndex = end;
   }

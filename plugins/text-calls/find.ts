@@ -111,9 +111,11 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const from = Math.min(piece?.start ?? opened, opened);
   scan.muted = -1;
   if ((how === "quoted" && !isNext()) || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
-    if (piece && !piece.calls.at(-1)?.cut) marks.lastIndex = Math.max(piece.end, after);
-    else scan.muted = after;
-    if (piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence") await setAside(scan, piece, from);
+    const isWhole = piece && !piece.calls.at(-1)?.cut;
+    const isMixed = piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence";
+    if (isWhole) marks.lastIndex = Math.max(piece.end, after);
+    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after; // what follows directly is talk, too
+    if (isMixed) await setAside(scan, piece, from);
     return true;
   }
   if (piece) return takePiece(scan, piece, from, after, found[0]);
@@ -162,7 +164,7 @@ async function takePiece(scan: Scan, piece: Piece, from: number, after: number, 
 
 /** Whether a text may be between a wrapper and what it wraps. */
 const isNothing = (text: string): boolean =>
-  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*)?$/.test(text);
+  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(text);
 
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;

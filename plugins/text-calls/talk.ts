@@ -54,7 +54,7 @@ const HOLDERS: [closer: string, opener: string][] = [
 const TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
 const WRAPPER = /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
 /** A quotation that opens on the line of the call and has not closed. */
-const OPEN_QUOTE = /^[^"{}<>[\]\n]*("[^"{}<>[\]\n]*"[^"{}<>[\]\n]*)*"[^"{}<>[\]\n]*$|“[^”\n]*$|«[^»\n]*$/;
+const OPEN_QUOTE = /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|“[^”\n]*$|«[^»\n]*$/;
 const HOLDER_LOOK = 2_000; // characters on either side
 
 /** Whether the call stands between the two ends of what holds texts of others, or in tags that are not for calls. */
@@ -88,7 +88,7 @@ export function talkIn(text: string, start: number, end: number): "example" | "s
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
   const said = before.trimEnd().split("\n").at(-1)!; // the line that leads to it
-  const sentence = said.split(/[.!?…。！？]\s/).at(-1)!;
+  const sentence = said.split(/[.!?…。！？}\]>]\s/).at(-1)!;
   const clause = sentence
     .replace(/[\s:：*_`]+$/, "")
     .split(/[,;:：]\s/)

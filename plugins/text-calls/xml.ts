@@ -18,7 +18,7 @@ export const readBlock: Reader = (source, _at, after) => {
     if (text.startsWith("<function", start)) return readSeries(source, start, FUNCTION_TAGS);
     return undefined; // <invoke …> and inner blocks have marks of their own
   }
-  return readNamed(source, start);
+  return readPairs(source, start);
 };
 export const BLOCK_END =
   /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
@@ -96,19 +96,25 @@ function readOne(source: Source, at: number, tags: Tags): { call: Raw; end: numb
   const { text } = source;
   const head = matchAt(tags.head, text, at);
   if (!head) return undefined;
-  const name = groupOf(head);
+  return readBody(source, groupOf(head), at + head[0].length, tags);
+}
+
+type Read = { call: Raw; end: number; closed?: boolean };
+function readBody(source: Source, name: string, at: number, tags: Tags): Read | undefined {
+  const { text } = source;
   const known = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
-  let next = skipFence(text, at + head[0].length);
-  if (text[next] === "{") return jsonBody(source, name, next, tags.end);
+  let next = skipFence(text, at);
+  if (text[next] === "{") return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
   const args: Raw["args"] = {};
   const call: Raw = { name, args, raw: tags !== INVOKE_TAGS }; // raw: values do not say whether they are texts
   for (;;) {
     const opened = matchAt(tags.key, text, next);
     if (!opened) break;
-    const key = groupOf(opened);
+    const key = groupOf(opened).trim();
     const from = next + opened[0].length;
     const stop = Math.min(...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY));
     const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (at) => {
+      if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > at;
       const match = matchAt(tags.key, text, at);
       const other = match && groupOf(match);
       return tags === FUNCTION_TAGS && !!other && other !== key && known.includes(other) && !(other in args);
@@ -122,18 +128,20 @@ function readOne(source: Source, at: number, tags: Tags): { call: Raw; end: numb
     next = skipSpace(text, value.next);
   }
   const close = matchAt(tags.end, text, next);
-  call.loose = !close && next >= text.length;
-  call.cut = !close && (isPartial(text, next) || (call.loose && !Object.keys(args).length));
-  return { call, end: next + (close?.[0].length ?? 0) };
+  call.loose = !close && skipSpace(text, next) >= text.length;
+  const isNone = call.loose && tags !== PAIR_TAGS && !Object.keys(args).length;
+  call.cut = !close && (isPartial(text, skipSpace(text, next), tags) || isNone);
+  return { call, end: next + (close?.[0].length ?? 0), closed: close !== null };
 }
 
 /** What the first group says that took part. Kimi K3 writes entities. */
 const groupOf = (match: RegExpExecArray): string =>
   match.slice(1).find(Boolean)!.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
 
-/** Whether the text ended inside of a tag. */
-function isPartial(text: string, at: number): boolean {
-  return at < text.length && text.length - at < 200 && /^<[^<>\n]{0,199}$/.test(text.slice(at));
+/** Whether the text ended inside of a tag, or between GLM's two around a key. */
+function isPartial(text: string, at: number, tags: Tags): boolean {
+  const pattern = tags === PAIR_TAGS ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/ : /^<[^<>\n]{0,199}$/;
+  return at < text.length && text.length - at < 250 && pattern.test(text.slice(at));
 }
 
 /** A value ends at the first closing tag that is followed by another parameter or the end; without such a tag, at the
@@ -176,87 +184,27 @@ function ofKind(kind: string, held: string, { work }: Source): unknown {
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──
 
-const NAMED = /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)/y;
-const KEY_OPEN = /(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>/y;
-const KEY_END = /<\/arg_key[^<>]{0,20}>/y;
-const KEY_HELD = /[^<>\n]{1,200}/y;
-const VALUE_OPEN = /(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>/y;
-const VALUE_END = /<\/arg_value[^<>]{0,20}>(?=(?:\s|\\n){0,80}(?:<arg_key|<\/tool_call|<tool_call>|$))/g;
-const KEY_NEXT = /(?:\\n)?<arg_key[^<>]{0,20}>/g;
-const PAIRS_END = /<\/tool_call[^<>]{0,20}>/g;
-const PAIRS_END_HERE = /(?:\s|\\n){0,80}<\/tool_call[^<>]{0,20}>/y;
+const PAIR_TAGS: Tags = {
+  head: /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)(?:\s{0,20}<tool_sep[^<>]{0,20}>)?/y,
+  key: /(?:(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>|\s{0,20})([^<>\n]{1,200})<\/arg_key[^<>]{0,20}>(?:(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>)?/y,
+  nextKey: /(?:\\n)?<arg_key[^<>]{0,20}>/g,
+  valueEnd: /<\/arg_value[^<>]{0,20}>(?=(?:\s|\\n){0,80}(?:<arg_key|<\/tool_call|<tool_call>|$))/g,
+  stops: [/<\/tool_call[^<>]{0,20}>/g],
+  end: /(?:\s|\\n){0,80}<\/tool_call[^<>]{0,20}>/y,
+  wrapperEnd: BLOCK_END,
+};
 
-function readNamed(source: Source, at: number): Piece | undefined {
+function readPairs(source: Source, at: number): Piece | undefined {
   const { text, tools } = source;
-  const head = matchAt(NAMED, text, at);
+  const head = matchAt(PAIR_TAGS.head, text, at);
   if (!head) return undefined;
-  let name = head[1]!;
-  let next = at + name.length;
-  const body = skipSpace(text, next);
-  if (text[body] === "{") {
-    const one = jsonBody(source, name, body, BLOCK_END);
-    return one && { calls: [one.call], end: one.end };
-  }
-  const separator = matchAt(/\s{0,20}<tool_sep[^<>]{0,20}>/y, text, next);
-  if (separator) next += separator[0].length;
-  const args: Raw["args"] = {};
-  const call: Raw = { name, args, raw: true };
-  let missing = 0;
   // If the first <arg_key> is missing, the name and the key run into one another.
-  if (!toolFor(name, tools)) {
-    const line = text.slice(at, at + 400).split("<")[0]!;
-    const meant = longestName(line, tools);
-    if (!meant) return undefined;
-    name = call.name = meant;
-    next = skipSpace(text, at + meant.length);
-    missing = 1;
-  } else if (matchAt(/\s{1,20}([\w.-]{1,100})<\/arg_key>/y, text, next)) {
-    next = skipSpace(text, next);
-    missing = 1;
-  }
-  for (let pair = 0; pair < MAX_CALLS; pair++) {
-    const opened = missing && !pair ? undefined : matchAt(KEY_OPEN, text, next);
-    if (!opened && !(missing && !pair)) break;
-    const from = next + (opened?.[0].length ?? 0);
-    const held = matchAt(KEY_HELD, text, from);
-    if (!held) {
-      if (from >= text.length) call.cut = true;
-      break;
-    }
-    const key = held[0].trim();
-    next = from + held[0].length;
-    const closed = matchAt(KEY_END, text, next);
-    if (!closed) {
-      if (next >= text.length || isPartial(text, next)) call.cut = true;
-      break;
-    }
-    next += closed[0].length;
-    const valueOpened = matchAt(VALUE_OPEN, text, next);
-    next += valueOpened?.[0].length ?? 0;
-    const stop = source.next(PAIRS_END, next)?.at ?? Number.POSITIVE_INFINITY;
-    const value = valueEnd(source, next, VALUE_END, KEY_NEXT, stop, () => !hasEnd(text, next));
-    put(args, key, trimmed(text.slice(next, value.end)));
-    next = value.next;
-    if (!value.closed) {
-      call.cut = true;
-      break;
-    }
-  }
-  const end = matchAt(PAIRS_END_HERE, text, next);
-  if (!end && !Object.keys(args).length && !call.cut) {
-    const rest = skipSpace(text, next);
-    if (rest < text.length && !isPartial(text, rest)) return undefined; // just a word after the tag
-    call.cut = rest < text.length;
-  } else if (!end && isPartial(text, skipSpace(text, next))) call.cut = true;
-  call.loose = !end && skipSpace(text, next) >= text.length;
-  return { calls: [call], end: end ? next + end[0].length : next };
-
-  /** Whether a value has a closing tag of its own before the next key. */
-  function hasEnd(text: string, from: number): boolean {
-    const key = source.next(KEY_NEXT, from)?.at ?? text.length;
-    const close = source.next("</arg_value", from)?.at ?? text.length;
-    return close < key;
-  }
+  const isName = toolFor(head[1]!, tools) || text[skipSpace(text, at + head[0].length)] === "{";
+  const meant = isName ? head[1] : longestName(text.slice(at, at + 400).split("<")[0]!, tools);
+  if (!meant) return undefined;
+  const one = readBody(source, meant, at + (isName ? head[0] : meant).length, PAIR_TAGS);
+  const isWord = one && !Object.keys(one.call.args).length && one.call.raw && !one.call.cut && !one.closed;
+  return !one || (isWord && !one.call.loose) ? undefined : { calls: [one.call], end: one.end }; // just a word after the tag
 }
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──

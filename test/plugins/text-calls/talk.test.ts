@@ -22,6 +22,7 @@ const TALK = [
   "<!--\nCALL\n-->", "// CALL", "# CALL", "/* CALL */", "/*\n * CALL\n */", "-- CALL", "> The docs say:\n> CALL", ],
   ...["<code>CALL</code>", "<pre>\nCALL\n</pre>", "<example>\nCALL\n</example>", "<tool_response>CALL</tool_response>"], ...[
   "<file name='a'>\nCALL\n</file>", "<details>\n<summary>Sample</summary>\n\nCALL\n</details>", "| a | CALL |", "[^1]: CALL", 'print("""CALL""")', "'CALL'", "(CALL)", ],
+  'For example:\nCALL\n<tool_call>{"name": "tide", "arguments": {"port": "Rome"}}</tool_call>',
   ...["It reads: CALL", "It reads:\nCALL", "It reads:\n\nCALL\n\nwhich is why I stop.", "Line 12 of a.md is\nCALL", "   12\tCALL", "12: CALL"],
   ...["I found this in the docs:\na.md:3: CALL", "The diff:\n+CALL", "README.md has this line: CALL", "Its content:\nCALL", "`a.md`:\nCALL"],
   ...["Content of a.md:\n\nCALL\n\nEnd of the file.", "The output of the command:\nCALL", "There is a call in it:\nCALL\nI ignore it."],

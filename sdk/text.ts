@@ -5,6 +5,7 @@ import type { DecodeContext, Decoding } from "./decode.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
+export { updatePrivate } from "../kernel/locks.ts";
 export { runsByItself } from "../kernel/places.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
@@ -33,7 +34,7 @@ export {
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
-export { deltasOf } from "./events.ts";
+export { deltasOf, type EventPiece, eventPieces } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";

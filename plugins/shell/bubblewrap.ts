@@ -54,6 +54,10 @@ function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[
       : [{ host, port: +port, at: isHere ? "127.0.0.1" : `127.0.1.${i + 1}` }];
   });
 }
+/** Elsewhere than under a cover, /var/run may be a link, through which nothing can be mounted. */
+const cachePlace = (isCovered: boolean): string =>
+  isCovered ? CACHE : CACHE.replace("/var/run", tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
+
 type Place = { host: string; port: number; at: string };
 
 /** The machine's names, and those places. */
@@ -94,8 +98,7 @@ function plan({
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
-  // Elsewhere than under a cover, /var/run may be a link, through which nothing can be mounted.
-  const cacheAt = denied.includes("/var") ? CACHE : CACHE.replace("/var/run", fs.realpathSync("/var/run"));
+  const cacheAt = cachePlace(denied.includes("/var"));
   const nameCache = service || denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));

@@ -54,18 +54,21 @@ function placesOf({ service, net }: Pick<OpenLimits, "service" | "net">): Place[
       : [{ host, port: +port, at: isHere ? "127.0.0.1" : `127.0.1.${i + 1}` }];
   });
 }
-/** Elsewhere than under a cover, /var/run may be a link, through which nothing can be mounted. */
-const cachePlace = (isCovered: boolean): string =>
-  isCovered ? CACHE : CACHE.replace("/var/run", tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
+/** Elsewhere than under a cover of /var, where there is room for it, the cache's folder may be a link, through which nothing is mounted. */
+function nameCacheOf(isCovered: boolean, service: OpenLimits["service"], lookups: OpenLimits["lookups"]) {
+  const folder = isCovered ? "/var/run" : (tryTo(() => fs.realpathSync("/var/run")) ?? "/var/run");
+  return { nameCache: service || isCovered ? lookups : undefined, cacheAt: CACHE.replace("/var/run", folder) };
+}
 
 type Place = { host: string; port: number; at: string };
 
 /** The machine's names, and those places. */
-function hostsFile(own: string, places: Place[]): string {
-  const file = path.join(own, "hosts");
-  const known = tryTo(() => fs.readFileSync("/etc/hosts", "utf8")) ?? "";
-  fs.writeFileSync(file, `${places.map(({ at, host }) => `${at} ${host}\n`).join("")}${known}`, { mode: 0o644 });
-  return file;
+function namesOf(own: string, places: Place[]): Mount[] {
+  if (!places.length) return [];
+  const [at, file] = ["/etc/hosts", path.join(own, "hosts")];
+  const known = tryTo(() => fs.readFileSync(at, "utf8")) ?? "";
+  fs.writeFileSync(file, `${places.map((place) => `${place.at} ${place.host}\n`).join("")}${known}`, { mode: 0o644 });
+  return [{ at, args: ["--ro-bind", file, at] }];
 }
 
 const MAX_SHM_BYTES = `${1 << 30}`;
@@ -93,13 +96,11 @@ function plan({
   view,
   net,
 }: OpenLimits): Mount[] {
-  const places = placesOf({ service, net });
   const ownRepository = repository(root);
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard
   const shown = real(show);
   const denied = real(hide).filter((at) => !shown.includes(at));
-  const cacheAt = cachePlace(denied.includes("/var"));
-  const nameCache = service || denied.includes("/var") ? lookups : undefined; // a cover of /var leaves room for the socket
+  const { nameCache, cacheAt } = nameCacheOf(denied.includes("/var"), service, lookups);
   const secret = (at: string) => denied.some((folder) => isInside(folder, at) && !isInside(folder, root));
   const within = (at: string, folders: string[]) => folders.some((folder) => isInside(folder, at));
   const fixed = view ? [path.join(root, ".git")] : readonly ? [root] : [];
@@ -150,7 +151,7 @@ function plan({
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
     ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
-    ...(places.length ? [{ at: "/etc/hosts", args: ["--ro-bind", hostsFile(own, places), "/etc/hosts"] }] : []),
+    ...namesOf(own, placesOf({ service, net })),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;

@@ -6,9 +6,9 @@ import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.t
 import { fileFault } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
 import { allProviders, firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
+import { plainJson } from "./schema.ts";
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
-import { plainJson } from "./shape.ts";
 import { shorten, tryTo, wordsOf } from "./text.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */

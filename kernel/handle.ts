@@ -10,7 +10,7 @@ import { noteImported, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts"
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
 import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones
-import { assertSchema, must, parametersOf, plainJson } from "./schema.ts";
+import { must, parametersOf, plainJson, wrongInSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { configOf } from "./settings.ts";
@@ -40,7 +40,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     const made = configOf(core, plugin.name, exports);
     const setup = exports.default(handle(own, made instanceof Promise ? await made : made));
     if (setup instanceof Promise) await loading(setup);
-    if (own.checks.length) await Promise.all(own.checks);
+    const wrong = own.checks.length ? (await Promise.all(own.checks)).find(Boolean) : undefined;
+    if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
     plugin.late = reason(error) === tooSlow(limit);
@@ -64,9 +65,7 @@ function checkSettings(own: Owner, { defaults, settings = {} }: any): void {
 /** Set-up waits for it, since typebox has to be loaded. Other ways to write a schema need no look. */
 function checkSchema({ plugin, checks }: Owner, at: string, schema: object | undefined): void {
   if (plugin.from === "zz" || !schema || "~standard" in schema || "~kind" in schema) return;
-  const check = assertSchema(at, schema);
-  check.catch(() => {}); // a tool that comes later is checked by its first call
-  checks.push(check);
+  checks.push(wrongInSchema(schema, at)); // of a tool that comes later, the first call says it
 }
 
 /** Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in "zz/text" now. */
@@ -137,7 +136,7 @@ interface Owner {
   stage: Stage;
   names: Map<string, Set<string>>; // by kind
   flags: Flag[];
-  checks: Promise<void>[]; // of schemas
+  checks: Promise<string | undefined>[]; // of schemas
   hasState?: true;
   unload?: AbortController;
 }

@@ -83,9 +83,8 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
     const all = inner.length ? inner : errors;
     return { misfits: all.map((error) => told(error.instancePath.split("/").slice(1), inWords(error), listedIn(error.params))) };
   }
-  const checked: any = await (isZod(schema)
-    ? schema.safeParseAsync(given, { error: ofZod })
-    : (schema as StandardSchema)["~standard"].validate(given));
+  const { safeParseAsync: parse, "~standard": standard } = schema as any; // zod, or another library
+  const checked = await (parse ? parse(given, { error: ofZod }) : standard.validate(given));
   const issues: any[] | undefined = checked.error?.issues ?? checked.issues;
   if (!issues) return { value: "data" in checked ? checked.data : checked.value };
   const strange = (path: string[], key: string, { properties = {} }: Shape = partOf(json, path) ?? {}) => ({
@@ -96,8 +95,6 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
     misfits: issues.flatMap(({ path = [], message, keys }) => keys?.map((key: string) => strange(path, key)) ?? told(path, message)),
   };
 }
-type Zod = { safeParseAsync(given: unknown, how: { error: (issue: any) => string | undefined }): Promise<object> };
-const isZod = (schema: object): schema is Zod => "safeParseAsync" in schema;
 
 /** A settings' schema as zod has it; the schema itself if zod cannot say all of it. */
 export async function asZod(schema: Schema): Promise<Schema> {
@@ -123,7 +120,6 @@ function ofZod({ code, input, expected, values, minimum, maximum, inclusive, ori
 function inWords({ keyword, params, message }: { keyword: string; params: any; message: string }): string {
   if (keyword === "type") return must([params.type].flat());
   if (keyword === "required") return `needs '${params.requiredProperties.join("', '")}'`;
-  if (keyword === "enum") return `must be one of ${params.allowedValues.join(", ")}`;
   return keyword === "boolean" ? NOT_KNOWN : message;
 }
 const listedIn = (params: any): string[] | undefined => params.allowedValues?.map(String);
@@ -136,10 +132,10 @@ const TYPES: Record<string, string> = {
 };
 export const must = (types: string[]): string => `must be ${types.map((type) => TYPES[type] ?? type).join(" or ")}`;
 
-/** Throws if a schema is none: plugins are told when they are loaded, not at the first call. */
-export async function assertSchema(at: string, schema: object): Promise<void> {
-  const { wrong } = await check({ type: "object", properties: { [at]: registered.json }, $defs: registered.$defs }, { [at]: schema });
-  if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
+/** What is wrong in a JSON Schema. typebox passes over what it cannot read, and zod throws. */
+export async function wrongInSchema(schema: unknown, at: string): Promise<string | undefined> {
+  const { json, $defs } = registered;
+  return (await check({ type: "object", properties: { [at]: json }, $defs } as object as Schema, { [at]: schema })).wrong;
 }
 
 /** A value as JSON; refuses what JSON cannot represent. */

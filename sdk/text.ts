@@ -6,6 +6,7 @@ import type { DecodeContext, Decoding } from "./decode.ts";
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
 export { runsByItself } from "../kernel/places.ts";
+export { wrongInSchema } from "../kernel/schema.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
 export {

@@ -11,7 +11,7 @@ import { allProviders } from "./providers.ts";
 import { firstRules } from "./rules.ts";
 import { type Shape, withSwitches } from "./schema.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
-import { configure, fill, inForce, keysFile, NAME, newlyWrong, shapeOf, sourcesOf, wrongOwn } from "./settings.ts";
+import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 import { byName, compare, isObject, nearest, short, someOf, tryTo, unknown } from "./text.ts";
 
@@ -79,8 +79,7 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
     return void (options.settings = inForce(options.home, sources));
   }
   const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
-  const others = value === undefined ? sources.home : changed(sources.home, keys, undefined); // they may be wrong already
-  const faults = own.map((one) => newlyWrong(options.home, one, others, next.home));
+  const faults = own.map((one) => wrongSection(options.home, one, next.home, key)); // the others may be wrong already
   const refused = (await Promise.all([wrongOwn(options.home, next.home), ...faults])).find(Boolean);
   if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
   firstRules({ ...options, settings: inForce(options.home, next) }); // throws at a rule that no zz could start with

@@ -77,7 +77,9 @@ export async function wrongOwn(home: string, given: Settings): Promise<string | 
   const [first] = Object.keys(own).length ? await misfitsOf(home, OWN, own) : [];
   return first && quoted(first);
 }
-const quoted = ({ path, words }: Misfit, section?: string): string => `"${[section ?? [], path].flat().map(short).join(".")}" ${words}`;
+const nameOf = ({ path }: Misfit): string => `"${path.map(short).join(".")}"`;
+const quoted = (misfit: Misfit): string => `${nameOf(misfit)} ${misfit.words}`;
+const unusable = (misfit: Misfit, where: string) => `Cannot use the setting ${nameOf(misfit)}${where}: it ${misfit.words}.`;
 
 /** Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or they are the home's. */
 async function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Promise<Project | undefined> {
@@ -123,24 +125,15 @@ async function allowedProjectSettings(project: Project, all: Record<string, unkn
   async function taking(name: string, value: unknown): Promise<[string, unknown][]> {
     const may = project.trusted || BY_PROJECT[name];
     const given = project.trusted ? withoutSends(name, value) : value;
-    const misfits = given === undefined ? [] : await misfitsOf(home, OWN, { [name]: given });
-    const isWrong = misfits.some(({ path }) => path.length < 2);
-    const part = may === true || (may && isWrong) ? given : may?.(given, own);
+    const misfits = may && given !== undefined ? await misfitsOf(home, OWN, { [name]: given }) : [];
+    for (const misfit of misfits) project.faults.push(`${unusable(misfit, ` in '${project.file}'`)} It is ignored.`);
+    if (misfits.some(({ path }) => path.length < 2)) return [];
+    const fit = isObject(given) ? only(given, (key) => !misfits.some(({ path }) => path[1] === key)) : given;
+    const part = typeof may === "function" ? may(fit, own) : may && fit;
     if (part === undefined && !project.trusted) project.left.push(name);
-    const fault = (misfit: Misfit) =>
-      project.faults.push(
-        `Cannot use the setting ${quoted({ ...misfit, words: `in '${project.file}': it ${misfit.words}` })}. It is ignored.`,
-      );
-    const isTaken = (key = "") => !isObject(part) || !key || Object.hasOwn(part, key);
-    const left = part === undefined ? [] : Object.keys(Object(given)).filter((key) => !isTaken(key));
-    for (const key of left) {
-      const misfit = misfits.find(({ path }) => path.length === 2 && path[1] === key);
-      if (misfit) fault(misfit);
-      else project.left.push(`${name}.${key}`);
-    }
-    const misfit = part !== undefined && misfits.find(({ path }) => isTaken(path[1]));
-    if (misfit) fault(misfit);
-    return part === undefined || misfit ? [] : [[name, part]];
+    if (isObject(part))
+      project.left.push(...Object.keys(only(fit as object, (key) => !Object.hasOwn(part, key))).map((key) => `${name}.${key}`));
+    return part === undefined ? [] : [[name, part]];
   }
 
   /** Leaves out what would send data elsewhere without approval. */
@@ -243,28 +236,32 @@ async function fitting(home: string, config: Config, given: object, under: unkno
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
   const misfits = await misfitsIn(home, config, merge(under, given));
   const { properties = {}, additionalProperties: others } = shapeOf(config);
-  for (const misfit of misfits) {
-    const [key = ""] = misfit.path;
-    if (!Object.hasOwn(given, key)) continue;
-    config.fault ??= quoted(misfit, section);
-    if (!others && !Object.hasOwn(properties, key)) continue;
-    const name = quoted({ ...misfit, words: "" }, section).trimEnd();
-    tell(`Cannot use the setting ${name}${where}: it ${misfit.words}. ${remedy("Its default is used; fix it.", "It is")}`);
+  for (const { path, words } of misfits) {
+    const [key = ""] = path;
+    const misfit = { path: [section, ...path], words };
+    if (Object.hasOwn(given, key)) config.fault ??= quoted(misfit);
+    if (Object.hasOwn(given, key) && (others || Object.hasOwn(properties, key)))
+      tell(`${unusable(misfit, where)} ${remedy("Its default is used; fix it.", "It is")}`);
   }
   const fit = only(given, (key) => !misfits.some(({ path }) => path[0] === key));
-  const rest = misfits.length ? await misfitsIn(home, config, merge(under, fit)) : [];
-  if (!rest.length) return fit;
-  config.fault ??= quoted(rest[0]!, section);
-  tell(`Cannot use the settings under "${section}"${where}: ${inOneLine(rest)}. ${remedy("Its defaults are used; fix them.", "They are")}`);
+  const left = misfits.length ? inOneLine(await misfitsIn(home, config, merge(under, fit))) : "";
+  if (!left) return fit;
+  config.fault ??= `"${section}" does not fit: ${left}`;
+  tell(`Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`);
   return undefined;
 }
 
 /** The types of defaults count too, and only what a schema itself forbids is forbidden. */
 function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
   const { schema = {} } = config;
-  if ("~standard" in schema) return misfitsOf(home, schema, value);
-  const { additionalProperties = true } = toJsonSchema(schema);
-  return misfitsOf(home, { ...shapeOf(config), additionalProperties } as Schema, value);
+  const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
+  return misfitsOf(home, "~standard" in schema ? schema : ({ ...shapeOf(config), additionalProperties } as Schema), value);
+}
+
+/** What a section would have wrong in one of its settings, or in all. */
+export async function wrongSection(home: string, config: Config, given: Settings, key: string | undefined): Promise<string> {
+  const misfits = await misfitsIn(home, config, merge(config.defaults, sectionOf(given, config)));
+  return inOneLine(misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key));
 }
 
 /** Runs what may change settings, then tells plugins which ones changed. */
@@ -311,13 +308,6 @@ function filled(config: Config, home: Config["home"], theirs: Config["theirs"]):
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
 function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
   return Object.hasOwn(given, config.section) ? withSwitches(shapeOf(config), { ...(given[config.section] as object) }) : undefined;
-}
-
-/** What is wrong in a section with a change and is not without it. */
-export async function newlyWrong(home: string, config: Config, ...both: [without: Settings, next: Settings]): Promise<string> {
-  const found = both.map((given) => misfitsIn(home, config, merge(config.defaults, sectionOf(given, config))));
-  const [old, all] = (await Promise.all(found)).map((misfits) => misfits.map((one) => inOneLine([one])));
-  return all!.filter((one) => !old!.includes(one)).join("; ");
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */

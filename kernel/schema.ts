@@ -71,7 +71,9 @@ export async function fit(schema: Schema | undefined, given: unknown): Promise<{
     const path = keys.map(String);
     const values = listed ?? valuesAt(json, path);
     const value = path.reduce<any>((inner, key) => inner?.[key], given);
-    const words = values?.some((one) => !message.includes(one)) ? `must be one of ${values.join(", ")}` : message;
+    const words = values?.some((one) => !message.includes(one))
+      ? `must be one of ${values.join(", ")}`
+      : message.replace(/^(?=[A-Z])/, "does not fit: ");
     return { path, words: words + nearTo(values, value) };
   };
   if (!schema || !("~standard" in schema)) {

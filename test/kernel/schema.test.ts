@@ -68,6 +68,14 @@ describe("defaults stand where nothing was said", () => {
     });
 });
 
+test("A rule of a schema's own is told in its words, after the name of what breaks it", async () => {
+  const even = z.number().refine((n) => n % 2 === 0, "Odd numbers cannot be halved");
+  deepEqual(await check(z.object({ n: even, word: z.string().min(3) }), { n: 3, word: "ab" }), {
+    wrong:
+      "n does not fit: Odd numbers cannot be halved; word does not fit: Too small: expected string to have >=3 characters",
+  });
+});
+
 test("A schema may make bytes of what it is given", async (t) => {
   const params = z.object({ data: z.base64().transform((text) => Buffer.from(text, "base64")) });
   const zz = await harness({ plugins: [tool(params, ({ data }) => data.toString("utf8"))] }, t);

@@ -54,8 +54,7 @@ describe("--schema", () => {
     deepEqual(await readSchema("vendor", cwd), object({ vendor: text }));
   });
 
-  const WRONG: [given: string, message: RegExp][] = [
-    ["", /^Flag --schema has an empty value\./],
+  const WRONG: [given: string, message: RegExp][] = [["", /^Flag --schema has an empty value\./],
     ["gone.json", /^Cannot use --schema 'gone\.json': there is no such file\. Check the path\.$/],
     ["folder.json", /^Cannot use --schema 'folder\.json': .*folder/i],
     ["list.json", /it is not a JSON Schema: it must be an object or true or false\.$/],
@@ -63,9 +62,7 @@ describe("--schema", () => {
     ["prose.json", /it is not JSON \(/],
     ['{"type": "strng"}', /: it\.type must be one of string, .*; nearest to "strng" is "string"/],
     [
-      '{"properties": {"a": {"type": "int"}}}',
-      /it\.properties\.a\.type must be one of .*; nearest to "int" is "integer"/,
-    ],
+      '{"properties": {"a": {"type": "int"}}}', /it\.properties\.a\.type must be one of .*; nearest to "int" is "integer"/],
     ['{"required": "a"}', /it\.required must be a list\./],
     ['{"anyOf": []}', /it\.anyOf must not have fewer than 1 items\./],
     ['{"items": 3}', /it\.items must be an object or true or false\./],
@@ -73,7 +70,7 @@ describe("--schema", () => {
     ['{"pattern": "("}', /it\.pattern must match format "regex"\./],
     ['{"$ref": "#/$defs/a"}', /it refers to '#\/\$defs\/a', which is not in it/],
     ['{"type": "string", "enum": [1, 2]}', /no answer can fit this schema/],
-  ];
+  ]; // biome-ignore format: a table
   for (const [given, message] of WRONG)
     test(`refuses ${JSON.stringify(given)}`, () => rejects(readSchema(given, cwd), { message, exit: 2 }));
 });

@@ -1,4 +1,4 @@
-// What does not fit in settings. Schemas and values that did are remembered by their hashes, so that a start with the same ones loads no zod.
+// What does not fit in settings. A schema and a value that fits it are remembered by their hash, so that a start with both loads no zod.
 import fs from "node:fs";
 import path from "node:path";
 import type { Awaitable, Schema } from "./contract.ts";

@@ -76,10 +76,10 @@ test("Permissions that cannot be understood are refused", async () => {
 
 test("A setting of 'shell' that cannot be understood lets no command run", async () => {
   for (const [shell, why] of [
-    [{ sandbox: "requird" }, /"shell\.sandbox" must be one of auto, required, off; nearest to "requird" is "required"\. Fix/],
+    [{ sandbox: "requird" }, /"shell\.sandbox" must be one of auto, required, off; nearest .* is "required"\. Fix/],
     [{ except: "chmod" }, /the setting "shell\.except" must be a list\. Fix it\./],
     [{ seconds: -1 }, /the setting "shell\.seconds" must be at least 0\. Fix it\./],
-    [{ sandbx: "off" }, /^Cannot run commands: the setting "shell\.sandbx" is not known; nearest .* is "sandbox"\. Fix/m],
+    [{ sandbx: "off" }, /^Cannot run commands: the setting "shell\.sandbx" is not known; .* is "sandbox"\. Fix/m],
   ] as const) {
     const ran = await withSettings(place(), { shell }, ["--call", "run_command", '{"command":"echo ran"}', "-A"]);
     match(ran.stderr, why);

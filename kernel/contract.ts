@@ -9,6 +9,7 @@ export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 /** The handle of one plugin. What it registers goes away when its file is unloaded. */
 export interface Zz<C = {}> {
   readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
+  readonly configFault: string | undefined; // what is wrong in those settings, so that its default counts: for settings that protect
   readonly signal: AbortSignal; // aborts on unload
   state<T extends object>(initial: T & Plain<T>): T; // plain JSON, kept in the session; called once
   tool<const S extends Schema = {}>(tool: Tool<S>): void; // one per name

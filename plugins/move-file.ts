@@ -1,4 +1,4 @@
-// move_file: renames a file, or moves it to another folder.
+// move_file: renames a file, or moves it to another folder; of code, with the imports, where refactor can.
 import fs from "node:fs";
 import type { Zz } from "zz";
 import { visible } from "zz/text";
@@ -15,12 +15,15 @@ export default (zz: Zz) =>
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
     needs: ({ from }) => ({ read: [from] }), // under its new name it might be readable without asking
-    async run({ from, to }, { files }) {
+    async run({ from, to }, { files, call }) {
       const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
       const [source, target] = [files.path(from), files.path(to)];
       if (source === target) throw cannot("both are the same file. Give it another path.");
-      if (isFolder(source)) throw cannot(`'${from}' is a folder. Move its files one by one; list_dir shows them.`);
       if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
+      const isOfCode = isFolder(source) || /\.[cm]?[jt]sx?$/.test(from);
+      const moved = isOfCode ? await call("refactor", { action: "move", path: from, to }) : undefined;
+      if (moved && (!moved.failed || moved.refused)) return moved;
+      if (isFolder(source)) throw cannot(`'${from}' is a folder. Move its files one by one; list_dir shows them.`);
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);

@@ -6,7 +6,8 @@ import { visible } from "zz/text";
 export default (zz: Zz) =>
   zz.tool({
     name: "move_file",
-    description: "Move or rename one file. Makes the folders that it needs; fails if the new path is already there.",
+    description:
+      "Move a file or folder, with imports. Makes the folders that it needs; fails if the new path is already there.",
     aliases: ["moveFile", "rename_file", "renameFile", "mv"],
     also: {
       from: ["source", "src", "old_path", "oldPath", "path"],
@@ -23,11 +24,12 @@ export default (zz: Zz) =>
       const isOfCode = isFolder(source) || /\.[cm]?[jt]sx?$/.test(from);
       const moved = isOfCode ? await call("refactor", { action: "move", path: from, to }) : undefined;
       if (moved && (!moved.failed || moved.refused)) return moved;
-      if (isFolder(source)) throw cannot(`'${from}' is a folder. Move its files one by one; list_dir shows them.`);
+      if (isFolder(source)) throw new Error(moved?.text);
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);
-      return { text: `Moved ${visible(from)} to ${visible(to)}.`, data: { from, to } };
+      const left = moved ? ` [Imports are as they were. ${moved.text}]` : "";
+      return { text: `Moved ${visible(from)} to ${visible(to)}.${left}`, data: { from, to } };
     },
   });
 

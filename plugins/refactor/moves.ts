@@ -28,7 +28,7 @@ export function move(opened: Opened): Plan {
     );
   }
   disk.moved = { from, to: target };
-  return { edits, said: `Moved '${paths[0]}' to '${to}'` };
+  return { edits, said: `Moved ${paths[0]} to ${to}` };
 }
 
 /** The relative paths that lead to other files: TypeScript does not follow those to styles, mocks and workers. */

@@ -56,19 +56,11 @@ function isNeeded(source: SourceFile, start: number, length: number): boolean {
   const own = [node, ...(node?.getAncestors() ?? [])].find(
     (one) => Node.isParameterDeclaration(one) || Node.isVariableDeclaration(one) || Node.isStatement(one),
   );
-  const isVariable = Node.isVariableDeclaration(own) || Node.isVariableStatement(own);
-  return (
-    Node.isParameterDeclaration(own) ||
-    Boolean(
-      isVariable &&
-        own.forEachDescendant((one, walk) =>
-          isEffect(one) ? true : ts.isFunctionLike(one.compilerNode) ? walk.skip() : undefined,
-        ),
-    )
-  );
+  if (Node.isParameterDeclaration(own)) return true;
+  return (Node.isVariableDeclaration(own) || Node.isVariableStatement(own)) && hasEffect(own);
 }
-const isEffect = (node: Node): boolean =>
-  Node.isCallExpression(node) ||
-  Node.isNewExpression(node) ||
-  Node.isAwaitExpression(node) ||
-  Node.isYieldExpression(node);
+const hasEffect = (node: Node): boolean =>
+  [Node.isCallExpression, Node.isNewExpression, Node.isAwaitExpression, Node.isYieldExpression].some((is) =>
+    is(node),
+  ) ||
+  (!ts.isFunctionLike(node.compilerNode) && node.forEachChildAsArray().some(hasEffect));

@@ -4,8 +4,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Zz } from "zz";
 import { isInside, plural, tryTo, visible } from "zz/text";
-import type { Change, Order } from "./project.ts";
-import type { Outcome } from "./worker.ts";
+import type { Order } from "./project.ts";
+import type { Planned } from "./worker.ts";
 
 const SCRIPT = /\.[cm]?[jt]sx?$/;
 const ACTIONS = [
@@ -39,17 +39,18 @@ export default (zz: Zz) =>
     also: { path: ["file", "file_path", "from"], to: ["new_path", "destination"], name: ["symbol", "new_name"] },
     changes: true,
     timeout: 2 * LIMIT_MS,
-    needs: ({ path: name }, ctx) => ({ read: filesAt(ctx.permissions.place(name)) }),
+    needs: ({ action, path: name }, { permissions }) => ({
+      read: action === "move" ? filesAt(permissions.place(name)) : [name],
+    }),
     async run(args, ctx) {
       const cannot = (why: string) => new Error(`Cannot ${args.action.replace("_", " ")} '${args.path}': ${why}`);
       try {
         const order = await orderOf(args, ctx);
         ctx.progress("reading the code");
-        const outcome = await planOf(order, ctx);
-        if ("failure" in outcome) throw new Error(outcome.failure);
-        const missed = await missedOf(order, outcome, ctx);
+        const plan = await planOf(order, ctx);
+        const missed = await missedOf(order, plan, ctx);
         if (missed.length) throw new Error(`it would miss ${missed.join(", ")}. Edit each place instead.`);
-        return await made(order, outcome, ctx);
+        return await made(order, plan, ctx);
       } catch (error) {
         throw ctx.signal.aborted || !(error instanceof Error) ? error : cannot(error.message);
       }
@@ -94,28 +95,22 @@ function checkMove(name: string, real: string, to: string | undefined, files: Ct
 
 /** All that is in a folder, or the file. */
 function filesAt(real: string): string[] {
-  const stat = tryTo(() => fs.lstatSync(real));
-  if (!stat?.isDirectory()) return [real];
-  const found: string[] = [];
-  const walk = (folder: string) => {
-    for (const entry of tryTo(() => fs.readdirSync(folder, { withFileTypes: true })) ?? [])
-      if (found.length > MAX_MOVED) return;
-      else if (entry.isDirectory()) walk(path.join(folder, entry.name));
-      else found.push(path.join(folder, entry.name));
-  };
-  walk(real);
-  return found;
+  if (!tryTo(() => fs.lstatSync(real))?.isDirectory()) return [real];
+  const all = fs.readdirSync(real, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory());
+  return all.map((entry) => path.join(entry.parentPath, entry.name));
 }
 
-async function planOf(order: Order, { programs, permissions, signal, io }: Ctx): Promise<Outcome> {
-  const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+async function planOf(order: Order, { programs, permissions, signal, io }: Ctx): Promise<Planned> {
+  const { promise, resolve, reject } = Promise.withResolvers<Planned>();
   const child = programs.fork(workerFile(), { execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
   const cancel = io.clock.timer(LIMIT_MS, () =>
     reject(new Error(`it took longer than ${LIMIT_MS / 1_000} s. Edit by hand.`)),
   );
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop);
-  child.on("message", (outcome: Outcome) => resolve(outcome));
+  child.on("message", (outcome: Planned | { failure: string }) =>
+    "failure" in outcome ? reject(new Error(outcome.failure)) : resolve(outcome),
+  );
   child.on("error", reject);
   child.on("exit", () => reject(new Error("the process for it ended, perhaps for want of memory. Edit by hand.")));
   try {
@@ -139,8 +134,7 @@ function workerFile(): URL {
 }
 
 /** What the index or a language server knows to use it and TypeScript did not see: components, packages that are not built. */
-async function missedOf(order: Order, outcome: Exclude<Outcome, { failure: string }>, ctx: Ctx): Promise<string[]> {
-  const { action, paths, names, name, line } = order;
+async function missedOf({ action, paths, names, name, line }: Order, plan: Planned, ctx: Ctx): Promise<string[]> {
   const [first = ""] = paths;
   if (action === "change_signature") {
     const { data, failed } = await ctx.call("find_references", { symbol: name, path: first, ...(line && { line }) });
@@ -150,10 +144,10 @@ async function missedOf(order: Order, outcome: Exclude<Outcome, { failure: strin
     const used = places
       .filter(({ kind }) => kind !== "definition" && kind !== "comment")
       .map((one) => `${one.path}:${one.line}`);
-    return used.filter((place) => !outcome.seen?.includes(place)).slice(0, 10);
+    return used.filter((place) => !plan.seen?.includes(place)).slice(0, 10);
   }
   if (action !== "move") return [];
-  const changed = new Set(outcome.changes.map((change) => change.path));
+  const changed = new Set(plan.changes.map((change) => change.path));
   const missed = new Set<string>();
   for (const file of names.filter((one) => isInside(first, one)).slice(0, MAX_CROSS_CHECKED)) {
     const { data, failed } = await ctx.call("get_dependents", { path: file });
@@ -163,25 +157,22 @@ async function missedOf(order: Order, outcome: Exclude<Outcome, { failure: strin
   return [...missed].slice(0, 10);
 }
 
-async function made({ root, paths, to }: Order, outcome: Exclude<Outcome, { failure: string }>, { files }: Ctx) {
-  const { changes, said, unread } = outcome;
+async function made({ root, paths, to }: Order, { changes, said, unread }: Planned, { files }: Ctx) {
   const [first = ""] = paths;
-  const texts = new Map<Change, string>();
   for (const change of changes) {
     const { text } = await files.read(change.path);
     if (text.replace(/^\ufeff/, "") !== change.before)
       throw new Error(`'${change.path}' has changed meanwhile. Try again.`);
-    texts.set(change, change.after);
   }
   const newPath = (file: string) => (to && isInside(first, file) ? to + file.slice(first.length) : file);
   const moved = to ? filesAt(path.join(root, first)).map((file) => path.relative(root, file)) : [];
   for (const file of moved) await files.move(file, newPath(file));
-  for (const [change, text] of texts) await files.write(newPath(change.path), text);
+  for (const change of changes) await files.write(newPath(change.path), change.after);
   const data = {
     files: changes.map((change) => newPath(change.path)),
     moved: moved.map((from) => ({ from, to: newPath(from) })),
   };
-  if (!changes.length && !moved.length) return { text: `Nothing to change in ${visible(first)}.`, data };
+  if (!changes.length && !moved.length) return { text: "Nothing to change.", data };
   const rows = data.files.slice(0, 40).map(visible);
   const more = data.files.length - rows.length;
   const list = rows.length

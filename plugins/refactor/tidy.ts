@@ -12,7 +12,7 @@ export const removeUnused = (opened: Opened): Plan => each(opened, "Removed what
 function each(opened: Opened, did: string, act: (opened: Opened, source: SourceFile) => Edit[]): Plan {
   const { paths } = opened;
   const edits = paths.flatMap((name) => act(opened, sourceOf(opened, name)!));
-  return { edits, said: `${did} '${paths.length > 1 ? `${paths.length} files` : paths[0]}'` };
+  return { edits, said: `${did} ${paths.length > 1 ? `${paths.length} files` : paths[0]}` };
 }
 
 const organized = ({ service }: Opened, source: SourceFile): Edit[] => {

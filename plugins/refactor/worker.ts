@@ -1,39 +1,28 @@
 // A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its memory goes with it.
-import module from "node:module";
 import type { CompilerRules, MakeCompilerGate } from "zz";
-import type { Change, Opened, Order, Plan } from "./project.ts";
+import { extractConstant, extractFunction } from "./extract.ts";
+import { move } from "./moves.ts";
+import { type Change, changesOf, type Opened, type Order, open, type Plan } from "./project.ts";
+import { changeSignature } from "./signature.ts";
+import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
 
-export type Outcome = { changes: Change[]; said: string; seen?: string[]; unread: string[] } | { failure: string };
+export type Planned = { changes: Change[]; said: string; seen?: string[]; unread: string[] };
 
-module.enableCompileCache();
-
-const ACTIONS: Record<string, () => Promise<(opened: Opened) => Plan>> = {
-  move: async () => (await import("./moves.ts")).move,
-  organize_imports: async () => (await import("./tidy.ts")).organizeImports,
-  fix_imports: async () => (await import("./tidy.ts")).fixImports,
-  remove_unused: async () => (await import("./tidy.ts")).removeUnused,
-  change_signature: async () => (await import("./signature.ts")).changeSignature,
-  extract_function: async () => (await import("./extract.ts")).extractFunction,
-  extract_constant: async () => (await import("./extract.ts")).extractConstant,
+const ACTIONS: Record<string, (opened: Opened) => Plan> = {
+  ...{ move, organize_imports: organizeImports, fix_imports: fixImports, remove_unused: removeUnused },
+  ...{ change_signature: changeSignature, extract_function: extractFunction, extract_constant: extractConstant },
 };
 
-async function outcomeOf(order: Order, rules: CompilerRules): Promise<Outcome> {
-  try {
-    const { open, changesOf } = await import("./project.ts");
-    const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
-    const gate = compilerGate(rules);
-    const act = await ACTIONS[order.action]!();
-    const opened = open(order, gate);
-    const { said, seen, ...plan } = act(opened);
-    return { changes: changesOf(opened, { said, ...plan }), said, ...(seen && { seen }), unread: gate.unread() };
-  } catch (error) {
-    return { failure: error instanceof Error ? error.message : String(error) };
-  }
+async function planned(order: Order, rules: CompilerRules): Promise<Planned> {
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  const gate = compilerGate(rules);
+  const opened = open(order, gate);
+  const plan = ACTIONS[order.action]!(opened);
+  return { ...plan, changes: changesOf(opened, plan), unread: gate.unread() };
 }
 
 process.on("message", async ({ order, rules }: { order: Order; rules: CompilerRules }) => {
-  const outcome = await outcomeOf(order, rules);
-  module.flushCompileCache();
+  const outcome = await planned(order, rules).catch((error: Error) => ({ failure: error.message }));
   process.send!(outcome, () => process.exit());
 });
 process.on("disconnect", () => process.exit()); // nobody waits for it any more

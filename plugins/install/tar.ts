@@ -10,8 +10,9 @@ export function untar(archive: Buffer, strip: boolean): Contents {
   const links = new Map<string, string>();
   let next: { path?: string; linkpath?: string } = {};
   let [at, bytes, count] = [0, 0, 0];
-  while (at + BLOCK <= archive.length) {
+  while (at < archive.length) {
     const head = archive.subarray(at, at + BLOCK);
+    if (head.length < BLOCK) throw refusal("the archive is cut off");
     if (head.every((byte) => byte === 0)) break;
     if (!isWhole(head)) throw refusal("the archive is damaged");
     const size = numberAt(head, 124, 12);

@@ -72,13 +72,13 @@ async function orderOf({ action, path: given, ...more }: Args, { files, permissi
   else if (!within.length) throw new Error("no TypeScript or JavaScript is there. Name such a file.");
   else if (stat.isDirectory() && !/imports$|unused$/.test(action)) throw new Error("it is a folder. Name a file.");
   const to = action === "move" ? path.relative(root, files.path(more.to!)) : undefined;
-  const mayRead = (one: string) => permissions.judge("read", one).verdict === "allow";
-  const names = (OF_ALL_FILES.has(action) ? all : order.paths).filter(mayRead);
+  const meant = OF_ALL_FILES.has(action) ? all : order.paths;
+  const names = meant.filter((one) => permissions.judge("read", one).verdict === "allow");
   if (names.length > MAX_SCRIPTS)
     throw new Error(`the project has ${names.length} files of code, too many to read. Edit by hand.`);
   const unread = order.paths.find((one) => SCRIPT.test(one) && !names.includes(one));
   if (unread) throw new Error(`'${unread}' is ignored, or may not be read.`);
-  return { ...order, names, to };
+  return { ...order, names, to, hidden: meant.filter((one) => !names.includes(one)) };
 }
 
 function checkMove(name: string, real: string, to: string | undefined, files: Ctx["files"]): void {
@@ -157,10 +157,11 @@ async function missedOf({ action, paths, names, name, line }: Order, plan: Plann
   return [...missed].slice(0, 10);
 }
 
-async function made({ root, paths, to }: Order, { changes, said, unread }: Planned, { files }: Ctx) {
+async function made({ root, paths, to, hidden }: Order, { changes, said, unread }: Planned, { files }: Ctx) {
   const [first = ""] = paths;
   for (const change of changes) {
-    const { text } = await files.read(change.path);
+    const { text, bytes } = await files.read(change.path);
+    if (!Buffer.from(text).equals(bytes)) throw new Error(`'${change.path}' is not UTF-8. Edit it by hand.`);
     if (text.replace(/^\ufeff/, "") !== change.before)
       throw new Error(`'${change.path}' has changed meanwhile. Try again.`);
   }
@@ -178,5 +179,6 @@ async function made({ root, paths, to }: Order, { changes, said, unread }: Plann
   const list = rows.length
     ? [`Changed: ${rows.join(", ")}${more > 0 ? ` and ${plural(more, "file")} more` : ""}.`]
     : [];
-  return { text: [`${visible(said)}.`, ...list, ...unread.map((one) => `[${visible(one)}]`)].join("\n"), data };
+  const notes = [...hidden.slice(0, 10).map((one) => `'${one}' may not be read: not looked at.`), ...unread];
+  return { text: [`${visible(said)}.`, ...list, ...notes.map((one) => `[${visible(one)}]`)].join("\n"), data };
 }

@@ -11,6 +11,7 @@ export interface Order {
   action: string;
   root: string;
   names: string[]; // the scripts of the project that may be read
+  hidden: string[]; // those that may not be read
   paths: string[]; // what it is about: files, or the folder or file that moves
   to?: string | undefined;
   name?: string | undefined;

@@ -90,7 +90,7 @@ test("untar() refuses files of more than 200 MB", () => {
 
 test("untar() refuses what is damaged or cut off", () => {
   const whole = tar([["p/a", "x".repeat(2000)]]);
-  throws(() => untar(whole.subarray(0, 1024), true), /cut off/);
+  for (const left of [1024, 700, 300]) throws(() => untar(whole.subarray(0, left), true), /cut off/);
   const broken = Buffer.from(whole);
   broken[0]! ^= 1;
   throws(() => untar(broken, true), /damaged/);

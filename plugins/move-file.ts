@@ -16,15 +16,15 @@ export default (zz: Zz) =>
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
     needs: ({ from }) => ({ read: [from] }), // under its new name it might be readable without asking
-    async run({ from, to }, { files, call }) {
+    async run({ from, to }, { files, call, about }) {
       const cannot = (why: string) => new Error(`Cannot move '${from}' to '${to}': ${why}`);
       const [source, target] = [files.path(from), files.path(to)];
       if (source === target) throw cannot("both are the same file. Give it another path.");
       if (isFolder(target)) throw cannot(`'${to}' is a folder. Name the file in it too.`);
-      const isOfCode = isFolder(source) || /\.[cm]?[jt]sx?$/.test(from);
-      const moved = isOfCode ? await call("refactor", { action: "move", path: from, to }) : undefined;
-      if (moved && (!moved.failed || moved.refused)) return moved;
-      if (isFolder(source)) throw new Error(moved?.text);
+      const isOfCode = /\.[cm]?[jt]sx?$/.test(from) && about.tools.some(({ name }) => name === "refactor");
+      const moved =
+        isOfCode || isFolder(source) ? await call("refactor", { action: "move", path: from, to }) : undefined;
+      if (moved && (isFolder(source) || !isUnplanned(moved.data))) return moved;
       if (fs.existsSync(target) && !isSameFile(source, target))
         throw cannot(`'${to}' is already there. Choose another path, or delete that file first.`);
       await files.move(from, to);
@@ -32,6 +32,9 @@ export default (zz: Zz) =>
       return { text: `Moved ${visible(from)} to ${visible(to)}.${left}`, data: { from, to } };
     },
   });
+
+/** Nobody was asked yet. */
+const isUnplanned = (data: unknown): boolean => Object(data).isPlanned === false;
 
 const isFolder = (file: string): boolean => fs.existsSync(file) && fs.statSync(file).isDirectory();
 

@@ -43,7 +43,6 @@ export default (zz: Zz) =>
       read: action === "move" ? filesAt(permissions.place(name)) : [name],
     }),
     async run(args, ctx) {
-      const cannot = (why: string) => new Error(`Cannot ${args.action.replace("_", " ")} '${args.path}': ${why}`);
       try {
         const order = await orderOf(args, ctx);
         ctx.progress("reading the code");
@@ -52,7 +51,9 @@ export default (zz: Zz) =>
         if (missed.length) throw new Error(`it would miss ${missed.join(", ")}. Edit each place instead.`);
         return await made(order, plan, ctx);
       } catch (error) {
-        throw ctx.signal.aborted || !(error instanceof Error) ? error : cannot(error.message);
+        if (ctx.signal.aborted || !(error instanceof Error)) throw error;
+        const text = `Cannot ${args.action.replace("_", " ")} '${args.path}': ${error.message}`;
+        return { text, failed: true, data: { isPlanned: false } };
       }
     },
   });

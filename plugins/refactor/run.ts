@@ -77,8 +77,8 @@ function checkMove(name: string, real: string, to: string | undefined, files: Ct
 /** All that is in a folder, or the file. */
 function filesAt(real: string): string[] {
   if (!tryTo(() => fs.lstatSync(real))?.isDirectory()) return [real];
-  const all = fs.readdirSync(real, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory());
-  return all.map((entry) => path.join(entry.parentPath, entry.name));
+  const all = tryTo(() => fs.readdirSync(real, { recursive: true, withFileTypes: true })) ?? [];
+  return all.filter((entry) => !entry.isDirectory()).map((entry) => path.join(entry.parentPath, entry.name));
 }
 
 async function planOf(order: Order, { programs, permissions, signal, io }: Ctx): Promise<Planned> {

@@ -38,6 +38,7 @@ export function openAnswers(
     project,
     watch,
     toldMap,
+    asked: 0,
     arrived: new Set(),
     texts: new Map(),
     clock,

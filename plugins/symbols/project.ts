@@ -9,7 +9,7 @@ import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
 import { namesIn } from "./names.ts";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type PageIndex, type Row, unpack, wordsOf } from "./rows.ts";
+import { type Entry, type Passed, passingOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
 import {
@@ -18,7 +18,6 @@ import {
   memoryPage,
   namesFile,
   openStore,
-  pageIndexesOf,
   type Scope,
   type StoredRow,
   storeFile,
@@ -45,7 +44,8 @@ export interface Index {
   readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
   facts(name: string): Facts | undefined;
   words(name: string): Bag | undefined; // also of texts that are no code
-  readonly pageIndexes: PageIndex[]; // for searching
+  passed(name: string): Passed; // what it imports and exports
+  having(...texts: string[]): readonly string[]; // the files whose rows have one of them, in order
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
@@ -316,6 +316,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   return page.read(at, length);
 }
 
+const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
 type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
 function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
@@ -323,13 +324,25 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   return {
     ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, entries: files },
     ...{ resolved, keep },
-    get pageIndexes() {
-      return pageIndexesOf({ files });
-    },
+    having: (...texts) => memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
+    passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passingOf(read(name)) : { imports: [], exports: [] })),
     facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
     words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
   };
 
+  function having(texts: Buffer[]): string[] {
+    return [...files.keys()].filter((name) => {
+      const bytes = read(name);
+      return texts.some((text) => bytes.includes(text));
+    });
+  }
+  /** What was found out about these very files before. */
+  function memo<T>(key: string, find: () => T): T {
+    const known = FOUND.get(files) ?? new Map<string, unknown>();
+    FOUND.set(files, known);
+    if (!known.has(key)) known.set(key, find());
+    return known.get(key) as T;
+  }
   /** Until the next one is read: reading all rows of a project would leave their bytes behind otherwise. */
   function read(name: string): Buffer {
     const { page, at, length } = files.get(name)!;

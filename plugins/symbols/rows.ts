@@ -80,7 +80,8 @@ export function unpack(row: Buffer): Facts {
 }
 
 /** Its imports and exports alone: what lies between is not parsed. */
-export function passingOf(row: Buffer): Pick<Facts, "imports" | "exports"> {
+export type Passed = Pick<Facts, "imports" | "exports">;
+export function passingOf(row: Buffer): Passed {
   const [imports, exports, end] = ['],"i":[', '],"e":[', '],"u":"'].map((key) => row.indexOf(key)) as [
     number,
     number,
@@ -132,54 +133,13 @@ function trimmed(fields: unknown[]): unknown[] {
 export interface Page {
   read(at: number, length: number, into?: Buffer): Buffer;
 }
-/** A page and the files its rows belong to; "" for rows that are out of date. */
-export interface PageIndex {
-  paths: string[];
-  starts: number[]; // where each row begins
-  end: number; // where the last row ends
-  page: Page;
-}
-const CHUNK = 1 << 20; // bytes searched at a time
 
-/** The files that define a name, use it, or have declarations that are visible without an import. */
-export const defining = (pageIndexes: PageIndex[], name: string): string[] =>
-  containing(pageIndexes, `[${JSON.stringify(name)},`);
-export const using = (pageIndexes: PageIndex[], name: string): string[] => containing(pageIndexes, ` ${name}:`);
+/** An index, which finds the files whose rows have one of these texts. */
+interface Searched {
+  having(...texts: string[]): readonly string[];
+}
+/** The files that define a name, and those that use it. */
+export const defining = (index: Searched, name: string) => index.having(`[${JSON.stringify(name)},`);
+export const using = (index: Searched, name: string) => index.having(` ${name}:`);
 /** The files that say of themselves that a program made them. */
-export const generated = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"m":true');
-export const globals = (pageIndexes: PageIndex[]): string[] => containing(pageIndexes, ',"g":true');
-
-/** The files whose rows contain a text; a file comes once for each of the texts that it has. */
-export function containing(pageIndexes: PageIndex[], ...texts: string[]): string[] {
-  const found: string[] = [];
-  const wanted = texts.map((text) => Buffer.from(text)); // Node 24 dies searching a buffer for a string with half a character
-  let into: Buffer | undefined;
-  for (const { paths, starts, end, page } of pageIndexes)
-    for (let first = 0; first < paths.length; ) {
-      const from = starts[first]!;
-      let last = first + 1;
-      while (last < paths.length && (starts[last + 1] ?? end) - from < CHUNK) last++;
-      const length = (starts[last] ?? end) - from;
-      if (!into || into.length < length) into = Buffer.allocUnsafe(length);
-      const bytes = page.read(from, length, into);
-      for (const text of wanted)
-        for (let at = bytes.indexOf(text); at >= 0; ) {
-          const file = lastUpTo(starts, from + at);
-          if (paths[file]) found.push(paths[file]);
-          const next = starts[file + 1];
-          at = next === undefined ? -1 : bytes.indexOf(text, next - from);
-        }
-      first = last;
-    }
-  return found.sort();
-}
-
-function lastUpTo(starts: number[], at: number): number {
-  let [low, high] = [0, starts.length - 1];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (starts[middle]! <= at) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
+export const generated = (index: Searched) => index.having(',"m":true');

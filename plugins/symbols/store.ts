@@ -9,7 +9,7 @@ import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
 import { makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
-import type { Entry, Page, PageIndex, Row } from "./rows.ts";
+import type { Entry, Page, Row } from "./rows.ts";
 
 const FORMAT = "zz index 5"; // raise it whenever rows change in form or meaning
 const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
@@ -240,24 +240,4 @@ function crcOf(fd: number, from: number, length: number): number {
     crc = zlib.crc32(bytes.subarray(0, read), crc);
   }
   return crc;
-}
-
-/** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
-export function pageIndexesOf({ files }: Pick<Data, "files">): PageIndex[] {
-  const pageIndexes = new Map<Page, PageIndex>();
-  const stored = [...files].sort((one, other) => one[1].at - other[1].at);
-  for (const one of stored) {
-    const name = one[0];
-    const { page, at, length } = one[1];
-    let pageIndex = pageIndexes.get(page);
-    if (!pageIndex) pageIndexes.set(page, (pageIndex = { paths: [], starts: [], end: 0, page }));
-    if (pageIndex.end !== at) {
-      pageIndex.paths.push("");
-      pageIndex.starts.push(pageIndex.end);
-    }
-    pageIndex.paths.push(name);
-    pageIndex.starts.push(at);
-    pageIndex.end = at + length;
-  }
-  return [...pageIndexes.values()];
 }

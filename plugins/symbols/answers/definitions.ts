@@ -54,7 +54,7 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
 
 /** Tells build output and the like, by its path or by what its first lines say. */
 function madeBy(index: Index): (file: string) => boolean {
-  const marked = new Set(generated(index.pageIndexes));
+  const marked = new Set(generated(index));
   return (file) => isMade(file) || marked.has(file);
 }
 /** Without those, unless there is nothing else. */

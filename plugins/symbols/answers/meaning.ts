@@ -11,7 +11,6 @@ import { atDesk, NoServer, wake } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
 import { references as usesAtDesk } from "../meaning/references.ts";
 import { rename as planRename } from "../meaning/rename.ts";
-import { passing } from "../passing.ts";
 import { type Index, mayRead } from "../project.ts";
 import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
@@ -218,7 +217,7 @@ export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQu
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
   const isForeign = exact.every(({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature));
-  const users = isForeign ? using(index.pageIndexes, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
+  const users = isForeign ? using(index, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
   const places = named.filter(({ path }) => SCRIPT.test(path)).map(({ path, line }) => ({ path, line, name }));
   return {
     wanted: name,
@@ -234,11 +233,14 @@ const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 
 /** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
 async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
-  const { of } = passing(index.pageIndexes);
-  const users = using(index.pageIndexes, name)
+  const users = using(index, name)
     .filter((file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
     .map(
-      (file) => [file, { imports: of(file).filter(({ names }) => names.some((one) => mayTake(one, name))) }] as const,
+      (file) =>
+        [
+          file,
+          { imports: index.passed(file).imports.filter(({ names }) => names.some((one) => mayTake(one, name))) },
+        ] as const,
     )
     .filter(([, { imports }]) => imports.length);
   if (!users.length) return [];
@@ -418,9 +420,7 @@ function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): strin
   const unread = index.names.filter((file) => SCRIPT.test(file) && !mayRead(ctx, file));
   const notes = unread.length ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`] : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const others = using(index.pageIndexes, name).filter(
-    (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
-  );
+  const others = using(index, name).filter((file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file));
   if (!others.length) return notes;
   return [
     `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listOf(others)}]`,

@@ -4,7 +4,6 @@ import fs from "node:fs";
 import type { Ctx } from "zz";
 import { isComponent, languageOf } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
-import { containing } from "../rows.ts";
 import { isMade } from "../scan/made.ts";
 import { relative, SCRIPT } from "./rows.ts";
 
@@ -36,7 +35,7 @@ const found = new WeakMap<object, Unread[]>(); // by the version of the index
 export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   let all = found.get(index.version);
   if (!all) {
-    const paths = new Set(containing(index.pageIndexes, ',"r":"', ',"x":"nested too deep', ',"x":"cannot be parsed'));
+    const paths = new Set(index.having(',"r":"', ',"x":"nested too deep', ',"x":"cannot be parsed'));
     all = [...paths].sort().flatMap((path) => {
       const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
       const why = unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);

@@ -37,7 +37,7 @@ export async function placesOf(desk: Desk, spots: Spot[]): Promise<Place[]> {
 async function showOthers(desk: Desk, { path: from, name }: At, known: Set<string>): Promise<boolean> {
   const { index, server, ctx } = desk;
   const isAlike = (file: string) => SCRIPT.test(from) === SCRIPT.test(file) || endOf(file) === endOf(from);
-  const others = using(index.pageIndexes, name).filter(
+  const others = using(index, name).filter(
     (file) => file !== from && !known.has(file) && isAlike(file) && mayRead(ctx, file) && !server.shows(file),
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;

@@ -6,7 +6,6 @@ import path from "node:path";
 import { tryTo } from "zz/text";
 import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
-import { containing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { At, Edit, Place, Point } from "./contract.ts";
 import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
@@ -213,7 +212,7 @@ const kindOf = ({ code, message }: { code: string | number; message: string }, n
 function passingOn({ index }: Desk, files: string[]): string[] {
   const names = new Set(files.map(nameOf));
   const own = new Set(files);
-  const found = containing(index.pageIndexes, '"*"').filter((file) => {
+  const found = index.having('"*"').filter((file) => {
     if (own.has(file) || !/\.[cm]?[jt]sx?$/.test(file)) return false;
     const { imports = [] } = index.facts(file) ?? {};
     return imports.some(

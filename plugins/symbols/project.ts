@@ -7,21 +7,11 @@ import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
-import { namesIn } from "./names.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type Passed, passingOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
-import {
-  type Data,
-  inOrder,
-  memoryPage,
-  namesFile,
-  openStore,
-  type Scope,
-  type StoredRow,
-  storeFile,
-} from "./store.ts";
+import { type Data, inOrder, memoryPage, openStore, type Scope, type StoredRow, storeFile } from "./store.ts";
 import type { Watch } from "./watch.ts";
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
@@ -85,7 +75,7 @@ export function openProject(
 
   function drop(): void {
     [all.cached, all.last] = [undefined, undefined];
-    for (const one of [file, namesFile(root, home)]) fs.rmSync(one, { force: true });
+    fs.rmSync(file, { force: true });
   }
 
   async function update(ctx: Ctx): Promise<Index> {
@@ -151,7 +141,7 @@ async function lookAtAll(
 ): Promise<Index> {
   const { ctx, data, fresh, stored } = look;
   const rules = rulesOf(all, ctx);
-  const listing = namesIn(ctx);
+  const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
   for (const one of data.files) if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again

@@ -41,8 +41,6 @@ export function openStore(root: string, home: string, warn: (text: string) => vo
 
 /** What past commits say, beside it. */
 export const historyFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "log");
-/** The names of all files, where there are many, beside it. */
-export const namesFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "names");
 
 /** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {

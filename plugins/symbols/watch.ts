@@ -11,7 +11,7 @@ const MAX_UNLISTED = 500; // folders without a listed file, of which git is aske
 const MAX_EVENTS = 4_000; // between two looks; the system forgets some when there are many more
 const NEVER = new Set(["node_modules", ".git"]);
 /** Where the system tells of every change, also of one by another program: not over a network, where another machine may write. */
-export const LOCAL_DISKS = new Set([
+const LOCAL_DISKS = new Set([
   ...[0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e],
 ]);
 
@@ -102,7 +102,7 @@ async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, r
 }
 
 /** Those of these folders, none of them in another that is ignored, whose files git would list. */
-export async function notIgnored(folders: readonly string[], git: Git, root: string): Promise<string[]> {
+async function notIgnored(folders: readonly string[], git: Git, root: string): Promise<string[]> {
   const list = ["--literal-pathspecs", "ls-files", "-oiz", "--exclude-standard", "--directory"];
   const ignored = new Set((await git.say([...list, "--", ...folders], root))?.split("\0"));
   return folders.filter((name) => !ignored.has(`${name}/`));

@@ -364,7 +364,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all as [At];
   const { edits, known } = await atDesk(state, index, at.path, ctx, async (desk) => {
-    const first = await usesAtDesk(desk, at);
+    const first = all.length + more > 1 ? await usesAtDesk(desk, at) : [{ places: all }];
     const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
     const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
     if (others.length)

@@ -25,10 +25,10 @@ export interface Taking {
 }
 const WHOLE = "*";
 
-export async function missedUses(desk: Desk, at: At, known: Place[]): Promise<Place[]> {
+export async function missedUses(desk: Desk, at: At, known: Place[], takings: Taking[]): Promise<Place[]> {
   const found = new Map<string, Place>();
   const isKnown = new Set(known.map(keyOf));
-  for (const taking of await takingOf(desk, at, known))
+  for (const taking of takings)
     for (const place of await usesOf(desk, taking, at)) if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
   return [...found.values()];
 }

@@ -2,35 +2,33 @@
 // one, and those that only the index knows of, which knows who imports whom.
 import { mayRead } from "../project.ts";
 import { using } from "../rows.ts";
-import type { At, Group, Place, Point, Spot } from "./contract.ts";
+import type { At, Group, Place, Point } from "./contract.ts";
 import { type Desk, locate, placeOf, show, titleOf } from "./desk.ts";
-import { missedUses } from "./missed.ts";
+import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
 const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export async function references(desk: Desk, at: At): Promise<Group[]> {
   const point = await locate(desk, at);
-  const { places } = await usesAt(desk, at, point);
-  const all = SCRIPT.test(at.path) ? [...places, ...(await missedUses(desk, at, places))] : places;
+  const { all } = await usesAt(desk, at, point);
   if (!all.length) return [];
   const symbol = await titleOf(desk, point, at.name);
   return [{ symbol, places: inOrder(all, at.path) }];
 }
 
-/** What the server knows. */
-export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ spots: Spot[]; places: Place[] }> {
+/** What the server knows, who takes it by a way that the server does not follow, and all places. */
+export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ takings: Taking[]; all: Place[] }> {
   const { server } = desk;
   let spots = await server.references(point);
   if (await showOthers(desk, at, new Set(spots.map(({ path }) => path)))) spots = await server.references(point);
   const distinct = new Map(spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]));
   const readable = [...distinct.values()].filter(({ path }) => mayRead(desk.ctx, path));
-  return { spots: readable, places: await placesOf(desk, readable) };
-}
-export async function placesOf(desk: Desk, spots: Spot[]): Promise<Place[]> {
   const places: Place[] = [];
-  for (const spot of spots) places.push(await placeOf(desk, spot));
-  return places;
+  for (const spot of readable) places.push(await placeOf(desk, spot));
+  if (!SCRIPT.test(at.path)) return { takings: [], all: places };
+  const takings = await takingOf(desk, at, places);
+  return { takings, all: [...places, ...(await missedUses(desk, at, places, takings))] };
 }
 
 /** A server knows the projects of the files that it was shown, and no others. */

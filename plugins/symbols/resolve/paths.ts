@@ -6,6 +6,8 @@ export const CODE = /\.[cm]?[jt]sx?$/;
 
 export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
 
+export const under = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
+
 export function* upwards(folder: string): Generator<string> {
   for (let up = folder; up; up = folderOf(up)) yield up;
   yield "";

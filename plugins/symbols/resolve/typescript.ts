@@ -83,7 +83,7 @@ function wayOf(state: State, name: string): string {
   const all = [config, ...config.references.map((name) => configOf(state, name))]
     .map(({ options }) => lettersOf(options))
     .join("");
-  return [..."pnt"].filter((letter) => all.includes(letter)).join("");
+  return [..."pt"].filter((letter) => all.includes(letter)).join("");
 }
 
 function answer(state: State, file: string, spec: string, how: How, name?: string): string | undefined {
@@ -341,10 +341,8 @@ function foldersOf(names: Iterable<string>): Set<string> {
 
 function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);
-  const isUnusual = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
-  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isUnusual ? "t" : ""].join(
-    "",
-  );
+  const isOlder = kind === ts.ModuleResolutionKind.Classic || kind === ts.ModuleResolutionKind.Node10;
+  return (paths || baseUrl ? "p" : "") + (rootDirs?.length || moduleSuffixes?.length || isOlder ? "t" : "");
 }
 
 /** As in templates: a tsconfig.json that only names others. */

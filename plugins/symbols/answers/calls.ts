@@ -2,6 +2,7 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { atDesk, locate, NoServer, placeOf, wake } from "../meaning/desk.ts";
+import { showOthers } from "../meaning/references.ts";
 import { mayRead } from "../project.ts";
 import { definitionsOf, nearestTo, noteShown } from "./meaning.ts";
 import { capped, MAX_ROWS } from "./rows.ts";
@@ -26,7 +27,9 @@ export async function calls(
     );
   let name = "";
   const found = await atDesk(state, index, at.path, ctx, async (desk) => {
-    const called = await desk.server[way](await locate(desk, at));
+    const point = await locate(desk, at);
+    if (!callees) await showOthers(desk, at); // some servers know just what they were shown
+    const called = await desk.server[way](point);
     name = desk.server.name;
     const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
     return Promise.all(

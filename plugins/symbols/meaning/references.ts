@@ -3,10 +3,11 @@
 import { mayRead } from "../project.ts";
 import { using } from "../rows.ts";
 import type { At, Group, Place, Point } from "./contract.ts";
-import { type Desk, locate, placeOf, show, titleOf } from "./desk.ts";
+import { type Desk, locate, NoServer, placeOf, show, titleOf } from "./desk.ts";
 import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
+const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export async function references(desk: Desk, at: At): Promise<Group[]> {
@@ -22,6 +23,8 @@ export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ taking
   const { server } = desk;
   let spots = await server.references(point);
   if (await showOthers(desk, at, new Set(spots.map(({ path }) => path)))) spots = await server.references(point);
+  const isMeant = SCRIPT.test(at.path) || !spots.length || spots.some((spot) => isAt(spot, point));
+  if (!isMeant) throw new NoServer(`${server.name} takes ${at.name} for something else`);
   const distinct = new Map(spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]));
   const readable = [...distinct.values()].filter(({ path }) => mayRead(desk.ctx, path));
   const places: Place[] = [];
@@ -32,9 +35,10 @@ export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ taking
 }
 
 /** A server knows the projects of the files that it was shown, and no others. */
-async function showOthers(desk: Desk, { path: from, name }: At, known: Set<string>): Promise<boolean> {
+export async function showOthers(desk: Desk, { path: from, name }: At, known = new Set<string>()): Promise<boolean> {
   const { index, server, ctx } = desk;
-  const isAlike = (file: string) => SCRIPT.test(from) === SCRIPT.test(file) || endOf(file) === endOf(from);
+  const isAlike = (file: string) =>
+    [SCRIPT, C].some((kind) => kind.test(from) && kind.test(file)) || endOf(file) === endOf(from);
   const others = using(index, name).filter(
     (file) => file !== from && !known.has(file) && isAlike(file) && mayRead(ctx, file) && !server.shows(file),
   );
@@ -43,6 +47,7 @@ async function showOthers(desk: Desk, { path: from, name }: At, known: Set<strin
   if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file); // others read when they have time
   return chosen.length > 0;
 }
+const isAt = (a: Point, b: Point): boolean => a.path === b.path && a.line === b.line && a.character === b.character;
 const endOf = (file: string): string => file.slice(file.lastIndexOf("."));
 
 function onePerProject(files: string[], names: readonly string[]): string[] {

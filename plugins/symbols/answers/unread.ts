@@ -10,8 +10,6 @@ import { relative, SCRIPT } from "./rows.ts";
 const MAX_NAMED = 3; // files in a sentence
 const MAX_LOOK_BYTES = 64_000_000; // of all files that are looked into for one answer
 const MAX_LOOK_MS = 400;
-const CHUNK = 1 << 20; // bytes
-const OVERLAP = 512; // bytes between two chunks: a word, or an import, may stand across their border
 const MAX_WORDS = 8;
 
 export interface Unread {
@@ -152,7 +150,7 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
     try {
       fd = ctx.files.open(ctx.files.path(name));
       left -= fs.fstatSync(fd).size;
-      return left < 0 ? undefined : has(fd, wanted);
+      return left < 0 ? undefined : has(fs.readFileSync(fd), wanted);
     } catch {
       return undefined;
     } finally {
@@ -163,32 +161,15 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
 
 const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
 
-/** In any encoding that a text may have. */
-function has(fd: number, { words, anywhere = false, isImporting = false }: Wanted): boolean {
-  const forms = words.flatMap((word) => [
-    ...[...new Set([Buffer.from(word).toString("latin1"), word])].map((text) => Buffer.from(text, "latin1")),
-    ...[Buffer.from(word, "utf16le"), Buffer.from(word, "utf16le").swap16()],
-  ]);
-  const bytes = Buffer.allocUnsafe(CHUNK + OVERLAP);
-  let [kept, isFound, imports] = [0, !words.length, !isImporting];
-  for (;;) {
-    const read = fs.readSync(fd, bytes, kept, CHUNK, null);
-    const piece = bytes.subarray(0, kept + read);
-    isFound ||= forms.some((form) => standsIn(piece, form, anywhere, !read));
-    imports ||= IMPORT.test(piece.toString("latin1").replaceAll("\0", "")); // UTF-16 has zeros between
-    if ((isFound && imports) || !read) return isFound && imports;
-    kept = Math.min(OVERLAP, piece.length);
-    piece.copy(bytes, 0, piece.length - kept);
-  }
+/** In any encoding that a text may have: UTF-16 has zeros between plain letters. */
+function has(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
+  const plain = (some: Buffer) => some.toString("latin1").replaceAll("\0", "");
+  const text = plain(bytes);
+  const forms = words
+    .flatMap((word) => [Buffer.from(word), Buffer.from(word, "latin1"), utf16(word), utf16(word).swap16()])
+    .map((form) => plain(form).replace(/[^\w]/g, "\\$&"));
+  const wanted = forms.join("|");
+  const isThere = !words.length || new RegExp(anywhere ? wanted : `(?<![\\w$])(?:${wanted})(?![\\w$])`).test(text);
+  return isThere && (!isImporting || IMPORT.test(text));
 }
-
-function standsIn(piece: Buffer, word: Buffer, anywhere: boolean, isLast: boolean): boolean {
-  for (let at = piece.indexOf(word); at >= 0; at = piece.indexOf(word, at + 1)) {
-    const end = at + word.length;
-    if (anywhere) return true;
-    if (end === piece.length && !isLast) return false; // what follows comes with the next piece
-    if (!isLetter(piece[at - 1]) && !isLetter(piece[end])) return true;
-  }
-  return false;
-}
-const isLetter = (byte: number | undefined): boolean => byte !== undefined && /[\w$]/.test(String.fromCharCode(byte));
+const utf16 = (word: string): Buffer => Buffer.from(word, "utf16le");

@@ -1,5 +1,7 @@
 // Which file uses which, as a weighted graph, and PageRank over it.
-import type { Uses } from "./survey.ts";
+import type { Facts } from "../scan/facts.ts";
+import { eachUse } from "../scan/uses.ts";
+import type { Doc, Use } from "./survey.ts";
 
 export interface Network {
   edgeStart: Int32Array; // where each file's edges begin
@@ -10,41 +12,30 @@ export const FOCUSED = { damping: 0.25, backward: 0.4 }; // near what was asked 
 /** An import by itself; a use without an import; names that more files define say nothing. */
 const EDGE = { imported: 0.5, elsewhere: 0.1, definers: 50, guessed: 4 };
 
-/**
- * Who uses whose symbols, those that it imports first. This runs once in a process, before V8 has made it fast: loops by
- * index take a third of the time and no memory.
- */
-export function networkOf({ docs, reexports, definers, users, uses }: Uses): Network {
+/** Who uses whose symbols, those that it imports first. */
+export function networkOf(docs: Doc[], known: (Facts | undefined)[], uses: ReadonlyMap<string, Use>): Network {
+  const reexports = known.map((facts) => facts?.exports.some(({ from }) => from) ?? false);
   const reachedBy = new Int32Array(docs.length).fill(-1); // the last file that reached it
-  const weights = new Float64Array(docs.length);
   const found = { from: [] as number[], to: [] as number[], weight: [] as number[] };
-  let at = 0;
   for (const [doc, { imports }] of docs.entries()) {
-    const targets: number[] = [];
+    const weights = new Map<number, number>();
+    const add = (to: number, weight: number) => void weights.set(to, (weights.get(to) ?? 0) + weight);
     for (const to of imports) add(to, EDGE.imported);
     markReachable(doc, imports);
-    for (; uses.doc[at] === doc; at++) use(doc, uses.name[at]!, uses.count[at]!);
-    for (const to of targets) {
+    eachUse(known[doc]?.uses ?? "", (name, count) => {
+      const { definers = [], users = 1 } = uses.get(name) ?? {};
+      const { length } = definers;
+      if (!count || !length || length > EDGE.definers || definers.includes(doc)) return;
+      const near = definers.filter((one) => reachedBy[one] === doc);
+      if (!near.length && length > EDGE.guessed) return;
+      const weight = Math.sqrt(count) * Math.log(1 + docs.length / users);
+      const share = near.length ? weight / near.length : (EDGE.elsewhere * weight) / length;
+      for (const to of near.length ? near : definers) add(to, share);
+    });
+    for (const [to, weight] of weights) {
       found.from.push(doc);
       found.to.push(to);
-      found.weight.push(weights[to]!);
-      weights[to] = 0;
-    }
-
-    function add(to: number, weight: number): void {
-      if (!weights[to]) targets.push(to);
-      weights[to]! += weight;
-    }
-    function use(doc: number, name: number, count: number): void {
-      const all = definers[name]!;
-      const { length } = all;
-      if (!count || length > EDGE.definers || all.includes(doc)) return;
-      let near = 0;
-      for (let i = 0; i < length; i++) if (reachedBy[all[i]!] === doc) near++;
-      if (!near && length > EDGE.guessed) return;
-      const weight = Math.sqrt(count) * Math.log(1 + docs.length / users[name]!);
-      const share = near ? weight / near : (EDGE.elsewhere * weight) / length;
-      for (let i = 0; i < length; i++) if (!near || reachedBy[all[i]!] === doc) add(all[i]!, share);
+      found.weight.push(weight);
     }
   }
   return normalized(docs.length, found);

@@ -9,7 +9,7 @@ import { openOthers } from "./languages/resolve.ts";
 import { isComponent, languageOf } from "./languages/table.ts";
 import type { Asked, Disk, How, Kept, Resolver } from "./resolve/contract.ts";
 import { openDisk } from "./resolve/disk.ts";
-import { CODE, folderOf, IN_NODE_MODULES, join, slashes, under, upwards } from "./resolve/paths.ts";
+import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, under, upwards } from "./resolve/paths.ts";
 import type { Modules } from "./resolve/typescript.ts";
 
 export type { Edge, Graph, How, Kept, Resolver } from "./resolve/contract.ts";
@@ -201,6 +201,6 @@ function mainsOf(folder: string, { names, packageIn, sourceOf }: Disk): string[]
     const [to] = [at, `${at}.js`, `${at}/index.js`].flatMap((one) =>
       names.has(one) ? one : (sourceOf(one, [], true) ?? []),
     );
-    return to !== undefined && CODE.test(to) ? [to] : [];
+    return to !== undefined && SCRIPT.test(to) ? [to] : [];
   });
 }

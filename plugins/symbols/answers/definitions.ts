@@ -28,7 +28,7 @@ import { freshIndex, type State } from "./state.ts";
 
 const MAX_PART_LINES = 400; // lines
 
-export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
+export async function definition(state: State, { symbol }: { symbol: string }, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const { wanted, files } = meantBy(index, symbol);
   const named = foundIn(index, files, ctx);
@@ -148,10 +148,14 @@ function outline(file: string, { symbols, unread, parseError, loc, exports }: Fa
   return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
-export async function showPart(
+type Named = { name: string; path?: string };
+export const showFunction = (state: State, args: Named, ctx: Ctx) => showPart(state, "function", args, ctx);
+export const showClass = (state: State, args: Named, ctx: Ctx) => showPart(state, "class", args, ctx);
+
+async function showPart(
   state: State,
   what: "function" | "class",
-  { name, path: at }: { name: string; path?: string },
+  { name, path: at }: Named,
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);

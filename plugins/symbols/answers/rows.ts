@@ -7,12 +7,13 @@ import { CODE } from "../code.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { Found } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
+import { SCRIPT } from "../resolve/paths.ts";
 import { defining } from "../rows.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
 export const MAX_NAMES_PER_FILE = 12;
-export const SCRIPT = /\.[cm]?[jt]sx?$/i;
+export { SCRIPT };
 /** Code with symbols and branches, in any language; data and markup have none. */
 export const isMapped = (file: string): boolean =>
   SCRIPT.test(file) || (languageOf(file)?.isMarkup === undefined && !!languageOf(file));

@@ -20,7 +20,7 @@ export interface Unread {
 export interface About {
   words?: string[]; // a file that has none of them lacks nothing
   anywhere?: boolean; // also as a part of a longer word
-  path?: string; // of a file, or a folder
+  path?: string | undefined; // of a file, or a folder
   like?: boolean; // only files whose language can use what the answer shows
   users?: boolean; // of the file at `path`
   imports?: boolean; // of all files

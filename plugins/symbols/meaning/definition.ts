@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import type { State } from "../answers/state.ts";
 import { type Index, mayRead } from "../project.ts";
+import { SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
 import { atDesk, type Desk, NoServer, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
 
@@ -26,7 +27,6 @@ export async function definitionElsewhere(state: State, index: Index, name: stri
     throw error;
   }
 }
-const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
   const { text } = await textAt(desk, file);

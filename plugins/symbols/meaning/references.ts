@@ -1,6 +1,7 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import { mayRead } from "../project.ts";
+import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
 import type { At, Group, Place, Point } from "./contract.ts";
 import { type Desk, locate, NoServer, placeOf, show, titleOf } from "./desk.ts";
@@ -8,7 +9,6 @@ import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
 const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
-const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export async function references(desk: Desk, at: At): Promise<Group[]> {
   const point = await locate(desk, at);
@@ -60,7 +60,6 @@ function onePerProject(files: string[], names: readonly string[]): string[] {
   return [...Map.groupBy(files, configOf).values()].flatMap((own) => own.slice(0, 2));
 }
 const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
-const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
 
 /** The definition's file first, and each from its beginning. */
 export function inOrder(places: Place[], first: string): Place[] {

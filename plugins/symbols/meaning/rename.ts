@@ -217,7 +217,7 @@ function passingOn({ index }: Desk, files: string[]): string[] {
   const names = new Set(files.map(nameOf));
   const own = new Set(files);
   const found = index.having('"*"').filter((file) => {
-    if (own.has(file) || !/\.[cm]?[jt]sx?$/.test(file)) return false;
+    if (own.has(file) || !SCRIPT.test(file)) return false;
     const { imports = [] } = index.facts(file) ?? {};
     return imports.some(
       ({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)),

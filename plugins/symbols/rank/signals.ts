@@ -1,7 +1,7 @@
 // What speaks for each file, for one query: numbers between 0 and 1, side by side.
+import { folderOf } from "../resolve/paths.ts";
 import { keyOf, STOP_WORDS, stem, wordHash, wordsIn } from "../scan/words.ts";
-import type { History } from "./history.ts";
-import { historySignals } from "./past.ts";
+import { type History, historySignals } from "./history.ts";
 import type { Doc, Survey } from "./survey.ts";
 import { SIGNALS, type Signal, WEIGHTS } from "./weights.ts";
 
@@ -194,4 +194,3 @@ function neighbours({ docs, importers }: Survey, near: Map<number, number>, { us
     for (const other of beside) if (other !== doc) folder[other]! += weight / Math.sqrt(beside.length);
   }
 }
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);

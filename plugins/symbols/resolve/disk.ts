@@ -5,7 +5,7 @@ import path from "node:path";
 import type { CompilerGate } from "zz";
 import { markedText } from "../encoding.ts";
 import type { Disk, Json, Kept } from "./contract.ts";
-import { CODE, folderOf, IN_NODE_MODULES, join, slashes, upwards } from "./paths.ts";
+import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
 
 const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
 const CLOCK_TICK_MS = 50;
@@ -96,7 +96,7 @@ function sourceOf(
   isNamed = false,
 ): string | undefined {
   const asset = file.endsWith(".ts") ? file.slice(0, -3) : "";
-  if (state.names.has(asset) && !CODE.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
+  if (state.names.has(asset) && !SCRIPT.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
   const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
   const bases = out
     .filter(([from]) => file.startsWith(`${from}/`))

@@ -2,7 +2,7 @@
 import type { Facts, Import } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import type { Edge, Graph, Resolver } from "./contract.ts";
-import { CODE, folderOf } from "./paths.ts";
+import { folderOf, SCRIPT } from "./paths.ts";
 
 export async function graphOf(
   files: Iterable<readonly [string, Pick<Facts, "imports">]>,
@@ -56,9 +56,9 @@ export function entryPoints(
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
-    .filter((path) => (CODE.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
+    .filter((path) => (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
     .flatMap((path) => {
-      if (!CODE.test(path)) return [{ path, why: "name" } as const];
+      if (!SCRIPT.test(path)) return [{ path, why: "name" } as const];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
       const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
       return why ? [{ path, why } as const] : [];

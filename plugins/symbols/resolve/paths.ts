@@ -2,7 +2,7 @@
 import path from "node:path";
 
 export const IN_NODE_MODULES = /(?:^|\/)node_modules(?:\/|$)/;
-export const CODE = /\.[cm]?[jt]sx?$/;
+export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
 
@@ -33,3 +33,8 @@ export function join(folder: string, spec: string): string | undefined {
 }
 
 export const slashes = (file: string): string => (path.sep === "/" ? file : file.replaceAll(path.sep, "/"));
+
+export function firstOf({ names }: { names: ReadonlySet<string> }, paths: readonly (string | undefined)[]): string[] {
+  const found = paths.find((one) => one !== undefined && names.has(one));
+  return found === undefined ? [] : [found];
+}

@@ -29,14 +29,14 @@ function spellings(symbol: string): string[] {
 }
 
 /** What a name means, and the files that define it: exactly what is called that, else by the spelling of languages that write it otherwise. */
-export function meantBy(index: Index, symbol: string): { wanted: string; files: readonly string[]; exactly: boolean } {
+export function meantBy(index: Index, symbol: string): { wanted: string; files: readonly string[] } {
   const [exact = "", dotted = "", bare = ""] = spellings(symbol);
   for (const wanted of [exact, dotted]) {
     const files = defining(index, lastName(wanted));
-    if (files.length) return { wanted, files, exactly: true };
+    if (files.length) return { wanted, files };
   }
   const files = defining(index, lastName(bare)).filter((file) => bare === dotted || !SCRIPT.test(file));
-  return { wanted: files.length ? bare : dotted, files, exactly: false };
+  return { wanted: files.length ? bare : dotted, files };
 }
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);

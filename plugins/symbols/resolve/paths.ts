@@ -15,21 +15,9 @@ export function* upwards(folder: string): Generator<string> {
 
 /** Undefined if it is outside of the project. */
 export function join(folder: string, spec: string): string | undefined {
-  let [at, start] = [folder, 0];
-  for (; ; start += 3)
-    if (spec.startsWith("./", start)) start -= 1;
-    else if (!spec.startsWith("../", start)) break;
-    else if (!at) return undefined;
-    else at = folderOf(at);
-  const rest = spec.slice(start);
-  if (!/(?:^|\/)\.{0,2}(?:\/|$)/.test(rest)) return at ? `${at}/${rest}` : rest;
-  for (const part of rest.split("/")) {
-    if (part === "" || part === ".") continue;
-    if (part !== "..") at = at ? `${at}/${part}` : part;
-    else if (!at) return undefined;
-    else at = folderOf(at);
-  }
-  return at;
+  const at = path.posix.join(folder || ".", spec).replace(/\/$/, "");
+  if (at === ".." || at.startsWith("../")) return undefined;
+  return at === "." ? "" : at;
 }
 
 export const slashes = (file: string): string => (path.sep === "/" ? file : file.replaceAll(path.sep, "/"));

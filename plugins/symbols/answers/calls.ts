@@ -1,11 +1,11 @@
 // find_calls: who calls a function, and what it calls, from a language server.
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { atDesk, locate, NoServer, placeOf, wake } from "../meaning/desk.ts";
+import { atDesk, locate, placeOf, wake } from "../meaning/desk.ts";
 import { showOthers } from "../meaning/references.ts";
 import { mayRead } from "../project.ts";
 import { definitionsOf, nearestTo, noteShown } from "./meaning.ts";
-import { capped, MAX_ROWS } from "./rows.ts";
+import { capped, MAX_ROWS, placeIn } from "./rows.ts";
 import { freshIndex, type State, type SymbolQuery } from "./state.ts";
 
 export async function calls(
@@ -22,26 +22,31 @@ export async function calls(
   const [at, ...more] = defined;
   if (!at) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   if (more.length)
-    throw cannot(
-      `${defined.length} things are: ${defined.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
-    );
+    throw cannot(`${defined.length} things are: ${defined.map(placeIn).join(", ")}. Choose one by path and line.`);
   let name = "";
-  const found = await atDesk(state, index, at.path, ctx, async (desk) => {
-    const point = await locate(desk, at);
-    if (!callees) await showOthers(desk, at); // some servers know just what they were shown
-    const called = await desk.server[way](point);
-    name = desk.server.name;
-    const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
-    return Promise.all(
-      seen.map(async ({ name, from, ...spot }) => ({
-        name,
-        at: await placeOf(desk, spot),
-        calls: await Promise.all(from.map((one) => placeOf(desk, one))),
-      })),
-    );
-  }).catch((error) => {
-    throw error instanceof NoServer ? cannot(`${error.message}. find_references shows the places.`) : error;
-  });
+  const found = await atDesk(
+    state,
+    index,
+    at.path,
+    ctx,
+    async (desk) => {
+      const point = await locate(desk, at);
+      if (!callees) await showOthers(desk, at); // some servers know just what they were shown
+      const called = await desk.server[way](point);
+      name = desk.server.name;
+      const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
+      return Promise.all(
+        seen.map(async ({ name, from, ...spot }) => ({
+          name,
+          at: await placeOf(desk, spot),
+          calls: await Promise.all(from.map((one) => placeOf(desk, one))),
+        })),
+      );
+    },
+    (why) => {
+      throw cannot(`${why}. find_references shows the places.`);
+    },
+  );
   noteShown(
     found.flatMap(({ calls }) => calls),
     ctx,

@@ -120,5 +120,7 @@ export function capped(rows: string[], most: number, what: string): string {
   return [...rows.slice(0, most), ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : [])].join("\n");
 }
 
+export const placeIn = ({ path: file, line }: { path: string; line: number }): string => `${file}:${line}`;
+export const nameWithPlace = (found: Found): string => `${found.name} (${placeIn(found)})`;
 export const row = ({ path: file, line, signature, doc }: Found): string =>
   `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

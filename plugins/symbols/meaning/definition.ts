@@ -5,7 +5,7 @@ import type { State } from "../answers/state.ts";
 import { type Index, mayRead } from "../project.ts";
 import { SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
-import { atDesk, type Desk, NoServer, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+import { atDesk, type Desk, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
 
@@ -14,18 +14,14 @@ export async function definitionElsewhere(state: State, index: Index, name: stri
   const users = using(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const files = users.slice(0, MAX_FILES);
-  try {
-    return await atDesk(state, index, files[0]!, ctx, async (desk) => {
-      for (const file of files) {
-        const rows = await definedFrom(desk, file, name);
-        if (rows.length) return rows;
-      }
-      return [];
-    });
-  } catch (error) {
-    if (error instanceof NoServer) return [];
-    throw error;
-  }
+  const ask = async (desk: Desk) => {
+    for (const file of files) {
+      const rows = await definedFrom(desk, file, name);
+      if (rows.length) return rows;
+    }
+    return [];
+  };
+  return atDesk(state, index, files[0]!, ctx, ask, () => []);
 }
 
 async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {

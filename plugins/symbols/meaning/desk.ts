@@ -37,13 +37,14 @@ export interface Text {
   places: Map<string, Place>; // that were looked at
 }
 
-/** `ask` may be asked twice, with another server. */
+/** `ask` may be asked twice, with another server. `instead`: where there is none, or none that knows; told why. */
 export async function atDesk<T>(
   state: State,
   index: Index,
   file: string,
   ctx: Ctx,
   ask: (desk: Desk) => Promise<T>,
+  instead?: (why: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
   const { failed, text } = await ctx.call(SERVICE, {
@@ -60,10 +61,12 @@ export async function atDesk<T>(
       }
     },
   });
-  if (failed) throw new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text);
-  state.hasServer = true;
-  if (answer && "error" in answer) throw answer.error;
-  return answer!.value;
+  if (failed) answer = { error: new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text) };
+  else state.hasServer = true;
+  if (answer && "value" in answer) return answer.value;
+  const { error } = answer!;
+  if (instead && error instanceof NoServer) return instead(error.message);
+  throw error;
 }
 
 /** Starts the server of such a file, while the index is brought up to date. */

@@ -230,7 +230,7 @@ const nameOf = (file: string): string => {
   return name === "index" ? folder : name;
 };
 
-function applied(text: string, edits: Edit[]): string {
+export function applied(text: string, edits: Edit[]): string {
   return edits.reduceRight((made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end), text);
 }
 /** Where a place is after the edits; for an edit itself, its new name. */

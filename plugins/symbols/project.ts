@@ -8,7 +8,7 @@ import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type Passed, passingOf, type Row, unpack, wordsOf } from "./rows.ts";
+import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
 import { type Data, inOrder, memoryPage, openStore, type Scope, type StoredRow, storeFile } from "./store.ts";
@@ -315,7 +315,7 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
     ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, entries: files },
     ...{ resolved, keep },
     having: (...texts) => memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
-    passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passingOf(read(name)) : { imports: [], exports: [] })),
+    passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] })),
     facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
     words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
   };

@@ -11,9 +11,9 @@ import { makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
 import type { Entry, Page, Row } from "./rows.ts";
 
-const FORMAT = "zz index 5"; // raise it whenever rows change in form or meaning
+const FORMAT = "zz index 6"; // raise it whenever rows change in form or meaning
 const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
-const OLDER = /^zz index [1-4] /; // made again without a word
+const OLDER = /^zz index [1-5] /; // made again without a word
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms

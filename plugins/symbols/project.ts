@@ -7,6 +7,7 @@ import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
+import { statOf } from "./resolve/disk.ts";
 import type { Kept } from "./resolve.ts";
 import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
@@ -338,15 +339,6 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
     const { page, at, length } = files.get(name)!;
     if (row.length < length) row = Buffer.allocUnsafe(2 * length);
     return page.read(at, length, row);
-  }
-}
-
-/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
   }
 }
 

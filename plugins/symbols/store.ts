@@ -73,27 +73,22 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   };
 }
 
-function changePiece(
-  { scope, most, resolved }: Data,
-  root: string,
-  { rows, gone }: NonNullable<Data["change"]>,
-): Buffer {
+function changePiece(data: Data, root: string, { rows, gone }: NonNullable<Data["change"]>): Buffer {
   const files = rows.map((row) => listed(row.path, row, row.text.length));
-  const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+  const head = headOf(data, root, files, gone);
   const text = Buffer.concat(rows.map(({ text }) => text));
   return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
 }
 
 /** Replaces the old file atomically; whoever has the old one open can go on reading it. */
 function writeWhole(file: string, root: string, data: Data): void {
-  const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   makeFolder(path.dirname(file), 0o700);
   sweep(file);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {
     const files = [...data.files].map(([name, entry]) => listed(name, entry, entry.length));
-    const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone: [], files } satisfies Head));
+    const head = headOf(data, root, files);
     let [at, crc] = [PREAMBLE, 0];
     for (const bytes of chunks([...data.files.values()])) {
       fs.writeSync(fd, bytes, 0, bytes.length, at);
@@ -146,6 +141,9 @@ function* chunks(entries: StoredRow[]): Generator<Buffer> {
   yield into.subarray(0, filled);
 }
 
+function headOf({ scope, most, resolved }: Data, root: string, files: Listed[], gone: string[] = []): Buffer {
+  return Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+}
 const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
   ...([name, mtime, ctime, size, hash, length] as const),
 ];

@@ -33,7 +33,9 @@ const found = new WeakMap<object, Unread[]>(); // by the version of the index
 export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   let all = found.get(index.version);
   if (!all) {
-    const paths = new Set(index.having(',"unread":"', ',"parseError":"nested too deep', ',"parseError":"cannot be parsed'));
+    const paths = new Set(
+      index.having(',"unread":"', ',"parseError":"nested too deep', ',"parseError":"cannot be parsed'),
+    );
     all = [...paths].sort().flatMap((path) => {
       const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
       const why = unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);

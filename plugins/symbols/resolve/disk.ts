@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
+import { tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
 import type { Disk, Json, Kept } from "./contract.ts";
 import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
@@ -72,11 +73,7 @@ function read(state: DiskState, file: string): string | undefined {
   note(state, file);
   const stat = statOf(file);
   if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false) return undefined;
-  try {
-    return stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : "";
-  } catch {
-    return undefined;
-  }
+  return tryTo(() => (stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : ""));
 }
 
 function packageIn(state: DiskState, at: string): Json | undefined {
@@ -123,13 +120,8 @@ function isKept(kept: Partial<Kept>): boolean {
   return [seen, ways, found].every((one) => !!one && typeof one === "object");
 }
 
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
+/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
+export const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 /** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
 function stampOf(file: string): string {
   const stat = statOf(file);
@@ -138,19 +130,9 @@ function stampOf(file: string): string {
 /** Changes within the same tick of the clock look the same. */
 const isSettled = (file: string): boolean => !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
-export function realOf(file: string): string {
-  try {
-    return slashes(fs.realpathSync.native(file));
-  } catch {
-    return file;
-  }
-}
+export const realOf = (file: string): string => tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
 
 export function parsed(text: string | undefined): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return value && typeof value === "object" ? (value as Json) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = tryTo(() => JSON.parse(text ?? ""));
+  return value && typeof value === "object" ? (value as Json) : undefined;
 }

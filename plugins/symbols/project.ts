@@ -222,8 +222,7 @@ interface Last {
 /** The texts that lie in the indexed folder and are no links. */
 function textsOf({ root, data }: Look, texts: string[]): string[] {
   const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
-  const isLink = (name: string) => tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink());
-  return near.filter((name) => data.files.has(name) || !isLink(name));
+  return near.filter((name) => data.files.has(name) || !isLink(path.join(root, name)));
 }
 
 /** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */
@@ -234,7 +233,7 @@ function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[]
     const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
     if (isKnown) continue;
     const file = path.join(root, name);
-    if (!tryTo(() => fs.lstatSync(file).isSymbolicLink())) continue;
+    if (!isLink(file)) continue;
     const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
     if (target !== undefined && listed.has(target)) wanted.delete(name);
   }
@@ -342,6 +341,7 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   }
 }
 
+const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
 const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
 
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {

@@ -5,6 +5,7 @@ import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Clock, Git } from "zz";
 import { tryTo } from "zz/text";
+import { foldersOf } from "./resolve/paths.ts";
 
 const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
 const MAX_UNLISTED = 500; // folders without a listed file, of which git is asked whether it ignores them
@@ -79,7 +80,7 @@ async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, r
     for (const [i, folder] of next.entries()) {
       if (i % 50 === 0) await setImmediate();
       for (const entry of entriesOf(w, folder)) {
-        if (entry.name === ".git" && folder !== ".") return; // another repository, with a list of its own
+        if (entry.name === ".git" && folder) return; // another repository, with a list of its own
         const name = path.posix.join(folder, entry.name);
         if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
       }
@@ -132,7 +133,7 @@ function notice(w: Watching, name: string | undefined): void {
   if (name === undefined || w.events > MAX_EVENTS) w.isLost = true;
   else if (w.touched.size < MAX_EVENTS) w.touched.add(name);
   if (name === undefined) return;
-  if (w.watchers.has(name) && name !== ".")
+  if (w.watchers.has(name))
     forgetWith(w, name); // it may be another one now
   else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined; // with folders in it, perhaps
 }
@@ -179,16 +180,4 @@ function entriesOf(w: Watching, folder: string): fs.Dirent[] {
 }
 function isLocal(w: Watching): boolean {
   return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);
-}
-
-/** Of these files, and the folders around those. */
-function foldersOf(names: readonly string[]): Set<string> {
-  const folders = new Set(["."]);
-  for (const name of names)
-    for (let at = name.lastIndexOf("/"); at > 0; at = name.lastIndexOf("/", at - 1)) {
-      const folder = name.slice(0, at);
-      if (folders.has(folder)) break;
-      folders.add(folder);
-    }
-  return folders;
 }

@@ -26,3 +26,11 @@ export function firstOf({ names }: { names: ReadonlySet<string> }, paths: readon
   const found = paths.find((one) => one !== undefined && names.has(one));
   return found === undefined ? [] : [found];
 }
+
+/** The folders of these files, and those around them; "" is the project itself. */
+export function foldersOf(names: Iterable<string>): Set<string> {
+  const folders = new Set([""]);
+  for (const name of names)
+    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
+  return folders;
+}

@@ -4,7 +4,7 @@ import path from "node:path";
 import { ts } from "ts-morph";
 import type { Disk, How, Json } from "./contract.ts";
 import { parsed, realOf } from "./disk.ts";
-import { folderOf, upwards } from "./paths.ts";
+import { folderOf, foldersOf, upwards } from "./paths.ts";
 
 export interface Modules {
   wayOf(config: string): string;
@@ -331,13 +331,6 @@ function isModule(state: State, file: string): boolean {
 
 /** Packages made for tests: no import means them. */
 const TEST_PACKAGE = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
-
-function foldersOf(names: Iterable<string>): Set<string> {
-  const folders = new Set([""]);
-  for (const name of names)
-    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
-  return folders;
-}
 
 function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);

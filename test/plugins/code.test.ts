@@ -134,6 +134,8 @@ needs("bwrap", "clangd")("of a server that knows just what it was shown, every c
   const zz = await harness({ own: true, files }, t);
   const { text } = await zz.call("find_calls", { symbol: "lamp", path: "lamp.c" });
   match(text, /^2 callers of lamp .*\nfar \(far\.c:2\):\n.*\ninside \(lamp\.c:3\):/);
+  const { text: callees } = await zz.call("find_calls", { symbol: "far", callees: true });
+  match(callees, /^1 callee of far .*\nlamp \(lamp\.[ch]:\d\):\n {2}far\.c:2: /);
   const { text: uses } = await zz.call("find_references", { symbol: "Clock" }); // it means the namespace, says clangd
   match(uses, /since clangd takes Clock for something else\]\nbroken\.cpp:2: using Clock = .*$/);
 });

@@ -1,8 +1,10 @@
 // find_calls: who calls a function, and what it calls, from a language server.
+import path from "node:path";
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
-import { atDesk, locate, placeOf, wake } from "../meaning/desk.ts";
-import { showOthers } from "../meaning/references.ts";
+import type { At, Called } from "../meaning/contract.ts";
+import { atDesk, type Desk, locate, placeOf, pointAt, textAt, wake } from "../meaning/desk.ts";
+import { isAt, showOthers } from "../meaning/references.ts";
 import { mayRead } from "../project.ts";
 import { definitionsOf, nearestTo, noteShown } from "./meaning.ts";
 import { capped, MAX_ROWS, placeIn } from "./rows.ts";
@@ -32,7 +34,10 @@ export async function calls(
     async (desk) => {
       const point = await locate(desk, at);
       if (!callees) await showOthers(desk, at); // some servers know just what they were shown
-      const called = await desk.server[way](point);
+      const called = await desk.server[way](point).catch((error: Error) => {
+        if (!callees || !/cannot tell/.test(error.message)) throw error;
+        return calledIn(desk, at);
+      });
       name = desk.server.name;
       const seen = called.filter(({ path, from }) => mayRead(ctx, path) && from.every((one) => mayRead(ctx, one.path)));
       return Promise.all(
@@ -59,3 +64,22 @@ export async function calls(
   const head = `${plural(found.length, way.slice(0, -1))} of ${args.symbol} (${at.path}:${at.line}):`;
   return { text: found.length ? `${head}\n${capped(rows, 2 * MAX_ROWS, "rows")}` : none, data: found };
 }
+
+/** What a function calls, by what each name with parentheses means: older servers cannot tell. */
+async function calledIn(desk: Desk, { path: file, line, name }: At): Promise<Called[]> {
+  const { text, rows, facts } = await textAt(desk, file);
+  const { end = line } = facts?.symbols.find((one) => one.line === line && one.name === name) ?? {};
+  const from = rows[line - 1]!;
+  const found = new Map<string, Called>();
+  for (const { 0: word, index } of text.slice(from, rows[end]).matchAll(CALLED)) {
+    const point = await pointAt(desk, file, from + index);
+    const [spot] = await desk.server.definition(point);
+    if (!spot || path.isAbsolute(spot.path) || isAt(spot, point)) continue;
+    const key = `${spot.path}:${spot.line}:${spot.character}`;
+    const known = found.get(key) ?? { ...spot, name: word, from: [] };
+    known.from.push({ ...point, endLine: point.line, endCharacter: point.character + word.length });
+    found.set(key, known);
+  }
+  return [...found.values()];
+}
+const CALLED = /[\p{L}_][\p{L}\p{N}_]*(?=\s*\()/gu;

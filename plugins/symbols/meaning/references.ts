@@ -47,7 +47,8 @@ export async function showOthers(desk: Desk, { path: from, name }: At, known = n
   if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file); // others read when they have time
   return chosen.length > 0;
 }
-const isAt = (a: Point, b: Point): boolean => a.path === b.path && a.line === b.line && a.character === b.character;
+export const isAt = (a: Point, b: Point): boolean =>
+  a.path === b.path && a.line === b.line && a.character === b.character;
 const endOf = (file: string): string => file.slice(file.lastIndexOf("."));
 
 function onePerProject(files: string[], names: readonly string[]): string[] {

@@ -30,8 +30,8 @@ process.exit(await main(process.argv.slice(2)));
 
 export function copyOf(checkout: string): Copy {
   const root = mkdtempSync("/var/tmp/zz-mutants-"); // a sandbox has a /tmp of its own
-  chmodSync(root, 0o755); // some tests run as another user
   const base = mkdtempSync(join(tmpdir(), "zz-mutants-"));
+  for (const folder of [root, base]) chmodSync(folder, 0o755); // some tests run as another user
   const [tmp, compiled] = [join(base, "t"), join(base, "compiled")];
   const git = (...args: string[]) => execFileSync("git", ["-C", checkout, ...args], { encoding: "utf8" });
   execFileSync("git", ["clone", "--quiet", "--shared", "--no-checkout", checkout, root]);

@@ -11,7 +11,8 @@ export async function listenIn(folder: string, name: string, server: net.Server)
       close();
       reject(error);
     });
-    server.listen(`/proc/self/fd/${open}/${name}`, resolve);
+    // by its number: the system tells other processes this name, and another zz covers what is there
+    server.listen(`/proc/${process.pid}/fd/${open}/${name}`, resolve);
   });
   server.once("close", close); // until then the name is needed: it is removed with the server
 }

@@ -1,11 +1,14 @@
 // Which hosts a command without a network looked up, as the C library asks for them.
 import { deepEqual, equal } from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextRound } from "node:timers/promises";
+import { findEndpoints } from "../../../plugins/shell/endpoints.ts";
 import { hearLookups } from "../../../plugins/shell/lookups.ts";
 
 const request = (type: number, name: string, length = name.length + 1): Buffer => {
@@ -55,6 +58,19 @@ test("hosts are heard at a socket whose name is too long for the system, and it 
   deepEqual(heard.names(), ["a.example"]);
   heard.close();
   equal(existsSync(heard.socket), false);
+});
+
+test("another process's socket with such a name is found where it is", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "zz-endpoint-"));
+  const code = `import("${import.meta.resolve("../../../plugins/shell/listen.ts")}").then(({ listenIn }) =>
+    listenIn("${folder}", "it", require("net").createServer())).then(() => console.log("on"))`;
+  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  t.after(() => {
+    child.kill();
+    rmSync(folder, { recursive: true });
+  });
+  await once(child.stdout, "data");
+  equal(findEndpoints([], []).at.filter((at) => at === join(folder, "it")).length, 1);
 });
 
 test("nothing of what is garbled, names no host of elsewhere, or is more than a few", async (t) => {

@@ -10,6 +10,9 @@ import { direntsOf, real } from "./paths.ts";
 const MAX_FILES_PER_PROCESS = 12;
 const MAX_FILES = 1_500;
 
+/** Such a name means another place in each process. */
+const OWN = /^\/proc\/(?:thread-)?self\//;
+
 export interface Endpoints {
   at: string[]; // to be covered
   unknown: boolean; // a program listens at a path that cannot be determined
@@ -27,8 +30,8 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const home = direntsOf(os.homedir()).filter((entry) => entry.isFIFO() || entry.isSocket());
   const mine = home.map((entry) => path.join(os.homedir(), entry.name));
   return {
-    at: real([...whole, ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
-    unknown: guesses.some((found) => !found.length),
+    at: real([...whole.filter((name) => !OWN.test(name)), ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
+    unknown: guesses.some((found) => !found.length) || whole.some((name) => OWN.test(name)),
   };
 }
 

@@ -145,7 +145,6 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const lists = {
     find: ctx.programs.find,
     repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
-    allow: [],
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],

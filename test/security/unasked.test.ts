@@ -139,7 +139,7 @@ describe("where there is no sandbox", () => {
     await fc.assert(
       fc.asyncProperty(pieces, async (all) => {
         const line = all.join("");
-        const judged = await judgeLine(line, cwd, { allow: [], deny: [], except: [] });
+        const judged = await judgeLine(line, cwd, { deny: [], except: [] });
         const argv = plainCommand(line, judged, find);
         if (!argv) return;
         const programs = judged.simple.map(({ words: [name, ...rest] }) => [

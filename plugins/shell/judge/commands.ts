@@ -3,7 +3,7 @@ import type { Node } from "web-tree-sitter";
 import { isHarmless, isPlainName } from "./assignments.ts";
 import { denialInAssignment } from "./denials.ts";
 import { argsAt, reasonOf } from "./node-words.ts";
-import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
+import { addBareRedirect, addRedirects, redirectOf } from "./redirects.ts";
 import {
   addIdle,
   ask,
@@ -15,7 +15,7 @@ import {
   unknown,
   withFloor,
 } from "./state.ts";
-import { argsOf, groupsOf, scanWord } from "./words.ts";
+import { type Arg, argsOf, scanWord } from "./words.ts";
 
 const MAX_WORDS = 500; // as written
 const MAX_ARGS = 5_000; // after globs are expanded
@@ -38,12 +38,10 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
     ...node.children.filter(
       ({ type }) => !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
     ),
-    // In `> f -x`, the grammar sees two targets, bash one target and a word.
-    ...redirects.flatMap(({ targets }) => targets.slice(1)),
+    ...redirects.flatMap((redirect) => redirect.words),
   ]
     .filter(({ startIndex, endIndex }) => startIndex < endIndex)
     .sort((a, b) => a.startIndex - b.startIndex);
-  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: redirects.flatMap(startsOf) });
   let inner: SourceScope = alone;
   for (const setting of settings) inner = withFloor(inner, ruleOnSetting(run, setting, scope));
   if (string) inner = withFloor(inner, ask("it holds a here-string"));
@@ -61,29 +59,23 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
 
 /** tree-sitter has a grammar for `[ … ]`, an ordinary command in bash. Undefined: zz does not follow it. */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
-  const { tail = [], ...alone } = scope;
+  const args: Arg[] = [];
   const known = knownIn(scope);
-  const groups = groupsOf(node.text, known);
-  const [group] = groups ?? [];
-  if (!group || groups?.length !== 1 || group.targets.length) return undefined;
-  const start = run.simple.length;
-  const words = group.words.map((at) => at + node.startIndex);
-  scope.seen.push({ words, targets: tail.flatMap(startsOf) });
-  const args = group.words.flatMap((at) => argsOf(node.text, at, scanWord(node.text, at, known)!.end, known));
-  const dirs = run.judgeArgs(run, args, alone);
-  addRedirects(run, run.simple.slice(start), tail, scope);
-  return dirs;
+  for (let start = node.startIndex; start < node.endIndex; start++) {
+    if (/[ \t]/.test(scope.source[start]!)) continue;
+    const word = scanWord(scope.source, start, known);
+    if (!word || word.end > node.endIndex) return undefined;
+    args.push(...argsOf(scope.source, start, word.end, known));
+    start = word.end - 1;
+  }
+  return run.judgeArgs(run, args, scope);
 }
 
 /** export, declare and the like may run commands in an array index. */
 export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void {
-  const { tail = [], ...alone } = scope;
   const words = node.children.filter(({ type }) => type !== "comment");
-  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: tail.flatMap(startsOf) });
-  const start = run.simple.length;
-  const args = words.flatMap((one) => argsAt(one, scope));
-  run.judgeArgs(run, args, alone);
-  addRedirects(run, run.simple.slice(start), tail, scope);
+  const args = words.flatMap((word) => argsAt(word, scope));
+  run.judgeArgs(run, args, scope);
 }
 
 /** An assignment alone is harmless if no program reads the variable, since `$X` asks anyway. */

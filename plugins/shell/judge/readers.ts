@@ -1,14 +1,12 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
-import { onlyPrints } from "./awk.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
-import { checkGrep, isRecursive } from "./grep.ts";
 import { hasOption, type Parsed, parse, split, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
-import { checkRg } from "./ripgrep.ts";
-import { onlyPrints as onlySed, SED_OPTIONS } from "./sed.ts";
+import { isPrintingAwk, isPrintingSed } from "./scripts.ts";
+import { checkGrep, checkRg, isRecursive } from "./searches.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
 interface Reader {
@@ -88,6 +86,8 @@ function readsOfTest(name: string, words: Words): Read {
   return { reads: inner.filter((word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!)) };
 }
 
+const SED_OPTIONS = "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data";
+
 function readsOfSed(args: readonly Arg[]): Read {
   const { operands, values, unknownOption } = parse(args, SED_OPTIONS, true);
   const given = ["-e", "--expression"].flatMap((one) => values.get(one) ?? []);
@@ -95,7 +95,7 @@ function readsOfSed(args: readonly Arg[]): Read {
   const [scripts, files] = given.length ? [given, texts] : [texts.slice(0, 1), texts.slice(1)];
   // Whether an option after an operand is one differs between programs, and so what the script is.
   const plain = !unknownOption && !texts.some((one) => /^-./.test(one));
-  return plain && scripts.length && scripts.every(onlySed)
+  return plain && scripts.length && scripts.every(isPrintingSed)
     ? { reads: files }
     : {
         doubt: ask(
@@ -145,7 +145,7 @@ const AWK: Reader = {
   early: true,
   pattern: true,
   check: ({ operands: [program, ...files] }) =>
-    onlyPrints(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
+    isPrintingAwk(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
       ? undefined
       : ask("awk runs what it is given"),
 };

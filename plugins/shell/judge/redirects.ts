@@ -14,22 +14,23 @@ import {
 } from "./state.ts";
 
 export function redirectOf(node: Node): Redirect {
-  const targets = node.namedChildren.filter(({ type }) => type !== "file_descriptor" && type !== "comment");
-  return { node, targets };
+  const words = node.namedChildren.filter(({ type }) => type !== "file_descriptor" && type !== "comment");
+  const target = CLOSES.test(operatorOf(node)) ? undefined : words.shift();
+  return { node, target, words };
 }
-
-/** Where the target of a redirection starts; the grammar has no target for `>&-`. */
-export function startsOf({ node, targets: [target] }: Redirect): number[] {
-  const closed = node.children.find(({ type }) => /^[<>]&-$/.test(type));
-  return closed ? [closed.startIndex + 2] : target ? [target.startIndex] : [];
-}
+const operatorOf = (node: Node): string => node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
+/** `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own. */
+const CLOSES = /^[<>]&-$/;
 
 /** Adds the targets of redirections to commands. */
 export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], scope: SourceScope): void {
-  for (const { node, targets } of redirects) {
-    const operator = node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
-    if (/^[<>]&-$/.test(operator)) continue;
-    const args = targets[0] ? argsAt(targets[0], scope) : [];
+  for (const { node, target } of redirects) {
+    const operator = operatorOf(node);
+    // The grammar takes `{x}` of `{x}>f`, and sometimes the number of a file, for a word.
+    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(0, node.startIndex)))
+      raise(all, ask("zz cannot read a redirection of it"));
+    if (CLOSES.test(operator)) continue;
+    const args = target ? argsAt(target, scope) : [];
     const name = args.length === 1 ? args[0]!.text : undefined;
     if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name)) raise(all, ask(`'${node.text}' cannot be judged`));
     else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
@@ -41,6 +42,5 @@ export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], sco
 
 /** `> f` alone: it empties a file. */
 export function addBareRedirect(run: Run, node: Node, redirects: Redirect[], scope: SourceScope): void {
-  scope.seen.push({ words: [], targets: redirects.flatMap(startsOf) });
   addRedirects(run, [addIdle(run, node.text.trim(), scope, ask("it only redirects"))], redirects, scope);
 }

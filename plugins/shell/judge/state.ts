@@ -6,14 +6,10 @@ import type { FileFacts } from "./doubts.ts";
 import { KEEPS, keepsSecrets } from "./git-history.ts";
 import { pathsOf } from "./line-paths.ts";
 import { programOf } from "./programs.ts";
-import type { Arg, Group, Known } from "./words.ts";
+import type { Arg, Known } from "./words.ts";
 
-/**
- * The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then
- * ask.
- */
+/** The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then ask. */
 export interface Lists {
-  allow: string[];
   deny: string[];
   except: string[];
   hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
@@ -51,7 +47,6 @@ export interface Run {
   parser: Parser;
   simple: Simple[]; // the commands found so far
   runs: string[]; // the names of their programs
-  listed: Set<Simple>; // allowed by the person's list, so a redirection does not change the verdict
   functions: Set<string>; // those that the line defines
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
   judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
@@ -81,12 +76,12 @@ export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
 /** A scope within one source. */
 export interface SourceScope extends Scope {
   source: string;
-  seen: Group[]; // the words that the grammar found, to compare with the tokens
   tail?: Redirect[]; // redirections that the grammar attaches to a list, and bash to its last command
 }
 export interface Redirect {
   node: Node;
-  targets: Node[];
+  target: Node | undefined;
+  words: Node[]; // in `> f -x`, the grammar sees two targets, bash one target and a word
 }
 
 export const MAX_DEPTH = 50;
@@ -165,8 +160,7 @@ export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Sc
   const paths = names.map((name) => pathsOf(run, name, scope));
   if (paths.includes(undefined)) raise([one], ask("it writes in a folder that cannot be known"));
   one.writes = unique([...one.writes, ...paths.flatMap((some, i) => some ?? [names[i]!])]);
-  if (one.verdict === "allow" && !run.listed.has(one))
-    raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
+  if (one.verdict === "allow") raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
 }
 
 export const textsOf = (args: readonly Arg[]): (string | undefined)[] => args.map(({ text }) => text);

@@ -53,7 +53,7 @@ x=curl; echo $x
 `);
 test("what a copy cannot hold is asked for beforehand, and nothing else", async () => {
   const fileFacts = { git: { index: false, history: false, knows: () => true } };
-  const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
+  const lists = { deny: [], except: [], repository: { reads: [] }, fileFacts };
   const asked: string[] = [];
   for (const line of [...BEFOREHAND, ...ON_COPY])
     if (whyBeyond((await judgeLine(line, ROOT, lists)).simple) !== undefined) asked.push(line);

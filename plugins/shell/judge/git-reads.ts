@@ -3,7 +3,16 @@ import type { GitDoubt } from "zz";
 import { repositoryTop } from "zz/text";
 import { inFolder, isFolderIn, realOf } from "../paths.ts";
 import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
-import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
+import {
+  GIT_ASKS,
+  GIT_OWN,
+  GIT_PLAIN,
+  GIT_READERS,
+  GIT_RUNS,
+  type GitReader,
+  gitParts,
+  isObeyed,
+} from "./git-commands.ts";
 import { hasOption, type Parsed, parse, split } from "./options.ts";
 import type { Arg } from "./words.ts";
 
@@ -36,6 +45,9 @@ export function readsOfGit(
   if (own) return doubted(own);
   const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
   if (doubt) return doubted({ ...doubt, git: true });
+  // Without `git`: a copy holds what it would run, which has nothing to write and no network there.
+  const setting = repository?.settings?.find((key) => isObeyed(key, name));
+  if (setting) return doubted(ask(`git would run or read what the repository's own setting '${setting}' names`));
   return {
     reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
     showsUnnamed,

@@ -4,35 +4,31 @@ import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
 import { isInside, repositoryTop, runsByItself } from "zz/text";
+import { split } from "./judge/options.ts";
 import { direntsOf, isFolder } from "./paths.ts";
 
 /** Files of a project that programs obey as soon as a person opens the folder, changes into it, or starts a tool. */
-const START_FILES = [
-  ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
-  ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
-  ...[".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".vscode/tasks.json", ".vscode/settings.json"],
-  ...[".vscode/launch.json", ".vscode/mcp.json", ".idea/startup.xml", ".idea/runConfigurations", ".devcontainer"],
-  ...[".devcontainer.json", ".mcp.json", ".claude", ".cursor", ".gemini", ".codex", ".zed/tasks.json"],
-  ...[".zed/settings.json", ".helix"],
-];
+const START_FILES = split(`
+  .envrc .direnv .autoenv .autoenv.zsh mise.toml .mise.toml mise.local.toml .mise .mise.local.toml
+  .config/mise.toml .config/mise .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el
+  .dir-locals-2.el .gdbinit .lldbinit .vscode/tasks.json .vscode/settings.json .vscode/launch.json
+  .vscode/mcp.json .idea/startup.xml .idea/runConfigurations .devcontainer .devcontainer.json
+  .mcp.json .claude .cursor .gemini .codex .zed/tasks.json .zed/settings.json .helix`);
 
 /** Files of a home, which may be in the project, or be the project. */
-const HOME = [
-  ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc"],
-  ...[".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/zsh", ".config/fish", ".kshrc", ".cshrc"],
-  ...[".tcshrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment", ".gitconfig", ".config/git"],
-  ...[".ssh", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications"],
-  ...[".local/share/systemd", ".local/share/dbus-1", "Library/LaunchAgents", ".local/bin", "bin", ".cargo/bin"],
-  ...[".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".tmux.conf", ".config/tmux", ".screenrc"],
-  ...[".config/direnv", ".config/starship.toml", ".npmrc", ".pythonrc", ".irbrc", ".psqlrc", ".sqliterc", ".vscode"],
-  ...[".config/Code", ".config/mise", ".asdfrc", ".zz"],
-];
+const HOME = split(`
+  .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv
+  .zprofile .zlogin .zlogout .oh-my-zsh .config/zsh .config/fish .kshrc .cshrc .tcshrc .xprofile
+  .xinitrc .xsession .xsessionrc .pam_environment .gitconfig .config/git .ssh .config/autostart
+  .config/systemd .config/environment.d .local/share/applications .local/share/systemd
+  .local/share/dbus-1 Library/LaunchAgents .local/bin bin .cargo/bin .vim .config/nvim .emacs
+  .emacs.d .config/emacs .tmux.conf .config/tmux .screenrc .config/direnv .config/starship.toml
+  .npmrc .pythonrc .irbrc .psqlrc .sqliterc .vscode .config/Code .config/mise .asdfrc .zz`);
 
-const HOOKS = [
-  ...["applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg"],
-  ...["commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge", "pre-push", "post-rewrite"],
-  ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
-];
+const HOOKS = split(`
+  applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg
+  commit-msg post-commit pre-rebase post-checkout post-merge pre-push post-rewrite pre-auto-gc
+  reference-transaction post-index-change fsmonitor-watchman sendemail-validate`);
 
 /** Files of a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];

@@ -27,7 +27,7 @@ export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], sco
   for (const { node, target } of redirects) {
     const operator = operatorOf(node);
     // The grammar takes `{x}` of `{x}>f`, and sometimes the number of a file, for a word.
-    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(0, node.startIndex)))
+    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex)))
       raise(all, ask("zz cannot read a redirection of it"));
     if (CLOSES.test(operator)) continue;
     const args = target ? argsAt(target, scope) : [];

@@ -2,15 +2,18 @@
 import type { Node } from "web-tree-sitter";
 import { isHarmless, isPlainName } from "./assignments.ts";
 import { denialInAssignment } from "./denials.ts";
-import { argsAt, reasonOf } from "./node-words.ts";
-import { addBareRedirect, addRedirects, redirectOf } from "./redirects.ts";
 import {
   addIdle,
+  addReads,
+  addWrites,
   ask,
   type Dirs,
   knownIn,
+  type Redirect,
   type Ruling,
   type Run,
+  raise,
+  type Simple,
   type SourceScope,
   unknown,
   withFloor,
@@ -106,3 +109,52 @@ function settingOf(node: Node, scope: SourceScope): { name: string; value?: stri
     return { name, doubt: reasonOf(node) ?? `it sets ${name} to what is not known` };
   return { name, value: word.cells.map(({ char }) => char).join("") };
 }
+
+// ── Redirections, and words as bash would read them ──────────────────────────────────────────────────
+
+export function redirectOf(node: Node): Redirect {
+  const words = node.namedChildren.filter(({ type }) => type !== "file_descriptor" && type !== "comment");
+  const target = CLOSES.test(operatorOf(node)) ? undefined : words.shift();
+  return { node, target, words };
+}
+const operatorOf = (node: Node): string => node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
+/** `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own. */
+const CLOSES = /^[<>]&-$/;
+
+/** Adds the targets of redirections to commands. */
+export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], scope: SourceScope): void {
+  for (const { node, target } of redirects) {
+    const operator = operatorOf(node);
+    // The grammar takes `{x}` of `{x}>f`, and sometimes the number of a file, for a word.
+    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex)))
+      raise(all, ask("zz cannot read a redirection of it"));
+    if (CLOSES.test(operator)) continue;
+    const args = target ? argsAt(target, scope) : [];
+    const name = args.length === 1 ? args[0]!.text : undefined;
+    if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name)) raise(all, ask(`'${node.text}' cannot be judged`));
+    else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
+    else if (operator === "<") for (const one of all) addReads(run, one, [name], scope);
+    else if (operator === "<&") raise(all, ask(`'${node.text}' cannot be judged`));
+    else if (name !== "/dev/null") for (const one of all) addWrites(run, one, [name], scope);
+  }
+}
+
+/** `> f` alone: it empties a file. */
+export function addBareRedirect(run: Run, node: Node, redirects: Redirect[], scope: SourceScope): void {
+  addRedirects(run, [addIdle(run, node.text.trim(), scope, ask("it only redirects"))], redirects, scope);
+}
+
+function argsAt(node: Node, scope: SourceScope): Arg[] {
+  const args = argsOf(scope.source, node.startIndex, node.endIndex, knownIn(scope));
+  const why = reasonOf(node);
+  return why ? args.map((arg) => (arg.text === undefined ? { ...arg, why } : arg)) : args;
+}
+
+/** Why a node's value is not known, if the grammar shows it. */
+const reasonOf = (node: Node): string | undefined => REASONS.find(([type]) => type.test(node.toString()))?.[1];
+
+const REASONS: [RegExp, string][] = [
+  [/command_substitution/, "it holds a command substitution"],
+  [/process_substitution/, "it holds a process substitution"],
+  [/arithmetic_expansion/, "it holds arithmetic"],
+];

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import type { FileFacts } from "./doubts.ts";
+import type { FileFacts } from "./state.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {

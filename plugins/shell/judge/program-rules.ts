@@ -3,7 +3,6 @@
 import { realOf } from "../paths.ts";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
-import type { Read } from "./doubts.ts";
 import { repositoryAt } from "./git-history.ts";
 import { hasOption, parse, type Words } from "./options.ts";
 import {
@@ -16,6 +15,7 @@ import {
   RUNNING_OPTIONS,
 } from "./programs.ts";
 import { readsOf } from "./readers.ts";
+import type { Read } from "./state.ts";
 import {
   addCommand,
   addReads,

@@ -1,12 +1,12 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
-import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
 import { hasOption, type Parsed, parse, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
 import { isPrintingAwk, isPrintingSed } from "./scripts.ts";
 import { checkGrep, checkRg, isRecursive } from "./searches.ts";
+import { ask, type FileFacts, open, type Read, type Ruling } from "./state.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
 interface Reader {
@@ -18,7 +18,7 @@ interface Reader {
   operands?: "text"; // its operands are texts, not files
   early?: true; // nothing after its first operand is an option
   pattern?: true; // the first operand is a pattern or a program, unless an option gave it
-  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined;
+  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Ruling | undefined;
 }
 
 /** Whether zz knows the program as one that may run unasked, or run such programs. */

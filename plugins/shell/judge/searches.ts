@@ -3,9 +3,9 @@ import fs from "node:fs";
 import path from "node:path";
 import { textOf } from "zz/text";
 import { direntsOf, inFolder, isFolderIn } from "../paths.ts";
-import { ask, type Doubt, type FileFacts } from "./doubts.ts";
 import { KEEPS, keepsSecrets } from "./git-history.ts";
 import type { Parsed } from "./options.ts";
+import { ask, type FileFacts, type Ruling } from "./state.ts";
 
 /** What a search passes over. */
 interface Search {
@@ -17,7 +17,7 @@ interface Search {
 export const isRecursive = ({ values }: Parsed): boolean => ["-r", "--recursive"].some((name) => values.has(name));
 const valuesOf = ({ values }: Parsed, names: string[]): string[] => names.flatMap((name) => values.get(name) ?? []);
 
-export function checkGrep(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Doubt | undefined {
+export function checkGrep(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Ruling | undefined {
   if (!isRecursive(parsed)) return undefined;
   // Where something is left out first, what matches nothing is searched, too.
   const globs = parsed.values.has("--exclude") ? [] : valuesOf(parsed, ["--include"]);
@@ -33,7 +33,7 @@ const RG_GLOB = /^!|^(([\w-]+|\*\*)\/)*\*(\.\w+)$/;
 /** How names of some types end. They include hidden files that match. */
 const TYPE_ENDS = [".ts", ".js", ".json", ".yaml", ".yml", ".toml", ".md", ".txt", ".py"];
 
-export function checkRg(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Doubt | undefined {
+export function checkRg(parsed: Parsed, dirs: readonly string[], facts: FileFacts): Ruling | undefined {
   const { secret = () => true } = facts;
   const [globs, types] = [valuesOf(parsed, ["-g", "--glob"]), valuesOf(parsed, ["-t", "--type"])];
   const includesHidden = (glob: string) => {
@@ -53,7 +53,7 @@ function checkFolders(
   dirs: readonly string[],
   facts: FileFacts,
   search: Search,
-): Doubt | undefined {
+): Ruling | undefined {
   const isNamed = values.has("-e") || values.has("--regexp");
   const names = (isNamed ? operands : operands.slice(1)).map(({ text }) => text ?? ".");
   for (const dir of dirs)

@@ -1,9 +1,16 @@
 // Walks a script statement by statement, along bash's grammar: which commands run, and in which folders.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
-import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
+import {
+  addBareRedirect,
+  addRedirects,
+  judgeAssignment,
+  judgeBracket,
+  judgeCommand,
+  judgeDeclaration,
+  redirectOf,
+} from "./commands.ts";
 import { denialInText } from "./denials.ts";
-import { addBareRedirect, addRedirects, redirectOf } from "./redirects.ts";
 import {
   addCommand,
   addIdle,

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, repositoryTop, runsByItself } from "zz/text";
+import { isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
 import { split } from "./judge/options.ts";
 import { direntsOf, isFolder } from "./paths.ts";
 
@@ -103,29 +103,26 @@ const configurations = new Map<string, { stamp: string; settings: Setting[] }>()
 function configuration(root: string, git: GitProgram): Setting[] {
   const known = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
-  if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
+  if (known && known.stamp === stampOfSettings(root, origins(known.settings))) return known.settings;
   const output = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
   const settings = output.flatMap((text, i) => {
     if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
     return [{ origin, ...setting(output[i + 1]!) }];
   });
-  configurations.set(root, { stamp: stampOf(root, origins(settings)), settings });
+  configurations.set(root, { stamp: stampOfSettings(root, origins(settings)), settings });
   return settings;
 }
 
 /**
  * Changes with the files that git read, those that it could read, and the branch, which an include may depend on.
  */
-function stampOf(root: string, origins: string[]): string {
+function stampOfSettings(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
   const top = path.join(repositoryTop(root) ?? root, ".git");
   const usual = [path.join(os.homedir(), ".gitconfig"), path.join(home, "git/config"), "/etc/gitconfig", top];
   const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
-  const files = [...usual, ...own, ...origins].map((at) => {
-    const stat = fs.statSync(at, { throwIfNoEntry: false });
-    return stat && `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
-  });
+  const files = [...usual, ...own, ...origins].map(stampOf);
   return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
 }
 

@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
 import { errnoSentence, isInside, removeTree, temporaryFolder, tryTo } from "zz/text";
+import { collect } from "./collect.ts";
 import { direntsOf, real } from "./paths.ts";
 
 export interface View {
@@ -161,20 +162,10 @@ const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -m
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
-function outcome(
-  programs: Programs,
-  [program, ...args]: string[],
-  input: string | Buffer = "",
-): Promise<{ ok: boolean; out: string; err: string }> {
-  return new Promise((resolve) => {
-    const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
-    let [out, err] = ["", ""];
-    child.stdout!.setEncoding("latin1").on("data", (text) => (out += text));
-    child.stderr!.setEncoding("utf8").on("data", (text) => (err += text));
-    child.stdin!.on("error", () => {}).end(input);
-    child.on("error", ({ message }) => resolve({ ok: false, out, err: message }));
-    child.on("close", (code) => resolve({ ok: code === 0, out, err }));
-  });
+async function outcome(programs: Programs, [program, ...args]: string[], input: string | Buffer = "") {
+  const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
+  const { code, out, err } = await collect(child, { encoding: "latin1", input });
+  return { ok: code === 0, out, err };
 }
 
 /** Whether something is mounted inside of the project, which an overlay would not show. */

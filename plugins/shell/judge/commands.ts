@@ -1,7 +1,7 @@
 // One command as the grammar sees it, with its assignments and redirections; what it runs is judged in args.ts.
 import type { Node } from "web-tree-sitter";
-import { isHarmless, isPlainName } from "./assignments.ts";
-import { denialInAssignment } from "./denials.ts";
+import { isPlainName } from "./assignments.ts";
+import { denialInAssignment, ruleOnSetting } from "./denials.ts";
 import {
   addIdle,
   addReads,
@@ -46,7 +46,10 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
     .filter(({ startIndex, endIndex }) => startIndex < endIndex)
     .sort((a, b) => a.startIndex - b.startIndex);
   let inner: SourceScope = alone;
-  for (const setting of settings) inner = withFloor(inner, ruleOnSetting(run, setting, scope));
+  for (const setting of settings) {
+    const { name, value, doubt } = settingOf(setting, scope);
+    inner = withFloor(inner, ruleOnSetting(name, value, run.lists, doubt));
+  }
   if (string) inner = withFloor(inner, ask("it holds a here-string"));
   if (subshell) inner = withFloor(inner, ask("it holds something that zz does not follow"));
   const start = run.simple.length;
@@ -89,15 +92,6 @@ export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void 
   addIdle(run, node.text, scope, denial ? unknown(denial) : why === undefined ? SETS_OWN : ask(why));
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
-
-/** How an assignment before a command affects its verdict. */
-function ruleOnSetting({ lists }: Run, node: Node, scope: SourceScope): Ruling {
-  const { name, value, doubt } = settingOf(node, scope);
-  const denial = denialInAssignment(name, value, lists);
-  if (denial) return unknown(denial);
-  if (doubt) return ask(doubt);
-  return isHarmless(name, value!) ? { verdict: "allow", why: "" } : ask(`it sets ${name}`);
-}
 
 function settingOf(node: Node, scope: SourceScope): { name: string; value?: string; doubt?: string } {
   const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];

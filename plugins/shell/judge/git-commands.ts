@@ -122,6 +122,8 @@ const OBEYED_BY: [keys: RegExp, commands: RegExp][] = [
 ];
 export const isObeyed = (key: string, command: string): boolean =>
   OBEYED_BY.find(([keys]) => keys.test(key))?.[1].test(command) ?? true;
+/** Whether it is known what a setting makes git do: a copy holds that, with no network, and .git to read alone. */
+export const isHeld = (key: string): boolean => OBEYED_BY.some(([keys]) => keys.test(key));
 /** Options before the command that take a value. */
 const GIT_TAKES = /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
 /** Options before the command that do not change what it reads. */

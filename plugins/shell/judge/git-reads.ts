@@ -10,6 +10,7 @@ import {
   GIT_RUNS,
   type GitReader,
   gitParts,
+  isHeld,
   isObeyed,
 } from "./git-commands.ts";
 import { hasOption, type Parsed, parse, split } from "./options.ts";
@@ -45,9 +46,13 @@ export function readsOfGit(
   if (own) return doubted(own);
   const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
   if (doubt) return doubted({ ...doubt, git: true });
-  // Without `git`: a copy holds what it would run, which has nothing to write and no network there.
-  const setting = repository?.settings?.find((key) => isObeyed(key, name));
-  if (setting) return doubted(ask(`git would run or read what the repository's own setting '${setting}' names`));
+  const obeyed = repository?.settings?.filter((key) => isObeyed(key, name)) ?? [];
+  const beyond = obeyed.find((key) => !isHeld(key));
+  const setting = beyond ?? obeyed[0];
+  if (setting) {
+    const why = `git would run or read what the repository's own setting '${setting}' names`;
+    return doubted({ ...ask(why), ...(beyond && { git: true }) });
+  }
   return {
     reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
     showsUnnamed,

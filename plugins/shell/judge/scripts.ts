@@ -6,8 +6,12 @@
  */
 const AWK_REACHES = /system|getline|ENVIRON|ARG|PROCINFO|SYMTAB|FUNCTAB|textdomain|extension|@|\\\n/i;
 
+/** A print that ends before anything could divide it otherwise. */
+const SHORT_PRINT = /(?<![a-z_])print[^"/;}\n#>|\\]*[;}]/gi;
+
 export function isPrintingAwk(program: string): boolean {
-  const [, output = ""] = program.replaceAll("||", "").split(/(?<![a-z_])print(.*)/is);
+  const rest = program.replaceAll("||", "").replace(SHORT_PRINT, " ");
+  const [, output = ""] = rest.split(/(?<![a-z_])print(.*)/is);
   return !AWK_REACHES.test(program) && !/[>|]/.test(output);
 }
 

@@ -1,5 +1,5 @@
 /**
- * zz: a terminal agent that you can read in one sitting.
+ * zz: a terminal agent whose story you can read in one sitting.
  *
  * This file is the story: an instance is created, a turn alternates between the model and the tools, a one-shot prints its
  * answer, and the command line decides which of these happens. Everything it builds on is in kernel/, floor by floor:
@@ -23,6 +23,7 @@ import type { Format } from "./kernel/cli.ts";
 import {
   checkFlags,
   checkTools,
+  commandIn,
   exitCode,
   folder,
   madeNoChange,
@@ -44,41 +45,28 @@ import {
   type Answer,
   type Call,
   type ChatRequest,
+  type Command,
   EVENTS,
   type Fault,
   type Image,
   type Io,
   type Message,
   type Reply,
-  type Result,
 } from "./kernel/contract.ts";
-import {
-  around,
-  type Core,
-  during,
-  emit,
-  enter,
-  type LiveChat,
-  NO_ONE,
-  newId,
-  note,
-  type Options,
-  showsTraces,
-  type TurnContext,
-  valuesOf,
-  watch,
-} from "./kernel/core.ts";
+import { type Core, commandNamed, type LiveChat, NO_ONE, type Options, showsTraces, type TurnContext, valuesOf } from "./kernel/core.ts";
 import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
+import { around, during, emit, enter, note, watch } from "./kernel/events.ts";
 import { asFault, codeOf, fault, kindOf, usage } from "./kernel/faults.ts";
-import { allFlags, type Cli, FLAGS, isJson, one, parseFlags, scriptAt } from "./kernel/flags.ts";
+import { allFlags, FLAGS } from "./kernel/flag-table.ts";
+import { type Cli, one, parseFlags, scriptAt } from "./kernel/flags.ts";
 import { closeInstance } from "./kernel/handle.ts";
 import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
 import { print, printAnswer, processIo, say } from "./kernel/io.ts";
+import { until } from "./kernel/limits.ts";
 import { loadPlugins } from "./kernel/loader.ts";
 import { finishUnfinished } from "./kernel/locks.ts";
-import { NO_MODEL, providerNamed, wantedModel, withProvider } from "./kernel/models.ts";
+import { NO_MODEL, providerNamed, withProvider } from "./kernel/models.ts";
 import { catchConsole, follow, statistics } from "./kernel/narration.ts";
-import { obey, sendQueued } from "./kernel/obey.ts";
 import { unknownSettings } from "./kernel/preferences.ts";
 import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
 import { loadPrompts, sendUpdates } from "./kernel/prompt.ts";
@@ -88,19 +76,18 @@ import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
 import { renewSettings } from "./kernel/settings.ts";
-import { clean, plural, unknown } from "./kernel/text.ts";
-import { findTool, normalizeArgs, offered, onlyReads, runCall, toolNamed, validate } from "./kernel/tools.ts";
+import { callTool, printResult, runFlag } from "./kernel/single-run.ts";
+import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
+import { findTool, offered, onlyReads, runCall } from "./kernel/tools.ts";
 import { projectExtras } from "./kernel/trust.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
 import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
 import { sideRequest } from "./sdk/side.ts";
-import { sumUsage } from "./sdk/text.ts";
 
 export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
 export type { Core, LiveChat, Options } from "./kernel/core.ts";
-export type { Secret } from "./kernel/secrets.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
 
@@ -166,9 +153,47 @@ const CUT_OFF = "The answer is not complete: the model's output limit cut it off
 const REPORT = "Stop here: no more tools can be used now. Say what was done, what is left, and what you know so far.";
 const CONTINUE = "Your answer was cut off by the output limit. Continue exactly where it stopped; repeat nothing.";
 
-type Ways = { images?: Image[]; show?: Show | undefined };
+/** How a line is obeyed: `show` prints the answer, `expand` gives the whole message for what was typed. */
+type Ways = { images?: Image[]; show?: Show | undefined; expand?(text: string): string };
 /** Shows an answer: once, whole, and only in the phase for it. */
 type Show = (text: string) => unknown;
+
+/** Obeys a line, wherever it was typed: as a command, or as the next message. Undefined: it led to no turn. */
+export async function obey(turn: TurnContext, typed: string, ways: Ways = {}): Promise<Answer | undefined> {
+  const { core, chat } = turn;
+  const line = await around(turn, "line", typed);
+  const { name, rest } = commandIn(core, line);
+  if (name) await runCommand(turn, commandNamed(core, name), rest);
+  else if (line) chat.send(line.replace(/^\/\//, "/"));
+  return sendQueued(core, chat, ways);
+}
+
+/** Sends each queued message as a turn of its own, also those queued meanwhile. Returns the last answer. */
+export async function sendQueued(core: Core, chat: LiveChat, ways: Ways = {}): Promise<Answer | undefined> {
+  const { expand = (text: string) => text } = ways;
+  let answer: Answer | undefined;
+  try {
+    for (let text = chat.queue.shift(); text !== undefined; text = chat.queue.shift())
+      answer = await runTurn(core, chat, expand(text), ways);
+  } finally {
+    const left = chat.queue.splice(0).map((text) => `'${text.slice(0, 60)}'`);
+    if (left.length) note(core, `Not sent, since the turn before did not end: ${left.join(", ")}.`);
+  }
+  return answer;
+}
+
+async function runCommand({ core, chat, ctx }: TurnContext, command: Command, rest: string): Promise<void> {
+  const left = () => {
+    note(core, `'/${command.name}' of plugin '${core.commands.get(command.name)?.owner}' did not stop, and was left behind.`);
+    return fault("Stopped.", { exit: 130 });
+  };
+  try {
+    await until(ctx.signal, ctx.command(command.name, rest), { clock: clockOf(core.io), left });
+  } finally {
+    keepStates(core, chat);
+    ctx.progress(""); // its progress line goes away
+  }
+}
 
 /** The turn loop: from the person's message to the answer. */
 export async function runTurn(core: Core, chat: LiveChat, text: string, ways: Ways = {}): Promise<Answer> {
@@ -389,10 +414,10 @@ async function once(core: Core, chat: LiveChat, prompt: Prompt, format: Format):
   await settleTrust(core, chat);
   prompt.attached.forEach(chat.attach);
   const show = format === "text" ? (text: string) => printAnswer(io, text) : undefined;
-  const answerTo = (text: string) => runTurn(core, chat, text, { show });
-  const place = { core, chat, ctx: context(core, chat) };
   if (!prompt.typed) chat.send(prompt.words);
-  const answered = await (prompt.typed ? obey(place, prompt.words, answerTo) : sendQueued(core, chat, answerTo));
+  const answered = await (prompt.typed
+    ? obey({ core, chat, ctx: context(core, chat) }, prompt.words, { show })
+    : sendQueued(core, chat, { show }));
   const answer = answered ?? newTurn(core, chat).answer; // a command that led to no turn
   const { used, window, rendered = answer.text, ...told } = answer;
   const shown = { ...told, ...(options.rendered && { rendered }) };
@@ -437,30 +462,13 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   if (at >= 0) return runScript(argv.slice(0, at), argv.slice(at), io, stop);
   const early = parseFlags(argv, FLAGS);
   if (early.values.has("clean")) io.clean = true;
-  if (early.values.has("version")) return show(io, early, { text: `zz ${version()}`, data: { version: version() } });
+  if (early.values.has("version")) return printResult(io, early, { text: `zz ${version()}`, data: { version: version() } });
   const lists = early.unknown.length > 0 || early.values.has("call");
   const reading = lists ? undefined : readStdin(early, io); // while the plugins load, unless no turn will follow
 
   const { core, cli } = await prepare(argv, early, io, stop);
-  for (const flag of valuesOf(core.flags)) {
-    const value = cli.values.get(flag.name)?.at(-1);
-    if (!flag.run || value === undefined) continue;
-    const alone = `--${flag.name} is all that zz does in a run`;
-    if (cli.values.has("call")) throw usage(`Cannot use --call with --${flag.name}: ${alone}. Run one after the other.`);
-    if (cli.values.has("once")) say(io, `${alone}: --once was left out.`);
-    meetPerson(core, flag);
-    const model = wantedModel(core) ?? "";
-    const chat = openChat(core, model.includes("/") ? model : "");
-    chat.past = one(cli, "session") ?? true;
-    const apart = value === true && flag.optional && cli.words.shift(); // --undo 2 works like --undo=2
-    if (cli.words.length && !flag.value?.endsWith(" [WORDS]"))
-      throw usage(
-        `Cannot use '${cli.words.join(" ")}': --${flag.name} takes ${flag.value ? "one value. Quote it" : "no value. Leave it out"}.`,
-      );
-    const result = await flag.run(apart || value, context(core, chat), cli);
-    closeChat(core, chat);
-    return show(io, cli, result);
-  }
+  const flag = valuesOf(core.flags).find((flag) => flag.run && cli.values.has(flag.name));
+  if (flag) return runFlag(core, cli, flag);
   if (cli.values.has("call")) return callTool(core, cli, stop);
 
   takeForkId(core, cli);
@@ -474,7 +482,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
   }
   const dialog = single ? undefined : dialogOf(core);
   if (dialog && (dialog.unseen || (io.stdin.isTTY && io.stdout.isTTY)))
-    return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, run: runTurn });
+    return converse(core, dialog, { open: () => open(core, cli), first: prompt, stop, obey });
   if (!prompt.words && !prompt.attached.length) throw usage(`Nothing to ask: the prompt is empty. ${WAYS_TO_ASK}`);
   checkNamed(core);
   const chat = await open(core, cli);
@@ -532,7 +540,7 @@ async function runScript(flags: string[], [run = "", ...rest]: string[], io: Io,
   meetPerson(core);
   notePlace(core);
   const { importScript, openScript } = await import("./sdk/script.ts");
-  const handle = openScript(core, args, runTurn);
+  const handle = openScript(core, args, { runTurn, sendQueued });
   stop.leave = handle.stop;
   Object.defineProperty(globalThis, SCRIPT, { value: handle, configurable: true });
   try {
@@ -555,7 +563,7 @@ const scriptNow = async (): Promise<Script> => {
 
 /** The handle for a program that imports zz. */
 export const embed = async (options: Embedding = {}): Promise<Embedded> =>
-  (await import("./sdk/embed.ts")).embedWith({ createZz, run: runTurn }, options);
+  (await import("./sdk/embed.ts")).embedWith({ createZz, runTurn, sendQueued }, options);
 
 /** The handle of this process. */
 export const zz: Script = {
@@ -569,41 +577,6 @@ export const zz: Script = {
 };
 
 const WAYS_TO_ASK = 'Give words (zz "…"), pipe text in, or open a terminal without --once.';
-
-/** --call NAME [JSON] */
-async function callTool(core: Core, cli: Cli, stop: Stop): Promise<number> {
-  const chat = openChat(core, NO_ONE);
-  stop.leave = () => chat.stop.abort();
-  meetPerson(core);
-  notePlace(core);
-  await settleTrust(core, chat);
-  const tool = toolNamed(core, one(cli, "call")!);
-  const args = argumentsOf(cli.words.join(" ") || "{}");
-  await validate(tool, normalizeArgs(tool, args), "zz --tools --json shows its parameters.");
-  const call: Call = { id: newId("call_"), name: tool.name, args };
-  const { text, data, failed, refused } = await runCall({ core, chat, ctx: context(core, chat) }, call);
-  closeChat(core, chat);
-  if (isJson(cli)) await print(core.io, veiledJson({ ok: !failed, text, data }));
-  else if (!failed) await print(core.io, text);
-  else if (!refused) say(core.io, text);
-  return refused ? 4 : failed ? 1 : 0;
-
-  function argumentsOf(text: string): Call["args"] {
-    try {
-      return JSON.parse(text);
-    } catch (error) {
-      const remedy = `Write them as '{"name": "value"}'`;
-      throw usage(`Cannot call '${tool.name}': its arguments are not JSON (${reason(error)}). ${remedy}.`);
-    }
-  }
-}
-
-async function show(io: Io, cli: Cli, { text, data, failed }: Result): Promise<number> {
-  if (failed) throw fault(text);
-  const shown = isJson(cli) && (text || data !== undefined) ? veiledJson(data ?? text) : text;
-  if (shown) await print(io, shown);
-  return 0;
-}
 
 if (process.argv[1] && !BUILT && fs.realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
   void main(process.argv.slice(2)).then((code) => process.exit(code)); // not awaited: a script imports this very file

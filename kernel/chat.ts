@@ -2,17 +2,19 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { AnswerMeta, Compaction, Entry, Header, Message, Part, Saved, Sessions, UserMeta } from "./contract.ts";
-import { type Core, emit, type LiveChat, note, type TurnContext } from "./core.ts";
+import type { Core, LiveChat, Session, TurnContext } from "./core.ts";
 import { fileFault } from "./disk.ts";
+import { emit, note } from "./events.ts";
 import { fault, usage } from "./faults.ts";
-import { allProviders, firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
+import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
+import { allProviders } from "./providers.ts";
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
 import { plainJson } from "./shape.ts";
 import { shorten, tryTo, wordsOf } from "./text.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */
-export function openChat(core: Core, model: string, from?: saved.Session | Saved): LiveChat {
+export function openChat(core: Core, model: string, from?: Session | Saved): LiveChat {
   const chat: LiveChat = {
     id: null,
     model,
@@ -47,7 +49,7 @@ export function openChat(core: Core, model: string, from?: saved.Session | Saved
 }
 
 /** Continues that session, or a copy of it, or starts a new conversation. */
-function restore(core: Core, chat: LiveChat, from?: saved.Session | Saved): void {
+function restore(core: Core, chat: LiveChat, from?: Session | Saved): void {
   const own = from && "append" in from;
   delete chat.session;
   delete chat.used;

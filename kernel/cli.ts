@@ -1,20 +1,23 @@
 // The command line: what flags, words and stdin ask for.
+
 import fs from "node:fs";
 import path from "node:path";
 import { openChat } from "./chat.ts";
 import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
 import { type Answer, type Command, type Fault, type Image, type Io, KINDS, type Rules } from "./contract.ts";
-import { type Core, emit, type LiveChat, NO_ONE, note, type Options, valuesOf } from "./core.ts";
+import { type Core, type LiveChat, NO_ONE, type Options, type Session, valuesOf } from "./core.ts";
 import { fileFault, MAX_READ_BYTES } from "./disk.ts";
+import { emit, note } from "./events.ts";
 import { codeOf, usage } from "./faults.ts";
-import { all, allFlags, type Cli, one, parseFlags } from "./flags.ts";
+import { allFlags } from "./flag-table.ts";
+import { all, type Cli, one, parseFlags } from "./flags.ts";
 import { say } from "./io.ts";
 import { chooseModel, modelOf } from "./models.ts";
 import { wideness } from "./places.ts";
-import { block, loadPrompts } from "./prompt.ts";
+import { block, loadPrompts, TEMPLATES } from "./prompt.ts";
 import { homeFolder } from "./self.ts";
-import { findSession, lastSession, openSession, readSession, type Session, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
+import { findSession, lastSession, openSession, readSession, sessionFile, sessionIds, UNSAVED } from "./sessions.ts";
 import { settings } from "./settings.ts";
 import { jsonOrText, nearest, tryTo, unknown, visible } from "./text.ts";
 import { projectExtras } from "./trust.ts";
@@ -279,4 +282,16 @@ export function exitCode(answer: Answer | undefined): number {
   if (answer.finish === "refusal" || (answer.finish === "stop" && !answer.text.trim())) return 1;
   if (answer.finish !== "stop") return 3;
   return answer.calls.some((call) => call.refused) ? 4 : madeNoChange(answer) ? 1 : 0;
+}
+
+/** Several lines are a message, as a paste would be, unless they are for a template. */
+export function commandIn(core: Core, line: string): { name: string; rest: string } {
+  const found = parseCommand(line);
+  return !line.includes("\n") || core.commands.get(found.name)?.value.group === TEMPLATES ? found : { name: "", rest: "" };
+}
+
+/** `/undo 2` is a command; `//x` and `/` are text. */
+export function parseCommand(line: string): { name: string; rest: string } {
+  const match = /^\/([A-Za-z][\w-]*)(?:\s+(.*))?$/s.exec(line.trim());
+  return { name: match?.[1] ?? "", rest: match?.[2]?.trim() ?? "" };
 }

@@ -1,7 +1,6 @@
 // What a plugin sees: the types of zz and their tables. Read it as the manual for plugins.
 import type { ChildProcess, ForkOptions, SpawnOptions, SpawnSyncOptions, SpawnSyncReturns } from "node:child_process";
 import type { Static, TSchema } from "typebox";
-import type { Secret } from "./secrets.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 /** The default export of a plugin file. The file may also export `defaults: C`, its settings, and `settings: { name, schema, project }`,
@@ -298,6 +297,11 @@ export interface Provider {
   chat(request: ChatRequest, signal: AbortSignal): AsyncIterable<Delta>;
   /** The model to use if none is named. A string (a key is set) wins over a promise (a server answered). The signal limits the wait. */
   auto?(signal: AbortSignal, endpoint: Endpoint): Awaitable<string | undefined>;
+}
+/** A value that nothing shows. As text it is a placeholder, which only requests fill in. */
+export interface Secret {
+  toString(): string;
+  toJSON(): string;
 }
 /** A provider's URL and key, from the flags, else the settings' providers.NAME, else the environment, else (for keys) from /keys.
  * A password or key in the URL is a placeholder as well. `own`: the person's other settings for it. */

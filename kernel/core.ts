@@ -1,17 +1,9 @@
-// One instance of zz, and how plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers.
+// One instance of zz: all that it holds.
 
-import { clockOf } from "./clock.ts";
 import type * as contract from "./contract.ts";
-import { type Awaitable, type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
-import { asFault, fault, usage } from "./faults.ts";
-import type { Loaded } from "./imports.ts";
-import { type Deadline, deadline, until, within } from "./limits.ts";
-import { reason, veilData } from "./secrets.ts";
-import type { Seen } from "./seen.ts";
-import type { Session } from "./sessions.ts";
-import type { Config, Sources } from "./settings.ts";
+import type { Awaitable, Events, Steps } from "./contract.ts";
+import { fault, usage } from "./faults.ts";
 import { unknown } from "./text.ts";
-import type { Hashes } from "./trust.ts";
 
 /** What an embedding program passes to createZz(); main makes it from the flags. */
 export interface Options {
@@ -82,9 +74,6 @@ export interface Core extends Omit<contract.Person, "note"> {
 }
 export type Owned<T> = { owner: string; value: T };
 export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
-export const HOOK_LIMIT = 5_000;
-export const inTime = <T>({ io }: Core, promise: Promise<T>): Promise<T> => within(clockOf(io), promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));
-export const tooLong = (limit: number): string => `it took longer than ${limit / 1000} s`;
 export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 export function known(what: string, word: string, all: readonly string[]): void {
   if (!all.includes(word)) throw fault(unknown(what, String(word), all));
@@ -96,87 +85,10 @@ export function commandNamed(core: Core, name: string): contract.Command {
   return command;
 }
 
-/** Tells all observers. One that throws or hangs is named, and the turn continues. */
-export async function emit<K extends keyof Events>(core: Core, event: K, fact: Events[K]): Promise<void> {
-  if (VEILED_EVENTS.includes(event)) fact = veilData(fact);
-  for (const { owner, value } of core.observers) {
-    if (value.event !== event) continue;
-    const limit = deadline(clockOf(core.io), value.limit, () => fault(`${tooLong(value.limit)}. Its own limit can be raised.`));
-    try {
-      const seen = value.see(fact, owner ? uncounted(core.ctx(), limit) : (undefined as never));
-      if (seen instanceof Promise) await until(limit.signal, seen);
-    } catch (error) {
-      if (event !== "noted") note(core, `Plugin '${owner}' failed on '${event}': ${reason(error)}`);
-    } finally {
-      limit.lift();
-    }
-  }
-}
-
-/** These events are veiled here. The others were veiled before, or hold nothing to veil. */
-const VEILED_EVENTS = words<keyof Events>(
-  "replied retried thought planned decided called progressed typed asked noted answered failed compacted",
-);
-export const note = (core: Core, text: string): void => void emit(core, "noted", { text });
-
-/** Runs a step through the wrappers around it. A wrapper's own time is limited, but not the time that it waits for inner steps. */
-export function around<K extends keyof Steps>(
-  { core, ctx }: Omit<TurnContext, "chat"> & { chat?: LiveChat },
-  step: K,
-  input: Steps[K][0],
-  inner: (input: Steps[K][0]) => Promise<Steps[K][1]> = async (given) => given as Steps[K][1],
-): Promise<Steps[K][1]> {
-  const wraps = core.wraps.filter(({ value }) => value.step === step);
-  const clock = clockOf(core.io);
-  return pass(0, input);
-
-  async function pass(at: number, given: Steps[K][0]): Promise<Steps[K][1]> {
-    const wrap = wraps[at];
-    if (!wrap) return inner(given);
-    const { owner, value } = wrap;
-    const late = `Plugin '${owner}' was cut off in '${step}': ${tooLong(value.limit)}. Its own limit can be raised.`;
-    const limit = deadline(clock, value.limit, () => fault(late));
-    const next = (passed: Steps[K][0]) => limit.wait(pass(at + 1, passed));
-    const ran = until(limit.signal, (async () => value.around(given, next, uncounted(ctx, limit)))()).finally(limit.lift);
-    const left = () => fault(`Plugin '${owner}' did not stop in '${step}', and was left behind.`);
-    const out = await until(ctx.signal, ran, { clock, left }).catch((error) =>
-      Promise.reject(asFault(error, `Plugin '${owner}' threw in '${step}', and did not say what.`)),
-    );
-    if (out !== undefined && out !== null) return out;
-    throw fault(`Plugin '${owner}' gave nothing back in '${step}'. Its wrapper must return what next() gave.`);
-  }
-}
-const UNCOUNTED = words<"ask">("ask pick edit terminal call command request");
-/** Stops the clock of limits while one of these runs: the person's time, or that of a call with a limit of its own, does not count. */
-export function uncounted(ctx: contract.Ctx, { wait }: Deadline): contract.Ctx {
-  const waits = UNCOUNTED.flatMap((name) => {
-    const { [name]: act } = ctx as Required<contract.Ctx>;
-    return act ? [[name, { value: (...given: Parameters<typeof act>) => wait(act(...given)) }]] : [];
-  });
-  return Object.create(ctx, Object.fromEntries(waits));
-}
-
 /** Where a step runs: in which instance, and with which ctx. */
 export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
 
 export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
-export function checkMove(from: Phase, to: Phase): void {
-  const next: readonly Phase[] = [...PHASES[from], "error", "aborted"];
-  if (!next.includes(to)) throw fault(`Cannot go from '${from}' to '${to}': there is no such step. This is a bug in zz.`);
-}
-
-/** What may be shown or run only in that phase. */
-export function during({ phase }: LiveChat, ...only: Phase[]): void {
-  if (!only.includes(phase)) throw fault(`Cannot do this while '${phase}', only while '${only.join("' or '")}'. This is a bug in zz.`);
-}
-
-export function enter(core: Core, chat: LiveChat, to: Phase): void {
-  const from = chat.phase;
-  checkMove(from, to);
-  chat.phase = to;
-  void emit(core, "phase", { from, to });
-}
-
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 /** A conversation as the kernel holds it. */
 export interface LiveChat extends Writable<contract.Chat> {
@@ -194,9 +106,6 @@ export interface LiveChat extends Writable<contract.Chat> {
 }
 
 export const TRIES = 3;
-export const watch = <K extends keyof Events>(core: Core, event: K, see: (fact: Events[K]) => void) =>
-  void core.observers.push({ owner: "", value: { event, see, limit: HOOK_LIMIT } });
-
 export const NO_ONE = "none/none"; // --call, without a model
 export const ZZ = "zz"; // the actor when neither a tool nor a command acts
 export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/"); // a command is named as it is typed
@@ -213,3 +122,63 @@ export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"):
     (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
   );
 export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");
+
+/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
+export type Send = { setting: string; from: string; to: string };
+
+/** A plugin's settings: their section, values, defaults and schema, and who set them. */
+export interface Config {
+  section: string;
+  live: Record<string, unknown>;
+  defaults: Record<string, unknown>;
+  schema?: contract.Schema;
+  project?: true | string[]; // the names that a project may set
+  home?: Record<string, unknown>; // what the home and the project set, as far as it counts
+  theirs?: Record<string, unknown>;
+}
+
+/** The files that the settings come from. */
+export interface Sources {
+  home: contract.Settings;
+  project?: Project;
+}
+/** The project's settings, without what it may not set. */
+export interface Project {
+  file: string;
+  settings: contract.Settings;
+  left: string[]; // names that it may not set
+  faults: string[];
+  trusted: boolean; // then it may set everything except `sends`
+  agreed: string[]; // where its settings may send data, each approved on its own
+  sends: Send[]; // those not approved
+}
+
+export interface Session extends contract.Saved {
+  append(type: contract.Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
+  sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void;
+  close(): void;
+}
+
+/** What the model was shown of one file. */
+export interface Seen {
+  hash: string; // of the text that has these lines
+  lines: contract.Span[]; // shown lines, by their numbers in that text
+  round: contract.Message | undefined; // the reply whose calls showed it last, or changed it
+  moved: contract.Moved[]; // what the model could not know when it made the calls of that round
+}
+
+export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
+
+export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
+
+export interface Loaded extends PluginAt {
+  undo: (() => unknown)[]; // takes back what it registered, latest first
+  version: number; // how often it was reloaded
+  stamps: Map<string, string>; // its files, as they were when it was loaded
+  late?: boolean; // it took too long to load
+  trusts?: Within["trusts"]; // of a project's plugin
+}
+type PluginAt = Omit<contract.About["plugins"][number], "adds">;
+
+export type Within = { folder: string; trusts: (name: string, file: string) => boolean }; // the folder that it may import from

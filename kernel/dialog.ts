@@ -7,14 +7,14 @@ import { commandFor, isUntrusted, notePlace, type Prompt, settleTrust, start } f
 import { clockOf } from "./clock.ts";
 import { context } from "./context.ts";
 import type { Ask, Ctx, Dialog, DialogHost, Flag, Person } from "./contract.ts";
-import { around, type Core, emit, type LiveChat, note, watch } from "./core.ts";
+import type { Core, LiveChat, TurnContext } from "./core.ts";
+import { around, emit, note, watch } from "./events.ts";
 import { asFault, usage } from "./faults.ts";
 import { explainError } from "./imports.ts";
 import { printAnswer, say } from "./io.ts";
 import { refreshPlugins, watchPlugins } from "./loader.ts";
 import { updatePrivate } from "./locks.ts";
 import { fallbackModel, learnWindow, NO_MODEL } from "./models.ts";
-import { obey, type RunTurn } from "./obey.ts";
 import type { Stop } from "./process.ts";
 import { secret as markSecret, veil } from "./secrets.ts";
 import { cleanRendered, textOf, tryTo } from "./text.ts";
@@ -75,7 +75,9 @@ interface Talk extends Setting {
   busy: boolean;
   plugins: ReturnType<typeof watchPlugins>;
 }
-type Setting = { open: Opening; first: Prompt; stop: Stop; run: RunTurn };
+/** One way to obey a line: obey() in zz.ts. */
+type Obey = (turn: TurnContext, line: string, ways: { show(text: string): unknown; expand(text: string): string }) => Promise<unknown>;
+type Setting = { open: Opening; first: Prompt; stop: Stop; obey: Obey };
 
 /** Runs the dialog until the person leaves. The first prompt shows while the model is still being chosen. */
 export async function converse(core: Core, dialog: Dialog, setting: Setting): Promise<number> {
@@ -151,14 +153,14 @@ async function begin(talk: Talk): Promise<Ctx> {
 
 /** Obeys one line. A failure is reported, and the dialog continues. */
 async function obeyLine(talk: Talk, line: string, expand = (text: string) => text): Promise<void> {
-  const { core, run } = talk;
+  const { core } = talk;
   talk.busy = true;
   try {
     await opened(talk);
     await renewPlugins(talk);
     const chat = talk.chat!;
     const show = (text: string) => printAnswer(core.io, text);
-    await obey({ core, chat, ctx: context(core, chat) }, line, (text) => run(core, chat, expand(text), { show }));
+    await talk.obey({ core, chat, ctx: context(core, chat) }, line, { show, expand });
   } catch (thrown) {
     const error = asFault(thrown);
     if (!error.told) say(core.io, error.exit === 130 ? "Stopped." : explainError(error));

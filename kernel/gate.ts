@@ -11,7 +11,8 @@ import {
   type Ruling,
   type Tool,
 } from "./contract.ts";
-import { around, type Core, emit, isTool, type TurnContext } from "./core.ts";
+import { type Core, isTool, type TurnContext } from "./core.ts";
+import { around, emit } from "./events.ts";
 import { until } from "./limits.ts";
 import { realPath } from "./paths.ts";
 import { wideness } from "./places.ts";

@@ -2,10 +2,11 @@
 import { clockOf } from "./clock.ts";
 import type { Awaitable, Clock, Flag, HttpRequest, Order, PluginIo, Tool, Zz } from "./contract.ts";
 import { EVENTS, SLOTS, STEPS, words } from "./contract.ts";
-import { around, type Core, HOOK_LIMIT, IDENTIFIER, known, type Owned, showsTraces } from "./core.ts";
+import { type Core, IDENTIFIER, known, type Loaded, type Owned, showsTraces } from "./core.ts";
+import { around, HOOK_LIMIT } from "./events.ts";
 import { fault } from "./faults.ts";
-import { FLAGS, UNLISTED } from "./flags.ts";
-import { type Loaded, noteImported, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
+import { FLAGS, UNLISTED } from "./flag-table.ts";
+import { noteImported, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts";
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
 import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones

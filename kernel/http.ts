@@ -70,13 +70,13 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     }
     return follow({ url: moved.href, request: isFar ? { ...kept, headers: harmless(kept.headers) } : kept, hide }, isModels, moves + 1);
   }
-  const size = announcedSize(answer);
   const body = unpacked(answer, at.host);
+  const parts = () => pieces(body, answer, at.host, signal);
   const text = async (most = MAX_TEXT_BYTES, isCut = false) => {
     const decoder = new TextDecoder();
     let text = "";
     try {
-      for await (const bytes of pieces(body, at.host, size, signal)) {
+      for await (const bytes of parts()) {
         text += decoder.decode(bytes, { stream: true });
         if (text.length > most) throw usage(`Cannot use what '${at.host}' sent: it is larger than ${most / MB} MB.`);
       }
@@ -91,7 +91,7 @@ export async function follow({ url, request, hide }: Outgoing, isModels = false,
     ok: status >= 200 && status < 300,
     status,
     headers: { get: (name) => answer.headers[name.toLowerCase()]?.toString() ?? null },
-    body: pieces(body, at.host, size, signal),
+    body: parts(),
     text: () => text(),
     json: async () => JSON.parse(await text(MAX_JSON_BYTES)),
   };
@@ -121,45 +121,32 @@ async function connect(at: URL, { method = "GET", headers, body, signal, via }: 
 
 /** When aborted, reading fails with the abort's reason, whatever the socket reports. */
 const DAMAGED = /^Z_|BROTLI|ZSTD|^ERR__ERROR/i; // as zlib names its errors
-async function* pieces(body: Readable, host: string, announced: () => number | undefined, signal?: AbortSignal) {
-  let size = 0;
+async function* pieces(body: Readable, answer: IncomingMessage, host: string, signal?: AbortSignal) {
   try {
-    for await (const piece of body as AsyncIterable<Uint8Array>) {
-      size += piece.length;
-      yield piece;
-    }
-    if ((announced() ?? size) !== size % 2 ** 32) throw Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+    yield* body as AsyncIterable<Uint8Array>;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
-    if ((error as Error).message === "aborted") (error as Error).message = `What '${host}' sent broke off. Try again.`;
+    const isUnfinished = codeOf(error) === UNFINISHED;
+    const isEvents = /event-stream/i.test(answer.headers["content-type"] ?? "");
+    if (isUnfinished && (isEvents || !answer.readableDidRead)) return; // servers do not always finish what they pack
+    if (isUnfinished || (error as Error).message === "aborted")
+      throw Object.assign(new Error(`What '${host}' sent broke off. Try again.`), { code: "ECONNRESET" });
     throw DAMAGED.test(codeOf(error)) ? usage(`Cannot unpack what '${host}' sent: it is damaged, or packed in another way.`) : error;
   }
 }
-
-/** What the last bytes of a packed body say about its size unpacked. Servers do not always finish a stream of events. */
-function announcedSize(answer: IncomingMessage): () => number | undefined {
-  const { "content-encoding": packed = "", "content-type": type = "" } = answer.headers;
-  if (!/^(x-)?gzip$/i.test(packed.trim()) || /event-stream/i.test(type)) return () => undefined;
-  let [last, first]: Buffer[] = [Buffer.alloc(0), Buffer.alloc(0)];
-  answer.on("data", (piece: Buffer) => {
-    if (first!.length < 2) first = Buffer.concat([first!, piece.subarray(0, 2)]);
-    last = Buffer.concat([last!, piece.subarray(-4)]).subarray(-4);
-  });
-  return () => (first!.readUInt16BE?.(0) === GZIP && last!.length === 4 ? last!.readUInt32LE(0) : undefined);
-}
-const GZIP = 0x1f8b; // some send another kind under its name
+const UNFINISHED = "Z_BUF_ERROR"; // as zlib says that a packed body ends too early
 
 const MAX_PACKINGS = 3;
-/** Unpacks a body: none is asked to be packed, but some servers do, even twice. A cut-off body is for the reader to notice. */
+/** Unpacks a body: none is asked to be packed, but some servers do, even twice. */
 function unpacked(answer: IncomingMessage, host: string): Readable {
   const packed = answer.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (packed === "identity") return answer;
   const zlib = process.getBuiltinModule("node:zlib");
-  const { Z_SYNC_FLUSH: gently, BROTLI_OPERATION_FLUSH: flush } = zlib.constants;
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants; // whatever arrived is unpacked at once
   const ways: Record<string, () => NodeJS.ReadWriteStream> = {
-    gzip: () => zlib.createUnzip({ flush: gently, finishFlush: gently }),
-    deflate: () => zlib.createInflate({ flush: gently, finishFlush: gently }),
-    br: () => zlib.createBrotliDecompress({ flush, finishFlush: flush }),
+    gzip: () => zlib.createUnzip({ flush: Z_SYNC_FLUSH }),
+    deflate: () => zlib.createInflate({ flush: Z_SYNC_FLUSH }),
+    br: () => zlib.createBrotliDecompress({ flush: BROTLI_OPERATION_FLUSH }),
     zstd: () => zlib.createZstdDecompress(),
     identity: () => new (process.getBuiltinModule("node:stream").PassThrough)(),
   };

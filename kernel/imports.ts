@@ -1,25 +1,17 @@
 // How plugins are imported: module hooks, versions, and which plugin an error comes from.
+
 import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { getCallSites } from "node:util";
-import type { About, Awaitable } from "./contract.ts";
+import type { Awaitable } from "./contract.ts";
+import type { Loaded, Within } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { codeOf, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { stampOf, textOf } from "./text.ts";
-import type { trusts } from "./trust.ts";
-
-export interface Loaded extends PluginAt {
-  undo: (() => unknown)[]; // takes back what it registered, latest first
-  version: number; // how often it was reloaded
-  stamps: Map<string, string>; // its files, as they were when it was loaded
-  late?: boolean; // it took too long to load
-  trusts?: Within["trusts"]; // of a project's plugin
-}
-type PluginAt = Omit<About["plugins"][number], "adds">;
 
 /** What `zz` and `zz/text` resolve to in a plugin. */
 const provided = (): Record<string, string> => ({
@@ -40,7 +32,6 @@ type Trees = Map<string, Tree> & {
   versions: number; // handed out so far
 };
 type Tree = { plugin: string; within?: Within; compiled?: boolean; script?: boolean };
-type Within = { folder: string; trusts: ReturnType<typeof trusts> }; // the folder that it may import from
 const TREES = Symbol.for("zz.trees"); // hooks apply to the whole process, with all its instances
 
 /** Resolves imports of plugins: zz's own zod and typebox wherever the file is, a package's own for packages. Files that a plugin imports

@@ -5,6 +5,7 @@ import { type Core, type LiveChat, NO_ONE, valuesOf } from "./core.ts";
 import { codeOf, usage } from "./faults.ts";
 import { PATIENCE } from "./limits.ts";
 import { programs } from "./programs.ts";
+import { allProviders, ownSettings } from "./providers.ts";
 import { reason, Secret, sealed, sealUrl, secret } from "./secrets.ts";
 import { ENDPOINT } from "./settings-table.ts";
 import { clean, nearest, short, tryTo, unknown } from "./text.ts";
@@ -29,20 +30,6 @@ export async function listModels(core: Core, all: boolean): Promise<{ models: Mo
   });
   return { models: (await Promise.all(lists)).flat(), failures };
 }
-
-/** The plugins' providers, and the person's own, each modelled on one of them. */
-export function allProviders(core: Core): Map<string, Provider> {
-  const all = new Map(valuesOf(core.providers).map((one) => [one.name, one]));
-  for (const [name, { like = "" }] of Object.entries(ownSettings(core))) {
-    const { url: _, key: __, ...model } = core.providers.get(like)?.value ?? { name: "" };
-    if (model.name && !all.has(name)) all.set(name, { ...(model as Provider), name, role: "named", key: { variable: variableOf(name) } });
-  }
-  return all;
-}
-const variableOf = (name: string): string => `${name.toUpperCase().replace(/\W/g, "_")}_API_KEY`;
-
-/** The person's provider settings, without the project's. */
-const ownSettings = ({ options: { sources, settings } }: Core) => (sources?.home ?? settings).providers ?? {};
 
 /** The provider in a model's name, which is the part before the first slash. */
 export function providerNamed(core: Core, model: string): Provider {

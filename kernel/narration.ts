@@ -1,6 +1,7 @@
 // What stderr says while a turn runs, and what plugins print on their own.
 import type { Answer } from "./contract.ts";
-import { type Core, TRIES, watch } from "./core.ts";
+import { type Core, TRIES } from "./core.ts";
+import { watch } from "./events.ts";
 import { pluginAmong } from "./imports.ts";
 import { say, wrapForTerminal } from "./io.ts";
 import { plural } from "./text.ts";

@@ -2,9 +2,9 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import type { Where } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { fault, usage } from "./faults.ts";
-import type { Where } from "./rules.ts";
 import { isInside, tryTo, visible } from "./text.ts";
 
 const MAX_PATH_DEPTH = 1_000;

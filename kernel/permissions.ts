@@ -1,13 +1,13 @@
 // ctx.permissions: the rules, for plugins.
 import { compilerRules } from "./compilers.ts";
 import type { Kind, Permissions, Rule } from "./contract.ts";
-import type { Core } from "./core.ts";
+import type { Core, Where } from "./core.ts";
 import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { placeOf } from "./paths.ts";
 import { anyCase } from "./patterns.ts";
 import { wideness } from "./places.ts";
-import { denialOf, fitsName, isSame, judge, keptFile, keptRules, placeOfRule, type Where, whyNever } from "./rules.ts";
+import { denialOf, fitsName, isSame, judge, keptFile, keptRules, placeOfRule, whyNever } from "./rules.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { clean } from "./text.ts";

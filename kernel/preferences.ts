@@ -1,14 +1,15 @@
 // ctx.settings: lists and sets settings, and names those that have no effect.
 import path from "node:path";
 import type { Preferences, Setting, Settings } from "./contract.ts";
-import { type Core, isGiven, note } from "./core.ts";
+import type { Config, Send } from "./core.ts";
+import { type Core, isGiven } from "./core.ts";
 import { writePrivate } from "./disk.ts";
+import { note } from "./events.ts";
 import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
-import { allProviders } from "./models.ts";
+import { allProviders } from "./providers.ts";
 import { firstRules } from "./rules.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
-import type { Config, Send } from "./settings.ts";
 import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongAnew, wrongOwn } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
 import { isObject, type Shape, wrongIn } from "./shape.ts";

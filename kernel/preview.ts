@@ -1,8 +1,9 @@
 // What a question shows of changes to files. What is too much for any question is neither compared nor drawn.
 import type { Held } from "./commit.ts";
 import type { Difference } from "./contract.ts";
-import { around, type TurnContext } from "./core.ts";
+import type { TurnContext } from "./core.ts";
 import { FILE, isFolder, LINK, type State, sharedEnds, TYPE } from "./disk.ts";
+import { around } from "./events.ts";
 import { MAX_QUESTION_CHARS, MAX_QUESTION_LINES } from "./gate.ts";
 import { shortName } from "./paths.ts";
 import { clean, cleanVersions, visible } from "./text.ts";

@@ -2,7 +2,8 @@
 import path from "node:path";
 import { keepPrompt, keepStates, keepUpdates } from "./chat.ts";
 import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "./contract.ts";
-import { type Core, IDENTIFIER, inTime, note, type Owned, type TurnContext, ZZ } from "./core.ts";
+import { type Core, IDENTIFIER, type Owned, type TurnContext, ZZ } from "./core.ts";
+import { inTime, note } from "./events.ts";
 import { usage } from "./faults.ts";
 import { say } from "./io.ts";
 import { reason } from "./secrets.ts";

@@ -1,7 +1,8 @@
 // One request to a model: sent, retried, and received whole.
 import { clockOf } from "./clock.ts";
 import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "./contract.ts";
-import { around, emit, TRIES, type TurnContext } from "./core.ts";
+import { TRIES, type TurnContext } from "./core.ts";
+import { around, emit } from "./events.ts";
 import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
 import { endpointOf, providerNamed } from "./models.ts";

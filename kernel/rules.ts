@@ -1,9 +1,10 @@
 // What may be touched: rules from flags, settings and answers, and the verdict on a need.
+
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { KINDS, type Kind, type Need, type Rule, type Rules, type Verdict, words } from "./contract.ts";
-import type { Core } from "./core.ts";
+import type { Core, Where } from "./core.ts";
 import { followLinks } from "./disk.ts";
 import { usage } from "./faults.ts";
 import { hasNameIn, isInsideByIdentity } from "./other-names.ts";
@@ -13,8 +14,6 @@ import { behindDot, runsByItself, wideness } from "./places.ts";
 import { credentials, holdsSecret } from "./secret-files.ts";
 import { PACKAGE } from "./self.ts";
 import { clean, isInside, textOf, tryTo } from "./text.ts";
-
-export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
 
 const toRules = (verdict: Verdict | "only", from: Rule["from"], rules: Rules = {}): Rule[] =>
   KINDS.flatMap((kind): Rule[] => {

@@ -1,5 +1,6 @@
 import fs from "node:fs";
 import path from "node:path";
+import type * as contract from "./contract.ts";
 import { sentenceOf } from "./faults.ts";
 import { partsOf, textOf, tryTo } from "./text.ts";
 
@@ -22,7 +23,7 @@ let all: RegExp | undefined;
 let longest = 0;
 
 /** A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in each process. */
-export class Secret {
+export class Secret implements contract.Secret {
   constructor(value: string | (() => string)) {
     held.set(this, value);
   }

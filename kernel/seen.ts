@@ -1,15 +1,8 @@
 // Which lines of files the model was shown, and where zz's own changes have moved them.
-import type { Message, Moved, Span } from "./contract.ts";
-import type { LiveChat } from "./core.ts";
-import { hashOf, hashOfState, type State } from "./disk.ts";
 
-/** What it saw of one file. */
-export interface Seen {
-  hash: string; // of the text that has these lines
-  lines: Span[]; // shown lines, by their numbers in that text
-  round: Message | undefined; // the reply whose calls showed it last, or changed it
-  moved: Moved[]; // what the model could not know when it made the calls of that round
-}
+import type { Message, Moved, Span } from "./contract.ts";
+import type { LiveChat, Seen } from "./core.ts";
+import { hashOf, hashOfState, type State } from "./disk.ts";
 
 const ALL: Span = [1, Number.POSITIVE_INFINITY];
 const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };

@@ -1,8 +1,10 @@
 // Sessions: an append-only tree of JSON lines.
+
 import fs from "node:fs";
 import path from "node:path";
 import { LowSync } from "lowdb";
 import type { Call, Entry, Header, Listed, Message, Saved } from "./contract.ts";
+import type { Session } from "./core.ts";
 import { newId } from "./core.ts";
 import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "./disk.ts";
 import { codeOf, errnoSentence, fault, usage } from "./faults.ts";
@@ -35,13 +37,6 @@ export const isChange = (entry: Entry): entry is Change =>
   entry.type === "change" && typeof entry.change === "number" && typeof entry.path === "string" && Array.isArray(entry.made);
 
 type Row = Header | Entry;
-export interface Session extends Saved {
-  append(type: Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
-  sync(): Promise<void>; // safe from a power cut, too
-  syncNow(): void;
-  close(): void;
-}
-
 /** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
 function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
   let fd = -1;

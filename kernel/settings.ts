@@ -1,9 +1,11 @@
 // Settings: read, checked and merged, from the home and from the project.
+
 import fs from "node:fs";
 import path from "node:path";
 import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "./contract.ts";
-import { type Core, emit, note, type Options } from "./core.ts";
+import type { Config, Core, Options, Project, Send, Sources } from "./core.ts";
 import { fileFault } from "./disk.ts";
+import { emit, note } from "./events.ts";
 import { codeOf, usage } from "./faults.ts";
 import { say } from "./io.ts";
 import { firstRules, isSame, keptFile } from "./rules.ts";
@@ -12,9 +14,6 @@ import { learn, learnData, reason } from "./secrets.ts";
 import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
 import { fits, isObject, isPlain, type Shape, wrongIn } from "./shape.ts";
 import { isInside, short, stampOf, textOf, tryTo } from "./text.ts";
-
-/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
-export type Send = { setting: string; from: string; to: string };
 
 function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: string })[] {
   const chosen = own.model ?? "what you chose";
@@ -36,33 +35,6 @@ function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: s
 }
 const ELSEWHERE = /:\/\/|url|uri|host|endpoint|proxy|header|api[_-]?key|token$/i;
 export const agreement = ({ setting, to }: Send): string => `${setting} ${to}`;
-
-/** A plugin's settings: their section, values, defaults and schema, and who set them. */
-export interface Config {
-  section: string;
-  live: Record<string, unknown>;
-  defaults: Record<string, unknown>;
-  schema?: Schema;
-  project?: true | string[]; // the names that a project may set
-  home?: Record<string, unknown>; // what the home and the project set, as far as it counts
-  theirs?: Record<string, unknown>;
-}
-
-/** The files that the settings come from. */
-export interface Sources {
-  home: Settings;
-  project?: Project;
-}
-/** The project's settings, without what it may not set. */
-interface Project {
-  file: string;
-  settings: Settings;
-  left: string[]; // names that it may not set
-  faults: string[];
-  trusted: boolean; // then it may set everything except `sends`
-  agreed: string[]; // where its settings may send data, each approved on its own
-  sends: Send[]; // those not approved
-}
 
 export const NAME = "zz.config.json";
 const MAX_PROJECT_FILE_BYTES = 100_000; // bytes of a project's file

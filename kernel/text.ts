@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { distance } from "fastest-levenshtein";
+import type { Usage } from "./contract.ts";
 
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
@@ -144,4 +145,12 @@ export const short = (name: string): string => name.slice(0, 60).replace(/\s+/g,
 export function partsOf(text: string): string[] {
   const size = Math.ceil(text.length / Math.ceil(text.length / 1_000));
   return text.match(new RegExp(`[^]{1,${size}}`, "g"))!;
+}
+
+/** The sum of several usages. */
+export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
+  const sum: Usage = { input: 0, output: 0 };
+  for (const one of all)
+    for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
+  return sum;
 }

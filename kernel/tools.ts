@@ -2,7 +2,8 @@
 import { clockOf } from "./clock.ts";
 import { commit, type Held } from "./commit.ts";
 import { type Call, type ChatRequest, type Ctx, KINDS, type Kind, type Needs, type Result, type Tool } from "./contract.ts";
-import { around, type Core, emit, note, showsTraces, type TurnContext, uncounted, valuesOf } from "./core.ts";
+import { type Core, showsTraces, type TurnContext, valuesOf } from "./core.ts";
+import { around, emit, note, uncounted } from "./events.ts";
 import { fault, usage } from "./faults.ts";
 import { openFiles } from "./files.ts";
 import { type Granted, gate } from "./gate.ts";

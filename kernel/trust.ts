@@ -1,14 +1,13 @@
 // What a project brings that could run or steer zz: plugins, prompts and settings in its .zz/, and the servers of its .mcp.json. It counts
 // only after the person has trusted exactly these bytes; trust.json in the home remembers them.
+
 import fs from "node:fs";
 import path from "node:path";
-import type { Core, ProjectExtras } from "./core.ts";
+import type { Core, Hashes, ProjectExtras } from "./core.ts";
 import { fileFault, hashOf } from "./disk.ts";
 import { fault } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { compare, entriesOf, textOf, tryTo } from "./text.ts";
-
-export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
 
 type Where = { root: string; home: string };
 

@@ -355,7 +355,7 @@ function help(flags: Flag[], room: number): string {
     ["zz words < data", "send the data, then the words"],
   ];
   return [
-    ...wrapped("zz: a terminal agent that you can read in one sitting.", room),
+    ...wrapped("zz: a terminal agent whose story you can read in one sitting.", room),
     ...["", ...columns(uses, room, FLAG_COLUMNS)],
     ...names.flatMap((name) => ["", `${name}:`, ...columns(groups.get(name)!.map(flagRow), room, FLAG_COLUMNS)]),
     ...["", ...wrapped(EXIT_CODES, room)],

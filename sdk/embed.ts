@@ -2,8 +2,9 @@
 import path from "node:path";
 import { rootOf } from "../kernel/cli.ts";
 import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
-import { type Core, HOOK_LIMIT, known, type Options } from "../kernel/core.ts";
+import { type Core, known, type Options } from "../kernel/core.ts";
 import { meet } from "../kernel/dialog.ts";
+import { HOOK_LIMIT } from "../kernel/events.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance, setUp } from "../kernel/handle.ts";
 import { pluginAt } from "../kernel/imports.ts";
@@ -11,7 +12,7 @@ import { processIo } from "../kernel/io.ts";
 import { homeFolder } from "../kernel/self.ts";
 import { settings } from "../kernel/settings.ts";
 import { projectExtras } from "../kernel/trust.ts";
-import { openScript, type Script } from "./script.ts";
+import { openScript, type Script, type Story } from "./script.ts";
 
 /** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. Without
  * `settings`, those of the home and the project are read; `config` names another file than the home's. */
@@ -20,9 +21,10 @@ type Hears = { [K in keyof Events]?: (fact: Readonly<Events[K]>, ctx: Ctx) => Aw
 /** Closing unloads the plugins and leaves nothing behind: `await using zz = await embed()`. */
 export type Embedded = Script & { close(): Promise<void>; [Symbol.asyncDispose](): Promise<void> };
 
-/** What zz.ts passes in. */
-type Story = { createZz(options: Options): Promise<Core>; run: Parameters<typeof openScript>[2] };
-export async function embedWith({ createZz, run }: Story, { ask, on = {}, plugins = [], ...options }: Embedding): Promise<Embedded> {
+export async function embedWith(
+  { createZz, ...story }: { createZz(options: Options): Promise<Core> } & Story,
+  { ask, on = {}, plugins = [], ...options }: Embedding,
+): Promise<Embedded> {
   const { io = processIo() } = options;
   const home = path.resolve(options.home ?? homeFolder(io.env));
   const root = rootOf(options, io);
@@ -31,7 +33,7 @@ export async function embedWith({ createZz, run }: Story, { ask, on = {}, plugin
   const read = options.settings ? {} : settings({ home, root, config, brought });
   const files = plugins.filter((one) => typeof one === "string");
   const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
-  const script = openScript(core, process.argv.slice(2), run);
+  const script = openScript(core, process.argv.slice(2), story);
   try {
     await takeOver();
   } catch (error) {

@@ -1,14 +1,14 @@
 // zz for scripts and programs: one handle, with the same turn loop and the same gate.
+
 import { pathToFileURL } from "node:url";
 import { closeChat, openChat } from "../kernel/chat.ts";
 import { attachment, exitCode, piped, start } from "../kernel/cli.ts";
 import { context } from "../kernel/context.ts";
-import type { Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
+import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
 import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
 import { fault, usage } from "../kernel/faults.ts";
 import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
 import { chooseModel, NO_MODEL } from "../kernel/models.ts";
-import { type RunTurn, sendQueued } from "../kernel/obey.ts";
 import { parametersOf, toJsonSchema } from "../kernel/schema.ts";
 import { unknown } from "../kernel/text.ts";
 import { runCall } from "../kernel/tools.ts";
@@ -49,18 +49,23 @@ interface OpenScript extends Script {
   stop(exit: number): void;
 }
 
+/** The turn loop, as zz.ts passes it in. */
+export interface Story {
+  runTurn(core: Core, chat: LiveChat, text: string): Promise<Answer>;
+  sendQueued(core: Core, chat: LiveChat): Promise<Answer | undefined>;
+}
 /** What a script's conversations share. */
 interface Running {
   core: Core;
-  run: RunTurn;
+  story: Story;
   chats: Set<LiveChat>;
   code: number;
   busy: number; // running turns and calls
   ended?: true;
 }
 
-export function openScript(core: Core, args: string[], runTurn: RunTurn): OpenScript {
-  const script: Running = { core, run: runTurn, chats: new Set(), code: 0, busy: 0 };
+export function openScript(core: Core, args: string[], story: Story): OpenScript {
+  const script: Running = { core, story, chats: new Set(), code: 0, busy: 0 };
   let read: Promise<string> | undefined;
   return {
     args,
@@ -153,10 +158,10 @@ async function answer(script: Running, own: Core, chat: LiveChat, text: string, 
   try {
     let words = schema ? `${text}\n\n${JSON_ALONE}\n${JSON.stringify(toJsonSchema(schema))}` : text;
     for (let left = TRIES - 1; ; left--) {
-      const answered = await script.run(own, chat, words);
+      const answered = await script.story.runTurn(own, chat, words);
       const exit = exitCode(answered);
       if (exit === 3 || !script.code) script.code = exit || script.code;
-      await sendQueued(own, chat, (text) => script.run(own, chat, text));
+      await script.story.sendQueued(own, chat);
       if (!schema) return answered.text;
       const { value, wrong } = await readJson(answered.text, schema);
       if (!wrong) return value;

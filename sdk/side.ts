@@ -3,9 +3,8 @@ import { save } from "../kernel/chat.ts";
 import type { Call, Message, Reply, SideRequest } from "../kernel/contract.ts";
 import type { Core, LiveChat, TurnContext } from "../kernel/core.ts";
 import { send } from "../kernel/request.ts";
-import { unknown } from "../kernel/text.ts";
+import { sumUsage, unknown } from "../kernel/text.ts";
 import { findTool, offered, runCall, toolNamed } from "../kernel/tools.ts";
-import { sumUsage } from "./text.ts";
 
 const ROUNDS = 10;
 const NO_MORE_TOOLS = "No more tools can be used now. Answer with what you know.";

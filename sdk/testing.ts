@@ -25,14 +25,14 @@ import {
   type Result,
   type Usage,
 } from "../kernel/contract.ts";
-import { type Core, emit, type LiveChat, type Options, watch } from "../kernel/core.ts";
+import type { Core, LiveChat, Options } from "../kernel/core.ts";
+import { emit, watch } from "../kernel/events.ts";
 import { fault } from "../kernel/faults.ts";
 import { closeInstance } from "../kernel/handle.ts";
 import { processIo } from "../kernel/io.ts";
-import { obey } from "../kernel/obey.ts";
 import { openSession } from "../kernel/sessions.ts";
 import { removeTree } from "../kernel/temporary.ts";
-import { createZz, runTurn } from "../zz.ts";
+import { createZz, obey } from "../zz.ts";
 import { PATIENT } from "./clock.ts";
 
 export { type StandingClock, standingClock } from "./clock.ts";
@@ -256,7 +256,7 @@ async function ask(kit: Kit, line: string): Promise<Said> {
 /** Does what zz does with a typed line. */
 async function obeyLine({ core, chat }: Kit, typed: string): Promise<Answer> {
   const place = { core, chat, ctx: context(core, chat) };
-  const answered = obey(place, typed, (text) => runTurn(core, chat, text)).finally(() => {
+  const answered = obey(place, typed).finally(() => {
     if (chat.stop.signal.aborted) chat.stop = new AbortController(); // a command was stopped, not a turn
   });
   return (await answered) ?? { ...NOTHING, session: chat.id };

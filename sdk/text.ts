@@ -1,4 +1,4 @@
-import type { PluginIo, Usage } from "../kernel/contract.ts";
+import type { PluginIo } from "../kernel/contract.ts";
 import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";
 
@@ -23,6 +23,7 @@ export {
   repositoryTop,
   shorten,
   stampOf,
+  sumUsage,
   textOf,
   tryTo,
   unknown,
@@ -86,14 +87,6 @@ export const thousands = (count: number): string => String(count).replace(/(?<=^
 
 /** The approximate number of tokens in a text. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
-
-/** The sum of several usages. */
-export function sumUsage(all: readonly (Usage | undefined)[]): Usage {
-  const sum: Usage = { input: 0, output: 0 };
-  for (const one of all)
-    for (const kind of ["input", "output", "cached", "written"] as const) if (one?.[kind]) sum[kind] = (sum[kind] ?? 0) + one[kind];
-  return sum;
-}
 
 /** A note on files whose names are not UTF-8: in a list some bytes of such a name are replaced, so that what it shows
  * is not the name of a file. */

@@ -168,33 +168,40 @@ type Row = { text: string; line: number };
 
 /**
  * The text as rows of at most so many columns. The rows of a broken line keep its bar, so that no quoted text can look
- * like the question's own words. Colours continue in the next row.
+ * like the question's own words; those of a line of a diff stand under its text. Colours continue in the next row.
  */
 export function rowsOf(text: string, columns: number): Row[] {
   return text.split("\n").flatMap((line, i) => {
     const [, bar = "", rest = line] = /^([┏┠┃┗] )(.*)$/su.exec(line) ?? [];
     const nextBar = bar && (bar === "┗ " ? "  " : "┃ ");
     const room = Math.max((columns || Number.POSITIVE_INFINITY) - bar.length, 8);
-    return breakLine(rest, room).map((row, j) => ({ text: (j ? nextBar : bar) + row, line: i }));
+    const number = LINE_NUMBER.exec(rest)?.[1]?.length ?? 0;
+    const indent = number <= room / 3 ? number : 0;
+    return breakLine(rest, room, indent).map((row, j) => ({
+      text: j ? nextBar + " ".repeat(indent) + row : bar + row,
+      line: i,
+    }));
   });
 }
+const LINE_NUMBER = /^(?:\x1b\[[\d;]*m)*( *\d+ [-+ ] )/; // of a diff, with its sign
 
 /** At the last space, unless that would leave most of the row empty: then within a word. */
-function breakLine(line: string, room: number): string[] {
+function breakLine(line: string, room: number, indent: number): string[] {
   if (line.length <= room && ASCII.test(line)) return [line];
   const rows: string[] = [];
   let [row, width, styles] = ["", 0, ""];
   let space = { end: 0, width: 0, styles: "" }; // the place after the last space in this row
-  for (const [piece, style] of line.matchAll(PIECE)) {
+  pieces: for (const [piece, style] of line.matchAll(PIECE)) {
     if (style) styles = /^\x1b\[0?m$/.test(style) ? "" : styles + style;
     const columns = Math.min(style ? 0 : piece === "\t" ? 8 - (width % 8) : widthOfCharacter(piece), room);
-    if (width + columns > room) {
+    while (width + columns > room) {
       const at = piece !== " " && space.width > room / 3 ? space : { end: row.length, width, styles };
       const shown = row.slice(0, at.end);
       rows.push(at.styles ? `${shown}\x1b[0m` : shown);
+      if (rows.length === 1) room -= indent;
       [row, width] = [at.styles + row.slice(at.end), width - at.width];
       space = { end: 0, width: 0, styles: "" };
-      if (piece === " ") continue; // it would be after the last column
+      if (piece === " ") continue pieces; // it would be after the last column
     }
     row += piece === "\t" ? " ".repeat(columns) : piece;
     width += columns;

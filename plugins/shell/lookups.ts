@@ -1,9 +1,11 @@
 // lookups: records which hosts a command without a network looked up. Before DNS, the C library asks a cache of names
 // at a socket. zz listens there and does not answer, so that the command continues as if there were no cache. It misses
 // programs with a resolver of their own (Go's, those of musl), and all but the first look-up of each process.
+
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
+import { listenIn } from "./listen.ts";
 import { isFolder } from "./paths.ts";
 
 export interface Lookups {
@@ -36,11 +38,10 @@ export async function hearLookups(own: string): Promise<Lookups> {
       socket.destroy();
     });
   });
-  const socket = path.join(own, "names");
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
+  await listenIn(own, "names", server);
   server.unref();
   return {
-    socket,
+    socket: path.join(own, "names"),
     names: () => [...names],
     close() {
       server.close();

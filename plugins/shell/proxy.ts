@@ -1,9 +1,11 @@
 // proxy: an HTTP proxy that connects to allowed hosts only: the only way out of a sandbox without a network.
+
 import dns from "node:dns/promises";
 import http from "node:http";
 import type { LookupFunction } from "node:net";
 import net from "node:net";
 import type { Duplex } from "node:stream";
+import { listenIn } from "./listen.ts";
 
 export interface Gateway {
   readonly port?: number; // when it listens on TCP
@@ -19,19 +21,16 @@ interface Address {
   family: number;
 }
 
-/** Listens on a unix socket, or on a free port of 127.0.0.1. */
-export async function openProxy(allowed: string[], at?: string): Promise<Gateway> {
+/** Listens at a socket in a folder, or on a free port of 127.0.0.1. */
+export async function openProxy(allowed: string[], at?: { folder: string; name: string }): Promise<Gateway> {
   const proxy: Proxy = { rules: allowed.map(parseHost), refusals: new Set(), sockets: new Set() };
   const server = http.createServer((request, response) => passRequest(proxy, request, response));
   server.on("connect", (request, socket, first) => passConnection(proxy, request, socket, first));
   server.on("connection", (socket) => track(proxy, socket));
   server.on("clientError", (_, socket) => socket.destroy());
   server.requestTimeout = 0; // an upload takes as long as it takes
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    if (at) server.listen(at, resolve);
-    else server.listen(0, "127.0.0.1", resolve);
-  });
+  if (at) await listenIn(at.folder, at.name, server);
+  else await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
   server.unref();
   const bound = server.address();
   return {

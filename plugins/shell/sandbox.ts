@@ -93,7 +93,7 @@ export async function openSandbox(limits: Limits): Promise<Sandbox> {
   fs.mkdirSync(inner.tmp, { recursive: true, mode: 0o700 });
   if (Array.isArray(net) && net.length) {
     const { openProxy } = await import("./proxy.ts");
-    inner.proxy = await openProxy(net, mac ? undefined : path.join(own, SOCKET));
+    inner.proxy = await openProxy(net, mac ? undefined : { folder: own, name: SOCKET });
   }
   if (limits.view && net === "none" && hasPlace()) inner.lookups = await hearLookups(own);
   const folders = [root, ...avoid.filter((at) => isFolder(at) && !isInside(root, at))];

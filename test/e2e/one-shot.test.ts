@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { after, describe, test } from "node:test";
 import type { Fault } from "../../kernel/contract.ts";
 import { kindOf } from "../../kernel/faults.ts";
-import { FLAGS } from "../../kernel/flags.ts";
+import { FLAGS } from "../../kernel/flag-table.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { type Script, type Step, serve } from "../support/fake/http.ts";
 import { askable, call, DONE, data, delta, problems, refuse, say, stream } from "../support/fake/openai.ts";

@@ -1,11 +1,11 @@
 // The small pure functions of the kernel, a table each.
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
-import { exitCode } from "../../kernel/cli.ts";
+import { exitCode, parseCommand } from "../../kernel/cli.ts";
 import type { Answer, Tool } from "../../kernel/contract.ts";
-import { checkMove } from "../../kernel/core.ts";
-import { FLAGS, parseFlags } from "../../kernel/flags.ts";
-import { parseCommand } from "../../kernel/obey.ts";
+import { checkMove } from "../../kernel/events.ts";
+import { FLAGS } from "../../kernel/flag-table.ts";
+import { parseFlags } from "../../kernel/flags.ts";
 import { fit, frontMatter } from "../../kernel/prompt.ts";
 import { clean, nearest } from "../../kernel/text.ts";
 import { findTool } from "../../kernel/tools.ts";

@@ -5,10 +5,9 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { KINDS, type Rule } from "../../kernel/contract.ts";
 import type { Core } from "../../kernel/core.ts";
-import { obey } from "../../kernel/obey.ts";
 import { settings } from "../../kernel/settings.ts";
 import { projectExtras } from "../../kernel/trust.ts";
-import { createZz } from "../../zz.ts";
+import { createZz, obey } from "../../zz.ts";
 import { place, ROOT } from "../support/run.ts";
 import { random, runs, SEED } from "../support/runs.ts";
 
@@ -38,7 +37,7 @@ function folders(ownSettings?: object) {
 async function type(core: Core, line: string): Promise<string> {
   await core.ctx().plugins.refresh();
   const place = { core, chat: core.chat!, ctx: core.ctx() };
-  const obeyed = obey(place, line, async () => undefined as never);
+  const obeyed = obey(place, line);
   return obeyed.then(() => "").catch((error) => error.message);
 }
 

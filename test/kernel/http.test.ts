@@ -58,6 +58,28 @@ for (const name of ["gzip", "deflate", "br", "zstd"])
     );
   });
 
+for (const [name, pack] of PACKED.slice(1))
+  test(`What is packed with ${name} and cut anywhere broke off; nothing at all and events that go on are as they came`, async () => {
+    const text = "data: äöü\n\n".repeat(9);
+    const packed = pack(text);
+    let sent = packed;
+    let type = "text/plain";
+    const url = await serve((_, response) =>
+      response.writeHead(200, { "content-encoding": name, "content-type": type }).end(sent),
+    );
+    for (let size = 1; size < packed.length; size++) {
+      sent = packed.subarray(0, size);
+      await rejects((await send(url)).text(), {
+        message: /^What '127[^']+' sent broke off\. Try again\.$/,
+        code: "ECONNRESET",
+      });
+    }
+    sent = Buffer.alloc(0);
+    equal(await (await send(url)).text(), "");
+    [sent, type] = [packed.subarray(0, -1), "text/event-stream"];
+    ok(text.startsWith(await (await send(url)).text()));
+  });
+
 test("What is packed in unknown ways, or too often, is said to be", async () => {
   for (const name of ["gzip, rar", "gzip, gzip, gzip, gzip"]) {
     const url = await serve((_, response) => response.setHeader("content-encoding", name).end(gzipSync("x")));

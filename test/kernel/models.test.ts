@@ -9,7 +9,7 @@ import { converse } from "../../kernel/dialog.ts";
 import { learnWindow } from "../../kernel/models.ts";
 import { readSession } from "../../kernel/sessions.ts";
 import { settings } from "../../kernel/settings.ts";
-import { createZz, openChat, runTurn } from "../../zz.ts";
+import { createZz, obey as obeyLine, openChat, runTurn } from "../../zz.ts";
 import * as ollama from "../support/fake/ollama.ts";
 import * as openai from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";
@@ -56,7 +56,7 @@ async function conversation(given: object) {
   const done = converse(
     core,
     { name: "test", talk },
-    { open: async () => chat, first, stop: { why: "", leave: () => {} }, run: runTurn },
+    { open: async () => chat, first, stop: { why: "", leave: () => {} }, obey: obeyLine },
   );
   const { obey } = await host;
 

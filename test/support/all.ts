@@ -1,6 +1,6 @@
 // `npm test` and `npm run test:all`: runs the test files, in a few processes at a time, and says what they cost. Runs only the files given, if
 // any. ZZ_ORDER=SEED shuffles them, which must change nothing.
-import { globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { Readable } from "node:stream";
@@ -68,6 +68,8 @@ Readable.from(report(events))
   .pipe(process.stdout);
 
 function files(): string[] {
+  const missing = named.filter((file) => !existsSync(file));
+  if (missing.length) throw new Error(`Cannot run '${missing.join("', '")}': no such file. Check the path.`);
   if (named.length) return named.map((file) => relative(ROOT, file));
   if (flags.slice) return SLICE;
   const folders = flags.all ? "{kernel,sdk,plugins,security,e2e,all}" : "{kernel,sdk,plugins,security,e2e}";

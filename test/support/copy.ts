@@ -1,6 +1,6 @@
 // A copy of the checkout to break things in, and how a test file is run there.
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -31,6 +31,7 @@ process.exit(await main(process.argv.slice(2)));
 export function copyOf(checkout: string): Copy {
   const root = mkdtempSync("/var/tmp/zz-mutants-"); // a sandbox has a /tmp of its own
   const base = mkdtempSync(join(tmpdir(), "zz-mutants-"));
+  for (const folder of [root, base]) chmodSync(folder, 0o755); // some tests run as another user
   const [tmp, compiled] = [join(base, "t"), join(base, "compiled")];
   const git = (...args: string[]) => execFileSync("git", ["-C", checkout, ...args], { encoding: "utf8" });
   execFileSync("git", ["clone", "--quiet", "--shared", "--no-checkout", checkout, root]);
@@ -38,7 +39,8 @@ export function copyOf(checkout: string): Copy {
     if (file && existsSync(join(checkout, file)))
       cpSync(join(checkout, file), join(root, file), { dereference: false });
   execFileSync("git", ["-C", root, "reset", "--quiet"]);
-  symlinkSync(join(checkout, "node_modules"), join(root, "node_modules"));
+  // Not a link to the folder: what is decoded apart sees nothing outside of the checkout.
+  execFileSync("cp", ["-a", "--link", join(checkout, "node_modules"), join(root, "node_modules")]);
   // What of it is used, besides zz.js, no mutant changes.
   if (existsSync(join(checkout, "dist"))) cpSync(join(checkout, "dist"), join(root, "dist"), { recursive: true });
   else execFileSync(process.execPath, ["build.js"], { cwd: root, stdio: "ignore" });

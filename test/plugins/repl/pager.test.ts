@@ -11,6 +11,7 @@ for (const [what, line] of [
   ["the head's bar", `┏ run_command requests run access to "${"z ".repeat(400)}"`],
   ["emoji", "👩‍💻🇩🇪👍🏽".repeat(50)],
   ["colours", "\x1b[31mred \x1b[1mstrong\x1b[0m plain ".repeat(40)],
+  ["a line of a diff", `┃     2 - ${"word wordwordword ".repeat(30)}`],
   ["a link", `\x1b]8;;https://a.example/${"p".repeat(300)}\x1b\\text\x1b]8;;\x1b\\`],
   ["tabs", "a\tb\tlonger\t".repeat(30)],
 ] as const)
@@ -30,6 +31,22 @@ test("Rows end between words, and within one that is longer than a row", () => {
   const shown = rows.map(({ text }) => bare(text).trimEnd());
   deepEqual(shown, ["┃ one to", "┃ three four", "┃ five", "┃ sixsevenei", "┃ ghtnine", "┃ ten", "┗ Go on?", "  [y/N]"]);
   for (const { text } of rows.slice(2, 5)) ok(!text.includes("\x1b[31m") || text.includes("\x1b[0m"), text);
+});
+
+test("A line of a diff goes on under its text, not under its number, unless the window is too narrow", () => {
+  const rows = (columns: number) =>
+    rowsOf("┃ \x1b[31m   12 - one two three\x1b[0m", columns).map(({ text }) => bare(text));
+  deepEqual(rows(28), ["┃    12 - one two three"]);
+  deepEqual(
+    rows(26)
+      .concat(rows(18))
+      .map((row) => row.trimEnd()),
+    ["┃    12 - one two three", "┃    12 - one two", "┃ three"],
+  );
+  deepEqual(
+    rowsOf(`┃    12 + ${"ab ".repeat(14)}`, 30).map(({ text }) => text.trimEnd()),
+    ["┃    12 + ab ab ab ab ab ab ab", "┃         ab ab ab ab ab ab ab"].map((row) => row.slice(0, 30).trimEnd()),
+  );
 });
 
 test("No row begins or ends with the space behind a word that fills a row", () => {

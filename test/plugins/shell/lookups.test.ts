@@ -1,6 +1,6 @@
 // Which hosts a command without a network looked up, as the C library asks for them.
 import { deepEqual, equal } from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +43,18 @@ test("a host is heard, in one piece or several, once, and nothing is answered", 
   await ask(heard.socket, whole.subarray(0, 5), whole.subarray(5, 15), whole.subarray(15));
   await ask(heard.socket, request(5, "two.example"));
   deepEqual(heard.names(), ["api.example.com", "two.example"]);
+});
+
+test("hosts are heard at a socket whose name is too long for the system, and it is removed at the end", async (t) => {
+  const own = mkdtempSync(join(tmpdir(), "long".repeat(40)));
+  t.after(() => rmSync(own, { recursive: true, force: true }));
+  const [heard, at] = [await hearLookups(own), process.cwd()];
+  t.after(() => process.chdir(at));
+  process.chdir(own);
+  await ask("names", request(14, "a.example"));
+  deepEqual(heard.names(), ["a.example"]);
+  heard.close();
+  equal(existsSync(heard.socket), false);
 });
 
 test("nothing of what is garbled, names no host of elsewhere, or is more than a few", async (t) => {

@@ -309,6 +309,16 @@ for (const [net, ...asks] of NETS)
     deepEqual(sent, asks.length > 2 ? [`POST /x?y 127.0.0.1:${server.port} sent`] : []);
   });
 
+sandboxTest("some hosts are reached, however long the names of folders for temporary files are", async (t) => {
+  const { TMPDIR } = process.env;
+  t.after(() => (TMPDIR === undefined ? delete process.env.TMPDIR : Object.assign(process.env, { TMPDIR })));
+  process.env.TMPDIR = join(base, "long".repeat(40));
+  fs.mkdirSync(process.env.TMPDIR);
+  const server = await serve();
+  t.after(() => server.close());
+  match((await run(get()(server.port), { net: ["127.0.0.1"] })).text, /^answered\n/);
+});
+
 const NOT_LET = /\n\[zz does not let commands connect to '127\.0\.0\.1:\d+': /;
 const NOT_AMONG = /not among the allowed hosts\. .* with --allow-net=127\.0\.0\.1\n/;
 const PROXIED: [what: string, net: string[], command: (port: number) => string, says: RegExp][] = [

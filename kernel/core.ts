@@ -176,7 +176,6 @@ export interface Loaded extends PluginAt {
   undo: (() => unknown)[]; // takes back what it registered, latest first
   version: number; // how often it was reloaded
   stamps: Map<string, string>; // its files, as they were when it was loaded
-  late?: boolean; // it took too long to load
   trusts?: Within["trusts"]; // of a project's plugin
 }
 type PluginAt = Omit<contract.About["plugins"][number], "adds">;

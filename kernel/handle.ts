@@ -17,6 +17,7 @@ import { configOf } from "./settings.ts";
 import { JSON_SCHEMA, plainJson, wrongIn } from "./shape.ts";
 import { request } from "./stream.ts";
 import { compare, lazily, unknown } from "./text.ts";
+import { endingLoops } from "./watchdog.ts";
 
 export const loadLimit = ({ io }: Core): number => Number(io.env.ZZ_LOAD_LIMIT) || 10; // how long a plugin may take to load, in seconds
 const tooSlow = (seconds: number): string => `loading took longer than ${seconds} s. Move slow work into a tool.`;
@@ -39,15 +40,14 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     if (typeof exports.default !== "function") throw fault("it has no default export to call. Write `export default (zz: Zz) => …`.");
     checkSettings(own, exports);
     const made = configOf(core, plugin.name, exports);
-    const setup = exports.default(handle(own, made instanceof Promise ? await made : made));
+    const given = handle(own, made instanceof Promise ? await made : made);
+    const setup = plugin.from === "zz" ? exports.default(given) : endingLoops(limit, () => exports.default(given));
     if (setup instanceof Promise) await loading(setup);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
-    plugin.late = reason(error) === tooSlow(limit);
-    if (plugin.late) noteImported(plugin);
+    if (reason(error) === tooSlow(limit)) noteImported(plugin);
     await teardown(clockOf(core.io), plugin);
-    const why = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${await reasonFor(error)}`;
-    plugin.failure ??= why; // an endless loop was named already
+    plugin.failure = `Cannot load plugin '${plugin.name}' (${whereFrom(error, plugin.file, plugin.stamps.keys())}): ${await reasonFor(error)}`;
     if (showsTraces(core)) plugin.failure += `\n${(error as Error)?.stack}`;
   }
   plugin.ms += performance.now() - start;
@@ -203,9 +203,9 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       shaped(own, "dialog", dialog);
       many(own, core.dialogs, dialog);
     },
-    wrap: (step, around, how, ...more: unknown[]) => {
+    wrap: (step, around, how) => {
       known("step", step, STEPS);
-      const { order = "last", limit = HOOK_LIMIT } = hook("wrap", around, how, more[0]);
+      const { order = "last", limit = HOOK_LIMIT } = hook("wrap", around, how);
       known("order", order, ["first", "last"]); // which is also alphabetical order
       const sort = () => core.wraps.sort((a, b) => compare(a.value.order, b.value.order) || compare(a.owner, b.owner));
       many(own, core.wraps, { step, around, order, limit }, sort);
@@ -213,10 +213,11 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
   };
 }
 
-/** Older plugins pass the order and the limit as separate arguments. */
-function hook(verb: "on" | "wrap", act: unknown, how: unknown, limit?: unknown): { order?: Order; limit?: number } {
+/** The options of on() and wrap(); an order may stand alone. */
+function hook(verb: "on" | "wrap", act: unknown, how: unknown = {}): { order?: Order; limit?: number } {
   if (typeof act !== "function") throw fault(`${verb}() takes a function after the name. Write one instead of '${act}'.`);
-  const given: any = typeof how === "object" && how ? how : verb === "on" ? { limit: how } : { order: how ?? undefined, limit };
+  const given: any = verb === "wrap" && typeof how === "string" ? { order: how } : how;
+  if (typeof given !== "object" || !given) throw fault(`${verb}() takes options as its last argument, not '${given}': { limit: 30_000 }.`);
   for (const key of Object.keys(given)) known(`option of ${verb}()`, key, verb === "on" ? ["limit"] : ["order", "limit"]);
   if (given.limit === undefined || given.limit > 0) return given;
   throw fault(`the limit of ${verb}() is '${given.limit}'. Give it in milliseconds: { limit: 30_000 }.`);

@@ -12,6 +12,7 @@ import { codeOf, fault } from "./faults.ts";
 import { reason } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { stampOf, textOf } from "./text.ts";
+import { endingLoops } from "./watchdog.ts";
 
 /** What `zz` and `zz/text` resolve to in a plugin. */
 const provided = (): Record<string, string> => ({
@@ -42,6 +43,7 @@ export function providePackages(): void {
   Object.defineProperty(globalThis, TREES, { value: trees });
   module.registerHooks({
     resolve(specifier, context, next) {
+      if (specifier.startsWith(AT_ONCE)) return { url: specifier, format: "module", shortCircuit: true };
       const { parentURL = "" } = context;
       const lent = PROVIDED.test(specifier) && !parentURL.includes("/node_modules/") && parentURL !== import.meta.url;
       if (lent) return { url: provided()[specifier] ?? import.meta.resolve(specifier), shortCircuit: true };
@@ -62,6 +64,10 @@ export function providePackages(): void {
       if (within || !foreign) uses(trees, parentURL, url, tree);
       const isTyped = !foreign && /\.ts($|\?)/.test(url); // Node would warn about a missing "type"
       return { ...found, url, ...(isTyped && { format: "module-typescript" }) };
+    },
+    load(url, context, next) {
+      if (!url.startsWith(AT_ONCE)) return next(url, context);
+      return { format: "module", source: `export * as plugin from ${JSON.stringify(url.slice(AT_ONCE.length))}`, shortCircuit: true };
     },
   });
 }
@@ -106,12 +112,13 @@ export const newVersion = (): number => ++treesOf().versions;
 export const urlOf = ({ file, version }: Loaded): string => pathToFileURL(file).href + (version ? `?zz=${version}` : "");
 
 /** Imports a plugin's file. */
-export function startImport(plugin: Loaded, bundled: Record<string, unknown>): Awaitable<any> {
+export function startImport(plugin: Loaded, bundled: Record<string, unknown>, seconds: number): Awaitable<any> {
   if (BUILT && plugin.from === "zz") return bundled[plugin.name];
   const start = performance.now();
   if (plugin.from !== "zz" && !plugin.version) plugin.version = versionNow(plugin);
-  const plain = () => importTree(plugin, false).catch((error) => (isForCompiler(error) ? compiled(plugin) : Promise.reject(error)));
-  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin) : plain()) // Node would warn about a file that it cannot run
+  const plain = () =>
+    importTree(plugin, seconds).catch((error) => (isForCompiler(error) ? compiled(plugin, seconds) : Promise.reject(error)));
+  const imported = (plugin.file.endsWith(".cts") ? compiled(plugin, seconds) : plain()) // Node would warn about a file that it cannot run
     .finally(() => {
       plugin.ms += performance.now() - start;
       if (plugin.from === "zz") return;
@@ -133,12 +140,20 @@ function versionNow({ file }: Loaded): number {
   return isUnchanged ? (before?.version ?? 0) : newVersion();
 }
 
-function importTree(plugin: Loaded, compiled: boolean): Promise<any> {
+/** Imports at once what waits for nothing, so that a loop in it can be ended. */
+async function importTree(plugin: Loaded, seconds: number, compiled = false): Promise<any> {
   const url = urlOf(plugin);
+  if (plugin.from === "zz") return import(url);
   const within = plugin.trusts && { folder: around(plugin), trusts: plugin.trusts };
-  if (plugin.from !== "zz") treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
-  return import(url);
+  treesOf().set(url, { plugin: url, compiled, ...(within && { within }) });
+  try {
+    return endingLoops(seconds, () => module.createRequire(import.meta.url)(AT_ONCE + url)).plugin;
+  } catch (error) {
+    if (!codeOf(error)?.startsWith("ERR_REQUIRE_") && !reason(error).includes(AT_ONCE)) throw error;
+    return import(url); // it waits for something at its top, or tsx, which loads by itself, is there
+  }
 }
+const AT_ONCE = "zz-plugin:";
 
 /** Enums, JSX and decorators, which Node cannot erase, are compiled with ts-morph's compiler. */
 const NOT_ERASABLE = /^(ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX|ERR_UNKNOWN_FILE_EXTENSION|Invalid or unexpected token)$/;
@@ -147,12 +162,12 @@ export const isForCompiler = (error: any): boolean => NOT_ERASABLE.test(codeOf(e
 export const readyCompiler = async (): Promise<void> =>
   (await import("./compiler.ts")).installCompiler((url) => treesOf().get(url)?.compiled === true);
 
-async function compiled(plugin: Loaded): Promise<any> {
+async function compiled(plugin: Loaded, seconds: number): Promise<any> {
   await readyCompiler();
   const own = urlOf(plugin);
   for (const [url, tree] of treesOf()) if (tree.plugin === own) treesOf().delete(url);
   plugin.version = newVersion(); // Node remembers the failed import
-  return importTree(plugin, true);
+  return importTree(plugin, seconds, true);
 }
 
 /** A project's .zz/plugins, which trust covers as a whole. */

@@ -9,8 +9,6 @@ import { emit, note } from "./events.ts";
 import { usage } from "./faults.ts";
 import { loadLimit, setUp, teardown } from "./handle.ts";
 import { newVersion, pluginAt, providePackages, stampsOf, startImport, withoutExit } from "./imports.ts";
-import { until, within } from "./limits.ts";
-import { updatePrivate } from "./locks.ts";
 import { loadPrompts } from "./prompt.ts";
 import { BUILT, PACKAGE, SELF, SELF_URL } from "./self.ts";
 import { renewSettings } from "./settings.ts";
@@ -22,27 +20,15 @@ export async function loadPlugins(core: Core): Promise<void> {
   const own = await bundle(core);
   const all = findPlugins(core, own);
   const found = core.options.given?.length ? await loadOwn(core, all, own) : all;
-  const known = found.some(({ from }) => from !== "zz") ? knownIn(core) : {};
-  for (const plugin of found) leaveStuck(core, plugin, known[plugin.file]);
-  const wanted = found.filter(({ disabled, failure }) => !disabled && !failure);
-  const others = wanted.filter(({ from }) => from !== "zz");
-  if (others.length || !BUILT) providePackages(); // from source, zz's own plugins import "zz/text" too
-  const strange = others.filter((plugin) => !isKnown(known, plugin));
-  const imports = new Map<Loaded, Awaitable<any>>();
-  for (const plugin of wanted) if (!strange.includes(plugin)) imports.set(plugin, startImport(plugin, own));
-  if (strange.length) await settled(core, imports.values()); // ending one import ends all that wait behind it
+  const wanted = found.filter(({ disabled }) => !disabled);
+  if (!BUILT || wanted.some(({ from }) => from !== "zz")) providePackages(); // from source, zz's own plugins import "zz/text" too
+  const limit = loadLimit(core);
+  const imports = new Map(wanted.map((plugin) => [plugin, startImport(plugin, own, limit)]));
   for (const plugin of found) {
     core.plugins.push(plugin);
-    if (strange.includes(plugin)) await guarded(core, plugin, () => load(core, plugin, startImport(plugin, own)));
-    else if (wanted.includes(plugin)) await load(core, plugin, imports.get(plugin));
+    if (!plugin.disabled) await load(core, plugin, imports.get(plugin));
   }
-  const news = others.filter((plugin) => plugin.late || strange.includes(plugin));
-  keepKnown(core, news);
 }
-
-/** Until all are imported, or those that are not have used up their time. */
-const settled = (core: Core, imports: Iterable<unknown>): Promise<unknown> =>
-  within(clockOf(core.io), Promise.allSettled(imports), loadLimit(core) * 1_000, "").catch(() => {});
 
 /** Loads zz's own first: one of their flags may exclude all others before any of them runs. Returns those left to load. */
 async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknown>): Promise<Loaded[]> {
@@ -50,7 +36,7 @@ async function loadOwn(core: Core, all: Loaded[], bundled: Record<string, unknow
   for (const plugin of all) {
     if (plugin.from !== "zz") continue;
     core.plugins.push(plugin);
-    if (!plugin.disabled) await load(core, plugin, startImport(plugin, bundled));
+    if (!plugin.disabled) await load(core, plugin, startImport(plugin, bundled, loadLimit(core)));
   }
   return isGiven(core, "alone") ? [] : all.filter(({ from }) => from !== "zz");
 }
@@ -119,49 +105,6 @@ function named(folder: string): string | undefined {
   return typeof found === "string" ? found : undefined;
 }
 
-type Known = Record<string, Record<string, string>>; // by plugin file, the stamps of its files; under "" the seconds that were too few
-const knownFile = ({ options }: Core): string => path.join(options.home, "known-plugins.json");
-const knownIn = (core: Core): Known => tryTo(() => JSON.parse(textOf(knownFile(core)))) ?? {};
-
-function isKnown(known: Known, { file }: Loaded): boolean {
-  const stamps = Object.entries(known[file] ?? {});
-  return stamps.length > 0 && stamps.every(([file, stamp]) => stampOf(file) === stamp);
-}
-
-/** Leaves out a plugin that used up its time before: it would do so at every start. */
-function leaveStuck(core: Core, plugin: Loaded, known: unknown): void {
-  const { "": seconds, ...stamps } = Object(known) as Known[string];
-  if (plugin.disabled || !(Number(seconds) >= loadLimit(core)) || !isKnown({ [plugin.file]: stamps }, plugin)) return;
-  plugin.stamps = new Map(Object.entries(stamps));
-  const why = `its files are those with which loading took longer than ${seconds} s before. Fix it, or try it again: /reload`;
-  plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): ${why}`;
-}
-
-function keepKnown(core: Core, plugins: Loaded[]): void {
-  if (!plugins.length || !fs.existsSync(core.options.home)) return; // the home is not created for this, nor again after it was removed
-  const stamps = (one: Loaded) => Object.fromEntries(one.late ? [...one.stamps, ["", `${loadLimit(core)}`]] : stampsOf(one));
-  const seen = plugins.flatMap((plugin) => (plugin.failure && !plugin.late ? [] : [[plugin.file, stamps(plugin)] as const]));
-  const kept = () => Object.entries(knownIn(core)).filter(([file]) => fs.existsSync(file));
-  tryTo(() => updatePrivate(knownFile(core), () => JSON.stringify(Object.fromEntries([...kept(), ...seen]))));
-}
-
-/** Loads a plugin while another thread watches: an endless loop is ended, and the other plugins still load. */
-async function guarded<T>(core: Core, plugin: Loaded, act: () => Promise<T>): Promise<T | undefined> {
-  const { watchFor } = await import("./watchdog.ts");
-  const { bitten, rest } = watchFor(loadLimit(core) * 1_000);
-  try {
-    return await until(bitten, act());
-  } catch {
-    plugin.failure = `Cannot load plugin '${plugin.name}' (${plugin.file}): it ran for ${loadLimit(core)} s without an end. Fix its loop.`;
-    plugin.stamps = stampsOf(plugin);
-    plugin.late = true;
-    await teardown(clockOf(core.io), plugin);
-    return undefined;
-  } finally {
-    rest();
-  }
-}
-
 /** Sets one plugin up. On failure its registrations are taken back, and a sentence names the plugin. */
 const load = async (core: Core, plugin: Loaded, imported: Awaitable<any>) => (await setUp(core, plugin, imported))?.commit();
 
@@ -228,14 +171,11 @@ async function unload(core: Core, plugin: Loaded): Promise<Reloaded> {
 }
 
 async function reloadPlugin(core: Core, found: Loaded, old?: Loaded): Promise<Reloaded> {
-  const { disabled, failure, late, ...rest } = found;
-  const isOwn = found.from === "zz";
-  const version = isOwn ? 0 : newVersion();
+  const { disabled, failure, ...rest } = found;
+  const version = found.from === "zz" ? 0 : newVersion();
   const next: Loaded = { ...rest, undo: [], stamps: new Map(), version, ms: 0 };
   const own = await bundle(core);
-  const act = () => withoutExit(() => setUp(core, next, startImport(next, own)));
-  const stage = isOwn ? await act() : await guarded(core, next, act);
-  if (!isOwn && (stage || next.late)) keepKnown(core, [next]);
+  const stage = await withoutExit(() => setUp(core, next, startImport(next, own, loadLimit(core))));
   const ms = Math.round(next.ms * 10) / 10;
   const was = old?.disabled ? undefined : old;
   if (!stage) {

@@ -231,7 +231,7 @@ const led = new Map<string, string>();
 
 /** What zz itself is controlled by: a tool that could write it could allow itself anything. A checkout's plugins are zz's code. */
 const OWN_STATE = [
-  ...["sessions", "permissions.json", "trust.json", "known-plugins.json", "plugins.lock.json", "zz.config.json", "keys.json"],
+  ...["sessions", "permissions.json", "trust.json", "plugins.lock.json", "zz.config.json", "keys.json"],
   ...["env.json", "history", "debug.log", "mcp-tools.json", "mcp-credentials.json"],
 ];
 const CODE = ["plugins", "prompts"];

@@ -7,11 +7,6 @@ export default (zz: Zz) =>
   zz.tool({
     name: "create_file",
     description: "Make a new file, with the folders that it needs. Fails if it is already there.",
-    aliases: ["createFile", "file_create", "new_file"],
-    also: {
-      path: ["file_path", "filePath", "file", "filepath", "filename"],
-      content: ["contents", "text", "file_text", "data"],
-    },
     params: { path: "string relative to the project", content: "string all of it" },
     changes: true,
     async run({ path, content }, { files }) {

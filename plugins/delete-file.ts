@@ -7,8 +7,6 @@ export default (zz: Zz) =>
   zz.tool({
     name: "delete_file",
     description: "Delete one file.",
-    aliases: ["deleteFile", "file_delete", "remove_file", "rm"],
-    also: { path: ["file_path", "filePath", "file", "filepath", "filename"] },
     params: { path: "string relative to the project" },
     changes: true,
     async run({ path }, { files }) {

@@ -8,13 +8,6 @@ export default (zz: Zz) =>
     name: "edit_lines",
     description:
       "Replace lines start to end (inclusive) of a file that was read by content; empty content deletes them. With end = start - 1, content is inserted before line start.",
-    aliases: ["replace_lines"],
-    also: {
-      path: ["file_path", "filePath", "file", "filepath", "filename"],
-      start: ["start_line", "startLine", "from", "line"],
-      end: ["end_line", "endLine", "to"],
-      content: ["contents", "text", "new_string", "new_content"],
-    },
     params: {
       path: "string relative to the project",
       start: "integer first line, from 1",

@@ -66,9 +66,7 @@ export default (zz: Zz<Config>) => {
     name: TASK,
     description:
       "Send a helper to find something out; it reads as much as it needs and reports. Several at once work side by side.",
-    aliases: ["delegate", "subagent", "agent", "look_into"],
     params: { question: "string all that the helper has to know: it sees nothing of this conversation" },
-    also: { question: ["prompt", "task", "query", "instructions"] },
     timeout: 3_600_000,
     // An empty need of another kind keeps a helper that may do more than read from running next to other calls.
     needs: (_, ctx) => (mayChange(zz.config, ctx) ? { write: [] } : {}),

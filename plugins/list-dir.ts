@@ -13,9 +13,7 @@ export default (zz: Zz) =>
     name: "list_dir",
     kind: "read",
     description: "List the files and folders in a folder of the project; ignored ones are left out.",
-    aliases: ["listDir", "ls", "list_files", "list_directory"],
     params: { path: "string? a folder; the project itself if left out" },
-    ...{ also: { path: ["folder", "directory", "dir", "dir_path", "directory_path", "target_directory"] } },
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ path = "." }, { files, root }) {
       const folder = files.path(path);

@@ -7,11 +7,6 @@ export default (zz: Zz) =>
   zz.tool({
     name: "move_file",
     description: "Move or rename one file. Makes the folders that it needs; fails if the new path is already there.",
-    aliases: ["moveFile", "rename_file", "renameFile", "mv"],
-    also: {
-      from: ["source", "src", "old_path", "oldPath", "path"],
-      to: ["destination", "dest", "new_path", "newPath", "target"],
-    },
     params: { from: "string the file, relative to the project", to: "string its new path" },
     changes: true,
     needs: ({ from }) => ({ read: [from] }), // under its new name it might be readable without asking

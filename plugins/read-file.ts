@@ -14,20 +14,11 @@ export default (zz: Zz) =>
     kind: "read",
     description:
       "Read a text file, with line numbers, or look at a picture (png, jpg, gif, webp). Use start and end for a part of a long text.",
-    aliases: ["get_file", "get_lines", "file_read", "read", "cat", "view", "open"],
     params: {
       path: "string relative to the project",
       start: "integer? first line, from 1",
       end: "integer? last line, inclusive",
       limit: "integer? how many lines, instead of end",
-    },
-    ...{
-      also: {
-        path: ["file", "file_path", "filename", "filepath", "target_file"],
-        start: ["start_line", "line_start", "from_line", "from", "offset"],
-        end: ["end_line", "line_end", "to_line", "to"],
-        limit: ["max_lines", "line_count", "num_lines"],
-      },
     },
     needs: ({ path }) => ({ read: [path] }),
     async run({ path, start = 1, end: last, limit }, { files }) {

@@ -8,11 +8,6 @@ export default (zz: Zz) =>
     name: "write_file",
     description:
       "Write a file: its whole content, nothing left out. Replaces a file that was read, or makes a new one. To change a part of a file use edit_file.",
-    aliases: ["writeFile", "file_write", "write", "save_file", "write_to_file"],
-    also: {
-      path: ["file_path", "filePath", "file", "filepath", "filename"],
-      content: ["contents", "text", "file_text", "data"],
-    },
     params: { path: "string relative to the project", content: "string all of it" },
     changes: true,
     needs: ({ path }) => ({ read: [path] }),

@@ -33,7 +33,7 @@ export {
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
-export { deltasOf } from "./events.ts";
+export { deltasOf, type EventPiece, eventPieces } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";

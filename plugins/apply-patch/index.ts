@@ -20,8 +20,6 @@ export default (zz: Zz) =>
     description:
       "Change, create, delete or move files by one patch, all or none: a unified diff, or *** Begin Patch with " +
       "*** Update File: / *** Add File: / *** Delete File: sections. Show a few unchanged lines around each change.",
-    aliases: ["applyPatch", "patch"],
-    also: { patch: ["input", "diff", "content", "text"] },
     changes: true,
     params: { patch: "string the whole patch" },
     needs: ({ patch }) => ({ read: pathsRead(patch) }),

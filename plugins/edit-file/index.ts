@@ -6,14 +6,9 @@ import type { Edit, How, Place } from "./cascade.ts";
 
 const MAX_LINES_SHOWN = 20; // of an inexact match
 const MAX_PLACES_LISTED = 8;
-const SPELLINGS: Record<string, string[]> = {
-  old_string: ["oldString", "old_str", "old_text", "oldText", "old", "search", "find", "target"],
-  new_string: ["newString", "new_str", "new_text", "newText", "new", "replace", "replacement"],
-  replace_all: ["replaceAll", "all"],
-};
 
 type Args = { path: string; edits: Edit[] };
-/** Validates by hand, since models give one edit or many, under many names: all of them become one list of edits. */
+/** Validates by hand, since models give one edit or many: all of them become one list of edits. */
 const PARAMS = {
   "~standard": {
     validate: (given: unknown) => argumentsOf(given as Record<string, unknown>),
@@ -48,8 +43,6 @@ export default (zz: Zz) =>
     name: "edit_file",
     description:
       "Replace text in a file that was read: old_string, copied exactly and with enough lines to stand in one place alone, becomes new_string. Or several edits: all are made or none.",
-    aliases: ["editFile", "edit", "str_replace", "replace_in_file", "search_replace", "multi_edit"],
-    also: { path: ["file_path", "filePath", "file", "filepath", "filename"], edits: ["changes"], ...SPELLINGS },
     params: PARAMS,
     changes: true,
     needs: ({ path }) => ({ read: [path] }),
@@ -82,7 +75,7 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
   const listed = listOf(given?.edits);
   if (!listed) wrong(["edits"], "must be a list of { old_string, new_string }");
   const edits = (listed ?? []).flatMap((edit, i) => editOf(edit, ["edits", i], wrong));
-  const own = withSchemaNames(given ?? {});
+  const own = given ?? {};
   const isFiller = edits.length > 0 && !own.old_string; // some models fill in every parameter there is
   if (!isFiller && (own.old_string !== undefined || own.new_string !== undefined || !listed?.length))
     edits.unshift(...editOf(own, [], wrong));
@@ -91,17 +84,11 @@ function argumentsOf(given: Record<string, unknown>): { value: Args } | { issues
 
 function editOf(given: unknown, at: Issue["path"], wrong: (path: Issue["path"], message: string) => void): Edit[] {
   if (typeof given !== "object" || given === null) return wrong(at, "must be { old_string, new_string }") ?? [];
-  const { old_string, new_string, replace_all } = withSchemaNames(given as Record<string, unknown>);
+  const { old_string, new_string, replace_all } = given as Record<string, unknown>;
   if (typeof old_string !== "string") wrong([...at, "old_string"], "must be a string");
   if (typeof new_string !== "string") wrong([...at, "new_string"], "must be a string, empty to delete");
   if (typeof old_string !== "string" || typeof new_string !== "string") return [];
   return [{ old_string, new_string, replace_all: replace_all === true || replace_all === "true" }];
-}
-
-/** The arguments under the schema's names. */
-function withSchemaNames(given: Record<string, unknown>): Record<string, unknown> {
-  const named = ([name, others]: [string, string[]]) => [name, given[[name, ...others].find((one) => one in given)!]];
-  return Object.fromEntries(Object.entries(SPELLINGS).map(named));
 }
 
 /** The edits of a list, of a single edit, or of either as JSON text; undefined if it is none of these. */

@@ -14,12 +14,10 @@ export const glob = (zz: Zz<any>) =>
     kind: "read",
     description:
       "Find files of the project by name: * and ? within a name, ** for any folders, {a,b}, [a-z], as in src/**/*.{ts,tsx}. Ignored files are left out.",
-    aliases: ["find_files", "file_search", "glob_search", "search_file_names"],
     params: {
       pattern: "string such as **/*.ts",
       path: "string? the folder where the pattern begins; the project itself if left out",
     },
-    ...{ also: { pattern: ["query", "glob", "glob_pattern", "name"], path: ["folder", "directory", "dir"] } },
     needs: ({ path = "." }) => ({ read: [path] }),
     async run({ pattern, path = "." }, { files, root, signal }) {
       const above = relative(root, files.path(path)).length;

@@ -54,7 +54,6 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
     kind: "read",
     description:
       "Find the lines that hold a text, in all files or under one path. Ignored and binary files are left out.",
-    aliases: ["search", "search_files", "rg", "grep_search", "ripgrep", "search_text"],
     params: {
       query: "string what to find, within one line",
       path: "string? only under this file or folder",
@@ -65,14 +64,6 @@ export function grep(zz: Zz<{ ripgrep: string }>): void {
       after: "integer? lines after it",
       output: "string? lines, or only files or count",
       limit: "integer? hits at most",
-    },
-    ...{
-      also: {
-        query: ["pattern", "text", "search"],
-        path: ["file", "folder", "directory", "dir", "file_path"],
-        glob: ["include", "include_pattern", "filter"],
-        ignore_case: ["ignoreCase", "case_insensitive", "-i"],
-      },
     },
     needs: ({ path = "." }) => ({ read: [path] }),
     run: (args, ctx) => searchFor(args, ctx, zz.config.ripgrep, once),

@@ -26,8 +26,6 @@ export default (zz: Zz<typeof defaults>) => {
     description:
       "Run a shell command in the project and get its output and exit code. It has no input and no terminal. " +
       "In a sandbox it can write only in the project and has no network but the hosts named.",
-    aliases: ["execute", "execute_command", "run", "run_bash", "bash", "shell", "exec", "run_terminal_cmd"],
-    also: { command: ["cmd", "script", "code"], timeout_ms: ["timeout"], hosts: ["net", "network"] },
     params: {
       command: "string what to run, as bash reads it",
       timeout_ms: `integer? ${limitWords(zz.config)}`,

@@ -43,7 +43,6 @@ export default (zz: Zz<typeof defaults>) => {
     name: "read_skill",
     kind: "read",
     description: "Read a skill's instructions, or another file of its folder.",
-    aliases: ["use_skill", "load_skill", "skill"],
     params: { name: "string the skill", file: "string? relative to the skill's folder" },
     needs: ({ name, file }, ctx) => {
       const skill = skillNamed(all, name, ctx);

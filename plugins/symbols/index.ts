@@ -56,8 +56,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "find_references",
     description:
       "Find every use of a function, class, type, property or constant: by meaning, so that aliases count and others of the same name do not. By name alone where no language server knows it, which the answer says.",
-    aliases: ["references", "get_references", "find_usages", "usages", "find_callers"],
-    also: { symbol: ["name", "symbol_name"], path: ["file", "file_path"] },
     params: {
       symbol: "string a name or Class.method",
       path: "string? the file that defines it, where several do",
@@ -98,8 +96,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "get_structure",
     description:
       "Show what code files define: the outline of one file with line numbers, or a line for each file of a folder.",
-    aliases: ["structure", "outline", "document_symbols"],
-    also: { path: ["file", "file_path", "folder", "dir"] },
     params: {
       path: PATH,
       depth:
@@ -160,8 +156,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
   {
     name: "check_types",
     description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
-    aliases: ["get_diagnostics", "diagnostics", "typecheck"],
-    also: { paths: ["path", "files", "file", "file_path", "file_paths"] },
     params: { paths: "string[] files to check" },
     needs: ({ paths }) => ({ read: paths }),
     say: (all, args, ctx) => all.check(args, ctx),
@@ -186,8 +180,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     name: "repo_map",
     description:
       "A map of the repository: the files and signatures that matter most, or most for a query (words, names, paths). Verify with grep or read_file before you rely on it.",
-    aliases: ["codebase_map"],
-    also: { query: ["question", "task"], focus: ["paths", "files"], tokens: ["max_tokens", "budget"] },
     params: {
       query: "string? what it is about, in any words",
       focus: "string[]? files or symbols to map around",

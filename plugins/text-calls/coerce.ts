@@ -160,11 +160,12 @@ export function argumentsFor({ schema }: Tool, given: Record<string, unknown>, r
   return made;
 }
 
-/** Whether arguments fit a tool's schema. An unknown name may replace a missing one that it resembles: as an alias. */
-export async function fits({ schema }: Tool, args: Record<string, unknown>): Promise<boolean> {
+/** Whether arguments fit a tool's schema. Unless they have to be exact, an unknown name may replace a missing one that it resembles. */
+export async function fits({ schema }: Tool, args: Record<string, unknown>, isExact = false): Promise<boolean> {
   const { Errors } = await import("typebox/schema");
   const known = Object.keys(propertiesOf(schema, schema));
   const strange = Object.keys(args).filter((key) => !known.includes(key));
+  if (isExact && strange.length) return false;
   const { required = [] } = schema as { required?: string[] };
   const left = required.filter((name) => !(name in args));
   const stands = left.every((name) =>

@@ -1,12 +1,12 @@
 // Finds the calls in a text: first those after marks, anywhere in it; otherwise a whole text that is nothing but calls.
 import type { Call } from "zz";
 import { argumentsFor, decoded, fits, toolFor } from "./coerce.ts";
-import { readJson, skipSpace } from "./json.ts";
+import { skipSpace } from "./json.ts";
 import { closerOf, isThinking, type Mark, marksIn } from "./marks.ts";
 import { readCall, readPythonic } from "./pythonic.ts";
-import { argumentsIn, readObjects } from "./shapes.ts";
+import { readObjects } from "./shapes.ts";
 import { matchAt, openSource, quotes } from "./source.ts";
-import { readBareHarmony } from "./special.ts";
+import { readBareHarmony, readUnmarked } from "./special.ts";
 import { isTalk, talkIn } from "./talk.ts";
 import type { Piece, Raw, Source, Tool } from "./types.ts";
 import { BLOCK_END } from "./xml.ts";
@@ -111,9 +111,11 @@ async function readMark(scan: Scan, found: RegExpExecArray): Promise<boolean> {
   const from = Math.min(piece?.start ?? opened, opened);
   scan.muted = -1;
   if ((how === "quoted" && !isNext()) || (muted >= 0 && isNothing(text.slice(muted, at))) || (piece && isSpoken())) {
-    if (piece && !piece.calls.at(-1)?.cut) marks.lastIndex = Math.max(piece.end, after);
-    else scan.muted = after;
-    if (piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence") await setAside(scan, piece, from);
+    const isWhole = piece && !piece.calls.at(-1)?.cut;
+    const isMixed = piece && how !== "quoted" && talkIn(text, from, piece.end) === "sentence";
+    if (isWhole) marks.lastIndex = Math.max(piece.end, after);
+    if (!isMixed || !isWhole) scan.muted = isWhole ? marks.lastIndex : after; // what follows directly is talk, too
+    if (isMixed) await setAside(scan, piece, from);
     return true;
   }
   if (piece) return takePiece(scan, piece, from, after, found[0]);
@@ -162,7 +164,7 @@ async function takePiece(scan: Scan, piece: Piece, from: number, after: number, 
 
 /** Whether a text may be between a wrapper and what it wraps. */
 const isNothing = (text: string): boolean =>
-  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*)?$/.test(text);
+  text.length < 500 && /^\s*(?:function\s*<[｜|]tool[▁_ ]sep[｜|]>\s*|\]<\]minimax\[>\[)?$/.test(text);
 
 const INVENTED =
   /<\|?tool_response|<tool_result|<function_results?>|\[TOOL_RESULTS\]|<[｜|]tool[▁_ ]outputs?[▁_ ]begin|\nObservation:/g;
@@ -289,7 +291,7 @@ async function unmarked(source: Source, how: How): Promise<Found | undefined> {
   const tag = matchAt(/<(?:tools?|response|json|JSON|xml)>\s{0,20}(?=[{[])/y, text, start);
   const tagged = tag ? readObjects(source, start + tag[0].length, true, BLOCK_END) : undefined;
   if (tagged) return isAlone(source, tagged.end, how) ? all(source, tagged, how) : undefined;
-  const objects = namedObjects(named, start);
+  const objects = readUnmarked(named, start);
   if (objects) return isAlone(source, objects.end, how) ? all(named, objects) : undefined;
   if (!readCall(named, start)) return undefined;
   const python = readPythonic(named, start, { list: false, many: true });
@@ -306,7 +308,8 @@ async function lastLines({ text, tools }: Source, how: How): Promise<Found | und
   for (let tried = 0, found = lines.exec(text); found && tried < MAX_BEGINNINGS; tried++, found = lines.exec(text)) {
     const at = found.index;
     lines.lastIndex = at + 1;
-    if (!at || quoted.how(at) || isTalk(text, at, text.length)) continue;
+    const isMarked = /<[|\w:]{1,40}>\s{0,5}$/.test(text.slice(Math.max(0, at - 50), at)); // then the text talks about it
+    if (!at || isMarked || quoted.how(at) || isTalk(text, at, text.length)) continue;
     const source = openSource(text.slice(at), tools, how.ended);
     const calls = await unmarked(source, { ...how, last: true });
     if (calls && !calls.text) return { ...calls, text: tidy(text.slice(0, at)) };
@@ -343,35 +346,4 @@ function insideOfFence(text: string): { body: string; isCode: boolean } | undefi
   if (close >= 0 && close + 4 !== rest.length) return undefined; // followed by text or another fence
   const body = close < 0 ? rest : rest.slice(0, close);
   return { body, isCode: /^(tool_code|python|py)$/.test(head[1]!) };
-}
-
-const NAMED =
-  /\s{0,20}(?:call:\s{0,5})?((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y;
-/** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
-function namedObjects(source: Source, start: number): Piece | undefined {
-  const { text, tools } = source;
-  const calls: Raw[] = [];
-  let end = start;
-  for (let head = matchAt(NAMED, text, end); head && calls.length <= MAX_CALLS; head = matchAt(NAMED, text, end)) {
-    const name = head[1]!;
-    if (!toolFor(name, tools)) break;
-    const read = readNamedObject(source, end + head[0].length, /call:/.test(head[0]));
-    if (!read) break;
-    calls.push({ ...read.call, name, ...(/^functions\..*:\d+$/.test(name) && { id: name }) });
-    end = read.end;
-  }
-  return calls.length ? { calls, end } : undefined;
-}
-
-function readNamedObject(
-  source: Source,
-  at: number,
-  isGemma: boolean,
-): { call: Omit<Raw, "name">; end: number } | undefined {
-  const json = readJson(source.text, at, source.work, isGemma);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const closed = matchAt(/\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y, source.text, json.end);
-  const call = { args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
-  return { call, end: json.end + (closed?.[0].length ?? 0) };
 }

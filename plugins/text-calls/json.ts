@@ -1,4 +1,5 @@
-// Reads JSON as models write it: strictly if it is valid, else with the usual syntax errors. It never invents a value.
+// Reads JSON as models write it, and Python's literals: strictly if it is valid JSON, else with the usual syntax errors. It never
+// invents a value.
 
 /** How many characters may still be examined, so that every text takes linear time. */
 export type Work = { left: number };
@@ -9,6 +10,7 @@ const MAX_DEPTH = 100;
 const NOTHING: ReadonlySet<unknown> = new Set();
 const WORDS: Record<string, unknown> = { true: true, false: false, null: null, True: true, False: false, None: null };
 const ESCAPES: Record<string, string> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
+const PYTHONS: Record<string, string> = { ...ESCAPES, v: "\v", a: "\x07", "0": "\0", "\n": "" };
 /** What opens and closes a string. Gemma has its own marks, within which nothing is escaped. */
 const QUOTES: [open: string, close: string, raw?: true][] = [
   ['"""', '"""'],
@@ -31,8 +33,12 @@ export function readJson(text: string, at: number, work: Work, bare = false): Js
       return { value: JSON.parse(text.slice(at, end)), end, cut: false, open: NOTHING };
     } catch {} // not valid: the reader below tolerates errors
   }
-  return new Reader(text, at, work, bare).read();
+  return new Reader(text, at, work, bare ? "bare" : "json").read(0);
 }
+
+/** The literal of Python that begins here. */
+export const readLiteral = (text: string, at: number): Json | undefined =>
+  new Reader(text, at, { left: 0 }, "python").read(1);
 
 /** The whole text as one value, or undefined. */
 export function wholeJson(text: string, work: Work): unknown {
@@ -91,6 +97,7 @@ export function put(object: Record<string, unknown>, key: string, value: unknown
 
 const WRONG = new Error("not JSON"); // made once, since it is thrown at each of many marks
 
+type How = "json" | "bare" | "python";
 /** Tolerates trailing and missing commas, other quotes, bare keys, Python's words, and raw line breaks in strings. */
 class Reader {
   cut = false;
@@ -98,18 +105,18 @@ class Reader {
   readonly text: string;
   at: number;
   readonly work: Work;
-  readonly bare: boolean;
-  constructor(text: string, at: number, work: Work, bare: boolean) {
+  readonly how: How;
+  constructor(text: string, at: number, work: Work, how: How) {
     this.text = text;
     this.at = at;
     this.work = work;
-    this.bare = bare;
+    this.how = how;
   }
 
-  read(): Json | undefined {
+  read(depth: number): Json | undefined {
     const start = this.at;
     try {
-      const value = this.value(0);
+      const value = this.value(depth);
       return { value, end: this.at, cut: this.cut, open: this.open };
     } catch (error) {
       if (error !== WRONG) throw error;
@@ -120,70 +127,60 @@ class Reader {
   }
 
   value(depth: number): unknown {
-    const { text } = this;
+    const { text, how } = this;
     this.at = skipSpace(text, this.at);
     if (this.at >= text.length) return this.ended();
     const char = text[this.at]!;
-    if (char === "{" || char === "[") {
-      if (depth >= MAX_DEPTH) throw WRONG;
-      return char === "{" ? this.object(depth) : this.list(depth, "]");
-    }
-    if (char === "(") return this.list(depth, ")");
-    const quote = this.quote();
-    if (quote) return this.string(quote);
-    const [number] = this.match(NUMBER) ?? [];
-    if (
-      number &&
-      !(this.bare && !/[\s,}\]]|$/y.test(text.slice(this.at + number.length, this.at + number.length + 1)))
-    ) {
-      this.at += number.length;
-      return Number(number);
-    }
-    const [word = ""] = this.match(WORD) ?? [];
+    if (/[{[(]/.test(char) && depth >= MAX_DEPTH) throw WRONG;
+    if (char === "{") return this.object(depth);
+    if (char === "[" || char === "(") return this.list(depth, char === "[" ? "]" : ")");
+    const string = this.string();
+    if (string !== undefined) return string;
+    const number = this.take(how === "bare" ? BARE_NUMBER : NUMBER);
+    if (number) return Number(number.replaceAll("_", ""));
+    const word = this.match(WORD)?.[0] ?? "";
     if (Object.hasOwn(WORDS, word)) {
       this.at += word.length;
       return WORDS[word];
     }
-    if (this.bare) return this.unquoted();
-    if (word && this.at + word.length === text.length) {
-      this.at = text.length;
-      return this.ended();
-    }
-    throw WRONG;
+    if (how === "bare") return this.unquoted();
+    if (how === "python" && this.take(DICT)) return this.object(depth, ")", "=");
+    if (!word || this.at + word.length < text.length) throw WRONG;
+    this.at = text.length;
+    return this.ended();
   }
 
-  object(depth: number): Record<string, unknown> {
+  object(depth: number, close = "}", equals = ":"): Record<string, unknown> {
     const { text } = this;
     const made: Record<string, unknown> = {};
     this.open.add(made);
-    this.at++;
+    if (close === "}") this.at++;
     for (;;) {
       this.skipCommas();
       if (this.at >= text.length) return this.ended(made);
-      if (text[this.at] === "}") break;
-      const quote = this.quote();
-      const key = quote ? this.string(quote) : this.match(KEY)?.[0];
+      if (text[this.at] === close) break;
+      const isValue = this.how === "python" && close === "}"; // a key may be any literal
+      const key = isValue ? String(this.value(depth + 1)) : (this.string() ?? this.take(KEY));
       if (key === undefined) throw WRONG;
-      if (!quote) this.at += key.length;
       this.at = skipSpace(text, this.at);
       if (this.at >= text.length || this.cut) return this.ended(made);
-      if (text[this.at] !== ":") throw WRONG;
+      if (text[this.at] !== equals) throw WRONG;
       this.at++;
       const value = this.value(depth + 1);
       if (value !== undefined) put(made, key, value);
       if (this.cut) return made;
       if (depth === 0 && this.closedByTag()) return this.ended(made);
-      this.separated("}");
+      this.separated(close);
     }
     this.at++;
     this.open.delete(made);
     return made;
   }
 
-  list(depth: number, close: string): unknown[] {
+  list(depth: number, close: string): unknown {
     const { text } = this;
     const made: unknown[] = [];
-    if (depth >= MAX_DEPTH) throw WRONG;
+    let isTuple = this.how !== "python" || close === "]";
     this.open.add(made);
     this.at++;
     for (;;) {
@@ -194,10 +191,11 @@ class Reader {
       if (value !== undefined) made.push(value);
       if (this.cut) return made;
       this.separated(close);
+      isTuple ||= text[this.at] === ",";
     }
     this.at++;
     this.open.delete(made);
-    return made;
+    return isTuple || made.length !== 1 ? made : made[0];
   }
 
   /** A comma, a closing bracket, or (as some models do) the next object at once. */
@@ -224,7 +222,24 @@ class Reader {
     return QUOTES.find(([open]) => this.text.startsWith(open, this.at));
   }
 
-  string([open, close, raw]: (typeof QUOTES)[number]): string {
+  /** The string that begins here; in Python with all that follow it directly. */
+  string(): string | undefined {
+    const { text, how } = this;
+    let made: string | undefined;
+    for (let start = this.at; ; start = skipSpace(text, this.at)) {
+      this.at = start;
+      const prefix = how === "python" ? (this.take(PREFIX) ?? "") : "";
+      const quote = this.quote();
+      if (!quote) {
+        this.at = start;
+        return made;
+      }
+      made = (made ?? "") + this.quoted(quote, /r/i.test(prefix));
+      if (how !== "python" || this.cut) return made;
+    }
+  }
+
+  quoted([open, close, isMark]: (typeof QUOTES)[number], isRaw: boolean): string {
     const { text } = this;
     let from = this.at + open.length;
     let made = "";
@@ -235,10 +250,14 @@ class Reader {
         this.at = i + close.length;
         return made + text.slice(from, i);
       }
-      if (code !== BACKSLASH || raw) continue;
+      if (code !== BACKSLASH || isMark) continue;
+      if (isRaw) {
+        i++;
+        continue;
+      }
       made += text.slice(from, i);
-      const [taken, char2] = unescaped(text, i);
-      made += char2;
+      const [taken, char] = unescaped(text, i, this.how === "python");
+      made += char;
       i += taken - 1;
       from = i + 1;
     }
@@ -261,6 +280,13 @@ class Reader {
     return pattern.exec(this.text);
   }
 
+  /** What a sticky pattern matches here, and goes past it. */
+  take(pattern: RegExp): string | undefined {
+    const found = this.match(pattern)?.[0];
+    this.at += found?.length ?? 0;
+    return found;
+  }
+
   ended<T>(made?: T): T {
     this.cut = true;
     return made as T;
@@ -268,17 +294,24 @@ class Reader {
 }
 
 const BACKSLASH = 92;
-const NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
-const WORD = /[A-Za-z]{1,10}/y;
+const NUMBER = /[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])/y;
+const BARE_NUMBER = /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?=[\s,}\]]|$)/y;
+const WORD = /[A-Za-z]{1,10}(?!\w)/y;
 const KEY = /[A-Za-z_$][\w$.-]{0,199}/y;
+const PREFIX = /[rRbBuUfF]{1,2}(?=["'])/y;
+const DICT = /dict\(/y;
 const NEXT = /[,}\]]/g;
+const DIGITS: Record<string, number> = { x: 2, u: 4, U: 8 };
 
-/** How many characters an escape takes, and what it means; an unknown one means its own character. */
-function unescaped(text: string, at: number): [taken: number, char: string] {
+/** How many characters an escape takes, and what it means. An unknown one means its own character; in Python, it stays. */
+function unescaped(text: string, at: number, isPython: boolean): [taken: number, char: string] {
   const char = text[at + 1] ?? "";
-  if (char === "u") {
-    const hex = text.slice(at + 2, at + 6);
-    return /^[\da-fA-F]{4}$/.test(hex) ? [6, String.fromCharCode(Number.parseInt(hex, 16))] : [2, "u"];
+  const digits = isPython || char === "u" ? DIGITS[char] : undefined;
+  const hex = text.slice(at + 2, at + 2 + (digits ?? 0));
+  if (hex.length === digits && /^[\da-fA-F]+$/.test(hex)) {
+    const point = Number.parseInt(hex, 16);
+    return [2 + hex.length, point <= 0x10ffff ? String.fromCodePoint(point) : "\ufffd"];
   }
-  return [2, ESCAPES[char] ?? char];
+  if (!isPython) return [2, ESCAPES[char] ?? char];
+  return [2, PYTHONS[char] ?? (/["'\\]/.test(char) ? char : `\\${char}`)];
 }

@@ -3,7 +3,7 @@
 import * as special from "./special.ts";
 import { closerOf, OPENERS } from "./thinking.ts";
 import type { Reader } from "./types.ts";
-import { readBlock, readFunction, readInvoke, readMarked } from "./xml.ts";
+import { readBlock, readFunction, readInvoke, readKimi3, readMarked } from "./xml.ts";
 
 export interface Mark {
   marker: string; // a pattern without groups
@@ -45,7 +45,7 @@ export const MARKS: Mark[] = [
   })),
   { marker: "<\\|tool_calls?_section_begin\\|>", hint: "<|" }, // Kimi
   { marker: "<\\|open\\|>tools<\\|sep\\|>", hint: "<|" },
-  { marker: "<\\|open\\|>call tool=", hint: "<|", read: special.readKimi3 },
+  { marker: "<\\|open\\|>call tool=", hint: "<|", read: readKimi3 },
   { marker: "<\\|tool_call>|<start_function_call>", hint: "_call>", read: special.readGemma },
   { marker: "<[^\\s<>/]{1,20}(?:function_calls|tool_calls?)>", hint: "invoke" }, // around <invoke>, with a prefix
   { marker: "<\\|channel\\|>|<\\|start\\|>assistant", hint: "<|", read: special.readHarmony }, // gpt-oss

@@ -1,14 +1,13 @@
 // Recognizes objects that are calls: what models call the name and the arguments, and what they wrap them in.
 
-import { toolFor, typeOf } from "./coerce.ts";
+import { typeOf } from "./coerce.ts";
 import { type Json, readJson, skipSpace, type Work, wholeJson } from "./json.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Source, Tool } from "./types.ts";
+import { MAX_CALLS, type Piece, type Raw, type Source, type Tool } from "./types.ts";
 
 const NAMES = ["name", "tool_name", "tool", "function", "action", "recipient_name"];
 const ARGUMENTS = ["arguments", "parameters", "args", "input", "tool_input", "action_input", "params"];
 const BESIDE = /^(id|type|tool_call_id|call_id|index|thought|thoughts|reason|reasoning)$/;
-const MAX_CALLS = 1_000;
 
 type Obj = Record<string, unknown>;
 const isObj = (value: unknown): value is Obj => typeOf(value) === "object";
@@ -40,12 +39,12 @@ export function callsIn(value: unknown, json: Json, source: Source, strong: bool
     if (/^directly[-_]answer$/.test(name)) return undefined;
     const { args, wrong } = argumentsIn(argsKey && value[argsKey], source.work);
     const cut = json.cut && (!argsKey || json.open.has(value[argsKey]) || !isWhole(value[argsKey], json));
-    return [{ name, args, id: idOf(value), ...(cut && { cut }), ...(wrong && { wrong }) }];
+    return [{ name, args, id: idOf(value), cut, wrong }];
   }
   const [key = "", ...more] = Object.keys(value);
   if (more.length || !isObj(value[key]) || !source.tools.some((tool) => tool.name === key && (strong || !tool.foreign)))
     return undefined;
-  return [{ name: key, args: value[key], ...(json.cut && json.open.has(value[key]) && { cut: true }) }];
+  return [{ name: key, args: value[key], cut: json.cut && json.open.has(value[key]) }];
 }
 
 /** Whether arguments were whole when the text ended: an object that was closed, or none that began after it. */
@@ -69,6 +68,17 @@ export function argumentsIn(given: unknown, work: Work): { args: Obj; wrong?: st
   if (value === null) return { args: {} };
   if (isObj(value)) return { args: value };
   return { args: {}, wrong: "they are not a JSON object" };
+}
+
+/** Reads the arguments of a call whose name is known. bare: strings may lack quotes. */
+export function readArguments(
+  { text, work }: Source,
+  name: string,
+  at: number,
+  bare = false,
+): { call: Raw; end: number } | undefined {
+  const json = readJson(text, at, work, bare);
+  return json && { call: { name, ...argumentsIn(json.value, work), cut: json.cut }, end: json.end };
 }
 
 const FENCE = /```[a-z_]{0,20}[ \t]{0,10}\r?\n?/y;
@@ -127,6 +137,3 @@ export function longestName(text: string, tools: readonly Tool[]): string | unde
   const fits = tools.filter(({ name }) => text.startsWith(name)).map(({ name }) => name);
   return fits.sort((a, b) => b.length - a.length)[0];
 }
-
-/** Whether a name means an offered tool. */
-export const isName = (name: string, tools: readonly Tool[]): boolean => toolFor(name, tools) !== undefined;

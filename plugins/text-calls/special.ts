@@ -1,10 +1,10 @@
 // Calls after special tokens: Mistral, DeepSeek, Kimi, Granite, Command, Phi, InternLM, Gemma, gpt-oss and others.
 import { toolFor } from "./coerce.ts";
-import { put, readJson, skipSpace } from "./json.ts";
+import { skipSpace } from "./json.ts";
 import { readPythonic } from "./pythonic.ts";
-import { argumentsIn, readObjects, skipFence } from "./shapes.ts";
+import { argumentsIn, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Reader, Source } from "./types.ts";
+import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
 /** Reads objects or a list of them after a marker, in JSON or in Python. */
 const list =
@@ -52,34 +52,43 @@ export const readLines: Reader = (source, at, after, marker) => {
   return { ...python, end: closed ? rest + closed[0].length : python.end };
 };
 
-// ── Mistral ──
+// ── A name, a mark, and arguments in JSON ──
 
-const NAME_THEN =
-  /\s{0,20}([A-Za-z_][\w.-]{0,199})\s{0,5}(?:\[CALL_ID\]\s{0,5}([\w-]{1,60})\s{0,5})?(\[ARGS\])?\s{0,20}(?=\{)/y;
+interface Named {
+  head: RegExp; // the name and what stands between it and the arguments; another group is an id
+  begin?: RegExp; // the marks before it
+  end?: RegExp; // the marks after the arguments
+  lead?: RegExp; // what may stand before a name in which the text ends
+  bare?: true; // strings may lack quotes
+  fence?: true; // the arguments stand in a fence
+}
 
-export const readMistral: Reader = (source, _at, after) => {
+/** Reads calls one after another. If the text ends in the name of the first, that one was cut off. */
+function readNamed(source: Source, at: number, { head, begin, end, lead, bare, fence }: Named): Piece | undefined {
   const { text } = source;
-  const start = skipSpace(text, after);
-  if (text[start] === "[" || text[start] === "{") return readObjects(source, start, true, /\[\/TOOL_CALLS\]|<\/s>/y);
-  const head = matchAt(NAME_THEN, text, after);
-  if (!head) return cutHead(source, after);
-  return named(source, head[1]!, after + head[0].length, head[2]);
-};
+  const calls: Raw[] = [];
+  let last = at;
+  let next = at;
+  for (; calls.length < MAX_CALLS; next = last) {
+    next = skipAll(begin, text, next);
+    const found = matchAt(head, text, next);
+    const [, name = "", id] = found?.filter((group) => group !== undefined) ?? [];
+    const read = found && readArguments(source, name, skipFence(text, next + found[0].length), bare);
+    if (!read) break;
+    calls.push({ ...read.call, id });
+    last = skipAll(end, text, fence ? skipFence(text, read.end) : read.end);
+    if (!begin) break;
+  }
+  if (calls.length) return { calls, end: last };
+  return lead && cutHead(source, skipAll(lead, text, next));
+}
 
-/** `[ARGS]` whose opening mark was lost: the name is the word before it. */
-export const readArgs: Reader = (source, at, after) => {
-  const name = /[A-Za-z_][\w.-]{0,199}$/.exec(source.text.slice(Math.max(0, at - 200), at))?.[0];
-  if (!name || !toolFor(name, source.tools)) return undefined;
-  const found = named(source, name, skipSpace(source.text, after));
-  return found && { ...found, start: at - name.length };
-};
-
-function named(source: Source, name: string, at: number, id?: string): Piece | undefined {
-  const json = readJson(source.text, at, source.work);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const call: Raw = { name, args, id, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
-  return { calls: [call], end: json.end };
+/** The index after all that a sticky pattern matches one after the other. */
+function skipAll(pattern: RegExp | undefined, text: string, at: number): number {
+  let next = at;
+  for (let found = pattern && matchAt(pattern, text, next); found?.[0]; found = matchAt(pattern!, text, next))
+    next += found[0].length;
+  return next;
 }
 
 /** A call whose text ended after the name, before the arguments. */
@@ -90,120 +99,83 @@ function cutHead({ text, tools }: Source, at: number): Piece | undefined {
   return isEnd ? { calls: [{ name, args: {}, cut: true }], end: text.length } : undefined;
 }
 
-// ── DeepSeek ──
-
-const DS_BEGIN = /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:(?:[▁_ ]|\\_)begin)?[｜|]>\s{0,20}/y;
-const DS_HEAD = /(?:function)?\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,5}([^\s<>{}`｜]{1,200})\s{0,20}(?=\{|```)/y;
-const DS_SHORT = /\s{0,5}([^\s<>{}`｜|]{1,200})\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,20}(?=\{|```)/y;
-const DS_END = /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:[▁_ ]|\\_)end[｜|]>/y;
-
-export const readDeepSeek: Reader = (source, at) => {
-  const { text } = source;
-  const calls: Raw[] = [];
-  let next = at;
-  let end = at;
-  for (let i = 0; i < 1_000; i++) {
-    for (let begun = 0; begun < 3; begun++) next += matchAt(DS_BEGIN, text, next)?.[0].length ?? 0;
-    const head = matchAt(DS_HEAD, text, next) ?? matchAt(DS_SHORT, text, next);
-    if (!head) break;
-    const json = readJson(text, skipFence(text, next + head[0].length), source.work);
-    if (!json) break;
-    const { args, wrong } = argumentsIn(json.value, source.work);
-    calls.push({ name: head[1]!, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) });
-    end = next = skipFence(text, json.end);
-    for (let close = matchAt(DS_END, text, next); close; close = matchAt(DS_END, text, next))
-      end = next += close[0].length;
-  }
-  if (calls.length) return { calls, end };
-  const short = matchAt(/(?:function)?(?:\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>)?/y, text, next);
-  return cutHead(source, next + (short?.[0].length ?? 0));
+const MISTRAL: Named = {
+  head: /\s{0,20}([A-Za-z_][\w.-]{0,199})\s{0,5}(?:\[CALL_ID\]\s{0,5}([\w-]{1,60})\s{0,5})?(?:\[ARGS\])?\s{0,20}(?=\{)/y,
+  lead: /(?!)/y,
+};
+const DEEPSEEK: Named = {
+  fence: true,
+  begin: /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:(?:[▁_ ]|\\_)begin)?[｜|]>\s{0,20}/y,
+  head: /(?:(?:function)?\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,5}([^\s<>{}`｜]{1,200})\s{0,20}|\s{0,5}([^\s<>{}`｜|]{1,200})\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>\s{0,20})(?=\{|```)/y,
+  end: /\s{0,20}<[｜|]tool(?:[▁_ ]|\\_)calls?(?:[▁_ ]|\\_)end[｜|]>/y,
+  lead: /(?:function)?(?:\s{0,5}<[｜|]tool(?:[▁_ ]|\\_)sep[｜|]>)?/y,
+};
+const KIMI: Named = {
+  head: /\s{0,20}(([^\s<>{}]{1,200}))\s{0,10}<\|tool_call_argument_begin\|>\s{0,20}/y,
+  end: /\s{0,20}<\|(?:tool_call_end|tool_calls?_section_end)\|>/y,
+  lead: /\s{1,20}/y,
+};
+const GEMMA: Named = {
+  head: /\s{0,20}(?:call:\s{0,5})?([A-Za-z_][\w.-]{0,99})(?::\1)?\s{0,5}(?=\{)/y,
+  end: /\s{0,20}(?:<tool_call\|>|<\|tool_call>(?!\s{0,20}call:)|<turn\|>|<end_function_call>)/y,
+  lead: /\s{0,20}call:/y,
+  bare: true,
 };
 
-// ── Kimi ──
-
-const KIMI = /([^\s<>{}]{1,200})\s{0,10}<\|tool_call_argument_begin\|>\s{0,20}/y;
-const KIMI_END = /\s{0,20}<\|(?:tool_call_end|tool_calls?_section_end)\|>/y;
-
-const readKimi: Reader = (source, _at, after) => {
-  const { text, tools } = source;
-  const start = skipSpace(text, after);
-  const head = matchAt(KIMI, text, start);
-  if (!head) return cutHead(source, start);
-  const json = readJson(text, start + head[0].length, source.work);
-  if (!json) return undefined;
-  const id = head[1]!;
-  let end = json.end;
-  for (let close = matchAt(KIMI_END, text, end); close; close = matchAt(KIMI_END, text, end)) end += close[0].length;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const inner = args as { name?: unknown; arguments?: unknown };
-  if (!toolFor(id, tools) && typeof inner.name === "string") {
-    const own = argumentsIn(inner.arguments, source.work);
-    return { calls: [{ name: inner.name, ...own, id, ...(json.cut && { cut: true }) }], end };
-  }
-  return { calls: [{ name: id, args, id, ...(json.cut && { cut: true }), ...(wrong && { wrong }) }], end };
+const UNMARKED: Named = {
+  begin: /\s{1,20}/y,
+  head: /((?:functions?\.)?[A-Za-z_][\w.-]{0,99}(?::\d{1,6})?)\s{0,5}(?:\[ARGS\]\s{0,5}|<\|message\|>|<\|constrain\|>json<\|message\|>)?(?=\{)/y,
+  end: /\s{0,20}(?:<\/function>|<\|tool_call_end\|>|<tool_call\|>)/y,
 };
 
-/** Kimi's mark, which some models write instead of DeepSeek's. */
-export const readCallBegin: Reader = (source, at, after, marker) =>
-  matchAt(DS_SEP_NEAR, source.text, after)
-    ? readDeepSeek(source, at, after, marker)
-    : readKimi(source, at, after, marker);
-const DS_SEP_NEAR = /[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y;
+/** `NAME{…}`, once or several times: calls of Mistral, Kimi or Gemma whose marks were lost. */
+export function readUnmarked(source: Source, at: number): Piece | undefined {
+  const isGemma = matchAt(/\s{0,20}call:/y, source.text, at);
+  const piece = readNamed(source, at, isGemma ? { ...GEMMA, begin: UNMARKED.begin!, lead: /(?!)/y } : UNMARKED);
+  if (!piece?.calls.every(({ name }) => toolFor(name, source.tools))) return undefined;
+  const withId = (call: Raw) => (/^functions\..*:\d+$/.test(call.name) ? { ...call, id: call.name } : call);
+  return { ...piece, calls: piece.calls.map(withId) };
+}
 
-const K3_CALL = /<\|open\|>call tool="([^"<>]{1,200})"(?: index="([^"<>]{0,20})")?[^<>]{0,100}<\|sep\|>/y;
-const K3_ARG = /\s{0,20}<\|open\|>argument key="([^"<>]{1,200})"(?: type="([^"<>]{0,20})")?[^<>]{0,100}<\|sep\|>/y;
-const K3_END = /\s{0,20}<\|close\|>(?:call|tools)<\|sep\|>/y;
-const entities = (text: string): string => text.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
-
-export const readKimi3: Reader = (source, at) => {
-  const { text } = source;
-  const head = matchAt(K3_CALL, text, at);
-  if (!head) return undefined;
-  const args: Raw["args"] = {};
-  let cut = false;
-  let next = at + head[0].length;
-  for (let one = matchAt(K3_ARG, text, next); one; one = matchAt(K3_ARG, text, next)) {
-    const from = next + one[0].length;
-    const close = source.next("<|close|>argument<|sep|>", from);
-    put(args, entities(one[1]!), text.slice(from, close?.at ?? text.length));
-    next = close?.end ?? text.length;
-    if (!close) cut = true;
-  }
-  const behind = next;
-  for (let close = matchAt(K3_END, text, next); close; close = matchAt(K3_END, text, next)) next += close[0].length;
-  return {
-    calls: [{ name: entities(head[1]!), args, raw: true, ...(cut && { cut }), loose: next === behind }],
-    end: next,
-  };
+export const readMistral: Reader = (source, _at, after) => {
+  const start = skipSpace(source.text, after);
+  if (source.text[start] === "[" || source.text[start] === "{")
+    return readObjects(source, start, true, /\[\/TOOL_CALLS\]|<\/s>/y);
+  return readNamed(source, after, MISTRAL);
 };
 
-// ── Gemma ──
+/** `[ARGS]` whose opening mark was lost: the name is the word before it. */
+export const readArgs: Reader = (source, at, after) => {
+  const name = /[A-Za-z_][\w.-]{0,199}$/.exec(source.text.slice(Math.max(0, at - 200), at))?.[0];
+  const found = name && named(source, name, after);
+  return found ? { ...found, start: at - name.length } : undefined;
+};
 
-const GEMMA = /\s{0,20}(?:call:\s{0,5})?([A-Za-z_][\w.-]{0,99})(?::\1)?\s{0,5}(?=[{(])/y;
-const GEMMA_END = /\s{0,20}(?:<tool_call\|>|<\|tool_call>(?!\s{0,20}call:)|<turn\|>|<end_function_call>)/y;
+/** The call of an offered tool, by the arguments that follow. */
+function named(source: Source, name: string, at: number): Piece | undefined {
+  const read = toolFor(name, source.tools) && readArguments(source, name, skipSpace(source.text, at));
+  return read && { calls: [read.call], end: read.end };
+}
+
+export const readDeepSeek: Reader = (source, at) => readNamed(source, at, DEEPSEEK);
+
+/** Kimi's mark, which some models write instead of DeepSeek's. Its header is the id, too. */
+export const readCallBegin: Reader = (source, at, after) => {
+  if (matchAt(/[^<]{0,200}<[｜|]tool(?:[▁_ ]|\\_)sep/y, source.text, after)) return readNamed(source, at, DEEPSEEK);
+  const piece = readNamed(source, after, KIMI);
+  const [call] = piece?.calls ?? [];
+  const { name, arguments: given } = call?.args ?? {};
+  if (!call || toolFor(call.name, source.tools) || typeof name !== "string") return piece;
+  return { ...piece!, calls: [{ ...call, name, wrong: undefined, ...argumentsIn(given, source.work) }] };
+};
 
 export const readGemma: Reader = (source, _at, after) => {
-  const { text } = source;
-  const head = matchAt(GEMMA, text, after);
-  if (!head) return cutHead(source, after + (matchAt(/\s{0,20}call:/y, text, after)?.[0].length ?? 0));
-  const at = after + head[0].length;
-  if (text[at] === "(") {
-    const python = readPythonic(source, at - head[1]!.length - spaces(head[0]), { list: false });
-    return python && withEnd(source, python);
-  }
-  const json = readJson(text, at, source.work, true);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  return withEnd(source, {
-    calls: [{ name: head[1]!, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) }],
-    end: json.end,
-  });
+  const start = skipAll(/\s{1,20}|call:/y, source.text, after);
+  const python = /^[A-Za-z_][\w.-]{0,99}\s{0,5}\(/.test(source.text.slice(start, start + 110))
+    ? readPythonic(source, start, { list: false })
+    : undefined;
+  return python ? { ...python, end: skipAll(GEMMA.end, source.text, python.end) } : readNamed(source, after, GEMMA);
 };
-const spaces = (head: string): number => head.length - head.trimEnd().length;
-function withEnd({ text }: Source, piece: Piece): Piece {
-  const closed = matchAt(GEMMA_END, text, piece.end);
-  return { ...piece, end: piece.end + (closed?.[0].length ?? 0) };
-}
 
 // ── gpt-oss ──
 
@@ -217,22 +189,18 @@ export const readHarmony: Reader = (source, at) => {
   const head = matchAt(HARMONY_HEAD, text, at);
   if (!head) return undefined;
   const from = at + head[0].length;
-  const stop = source.next(HARMONY_END, from);
   const to = head[1] ?? head[3];
   if (to && toolFor(to, source.tools)) {
-    const json = readJson(text, skipSpace(text, from), source.work);
-    if (!json)
-      return skipSpace(text, from) >= text.length
-        ? { calls: [{ name: to, args: {}, cut: true }], end: text.length }
-        : undefined;
-    const { args, wrong } = argumentsIn(json.value, source.work);
-    const ended = source.next(HARMONY_END, json.end);
-    const next = ended && text.startsWith("<|call|>", ended.at) ? ended.end : (ended?.at ?? text.length);
-    return { calls: [{ name: to, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) }], end: next };
+    const start = skipSpace(text, from);
+    const read = readArguments(source, to, start);
+    if (!read)
+      return start < text.length ? undefined : { calls: [{ name: to, args: {}, cut: true }], end: text.length };
+    const ended = source.next(HARMONY_END, read.end);
+    const isCall = ended && text.startsWith("<|call|>", ended.at);
+    return { calls: [read.call], end: (isCall ? ended.end : ended?.at) ?? text.length };
   }
-  if (head[2] === "analysis")
-    return { calls: [], thinking: text.slice(from, stop?.at ?? text.length), end: stop?.at ?? text.length };
-  return undefined;
+  const end = source.next(HARMONY_END, from)?.at ?? text.length;
+  return head[2] === "analysis" ? { calls: [], end } : undefined;
 };
 
 /** Harmony's format without its special tokens. */
@@ -245,13 +213,12 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
   const calls: Raw[] = [];
   let first = -1;
   let end = 0;
-  for (let head = BARE_TO.exec(text); head && calls.length < 1_000; head = BARE_TO.exec(text)) {
-    const json = readJson(text, head.index + head[0].length, source.work);
-    if (!json) continue;
-    const { args, wrong } = argumentsIn(json.value, source.work);
-    calls.push({ name: head[1]!, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) });
+  for (let head = BARE_TO.exec(text); head && calls.length < MAX_CALLS; head = BARE_TO.exec(text)) {
+    const read = readArguments(source, head[1]!, BARE_TO.lastIndex);
+    if (!read) continue;
+    calls.push(read.call);
     if (first < 0) first = head.index;
-    end = BARE_TO.lastIndex = json.end;
+    end = BARE_TO.lastIndex = read.end;
   }
   if (!calls.length) return undefined;
   const before = text.slice(0, first);
@@ -262,11 +229,8 @@ export function readBareHarmony(source: Source): (Piece & { thinking: string }) 
 
 // ── Functionary, ReAct ──
 
-export const readFunctionary: Reader = (source, _at, after, marker) => {
-  const name = marker.replace(/^>{3}|\s{1,100}$/g, "");
-  if (!toolFor(name, source.tools)) return undefined;
-  return named(source, name, skipSpace(source.text, after));
-};
+export const readFunctionary: Reader = (source, _at, after, marker) =>
+  named(source, marker.replace(/^>{3}|\s{1,100}$/g, ""), after);
 
 const ACTION = /Action:[ \t]{0,10}([^\n]{1,300})\n/y;
 const INPUT = /\s{0,20}Action Input:[ \t]{0,10}/y;
@@ -274,7 +238,7 @@ const OBSERVED = /\n\s{0,10}(?:Observation|Thought|Final Answer):/g;
 
 /** `Action: NAME`, `Action Input:` with JSON, or text for the one parameter. Command-R: `Action:` and a fenced list. */
 export const readAction: Reader = (source, at, after) => {
-  const { text, tools, work } = source;
+  const { text, tools } = source;
   const fence = matchAt(/\s{0,20}```(?:json)?\s{0,20}(?=\[)/y, text, after);
   if (fence) return readObjects(source, after + fence[0].length, true);
   const head = matchAt(ACTION, text, at);
@@ -289,14 +253,8 @@ export const readAction: Reader = (source, at, after) => {
   const stop = source.next(OBSERVED, Math.max(at, from - 1));
   const end = stop?.at ?? text.length;
   const start = skipFence(text, from);
-  const json = text[start] === "{" ? readJson(text, start, work) : undefined;
-  if (json) {
-    const { args, wrong } = argumentsIn(json.value, work);
-    return {
-      calls: [{ name: said, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) }],
-      end: Math.max(json.end, end),
-    };
-  }
+  const read = text[start] === "{" ? readArguments(source, said, start) : undefined;
+  if (read) return { calls: [read.call], end: Math.max(read.end, end) };
   const { properties = {} } = tool.schema as { properties?: object };
   const keys = Object.keys(properties);
   const plain = text.slice(from, end).trim();

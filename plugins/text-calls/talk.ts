@@ -6,61 +6,75 @@ const BEFORE =
   /\b(for (example|instance)|e\.g\.|an example|example( (call|output|of))?:|looks? (something )?like|(such as|written as|formatted as|rendered as|serialized as|encoded as)|the (following )?(format|syntax|markup|template|form)|(this|that|following) (format|syntax|markup|template|form|shape|structure)|would (look|be|write|emit|output|produce|send|generate|return|respond)|(model|models|llm|parser|server|template|tokenizer|client|assistant|agent|qwen|llama|hermes|mistral|deepseek|glm|kimi|granite|vllm|ollama|llama\.cpp) (\w+ )?(emits?|writes?|outputs?|produces?|sends?|generates?|returns?|responds?|replies|expects?|uses?|wraps?|will|would|should|must|may|can|is|was|gives?|prints?)|(input|output|raw text|response|completion|prompt|transcript|expected|sample|snippet|string|fixture|test case|chat template)\s?:|(expected|raw|actual) (output|input|result|text|answer)|you (would|will|should|must|can|may|could|have to) (write|emit|output|send|use|see|get|wrap|call)|is (written|emitted|parsed|wrapped|rendered|sent|called)|(was|were|gets|be) (written|emitted|parsed|wrapped|rendered|sent|printed|logged))\b[^\n]{0,120}$/i;
 /** Words after the call. */
 const AFTER =
-  /^\s{0,20}[^\n]{0,160}\b((the|a|this|that) (model|server|parser|template|client|tokenizer|example|format|syntax|markup|snippet|harness|runtime|agent loop|markers?|tags?)|is (then )?(parsed|written|how|what|an example|called|the (format|syntax|form)|(a|the) (tool )?call)|are (parsed|written)|where (\w+ ){1,4}(is|are|stands)|in this (example|format)|means that|looks like|would (be|look|run|call)|not (run|executed))\b/i;
+  /^(end of|(that|this|it) (is|was) (all|the (text|end|content|whole|last)|what)|is (what|the|in)\b)|^\s{0,20}[^\n]{0,160}\b((the|a|this|that) (model|server|parser|template|client|tokenizer|example|format|syntax|markup|snippet|harness|runtime|agent loop|markers?|tags?)|is (then )?(parsed|written|how|what|an example|called|the (format|syntax|form)|(a|the) (tool )?call)|are (parsed|written)|where (\w+ ){1,4}(is|are|stands)|in this (example|format)|means that|looks like|would (be|look|run|call)|not (run|executed))\b/i;
 
 const SAYING = "(answer|call|emit|make|output|produce|reply|respond|return|run|say|send|type|use|write)\\w{0,3}";
-const WHO = "(you|one|it|he|she|they|someone|people|anyone|an? \\w{1,20}|the \\w{1,20})";
-/** Words before the call, in the same sentence, of somebody else's calls, of such as are not made, and of what a text says. */
+const WHO = "(I|you|one|it|he|she|they|someone|people|anyone|an? \\w{1,20}|the \\w{1,20})";
+/** Words before the call, in the same sentence, of calls that somebody else would make, or that are not made. */
 const NOT_MADE = new RegExp(
   [
-    `\\b${WHO} (would|could|might|may|can) (\\w{1,20} ){0,2}${SAYING}\\b`,
+    `\\b${WHO} (would|could|might|may|can) (\\w{1,20} ){0,3}${SAYING}\\b`,
     `\\b(not|never|don['’]t|won['’]t|cannot|can['’]t|without|instead of|rather than) (\\w{1,20} ){0,2}${SAYING}\\b`,
-    "\\b(log|file|page|document|readme|text|comment|issue|e?mail|message|output|result|ticket|note)s? (\\w{1,20} ){0,2}(shows?|says?|said|contains?|reads|tells|told|has|holds|wrote|asks|asked|demands?|wants)\\b",
+    "\\bas follows\\b",
   ]
-    .map((one) => `${one}[^\n]{0,120}$`)
+    .map((one) => `(?<!\\bI can )${one}[^\n]{0,120}$`)
     .join("|"),
   "i",
 );
-/** A heading or a label of what is only shown. */
-const LABEL =
-  /^[#>*_\s\d.-]{0,20}(an? |the |some )?(example|sample|syntax|usage|format|template|snippet)s?\b[^.!?\n]{0,60}$/i;
-/** What begins a line of a comment, a quotation, a heading, a table, a footnote. */
-const LEADER = /^\s{0,20}(\/\/|\/\*|--|<!--|#{1,6}\s|>|\||\[\^)/;
-/** What holds texts of others, or code: a call in it is none. */
-const HOLDERS: [opener: RegExp, closer: string][] = [
-  [/<!--/g, "-->"],
-  [/\/\*/g, "*/"],
-  [/"""/g, '"""'],
-  ...[
-    "pre",
-    "code",
-    "example",
-    "examples",
-    "details",
-    "blockquote",
-    "sample",
-    "quote",
-    "document",
-    "tool_response",
-    "tool_result",
-  ].map((name): [RegExp, string] => [new RegExp(`<${name}(\\s[^<>\n]{0,100})?>`, "g"), `</${name}>`]),
+const TEXTS =
+  "(contents?|example|excerpt|instructions?|lines?|messages?|notes?|output|quot(e|ation)|results?|snippet|text|words?)";
+/** Words that lead to what a text, a tool or a person said: the last clause before the call. */
+const SAID = new RegExp(
+  [
+    "(reads|says|said|shows|showed|contains|contained|holds|held|wrote|returned|printed|added|answered|replied|responded|quoted|verbatim|states|tells|told|asks|asked|demands|expects)",
+    "(ends|ended|begins|began|starts|started) with|followed by|consists of|found (in|at|on)|goes (like|as|so)|has (this|the following)|puts? (this|that)",
+    `(it|this|that|there|here|these)(['’]s| is| was| are| were) (\\S+ ){0,3}?(what|how|${TEXTS})`,
+    "there (is|was|are|were) (\\S+ ){0,3}?calls?",
+    "I (see|saw|find|found|got|noticed)( (this|that|it|these|the following))?( (in|on|at) [^,]{1,80})?$",
+    `(has|have|had|in) (\\S+ ){0,3}?(lines?|rows?) (\\d+ )?(stands|is)|(has|have|had) (this|that|these) ${TEXTS}`,
+    "(is|was|are|were)$",
+  ]
+    .map((one) => `\\b(${one})(?!\\w)`)
+    .join("|")
+    .replaceAll("$)(?!\\w)", "$)"),
+  "i",
+);
+/** A heading, a label or a file's name above what is only shown. */
+const LABEL = new RegExp(
+  `^[#>*_\\s\\d.-]{0,20}((an? |the |its |some )?(\\w+ )?(${TEXTS}|parts?|passage|sample|syntax|usage|format|template|diff|log)s?\\b( (as|at|for|from|in|is|of|on|to|with)\\b([^.!?\n]|\\.\\w){0,60})?|[\`"']?[\\w/-]*\\.\\w{1,5}[\`"']?|line \\d+)[*_\\s]*:?[*_]*$`,
+  "i",
+);
+/** What begins a line of a comment, a quotation, a heading, a table, a footnote, a diff, a file with numbers. */
+const LEADER = /^\s{0,20}(\/\/|\/\*|--|<!--|#{1,6}\s|>|\||\[\^|\+|\d{1,7}\s{0,5}[\t:|│]|[\w./-]{1,200}:\d{1,7}:)/;
+/** Comments and strings of code, which hold texts of others. */
+const HOLDERS: [closer: string, opener: string][] = [
+  ["-->", "<!--"],
+  ["*/", "/*"],
 ];
+const TAG = /<([a-z][\w-]{0,30})(?:\s[^<>\n]{0,100})?>/g;
+const WRAPPER = /^(answer|response|assistant|actions?|tools?|xml|json|function_calls?|tool_calls?|think|thinking)$/;
+/** A quotation that opens on the line of the call and has not closed. */
+const OPEN_QUOTE = /^[^"{}[\]\n]*("[^"{}[\]\n]*"[^"{}[\]\n]*)*"[^"{}[\]\n]*$|“[^”\n]*$|«[^»\n]*$/;
 const HOLDER_LOOK = 2_000; // characters on either side
 
-/** Whether the call stands between the two ends of what holds texts of others. */
+/** Whether the call stands between the two ends of what holds texts of others, or in tags that are not for calls. */
 function isHeld(text: string, start: number, end: number): boolean {
   const [before, after] = [text.slice(Math.max(0, start - HOLDER_LOOK), start), text.slice(end, end + HOLDER_LOOK)];
-  return HOLDERS.some(([opener, closer]) => {
-    if (!after.includes(closer)) return false;
-    const at = [...before.matchAll(opener)].at(-1)?.index ?? -1;
-    const isOwn = closer === '"""' ? before.split(closer).length % 2 === 0 : before.lastIndexOf(closer) < at;
-    return at >= 0 && isOwn;
-  });
+  if (before.split('"""').length % 2 === 0 && after.includes('"""')) return true;
+  const tags = new Map(
+    [...before.matchAll(TAG)].flatMap(([tag, name]) => (WRAPPER.test(name!) ? [] : [[`</${name}>`, tag] as const])),
+  );
+  return [...HOLDERS, ...tags].some(
+    ([closer, opener]) => after.includes(closer) && before.lastIndexOf(opener) > before.lastIndexOf(closer),
+  );
 }
 
+/** Words that may lead to a call on its own line, because they say nothing about it. */
+const NEUTRAL =
+  /^\W*(((now|next|then|so|first|second|finally|last|also|again|step \d+|(tool )?call|action|here (we go|goes)|ok(ay)?|sure|yes|done|great)\W*)+|\w+ing\b.*)?$/i;
 /** A model that says what it is about to do makes the call. */
 const MEANT =
-  /\b(I will|I'll|I’ll|I am|I'm|I’m|I need|I should|I must|I have to|let me|let's|let’s|we need|we should|now I|so I|first I|then I)\b/i;
+  /\b((I|we) (will|am|need|want|should|must|have to|can|(now |then |also |just |first )?(look|read|check|call|run|use|search|list|open|edit|write|fetch|try|ask|get|fix|create|change|add))|I[’']ll|I[’']m|let me|let[’']s|now I|so I|first I|then I)\b/i;
 
 export const isTalk = (...place: Parameters<typeof talkIn>): boolean => talkIn(...place) !== undefined;
 
@@ -74,13 +88,20 @@ export function talkIn(text: string, start: number, end: number): "example" | "s
     .replace(/^\s{0,20}<\/?[|\w:]{1,40}>/, "")
     .trim();
   const said = before.trimEnd().split("\n").at(-1)!; // the line that leads to it
-  const sentence = said.split(/[.!?…。！？]\s/).at(-1)!;
-  if (LEADER.test(line) || isHeld(text, start, end)) return "example";
+  const sentence = said.split(/[.!?…。！？}\]>]\s/).at(-1)!;
+  const clause = sentence
+    .replace(/[\s:：*_`]+$/, "")
+    .split(/[,;:：]\s/)
+    .at(-1)!;
+  if (LEADER.test(line) || OPEN_QUOTE.test(line) || isHeld(text, start, end)) return "example";
   const isCutOff = !/[.!?:;…。！？)\]}>*"”]\s{0,20}$/.test(line) && isWords(rest);
   const goesOn = line.trim() !== "" && (isCutOff || /^[,;)]|^\.(\s|$)|^\?(\s|$)/.test(rest)); // after the call
-  if (NOT_MADE.test(sentence) || LABEL.test(sentence)) return goesOn ? "sentence" : "example";
-  if (MEANT.test(said)) return undefined;
-  if (BEFORE.test(sentence) && !/[.!?…。！？]$/.test(said)) return "example";
+  const [meant, quoted] = [sentence.search(MEANT), clause.search(SAID)];
+  const isDone = /[.!?…。！？]["'”)]?$/.test(said);
+  const isQuoted = quoted >= 0 && !isDone && !MEANT.test(clause.slice(0, quoted));
+  if (isQuoted || NOT_MADE.test(sentence) || LABEL.test(sentence)) return goesOn ? "sentence" : "example";
+  if (meant >= 0) return undefined;
+  if ((BEFORE.test(sentence) && !isDone) || (/\S\s*[:：]\s*$/.test(line) && !NEUTRAL.test(clause))) return "example";
   if (AFTER.test(after.trimStart().slice(0, 200))) return "example";
   return goesOn ? "sentence" : undefined;
 }

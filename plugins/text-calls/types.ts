@@ -2,6 +2,8 @@
 import type { ChatRequest } from "zz";
 import type { Work } from "./json.ts";
 
+export const MAX_CALLS = 1_000; // that one mark begins
+
 export type Tool = ChatRequest["tools"][number] & { foreign?: true }; // foreign: under another program's name
 
 /** A call from a text, before its name and arguments are checked. */

@@ -1,11 +1,10 @@
 // Calls in tags: Qwen3-Coder's <function=…>, <invoke name="…"> of many families, GLM's keys and values, MiniCPM's tags.
 import { toolFor } from "./coerce.ts";
-import { put, readJson, skipSpace, wholeJson } from "./json.ts";
-import { argumentsIn, longestName, readObjects, skipFence } from "./shapes.ts";
+import { put, skipSpace, wholeJson } from "./json.ts";
+import { longestName, readArguments, readObjects, skipFence } from "./shapes.ts";
 import { matchAt } from "./source.ts";
-import type { Piece, Raw, Reader, Source } from "./types.ts";
+import { MAX_CALLS, type Piece, type Raw, type Reader, type Source } from "./types.ts";
 
-const MAX_CALLS = 1_000;
 /** An XML value, without one line break at either end, which belongs to the tags. */
 const trimmed = (value: string): string => value.replace(/^\n/, "").replace(/\n$/, "");
 
@@ -16,86 +15,133 @@ export const readBlock: Reader = (source, _at, after) => {
   const char = text[start];
   if (char === "{" || char === "[") return readObjects(source, start, true, BLOCK_END);
   if (char === "<") {
-    if (text.startsWith("<function", start)) return readFunctions(source, start);
+    if (text.startsWith("<function", start)) return readSeries(source, start, FUNCTION_TAGS);
     return undefined; // <invoke …> and inner blocks have marks of their own
   }
-  return readNamed(source, start);
+  return readPairs(source, start);
 };
 export const BLOCK_END =
   /<\/(?:longcat_tool_call|seed:tool_call|tool_calls?|toolcall|TOOLCALL|function_calls?|tools?|json|JSON|xml|response)>|<tool_call>(?=\s{0,20}$)/y;
 
-/** `<function=NAME>`, one after the other. */
-export const readFunction: Reader = (source, at) => readFunctions(source, at);
+/** How a family writes a call in tags. Its patterns are sticky or global, as they are used; the first group is a name. */
+interface Tags {
+  head: RegExp;
+  key: RegExp; // the tag before a value; DeepSeek's say whether it is a text
+  nextKey: RegExp;
+  valueEnd: RegExp;
+  stops: RegExp[]; // where a value ends at the latest
+  end: RegExp;
+  wrapperEnd: RegExp;
+}
 
-function readFunctions(source: Source, at: number): Piece | undefined {
+const FUNCTION_TAGS: Tags = {
+  head: /<function(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}>/y,
+  key: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>=]{1,200})["']?\s{0,5}[>=]/y,
+  nextKey: /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=)/g,
+  valueEnd:
+    /<\/(?:parameter|param)>(?=\s{0,80}(?:<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$))/g,
+  stops: [/<\/function>/g, /<\/[\w:]{0,30}tool_call>/g],
+  end: /<\/function>/y,
+  wrapperEnd: BLOCK_END,
+};
+const INVOKE_TAGS: Tags = {
+  head: /<?[^\s<>="']{0,30}?invoke\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
+  key: /<?(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))[^>\n]{0,200}>/y,
+  nextKey: /<(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=/g,
+  valueEnd:
+    /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g,
+  stops: [/<?\/[^\s<>="'/]{0,30}?invoke>/g],
+  end: /<?\/[^\s<>="'/]{0,30}?invoke>/y,
+  wrapperEnd: /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y,
+};
+/** Kimi K3's. */
+const OPEN_TAGS: Tags = {
+  head: /<\|open\|>call tool="([^"<>]{1,200})"[^<>]{0,130}<\|sep\|>/y,
+  key: /<\|open\|>argument key="([^"<>]{1,200})"[^<>]{0,130}<\|sep\|>/y,
+  nextKey: /<\|open\|>argument key=/g,
+  valueEnd: /<\|close\|>argument<\|sep\|>/g,
+  stops: [/<\|close\|>call<\|sep\|>/g],
+  end: /<\|close\|>call<\|sep\|>/y,
+  wrapperEnd: /<\|close\|>tools<\|sep\|>/y,
+};
+
+const inTags =
+  (tags: Tags): Reader =>
+  (source, at) =>
+    readSeries(source, at, tags);
+/** `<function=NAME>`, `<invoke name="NAME">` or Kimi's `call tool="NAME"`, one after the other. */
+export const readFunction = inTags(FUNCTION_TAGS);
+export const readInvoke = inTags(INVOKE_TAGS);
+export const readKimi3 = inTags(OPEN_TAGS);
+
+function readSeries(source: Source, at: number, tags: Tags): Piece | undefined {
   const { text } = source;
   const calls: Raw[] = [];
   let end = at;
   for (let next = at; calls.length < MAX_CALLS; next = skipSpace(text, end)) {
-    const one = readOneFunction(source, next);
+    const one = readOne(source, next, tags);
     if (!one) break;
     calls.push(one.call);
     end = one.end;
   }
   if (!calls.length) return undefined;
-  const closed = matchAt(BLOCK_END, text, skipSpace(text, end));
-  return { calls, end: closed ? skipSpace(text, end) + closed[0].length : end };
+  for (let i = 0; i < 3; i++) {
+    const start = skipSpace(text, end);
+    end = start + (matchAt(tags.wrapperEnd, text, start)?.[0].length ?? end - start);
+  }
+  return { calls, end };
 }
 
-const FUNCTION = /<function(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>{}/]{1,200})["']?\s{0,5}>/y;
-const PARAMETER = /<(parameter|param)(?:=|\s{1,5}name\s{0,5}=\s{0,5})["']?([^\s"'<>=]{1,200})["']?\s{0,5}([>=])/y;
-const PARAMETER_NEXT = /<(?:parameter|param)(?:=|\s{1,5}name\s{0,5}=)/g;
-const PARAMETER_END =
-  /<\/(?:parameter|param)>(?=\s{0,80}(?:<(?:parameter|param)[=\s]|<\/function>|<\/[\w:]{0,30}tool_call>|<function[=\s]|$))/g;
-const FUNCTION_END = /<\/function>/g;
-const TOOL_END = /<\/[\w:]{0,30}tool_call>/g;
-
-function readOneFunction(source: Source, at: number): { call: Raw; end: number } | undefined {
+function readOne(source: Source, at: number, tags: Tags): { call: Raw; end: number } | undefined {
   const { text } = source;
-  const head = matchAt(FUNCTION, text, at);
+  const head = matchAt(tags.head, text, at);
   if (!head) return undefined;
-  const name = head[1]!;
+  return readBody(source, groupOf(head), at + head[0].length, tags);
+}
+
+type Read = { call: Raw; end: number; closed?: boolean };
+function readBody(source: Source, name: string, at: number, tags: Tags): Read | undefined {
+  const { text } = source;
   const known = Object.keys((toolFor(name, source.tools)?.schema.properties as object) ?? {});
-  let next = skipFence(text, at + head[0].length);
-  if (text[next] === "{") return jsonBody(source, name, next, FUNCTION_END_HERE);
+  let next = skipFence(text, at);
+  if (text[next] === "{") return jsonBody(source, name, next, tags === PAIR_TAGS ? BLOCK_END : tags.end);
   const args: Raw["args"] = {};
+  const call: Raw = { name, args, raw: tags !== INVOKE_TAGS }; // raw: values do not say whether they are texts
   for (;;) {
-    const parameter = matchAt(PARAMETER, text, next);
-    if (!parameter) break;
-    const [opened, , key = "", sign] = parameter;
-    const from = next + opened.length;
-    const stops = stopsOf(source, from);
-    const given = Object.keys(args);
-    const value = valueEnd(source, from, PARAMETER_END, PARAMETER_NEXT, stops, (at) => {
-      const other = matchAt(PARAMETER, text, at)?.[2];
-      return other !== undefined && other !== key && known.includes(other) && !given.includes(other);
+    const opened = matchAt(tags.key, text, next);
+    if (!opened) break;
+    const key = groupOf(opened).trim();
+    const from = next + opened[0].length;
+    const stop = Math.min(...tags.stops.map((one) => source.next(one, from)?.at ?? Number.POSITIVE_INFINITY));
+    const value = valueEnd(source, from, tags.valueEnd, tags.nextKey, stop, (at) => {
+      if (tags === PAIR_TAGS) return (source.next("</arg_value", from)?.at ?? text.length) > at;
+      const match = matchAt(tags.key, text, at);
+      const other = match && groupOf(match);
+      return tags === FUNCTION_TAGS && !!other && other !== key && known.includes(other) && !(other in args);
     });
     const held = text.slice(from, value.end);
-    put(args, key, unwrapped(sign === "=" ? held : trimmed(held)));
-    if (!value.closed) return { call: { name, args, raw: true, cut: true }, end: text.length };
+    const kind = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(opened[0])?.[1];
+    const isWhole = tags === OPEN_TAGS || opened[0].endsWith("=");
+    put(args, key, kind ? ofKind(kind, held, source) : unwrapped(isWhole ? held : trimmed(held)));
+    if (!kind) call.raw = true;
+    if (!value.closed) return { call: { ...call, cut: true }, end: text.length };
     next = skipSpace(text, value.next);
   }
-  const close = matchAt(FUNCTION_END_HERE, text, next);
-  const isCut = !close && next >= text.length && !Object.keys(args).length;
-  const partial = !close && isPartial(text, next);
-  return {
-    call: { name, args, raw: true, ...((isCut || partial) && { cut: true }), loose: !close && next >= text.length },
-    end: close ? next + close[0].length : next,
-  };
-}
-const FUNCTION_END_HERE = /<\/function>/y;
-
-/** Where values have to end: at the end of the function or of the block, whichever comes first. */
-function stopsOf(source: Source, from: number): number {
-  const all = [source.next(FUNCTION_END, from), source.next(TOOL_END, from)].map(
-    (one) => one?.at ?? Number.POSITIVE_INFINITY,
-  );
-  return Math.min(...all);
+  const close = matchAt(tags.end, text, next);
+  call.loose = !close && skipSpace(text, next) >= text.length;
+  const isNone = call.loose && tags !== PAIR_TAGS && !Object.keys(args).length;
+  call.cut = !close && (isPartial(text, skipSpace(text, next), tags) || isNone);
+  return { call, end: next + (close?.[0].length ?? 0), closed: close !== null };
 }
 
-/** Whether the text ended inside of a tag. */
-function isPartial(text: string, at: number): boolean {
-  return at < text.length && text.length - at < 200 && /^<[^<>\n]{0,199}$/.test(text.slice(at));
+/** What the first group says that took part. Kimi K3 writes entities. */
+const groupOf = (match: RegExpExecArray): string =>
+  match.slice(1).find(Boolean)!.replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+
+/** Whether the text ended inside of a tag, or between GLM's two around a key. */
+function isPartial(text: string, at: number, tags: Tags): boolean {
+  const pattern = tags === PAIR_TAGS ? /^<[^<>\n]{0,199}(>[^<>\n]{0,199}(<[^<>\n]{0,20})?)?\s*$/ : /^<[^<>\n]{0,199}$/;
+  return at < text.length && text.length - at < 250 && pattern.test(text.slice(at));
 }
 
 /** A value ends at the first closing tag that is followed by another parameter or the end; without such a tag, at the
@@ -123,78 +169,11 @@ const unwrapped = (value: string): string =>
   /^\s{0,20}<!\[CDATA\[/.test(value) && value.trimEnd().endsWith("]]>") ? value.trim().slice(9, -3) : value;
 
 function jsonBody(source: Source, name: string, at: number, close: RegExp): { call: Raw; end: number } | undefined {
-  const json = readJson(source.text, at, source.work);
-  if (!json) return undefined;
-  const { args, wrong } = argumentsIn(json.value, source.work);
-  const next = skipFence(source.text, json.end);
+  const read = readArguments(source, name, at);
+  if (!read) return undefined;
+  const next = skipFence(source.text, read.end);
   const closed = matchAt(close, source.text, next);
-  const call: Raw = { name, args, ...(json.cut && { cut: true }), ...(wrong && { wrong }) };
-  return { call, end: closed ? next + closed[0].length : json.end };
-}
-
-// ── <invoke name="…"> ──
-
-const INVOKE =
-  /<?([^\s<>="']{0,30}?)invoke\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))([^>\n]{0,200})>/y;
-const INVOKED =
-  /<?(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=\s{0,5}(?:"([^"<>\n]{1,200})"?|'([^'<>\n]{1,200})'?|([^\s<>"']{1,200}))([^>\n]{0,200})>/y;
-const INVOKED_NEXT = /<(?:[^\s<>="']{0,30}?)parameter\s{1,5}name\s{0,5}=/g;
-const INVOKED_END =
-  /<?\/[^\s<>="'/]{0,30}?parameter>(?=\s{0,80}(?:<?[^\s<>="']{0,30}?parameter\s{1,5}name|<?\/?[^\s<>="']{0,30}?invoke|<\/|$))/g;
-const INVOKE_END = /<?\/[^\s<>="'/]{0,30}?invoke>/g;
-const INVOKE_END_HERE = /<?\/[^\s<>="'/]{0,30}?invoke>/y;
-const WRAPPER_END =
-  /<\/[^\s<>]{0,30}?(?:tool_calls?|function_calls)>|<[｜|]tool[▁_ \\]{1,2}calls?[▁_ \\]{1,2}end[｜|]>/y;
-
-export const readInvoke: Reader = (source, at) => {
-  const { text } = source;
-  const calls: Raw[] = [];
-  let end = at;
-  for (let next = at; calls.length < MAX_CALLS; ) {
-    const one = readOneInvoke(source, next);
-    if (!one) break;
-    calls.push(one.call);
-    end = one.end;
-    next = skipSpace(text, end);
-  }
-  if (!calls.length) return undefined;
-  for (let i = 0; i < 3; i++) {
-    const closed = matchAt(WRAPPER_END, text, skipSpace(text, end));
-    if (!closed) break;
-    end = skipSpace(text, end) + closed[0].length;
-  }
-  return { calls, end };
-};
-
-function readOneInvoke(source: Source, at: number): { call: Raw; end: number } | undefined {
-  const { text } = source;
-  const head = matchAt(INVOKE, text, at);
-  if (!head) return undefined;
-  const name = (head[2] ?? head[3] ?? head[4])!;
-  let next = skipSpace(text, at + head[0].length);
-  if (text[next] === "{") return jsonBody(source, name, next, INVOKE_END_HERE);
-  const args: Raw["args"] = {};
-  let raw = false; // true if values do not say whether they are texts
-  for (;;) {
-    const parameter = matchAt(INVOKED, text, next);
-    if (!parameter) break;
-    const key = (parameter[1] ?? parameter[2] ?? parameter[3])!;
-    const kind: string | undefined = /string\s{0,5}=\s{0,5}["'](true|false)["']/.exec(parameter[4]!)?.[1];
-    const from = next + parameter[0].length;
-    const stop = source.next(INVOKE_END, from)?.at ?? Number.POSITIVE_INFINITY;
-    const value = valueEnd(source, from, INVOKED_END, INVOKED_NEXT, stop, () => false);
-    const held = text.slice(from, value.end);
-    put(args, key, kind ? ofKind(kind, held, source) : trimmed(held));
-    if (!kind) raw = true;
-    if (!value.closed) return { call: { name, args, raw, cut: true }, end: text.length };
-    next = skipSpace(text, value.next);
-  }
-  const close = matchAt(INVOKE_END_HERE, text, next);
-  const isCut = !close && (isPartial(text, next) || (next >= text.length && !Object.keys(args).length));
-  return {
-    call: { name, args, raw, ...(isCut && { cut: true }), loose: !close && next >= text.length },
-    end: close ? next + close[0].length : next,
-  };
+  return { call: read.call, end: closed ? next + closed[0].length : read.end };
 }
 
 /** DeepSeek marks each value as plain text or JSON. */
@@ -205,87 +184,27 @@ function ofKind(kind: string, held: string, { work }: Source): unknown {
 
 // ── GLM: <tool_call>NAME <arg_key>K</arg_key> <arg_value>V</arg_value> … ──
 
-const NAMED = /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)/y;
-const KEY_OPEN = /(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>/y;
-const KEY_END = /<\/arg_key[^<>]{0,20}>/y;
-const KEY_HELD = /[^<>\n]{1,200}/y;
-const VALUE_OPEN = /(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>/y;
-const VALUE_END = /<\/arg_value[^<>]{0,20}>(?=(?:\s|\\n){0,80}(?:<arg_key|<\/tool_call|<tool_call>|$))/g;
-const KEY_NEXT = /(?:\\n)?<arg_key[^<>]{0,20}>/g;
-const PAIRS_END = /<\/tool_call[^<>]{0,20}>/g;
-const PAIRS_END_HERE = /(?:\s|\\n){0,80}<\/tool_call[^<>]{0,20}>/y;
+const PAIR_TAGS: Tags = {
+  head: /([^\s<>{}[\]()"'`,;]{1,200}?)(?=(?:\s|\\n){0,20}(?:<|\{|$)|\s)(?:\s{0,20}<tool_sep[^<>]{0,20}>)?/y,
+  key: /(?:(?:\s|\\n){0,20}<(?:arg_key|tool_call)[^<>]{0,20}>|\s{0,20})([^<>\n]{1,200})<\/arg_key[^<>]{0,20}>(?:(?:\s|\\n){0,20}<arg_value[^<>]{0,20}>)?/y,
+  nextKey: /(?:\\n)?<arg_key[^<>]{0,20}>/g,
+  valueEnd: /<\/arg_value[^<>]{0,20}>(?=(?:\s|\\n){0,80}(?:<arg_key|<\/tool_call|<tool_call>|$))/g,
+  stops: [/<\/tool_call[^<>]{0,20}>/g],
+  end: /(?:\s|\\n){0,80}<\/tool_call[^<>]{0,20}>/y,
+  wrapperEnd: BLOCK_END,
+};
 
-function readNamed(source: Source, at: number): Piece | undefined {
+function readPairs(source: Source, at: number): Piece | undefined {
   const { text, tools } = source;
-  const head = matchAt(NAMED, text, at);
+  const head = matchAt(PAIR_TAGS.head, text, at);
   if (!head) return undefined;
-  let name = head[1]!;
-  let next = at + name.length;
-  const body = skipSpace(text, next);
-  if (text[body] === "{") {
-    const one = jsonBody(source, name, body, BLOCK_END);
-    return one && { calls: [one.call], end: one.end };
-  }
-  const separator = matchAt(/\s{0,20}<tool_sep[^<>]{0,20}>/y, text, next);
-  if (separator) next += separator[0].length;
-  const args: Raw["args"] = {};
-  const call: Raw = { name, args, raw: true };
-  let missing = 0;
   // If the first <arg_key> is missing, the name and the key run into one another.
-  if (!toolFor(name, tools)) {
-    const line = text.slice(at, at + 400).split("<")[0]!;
-    const meant = longestName(line, tools);
-    if (!meant) return undefined;
-    name = call.name = meant;
-    next = skipSpace(text, at + meant.length);
-    missing = 1;
-  } else if (matchAt(/\s{1,20}([\w.-]{1,100})<\/arg_key>/y, text, next)) {
-    next = skipSpace(text, next);
-    missing = 1;
-  }
-  for (let pair = 0; pair < MAX_CALLS; pair++) {
-    const opened = missing && !pair ? undefined : matchAt(KEY_OPEN, text, next);
-    if (!opened && !(missing && !pair)) break;
-    const from = next + (opened?.[0].length ?? 0);
-    const held = matchAt(KEY_HELD, text, from);
-    if (!held) {
-      if (from >= text.length) call.cut = true;
-      break;
-    }
-    const key = held[0].trim();
-    next = from + held[0].length;
-    const closed = matchAt(KEY_END, text, next);
-    if (!closed) {
-      if (next >= text.length || isPartial(text, next)) call.cut = true;
-      break;
-    }
-    next += closed[0].length;
-    const valueOpened = matchAt(VALUE_OPEN, text, next);
-    next += valueOpened?.[0].length ?? 0;
-    const stop = source.next(PAIRS_END, next)?.at ?? Number.POSITIVE_INFINITY;
-    const value = valueEnd(source, next, VALUE_END, KEY_NEXT, stop, () => !hasEnd(text, next));
-    put(args, key, trimmed(text.slice(next, value.end)));
-    next = value.next;
-    if (!value.closed) {
-      call.cut = true;
-      break;
-    }
-  }
-  const end = matchAt(PAIRS_END_HERE, text, next);
-  if (!end && !Object.keys(args).length && !call.cut) {
-    const rest = skipSpace(text, next);
-    if (rest < text.length && !isPartial(text, rest)) return undefined; // just a word after the tag
-    call.cut = rest < text.length;
-  } else if (!end && isPartial(text, skipSpace(text, next))) call.cut = true;
-  call.loose = !end && skipSpace(text, next) >= text.length;
-  return { calls: [call], end: end ? next + end[0].length : next };
-
-  /** Whether a value has a closing tag of its own before the next key. */
-  function hasEnd(text: string, from: number): boolean {
-    const key = source.next(KEY_NEXT, from)?.at ?? text.length;
-    const close = source.next("</arg_value", from)?.at ?? text.length;
-    return close < key;
-  }
+  const isName = toolFor(head[1]!, tools) || text[skipSpace(text, at + head[0].length)] === "{";
+  const meant = isName ? head[1] : longestName(text.slice(at, at + 400).split("<")[0]!, tools);
+  if (!meant) return undefined;
+  const one = readBody(source, meant, at + (isName ? head[0] : meant).length, PAIR_TAGS);
+  const isWord = one && !Object.keys(one.call.args).length && one.call.raw && !one.call.cut && !one.closed;
+  return !one || (isWord && !one.call.loose) ? undefined : { calls: [one.call], end: one.end }; // just a word after the tag
 }
 
 // ── MiniMax M3: every tag after a mark, a tag for each parameter ──
@@ -303,7 +222,7 @@ export const readMarked: Reader = (source, at) => {
     const end = plain.indexOf("</invoke>", heads.lastIndex);
     const args = tagsIn(plain.slice(heads.lastIndex, end < 0 ? plain.length : end), 0);
     const isObject = typeof args === "object" && !Array.isArray(args);
-    calls.push({ name: head[1]!, args: isObject ? args : {}, raw: true, ...(end < 0 && { cut: true }) });
+    calls.push({ name: head[1]!, args: isObject ? args : {}, raw: true, cut: end < 0 });
     if (end < 0) break;
     heads.lastIndex = end;
   }

@@ -32,7 +32,6 @@ export default (zz: Zz<Config>) => {
     kind: "read",
     description: "Read a web page as Markdown; also PDF, JSON and text.",
     params: { url: "string http or https", start: "integer? the character to go on from" },
-    also: { url: ["uri", "link", "href", "address"] },
     timeout: 900_000, // web.seconds ends it earlier
     needs: async ({ url }, ctx) => ({ net: [await needOf(url, ctx)] }),
     preview: ({ url }) => {
@@ -78,7 +77,6 @@ const searchTool = (zz: Zz<Config>): Tool => ({
   kind: "read",
   description: "Search the web: titles, addresses and a few words of each hit. web_fetch reads one.",
   params: { query: "string what to look for", count: "integer? how many hits, 1 to 20; 8" },
-  also: { query: ["q", "search", "question"] },
   needs: async () => ({ net: [(await hostOf(zz)) ?? "nowhere"] }),
   describe: ({ query }) => String(query),
   render: ({ data }) => `${(data as unknown[]).length} hits`,

@@ -2,10 +2,11 @@
 // client discards error bodies other than `{"error": …}`, ends silently when a stream is cut off, and stops at the
 // first line that is not JSON.
 import type { ChatRequest, Delta, HttpAnswer, Model, Price, Usage } from "zz";
+import { type EventPiece, eventPieces } from "zz/text";
 import { request, send } from "./client.ts";
 import { type Quirks, quirksOf, type Wire } from "./contract.ts";
 import { toMessages } from "./messages.ts";
-import { isDone, NoJson, noStream, objectsIn, type Piece, parse, pieces, valuesIn, wordsOf } from "./sse.ts";
+import { isDone, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
 import { knownModel, knownWindow } from "./windows.ts";
 
 const MAX_MODELS = 10_000;
@@ -151,14 +152,14 @@ interface Reading {
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const none = { seen: false, finished: false, ended: false, isWhole: false, isRefusal: false };
   const reading: Reading = { ...none, details: new Map() };
-  for await (const batch of pieces(response, name)) {
+  for await (const batch of eventPieces(response, name)) {
     yield readAll(reading, batch);
     if (reading.ended) return;
   }
   if (reading.seen && !reading.finished && reading.isWhole) yield finish(reading, "stop");
 }
 
-function* readAll(reading: Reading, batch: Piece[]): Generator<Delta> {
+function* readAll(reading: Reading, batch: EventPiece[]): Generator<Delta> {
   for (const piece of batch) {
     if ("alive" in piece)
       yield { text: "" }; // a keep-alive: nothing to show, but a sign of life

@@ -1,8 +1,8 @@
 // What the two native wires share: they read events as values, and explain any stream that is not of their protocol.
 import type { Endpoint, HttpAnswer } from "zz";
-import { fault, usage } from "zz/text";
+import { eventPieces, fault, usage } from "zz/text";
 import { baseOf, type Preset } from "./contract.ts";
-import { NoJson, noStream, parse, pieces, valuesIn } from "./sse.ts";
+import { NoJson, noStream, parse, valuesIn } from "./sse.ts";
 
 export const MAX_MODELS = 10_000;
 
@@ -31,7 +31,7 @@ export async function* valuesOf(answer: HttpAnswer, protocol: string, provider: 
       yield bytes;
     }
   }
-  for await (const batch of pieces({ ...answer, body: body() }, provider)) {
+  for await (const batch of eventPieces({ ...answer, body: body() }, provider)) {
     const values: Value[] = [];
     for (const piece of batch) {
       if ("alive" in piece) values.push({ value: undefined });

@@ -1,11 +1,12 @@
 // OpenAI's Responses API, which its reasoning and codex models are made for. The server keeps nothing (store: false),
 // so what a model thought comes encrypted, is kept with the answer, and is sent back with the next request.
 import type { ChatRequest, Delta, HttpAnswer, Image, Message, Usage } from "zz";
+import { type EventPiece, eventPieces } from "zz/text";
 import { chat, isClosed } from "./chat.ts";
 import { send } from "./client.ts";
 import type { Wire } from "./contract.ts";
 import { acceptedIds } from "./messages.ts";
-import { isObject, NoJson, noStream, objectsIn, type Piece, parse, pieces, valuesIn, wordsOf } from "./sse.ts";
+import { isObject, NoJson, noStream, objectsIn, parse, valuesIn, wordsOf } from "./sse.ts";
 
 export const responses: Wire = {
   ...chat,
@@ -121,13 +122,13 @@ interface Open {
 
 async function* read(response: HttpAnswer, name: string): AsyncGenerator<Iterable<Delta>> {
   const open: Open = { items: new Map(), thoughts: new Set(), calls: 0, text: false, thought: false, isRefusal: false };
-  for await (const batch of pieces(response, name)) {
+  for await (const batch of eventPieces(response, name)) {
     yield readAll(open, batch);
     if (open.ended) return;
   }
 }
 
-function* readAll(open: Open, batch: Piece[]): Generator<Delta> {
+function* readAll(open: Open, batch: EventPiece[]): Generator<Delta> {
   for (const piece of batch) {
     if ("alive" in piece) yield { text: "" };
     else if ("rest" in piece) {

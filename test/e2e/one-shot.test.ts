@@ -349,7 +349,7 @@ describe("the kind of an error, for programs", () => {
 describe("--call", () => {
   const rows: [what: string, args: string[], code: number, stdout: string, stderr: RegExp, json: any][] = [
     ["a tool that works", ["read_file", '{"path":"a.txt"}'], 0, "1\talpha\n", /^$/, { ok: true, text: "1\talpha" }],
-    ["an alias and arguments of many words", ["cat", '{"path":', '"a.txt"}'], 0, "1\talpha\n", /^$/, { ok: true, text: "1\talpha" }],
+    ["an alias and arguments of many words", ["readFile", '{"path":', '"a.txt"}'], 0, "1\talpha\n", /^$/, { ok: true, text: "1\talpha" }],
     ["a tool that fails", ["read_file", '{"path":"none"}'], 1, "", /^Cannot read 'none': no such file/, { ok: false }],
     ["a refused tool", ["read_file", '{"path":"../x"}'], 4, "", /^read_file: Refused: .*--allow-read=\.\.\/x/, { ok: false }],
     ["an unknown tool", ["raed_file", "{}"], 2, "", /no tool 'raed_file'\. Did you mean 'read_file'\?/, { type: "error", exit: 2 }],

@@ -21,8 +21,7 @@ const ROWS: Row[] = [
   ["CRLF, a BOM and no final newline stay", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();\n3();" }, a(CRLF), "Edited a.ts: lines 1–3 (line ends).", a("\ufeffone();\r\n2();\r\n3();\r\nthree();")],
   ["one of several fails", "edit_file", { path: "a.ts", edits: [{ old_string: "one()", new_string: "1()" }, { old_string: "four()", new_string: "4()" }] }, a(CODE), /^Cannot edit 'a\.ts': edit 2 of 2 failed, so nothing was changed: old_string was not found \(0 places\)\./, a(CODE), 1],
   ["edits as JSON text", "edit_file", { path: "a.ts", edits: '[{"old_string":"one()","new_string":"1()"}]' }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
-  ["edits, and the rest filled in with nothing", "edit_file", { path: "a.ts", old_string: "", new_string: "", edits: [{ search: "one()", replace: "1()" }] }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
-  ["other names for it all", "str_replace", { file_path: "a.ts", old_str: "one()", new_str: "1()" }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
+  ["edits, and the rest filled in with nothing", "edit_file", { path: "a.ts", old_string: "", new_string: "", edits: [{ old_string: "one()", new_string: "1()" }] }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["a loose match is shown", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();" }, a("\tone();\n\ttwo();\n"), "Edited a.ts: lines 1–2 (indentation).\nold_string was matched with another indentation; lines 1–2 now read:\n1\t\tone();\n2\t\t2();", a("\tone();\n\t2();\n")],
   ["already there", "edit_file", { path: "a.ts", old_string: "something();", new_string: "one();\ntwo();" }, a(CODE), "Nothing to change: 'a.ts' has the new text already, at lines 1–2.", a(CODE)],
   ["no new_string is no wish to delete", "edit_file", { path: "a.ts", old_string: "two();" }, a(CODE), /^Cannot call 'edit_file': new_string: must be a string, empty to delete\./, a(CODE), 2],
@@ -46,7 +45,7 @@ const ROWS: Row[] = [
   ["a file", "delete_file", { path: "a.ts" }, a(CODE), "Deleted a.ts.", a(null)],
   ["a folder", "delete_file", { path: "src" }, { "src/a.ts": CODE }, /^Cannot delete 'src': it is a folder\. Delete its files/, { "src/a.ts": CODE }, 1],
   ["a file that is missing", "delete_file", { path: "gone.ts" }, {}, /^Cannot .* 'gone\.ts': no such file/, {}, 1],
-  ["a file, to a new folder", "move_file", { source: "a.ts", destination: "new/b.ts" }, a(CODE), "Moved a.ts to new/b.ts.", { "a.ts": null, "new/b.ts": CODE }],
+  ["a file, to a new folder", "move_file", { from: "a.ts", to: "new/b.ts" }, a(CODE), "Moved a.ts to new/b.ts.", { "a.ts": null, "new/b.ts": CODE }],
   ["over another file", "move_file", { from: "a.ts", to: "b.ts" }, { "a.ts": CODE, "b.ts": "b" }, /^Cannot move 'a\.ts' to 'b\.ts': 'b\.ts' is already there\./, { "a.ts": CODE, "b.ts": "b" }, 1],
   ["onto a folder", "move_file", { from: "a.ts", to: "src" }, { "a.ts": CODE, "src/b.ts": "b" }, /^Cannot move .*: 'src' is a folder\. Name the file in it too\.$/, a(CODE), 1],
 ];

@@ -375,6 +375,6 @@ const SPELT: Told[] = [
 told(spelt, SPELT);
 
 test("A name that other tools have is that of one tool", async () => {
-  for (const name of ["status", "diff", "log", "commit", "execute", "run", "getTodos", "editLines", "repoMap"])
+  for (const name of ["status", "diff", "log", "commit", "getTodos", "editLines", "repoMap"])
     ok(findTool(await coreOf(spelt), name), name);
 });

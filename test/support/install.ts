@@ -49,8 +49,7 @@ export const lockOf = (where: Place) => JSON.parse(readFileSync(lockFile(where),
 /** All that stands in a home, with its bytes. */
 export function all(folder: string): Record<string, string> {
   if (!existsSync(folder)) return {};
-  const all = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  const names = all.filter((name) => name !== "known-plugins.json"); // what the loader keeps
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   const files = names.filter((name) => statSync(join(folder, name)).isFile());
   return Object.fromEntries(files.sort().map((name) => [name, readFileSync(join(folder, name), "latin1")]));
 }

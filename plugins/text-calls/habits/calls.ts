@@ -1,6 +1,7 @@
 // Applies the table of habits to the calls of a reply.
 import type { Call, ChatRequest, Ctx } from "zz";
-import { type Args, bare, bareWords, isArgs, isOf, renamed, withoutFolder } from "./names.ts";
+import { fits } from "../coerce.ts";
+import { type Args, bare, bareWords, isArgs, renamed, withoutFolder } from "./names.ts";
 import { EDITORS, HABITS, type Habit } from "./table.ts";
 import { type Asked, type Given, VALUES } from "./values.ts";
 
@@ -39,7 +40,7 @@ async function ownCall(call: Call, tools: Tools, ctx: Ctx): Promise<Call[]> {
     const taken = tools.find((tool) => bare(tool.name) === name); // an offered tool of this name comes first
     const isEditor = !taken && bareWords(EDITORS.names).includes(name) && (name !== "fswrite" || "command" in given);
     const to = isEditor ? editorsTool(given) : undefined;
-    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(one.names).includes(name)));
+    const habit = HABITS.find((one) => (isEditor ? one.to === to : bareWords(`${one.to} ${one.names}`).includes(name)));
     const tool = tools.find((one) => one.name === habit?.to);
     if (habit && tool && (!taken || taken === tool))
       return translated({ call, given, name, tool, tools, ctx }, habit, isEditor);
@@ -52,7 +53,7 @@ const PREFIX = /^[\s'`]*(functions?[._]|tools\.|default_api\.)?/;
 
 async function translated(meant: Meant, habit: Habit, isEditor: boolean): Promise<Call[]> {
   const { call, given, tool, ctx } = meant;
-  if (tool.name === call.name && fits(tool, call.args)) return [call];
+  if (tool.name === call.name && isArgs(call.args) && (await fits(tool, call.args, true))) return [call];
   if (call.broken) return [{ ...call, name: tool.name }];
   const { command, ...others } = given;
   const args = renamed(isEditor ? others : given, habit, tool);
@@ -75,15 +76,6 @@ function wrongEditor(command: unknown): string | undefined {
   if (typeof command === "string" && words.includes(command)) return undefined;
   const said = typeof command === "string" ? `there is no command '${command}'` : "it has no command";
   return `${said}. Give one of ${words.join(", ")}.`;
-}
-
-/** Whether the tool accepts exactly these arguments. */
-function fits({ schema }: Tools[number], args: unknown): boolean {
-  const { properties = {}, required = [] } = schema as { properties?: Record<string, Args>; required?: string[] };
-  if (!isArgs(args) || !required.every((name) => name in args)) return false;
-  return Object.entries(args).every(
-    ([name, value]) => Object.hasOwn(properties, name) && isOf(properties[name], value),
-  );
 }
 
 /** Makes paths relative to the project. */

@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
+import { readLiteral, skipSpace } from "../json.ts";
 import type { Args } from "./names.ts";
 import type { Asked } from "./values.ts";
 
@@ -27,7 +28,7 @@ export async function notebookEdit(args: Args, { files }: Ctx): Promise<Asked[] 
   const read = await files.read(path).catch((error: Error) => error);
   if (read instanceof Error) return read.message;
   const { text } = read;
-  const list = tryTo(() => members(text, start(text, 0)).find(({ key }) => key === "cells"));
+  const list = tryTo(() => members(text, skipSpace(text, 0)).find(({ key }) => key === "cells"));
   if (!Array.isArray(tryTo(() => JSON.parse(text).cells)) || !list) return `'${path}' is not a notebook.`;
   const cells = members(text, valueAt(text, list));
   const all: Cell[] = JSON.parse(text).cells;
@@ -104,40 +105,23 @@ function cellAt(all: Cell[], wanted: unknown): number {
 /** Where each member of an object or list is in valid JSON; a member of an object begins with its key. */
 function members(text: string, open: number): Part[] {
   const parts: Part[] = [];
-  for (let at = start(text, open + 1); text[at] !== "}" && text[at] !== "]" && at < text.length; ) {
+  for (let at = skipSpace(text, open + 1); text[at] !== "}" && text[at] !== "]" && at < text.length; ) {
     const from = at;
     let key: string | undefined;
     if (text[open] === "{") {
       const end = endOf(text, at);
       key = JSON.parse(text.slice(at, end));
-      at = start(text, start(text, end) + 1); // past the colon
+      at = skipSpace(text, skipSpace(text, end) + 1); // past the colon
     }
     const to = endOf(text, at);
     parts.push({ from, to, ...(key !== undefined && { key }) });
-    at = start(text, to);
-    if (text[at] === ",") at = start(text, at + 1);
+    at = skipSpace(text, to);
+    if (text[at] === ",") at = skipSpace(text, at + 1);
   }
   return parts;
 }
 
-const valueAt = (text: string, { from }: Part): number => start(text, start(text, endOf(text, from)) + 1);
+const valueAt = (text: string, { from }: Part): number => skipSpace(text, skipSpace(text, endOf(text, from)) + 1);
 
-function start(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && " \t\r\n\ufeff".includes(text[at]!)) at++;
-  return at;
-}
-
-/** The end of the value that begins here. */
-function endOf(text: string, from: number): number {
-  let depth = 0;
-  for (let at = from; at < text.length; at++) {
-    const char = text[at]!;
-    if (char === '"') for (at++; at < text.length && text[at] !== '"'; at++) if (text[at] === "\\") at++;
-    if ("{[".includes(char)) depth++;
-    if ("}]".includes(char) && --depth < 0) return at;
-    if ('}]"'.includes(char) && depth === 0) return at + 1;
-    if (depth === 0 && char === ",") return at;
-  }
-  return text.length;
-}
+/** The end of the value that begins here, in valid JSON. */
+const endOf = (text: string, from: number): number => readLiteral(text, from)!.end;

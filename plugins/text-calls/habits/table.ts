@@ -132,7 +132,7 @@ export const HABITS: Habit[] = [
       "bash shell exec_command run_shell_command execute_command run_terminal_cmd run_terminal_command run_in_terminal " +
       "execute_bash shell_command local_shell container_exec developer_shell terminal exec execute run run_bash " +
       "run_command execute_shell_command launch_process shell_exec bash_tool",
-    params: { command: "cmd command_line script code", timeout_ms: "timeout_milliseconds" },
+    params: { command: "cmd command_line script code", timeout_ms: "timeout_milliseconds", hosts: "net network" },
     idle:
       "is_background=false run_in_background=false background=false blocking=true safe_to_auto_run wait_ms_before_async " +
       "is_input=false require_user_approval reset=false restart=false yield_time_ms login tty=false interactive=false " +
@@ -141,23 +141,23 @@ export const HABITS: Habit[] = [
   },
   {
     to: "get_structure",
-    names: "list_code_definition_names get_symbols_overview view_file_outline outline",
+    names: "list_code_definition_names get_symbols_overview view_file_outline outline structure document_symbols",
     params: { path: `${PATH} ${FOLDER}` },
   },
   {
     to: "find_references",
-    names: "list_code_usages find_referencing_symbols find_usages",
+    names: "list_code_usages find_referencing_symbols find_usages references get_references usages find_callers",
     params: { symbol: "symbol_name name name_path", path: `${PATH} file_paths` },
   },
   {
     to: "repo_map",
-    names: "codebase_search codebase_retrieval semantic_search code_search finder",
-    params: { query: "search question task information_request" },
+    names: "codebase_search codebase_retrieval semantic_search code_search finder codebase_map",
+    params: { query: "search question task information_request", focus: "paths files", tokens: "max_tokens budget" },
     idle: "path=. path=./ target_directories=.",
   },
   {
     to: "check_types",
-    names: "get_errors read_lints diagnostics get_diagnostics get_problems",
+    names: "get_errors read_lints diagnostics get_diagnostics get_problems typecheck",
     params: { paths: "file_paths path files file file_path" },
   },
   {
@@ -168,7 +168,7 @@ export const HABITS: Habit[] = [
   },
   {
     to: "task",
-    names: "task agent dispatch_agent delegate_task new_task subagent run_subagent spawn_agent",
+    names: "task agent delegate look_into dispatch_agent delegate_task new_task subagent run_subagent spawn_agent",
     params: { question: "prompt message task query instructions objective" },
     idle: "subagent_type agent_type agent mode model",
   },

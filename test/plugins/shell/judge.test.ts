@@ -184,22 +184,12 @@ describe("no rule for all commands allows what may be one that never runs", () =
     'python3 -c "$(cat f)"',
     'perl -pe "$X" f',
   ];
-  const ORDINARY = [
-    "npm test",
-    "node x.js $X",
-    "make -j$(nproc)",
-    'git commit -m "no sudo here"',
-    'rm "$PWD/$X"',
-    'rm "src/$X"',
-    "find . -name '*.o' -exec rm {} +",
-    "cat > f <<'E'\nnever rm -rf or sudo\nE",
-    "case $X in a) ls;; esac",
-    "set -euo pipefail",
-    "make -f x.mk",
-    "at -l",
-    "gh pr create --title 'rm -rf fix' --body 'npm publish it'",
-    "parallel echo ::: a b",
-  ];
+  const ORDINARY =
+    `npm test § node x.js $X § make -j$(nproc) § git commit -m "no sudo here" § rm "$PWD/$X" § rm "src/$X" § at -l §
+    find . -name '*.o' -exec rm {} + § cat > f <<'E'⏎never rm -rf or sudo⏎E § case $X in a) ls;; esac § set -euo pipefail § make -f x.mk §
+    gh pr create --title 'rm -rf fix' --body 'npm publish it' § parallel echo ::: a b`
+      .replaceAll("⏎", "\n")
+      .split(/ §\s+/);
   const is = async (line: string) =>
     (await judgeLine(line, root, NONE)).simple.some((one) => one.verdict === "unknown");
   const rows = (lines: string[], isUnknown: boolean) => lines.map((line): [string, boolean] => [line, isUnknown]);

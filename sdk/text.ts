@@ -5,6 +5,7 @@ import type { DecodeContext, Decoding } from "./decode.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
+export { updatePrivate } from "../kernel/locks.ts";
 export { runsByItself } from "../kernel/places.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export { removeTree, temporaryFolder } from "../kernel/temporary.ts";

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { fault } from "zz/text";
-import { plain } from "./contents.ts";
+import { plain } from "./files.ts";
 import type { Stage } from "./place.ts";
 import { run } from "./program.ts";
 
@@ -35,13 +35,13 @@ export async function checkLoads(name: string, stage: Stage, ctx: Ctx): Promise<
     throw ctx.signal.aborted ? error : fault(`it did not load within ${TIMEOUT / 1000} s. Nothing was changed`);
   });
   const own = (text: string) => plain(text.replaceAll(`${stage.plugins}${path.sep}`, ""), 600).replace(/\.$/, "");
-  const listed = listIn(out.toString("utf8"));
+  const listed = listIn(out);
   if (!listed)
     throw fault(
       `zz did not start with it: ${own(err.trim().split("\n").at(-1) || `exit code ${code}`)}. Nothing was changed`,
     );
   const found = listed.find((one) => one.from === "home" && one.name === name);
-  if (!found) throw fault("zz does not find it in its place. Nothing was changed");
+  if (!found) throw fault("the file that its package.json names as a plugin is not in it. Nothing was changed");
   if (found.failure) throw fault(`it does not load: ${own(found.failure)}. Nothing was changed`);
   const broken = listed.find(({ file, failure }) => failure && others.some((one) => one.file === file));
   if (broken) throw fault(`it conflicts with what is installed: ${own(broken.failure!)}. Nothing was changed`);

@@ -2,39 +2,38 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Choice, Ctx, Kind, Result } from "zz";
-import { errnoSentence, fault, usage } from "zz/text";
+import { errnoSentence, fault, plural, usage } from "zz/text";
 import { checkLoads, PACKAGE_FOLDER } from "./check.ts";
-import { inUnits, plain, sizeOf, sumOf } from "./contents.ts";
-import { type Fetched, fetchSpec, installPackages, examples as known, needsOf, type Pinned } from "./fetch.ts";
+import { fetchSpec, examples as known } from "./fetch.ts";
+import { counter, filesIn, inUnits, plain, sumOf } from "./files.ts";
 import { type Look, lookAt } from "./look.ts";
-import { type About, aboutOf } from "./package.ts";
+import { assertAllowed, packagesIn } from "./npm.ts";
+import { aboutOf } from "./package.ts";
 import {
-  changedOf,
+  changesOf,
   closeStage,
   copyExtras,
   type Entry,
   existingName,
-  extrasOf,
-  filesNow,
-  openStage,
+  openStage as openStageIn,
   pluginsOf,
   putInPlace,
   readLock,
   type Stage,
-  sumsOf,
+  sumsIn,
   sweep,
-  topOf,
-  write,
 } from "./place.ts";
 import { type Spec, specOf } from "./spec.ts";
 
 /** A plugin that was fetched and read, but not confirmed yet. */
-interface Candidate extends Fetched {
-  spec: Spec;
-  about: About;
-  look: Look;
+interface Candidate {
+  called: string; // by the person
   name: string;
-  old?: Entry;
+  rows: [what: string, text: string][]; // what is shown of it
+  look: Look;
+  entry: Entry; // as it will stand in the lock file
+  old: Entry | undefined;
+  stage: Stage;
 }
 
 const KINDS: Kind[] = ["read", "write", "run", "net", "env"];
@@ -52,229 +51,204 @@ export function installed(ctx: Ctx): Choice[] {
   }
 }
 
-// ── install ──
+// ── install, restore, update ──
 
 export async function install(given: string | undefined, ctx: Ctx): Promise<Result> {
   if (given === undefined) return restore(ctx);
-  const spec = specOf(given, ctx.root);
-  return staged("install", given.trim(), ctx, async (stages) => {
-    const stage = stages.open();
-    const candidate = await fetchCandidate(spec, stage, ctx);
-    const { old, name, integrity } = candidate;
-    checkName(candidate, ctx);
-    if (old && old.integrity === integrity && isWhole(ctx, old))
-      return { text: `${called(name, old)} is installed already.`, data: dataOf(name, old) };
-    await confirmCandidates(ctx, "install", [candidate]);
-    return place(candidate, stage, ctx);
+  const wanted = { called: given.trim(), spec: specOf(given, ctx.root) };
+  return staged("install", wanted.called, ctx, (openStage) => bring("install", [wanted], openStage, ctx));
+}
+
+/** Installs again what is missing or was changed, exactly as in the lock file. */
+async function restore(ctx: Ctx): Promise<Result> {
+  return staged("restore", "the plugins of the lock file", ctx, async (openStage) => {
+    const lock = [...readLock(ctx.about.home)];
+    const missing = lock.filter(([, entry]) => !isWhole(ctx, entry));
+    if (missing.length) return bring("restore", missing.map(wantedOf), openStage, ctx);
+    const names = lock.map(([name]) => name).join(", ");
+    return { text: names ? `Everything is as it was installed: ${names}.` : `${NOTHING} restore.`, data: [] };
   });
 }
 
-async function fetchCandidate(
-  spec: Spec,
-  stage: Stage,
-  ctx: Ctx,
-  pinned: Pinned = {},
-  as?: string,
-): Promise<Candidate> {
+export async function update(given: string | undefined, ctx: Ctx): Promise<Result> {
+  return staged("update", given ?? "the plugins", ctx, async (openStage) => {
+    const lock = readLock(ctx.about.home);
+    if (given !== undefined && !lock.has(given)) throw usage(notInstalled(lock.keys()));
+    if (!lock.size) return { text: `${NOTHING} update.`, data: [] };
+    const all = [...lock].filter(([name]) => given === undefined || name === given);
+    return bring(
+      "update",
+      all.map(wantedOf).map(({ same, ...wanted }) => wanted),
+      openStage,
+      ctx,
+    );
+  });
+}
+
+/** A plugin to get. `same`: what the lock file says of it, to get exactly that. */
+type Wanted = { called: string; spec: Spec; name?: string; same?: Entry };
+const wantedOf = ([name, same]: [string, Entry]) => ({ called: name, name, spec: specOf(same.spec, "/"), same });
+const NOTHING = "No plugin was installed yet: there is nothing to";
+
+/** Gets plugins, asks once, and puts them in place. One that fails keeps none of the others from it. */
+async function bring(verb: string, all: Wanted[], openStage: () => Stage, ctx: Ctx): Promise<Result> {
+  const [done, failures, candidates]: [Result[], (Error & { exit?: number })[], Candidate[]] = [[], [], []];
+  const each = async (called: string, act: () => Promise<unknown>) => {
+    await withSentence(verb, called, ctx, act).catch((error) => {
+      ctx.signal.throwIfAborted();
+      failures.push(error);
+    });
+  };
+  for (const wanted of all)
+    await each(wanted.called, async () => {
+      const candidate = await fetchCandidate(wanted, openStage(), ctx);
+      const { name, old, entry } = candidate;
+      if (old?.integrity !== entry.integrity || !isWhole(ctx, old)) candidates.push(candidate);
+      else {
+        const state = verb === "update" ? "up to date" : "installed already";
+        done.push({ text: `${titleOf(name, old)} is ${state}.`, data: dataOf(name, old) });
+      }
+    });
+  if (candidates.length) await confirmCandidates(ctx, verb, candidates);
+  for (const candidate of candidates) await each(candidate.called, async () => done.push(await place(candidate, ctx)));
+  const text = done.map((result) => result.text).join("\n");
+  const data = done.map((result) => result.data);
+  if (!failures.length) return { text, data: verb === "install" ? data[0] : data };
+  if (text) ctx.note(text);
+  const exit = Math.max(...failures.map(({ exit = 1 }) => exit));
+  throw fault(failures.map(({ message }) => message).join("\n"), { exit });
+}
+
+async function fetchCandidate({ called, spec, same, ...wanted }: Wanted, stage: Stage, ctx: Ctx): Promise<Candidate> {
   const { home } = ctx.about;
-  for (const [kind, name] of Object.entries(needsOf(spec))) assertAllowed(ctx, kind as Kind, name);
   assertAllowed(ctx, "write", pluginsOf(home));
-  if (spec.kind === "npm") await assertRegistryAllowed(ctx);
   ctx.progress(`Fetching ${plain(spec.text)}`);
-  const fetched = await fetchSpec(spec, { ctx, work: stage.work, home: PACKAGE_FOLDER }, pinned);
-  const about = aboutOf(fetched.contents, fetched.base, fetched.single);
-  const name = as ?? about.name;
-  if (about.typeless) fetched.notes.push('Its package.json does not say "type": "module"; Node may warn of that.');
+  const fetched = await fetchSpec(spec, { work: stage.work, zzFolder: PACKAGE_FOLDER }, ctx, same);
+  const about = aboutOf(fetched.found, fetched.base);
+  const { name = about.name } = wanted;
   assertAllowed(ctx, "write", path.join(pluginsOf(home), name));
   const old = readLock(home).get(name);
-  return { ...fetched, spec, about, name, look: lookAt(fetched.contents), ...(old && { old }) };
-}
-
-/** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
-function assertAllowed(ctx: Ctx, kind: Kind, name: string): void {
-  const { verdict, why } = ctx.permissions.judge(kind, name);
-  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
-}
-
-/** Checks the host of the registry, which matters only if rules deny hosts. */
-async function assertRegistryAllowed(ctx: Ctx): Promise<void> {
-  const denied = ctx.permissions.rules.filter(({ verdict, kind }) => verdict === "deny" && kind === "net");
-  if (!denied.length) return;
-  const { npm } = await import("./fetch.ts");
-  const { out } = await npm(["config", "get", "registry"], ctx.about.home, ctx);
-  assertAllowed(ctx, "net", new URL(out.toString().trim()).hostname);
-}
-
-function checkName({ name, old }: Candidate, { about }: Ctx): void {
-  if (old) return;
-  if (about.plugins.some((one) => one.from === "zz" && one.name.toLowerCase() === name.toLowerCase()))
-    throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
-  const present = existingName(about.home, name);
-  if (present)
+  if (!old) checkName(name, ctx);
+  const { version, license, description, typeless } = about;
+  const isFile = fs.statSync(fetched.found).isFile();
+  const top = isFile ? `${name}${path.extname(fetched.found)}` : name;
+  fs.renameSync(fetched.found, path.join(stage.plugins, top));
+  const packages = packagesIn(fetched.lock);
+  const placed = { top, ...(packages.size && fetched.lock && { packages: fetched.lock }) };
+  const count = counter();
+  let bytes = 0;
+  filesIn(stage.plugins, top, new Set(packages.keys()), (size) => {
+    bytes = count(size);
+  });
+  const files = sumsIn(stage.plugins, placed);
+  const integrity = fetched.integrity ?? sumOf(JSON.stringify(files), "sha512");
+  const { source, commit } = fetched;
+  const entry = {
+    spec: spec.text,
+    source,
+    ...(version && { version }),
+    ...(commit && { commit }),
+    integrity,
+    ...placed,
+    files,
+  };
+  if (same && same.integrity !== integrity)
     throw fault(
-      `'${path.join(pluginsOf(about.home), present)}' is there already, and was not installed so. Move it away first`,
+      `what ${plain(source)} gives is not what was installed (${integrity} instead of ${same.integrity}). --update ${name} takes what there is now`,
     );
+  const look = lookAt(Object.keys(files), (file) => fs.readFileSync(path.join(stage.plugins, file), "utf8"));
+  const rows: Candidate["rows"] = [
+    ["plugin", [name, versionOf(entry), description && `(${description})`].filter(Boolean).join(" ")],
+    ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
+    ["integrity", integrity],
+    ["license", isFile ? "" : (license ?? "not named")],
+    [
+      "files",
+      `${Object.keys(files).length}, ${inUnits(bytes)}: ${listed(Object.keys(files).map((file) => shortName(name, file)))}`,
+    ],
+    [
+      "needs",
+      packages.size
+        ? `${plural(packages.size, "package")}: ${listed(namesOf(packages))}; none of their install scripts runs`
+        : "",
+    ],
+    ["adds", listed(look.adds, 20) || "nothing that its text names"],
+    ["reaches", look.reaches.join("; ") || "nothing past zz that its text names"],
+    ["changes", old ? changes(name, entry, old, home) : ""],
+    [
+      "note",
+      [fetched.note, typeless && 'Its package.json does not say "type": "module"; Node may warn of that.']
+        .filter(Boolean)
+        .join(" "),
+    ],
+  ];
+  return { called, name, rows, look, entry: same ?? entry, old, stage };
+}
+
+function checkName(name: string, { about: { plugins, home } }: Ctx): void {
+  if (plugins.some((plugin) => plugin.from === "zz" && plugin.name.toLowerCase() === name.toLowerCase()))
+    throw fault(`zz has a plugin '${name}' of its own. It must be renamed`);
+  const present = existingName(home, name);
+  if (!present) return;
+  const at = path.join(pluginsOf(home), present);
+  throw fault(`'${at}' is there already, and was not installed so. Move it away first`);
 }
 
 /** Whether all of a plugin's files are as they were installed. */
 function isWhole({ about: { home } }: Ctx, entry: Entry): boolean {
-  const modules = path.join(pluginsOf(home), topOf(entry), "node_modules");
-  return !changedOf(home, entry).length && (!entry.dependencies || fs.existsSync(modules));
+  const { missing, changed } = changesOf(home, entry);
+  return (
+    !missing.length &&
+    !changed.length &&
+    (!entry.packages || fs.existsSync(path.join(pluginsOf(home), entry.top, "node_modules")))
+  );
 }
 
-/**
- * Moves a plugin from the stage to its place, once it loads. `exact`: its entry in the lock file, to restore each byte.
- */
-async function place(candidate: Candidate, stage: Stage, ctx: Ctx, exact?: Entry): Promise<Result> {
+/** Moves a plugin from the stage to its place, once it loads. */
+async function place({ name, entry, old, stage, look }: Candidate, ctx: Ctx): Promise<Result> {
   const { home } = ctx.about;
-  const { name, single, contents, about, spec, source, integrity, version, commit, old } = candidate;
-  const top = single ? about.entry.replace(/^.*(?=\.[cm]?[jt]s$)/, name) : name;
-  write(stage, top, contents, single);
-  const scripts = await dependenciesOf(candidate, path.join(stage.plugins, top), ctx, exact);
-  const has = [...contents.keys(), ...(scripts ? ["package-lock.json"] : [])];
-  const files = sumsOf(stage, single ? [top] : [...new Set(has)].map((file) => `${top}/${file}`));
-  const entry: Entry = {
-    ...{ spec: exact?.spec ?? spec.text, source: exact?.source ?? source },
-    ...((version ?? about.version) && { version: version ?? about.version! }),
-    ...(commit && { commit }),
-    ...{ integrity, entry: single ? top : `${top}/${about.entry}`, files },
-    ...(scripts && { dependencies: scripts.dependencies }),
-  };
   ctx.progress(`Checking that '${name}' loads`);
   await checkLoads(name, stage, ctx);
-  if (old) copyExtras(home, stage, extrasOf(home, old));
-  putInPlace(home, stage, name, entry, top, old);
-  const notRun = scripts?.names.map((one) => plain(one)).join(", ");
-  const at = path.join(pluginsOf(home), top);
-  const more = notRun ? `\nThese packages have install scripts, which were not run: ${notRun}.` : "";
-  const text = `Installed ${called(name, entry)} in ${at}.${more}`;
-  return { text, data: { ...dataOf(name, entry), needs: Object.fromEntries(about.dependencies), ...candidate.look } };
+  if (old) copyExtras(home, stage, changesOf(home, old).extras);
+  putInPlace(home, stage, { name, entry, target: entry.top, known: old });
+  const packages = packagesIn(entry.packages);
+  const notRun = [...packages].flatMap(([needed, { hasInstallScript }]) => (hasInstallScript ? [plain(needed)] : []));
+  const more = notRun.length ? `\nThese packages have install scripts, which were not run: ${notRun.join(", ")}.` : "";
+  const text = `Installed ${titleOf(name, entry)} in ${path.join(pluginsOf(home), entry.top)}.${more}`;
+  return { text, data: { ...dataOf(name, entry), needs: namesOf(packages), ...look } };
 }
+
+const namesOf = (packages: ReturnType<typeof packagesIn>): string[] =>
+  [...packages].map(([name, { version = "" }]) => plain(`${name} ${version}`, 120));
 
 /** The entry as --json prints it: without the list of all packages. */
-const dataOf = (name: string, { dependencies, ...entry }: Entry) => ({ name, ...entry });
+const dataOf = (name: string, { packages, ...entry }: Entry) => ({ name, ...entry });
 
-/** Installs the packages that a plugin needs next to it. Undefined if it needs none. */
-async function dependenciesOf({ about, name }: Candidate, folder: string, ctx: Ctx, exact?: Entry) {
-  if (!about.dependencies.length) return undefined;
-  assertAllowed(ctx, "run", "npm install");
-  ctx.progress(`Fetching what '${name}' needs`);
-  const file = path.join(folder, "package-lock.json");
-  const known = exact?.dependencies;
-  const format = (lock: object) => `${JSON.stringify(lock, null, 2)}\n`;
-  if (known && sumOf(format(known.lock)) !== known.integrity)
-    throw fault("the lock file's list of what it needs is not the one that was installed. Install it again");
-  if (known) fs.writeFileSync(file, format(known.lock));
-  const own = path.join(folder, "package.json");
-  const original = fs.readFileSync(own);
-  fs.writeFileSync(own, JSON.stringify(about.manifest));
-  await installPackages(folder, Boolean(known), ctx);
-  fs.writeFileSync(own, original);
-  const lock = JSON.parse(fs.readFileSync(file, "utf8"));
-  fs.writeFileSync(file, format(lock));
-  const names = Object.entries<{ hasInstallScript?: boolean }>(lock.packages ?? {}).flatMap(
-    ([at, { hasInstallScript }]) => (hasInstallScript && at ? [at.replace(/^.*node_modules\//, "")] : []),
-  );
-  return { names, dependencies: { integrity: sumOf(format(lock)), lock } };
-}
-
-// ── restore ──
-
-/** Installs again what is missing or was changed, exactly as in the lock file. */
-async function restore(ctx: Ctx): Promise<Result> {
-  return staged("restore", "the plugins of the lock file", ctx, async (stages) => {
-    const { home } = ctx.about;
-    const lock = readLock(home);
-    const missing = [...lock].filter(([, entry]) => !isWhole(ctx, entry));
-    if (!lock.size) return { text: "No plugin was installed yet: there is nothing to restore.", data: [] };
-    if (!missing.length)
-      return { text: `Everything is as it was installed: ${[...lock.keys()].join(", ")}.`, data: [] };
-    const pending: { candidate: Candidate; entry: Entry; stage: Stage }[] = [];
-    for (const [name, entry] of missing) {
-      const stage = stages.open();
-      const { version, commit } = entry;
-      const pinned = { ...(version && { version }), ...(commit && { commit }) };
-      const candidate = await withSentence("restore", name, ctx, async () => {
-        const candidate = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, pinned, name);
-        if (candidate.integrity === entry.integrity) return candidate;
-        throw fault(
-          `what ${plain(entry.source)} gives is not what was installed (${candidate.integrity} instead of ${entry.integrity}). --update ${name} takes what there is now`,
-        );
-      });
-      pending.push({ candidate, entry, stage });
-    }
-    await confirmCandidates(
-      ctx,
-      "restore",
-      pending.map(({ candidate }) => candidate),
-    );
-    const done: Result[] = [];
-    for (const { candidate, entry, stage } of pending)
-      done.push(await withSentence("restore", candidate.name, ctx, () => place(candidate, stage, ctx, entry)));
-    return { text: done.map(({ text }) => text).join("\n"), data: done.map(({ data }) => data) };
-  });
-}
-
-// ── update ──
-
-export async function update(given: string | undefined, ctx: Ctx): Promise<Result> {
-  return staged("update", given ?? "the plugins", ctx, async (stages) => {
-    const lock = readLock(ctx.about.home);
-    if (given !== undefined && !lock.has(given)) throw usage(notInstalled(lock.keys()));
-    if (!lock.size) return { text: "No plugin was installed yet: there is nothing to update.", data: [] };
-    const done: Result[] = [];
-    const failures: (Error & { exit?: number })[] = [];
-    for (const name of given === undefined ? lock.keys() : [given])
-      try {
-        done.push(await withSentence("update", name, ctx, () => updateOne(name, lock.get(name)!, stages.open(), ctx)));
-      } catch (error) {
-        ctx.signal.throwIfAborted();
-        failures.push(error as Error);
-      }
-    const text = done.map((one) => one.text).join("\n");
-    if (!failures.length) return { text, data: done.map(({ data }) => data) };
-    if (text) ctx.note(text);
-    const exit = Math.max(...failures.map(({ exit = 1 }) => exit));
-    throw fault(failures.map(({ message }) => message).join("\n"), { exit });
-  });
-}
-
-async function updateOne(name: string, entry: Entry, stage: Stage, ctx: Ctx): Promise<Result> {
-  const candidate = await fetchCandidate(specOf(entry.spec, "/"), stage, ctx, {}, name);
-  if (candidate.integrity === entry.integrity && isWhole(ctx, entry))
-    return { text: `${called(name, entry)} is up to date.`, data: dataOf(name, entry) };
-  await confirmCandidates(ctx, "update", [candidate]);
-  return place(candidate, stage, ctx);
-}
-
-const notInstalled = (names: Iterable<string>): string => {
-  const all = [...names].join(", ");
-  return `it was not installed by zz. ${all ? `These were: ${all}` : "Nothing was"}`;
-};
+const notInstalled = (names: Iterable<string>): string =>
+  `it was not installed by zz. ${[...names].length ? `These were: ${[...names].join(", ")}` : "Nothing was"}`;
 
 // ── uninstall ──
 
 /** Removes exactly what was installed; what the person added stays. */
-export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
-  if (!name.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
-  return staged("uninstall", name, ctx, async (stages) => {
+export async function uninstall(name: string | undefined, ctx: Ctx): Promise<Result> {
+  if (!name?.trim()) throw usage("Cannot uninstall: nothing is named. /uninstall NAME.");
+  return staged("uninstall", name, ctx, async (openStage) => {
     const { home } = ctx.about;
     const lock = readLock(home);
     const entry = lock.get(name);
-    if (!entry) throw usage(notInstalled(lock.keys()));
-    const at = path.join(pluginsOf(home), topOf(entry));
+    if (!entry) throw usage(notInstalled([...lock.keys()]));
+    const at = path.join(pluginsOf(home), entry.top);
     assertAllowed(ctx, "write", at);
-    const changed = changedOf(home, entry).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
-    const assertAsAsked = asItStands(home, entry);
+    const assertAsAsked = asItStands(pluginsOf(home), entry);
+    const { changed, extras } = changesOf(home, entry);
     if (changed.length)
       await confirm(ctx, `These files of '${name}' were changed since: ${listed(changed)}.`, "Remove them anyway?");
     assertAsAsked();
-    const extras = extrasOf(home, entry);
-    const stage = stages.open();
+    const stage = openStage();
     copyExtras(home, stage, extras);
-    putInPlace(home, stage, name, null, extras.length ? topOf(entry) : null, entry);
+    putInPlace(home, stage, { name, entry: null, target: extras.length ? entry.top : null, known: entry });
     const left = extras.length ? ` What was not installed stays: ${listed(extras)}.` : "";
-    return { text: `Uninstalled ${called(name, entry)} from ${at}.${left}`, data: { name, left: extras } };
+    return { text: `Uninstalled ${titleOf(name, entry)} from ${at}.${left}`, data: { name, left: extras } };
   });
 }
 
@@ -282,86 +256,54 @@ export async function uninstall(name: string, ctx: Ctx): Promise<Result> {
 
 async function confirmCandidates(ctx: Ctx, verb: string, all: Candidate[]): Promise<void> {
   const { home } = ctx.about;
-  const names = all.map(({ name }) => `'${name}'`).join(", ");
-  const rows = all.flatMap((candidate) => [
-    ...(all.length > 1 ? [`── ${candidate.name}`] : []),
-    ...shown(candidate, home).map(([what, text]) => `${what.padEnd(10)}${text}`),
+  const lines = all.flatMap(({ name, rows }) => [
+    ...(all.length > 1 ? [`── ${name}`] : []),
+    ...rows.flatMap(([what, text]) => (text ? [`${what.padEnd(10)}${text}`] : [])),
   ]);
-  const head = `${verb} puts ${names} into ${pluginsOf(home)}.`;
-  const what = all.length > 1 ? "them" : "it";
-  const checks = all.flatMap(({ old }) => (old ? asItStands(home, old) : []));
-  await confirm(ctx, [head, ...rows].join("\n"), `${verb[0]!.toUpperCase()}${verb.slice(1)} ${what}?`, RIGHTS);
+  const head = `${verb} puts ${all.map(({ name }) => `'${name}'`).join(", ")} into ${pluginsOf(home)}.`;
+  const checks = all.flatMap(({ old, entry: { top }, stage }) => [
+    asItStands(stage.plugins, { top }),
+    ...(old ? [asItStands(pluginsOf(home), old)] : []),
+  ]);
+  const question = `${verb[0]!.toUpperCase()}${verb.slice(1)} ${all.length > 1 ? "them" : "it"}?`;
+  await confirm(ctx, [head, ...lines].join("\n"), question, RIGHTS);
   for (const assertAsAsked of checks) assertAsAsked();
 }
 
 /** A check that what is there of a plugin is what was there when the person was asked. */
-function asItStands(home: string, entry: Entry): () => void {
-  const look = () => JSON.stringify(filesNow(home, entry));
+function asItStands(folder: string, plugin: Pick<Entry, "top" | "packages">): () => void {
+  const look = () => JSON.stringify(sumsIn(folder, plugin));
   const before = look();
   return () => {
     if (look() !== before) throw fault("its files changed while the question stood. Try again");
   };
 }
 
-function shown(candidate: Candidate, home: string): [string, string][] {
-  const { name, about, contents, look, source, commit, integrity, notes, old } = candidate;
-  const packages = about.dependencies.map(([one, range]) => `${plain(one, 80)} ${plain(range, 40)}`);
-  const names = [...contents.keys()].map((file) => plain(file, 80));
-  const rows: [string, string | undefined][] = [
-    ["plugin", [name, versionOf(candidate), about.description && `(${about.description})`].filter(Boolean).join(" ")],
-    ["from", plain(source) + (commit ? `, commit ${commit}` : "")],
-    ["integrity", integrity],
-    ["license", candidate.single ? undefined : (about.license ?? "not named")],
-    ["files", `${contents.size}, ${inUnits(sizeOf(contents))}: ${listed(names)}`],
-    [
-      "needs",
-      packages.length ? `${listed(packages)}, and what those need; none of their install scripts runs` : undefined,
-    ],
-    ["adds", look.adds.length ? listed(look.adds, 20) : "nothing that its text names"],
-    ["reaches", look.reaches.length ? look.reaches.join("; ") : "nothing past zz that its text names"],
-    ["changes", old && changes(candidate, old, home)],
-    ["note", notes.length ? notes.join(" ") : undefined],
-  ];
-  return rows.filter((row): row is [string, string] => Boolean(row[1]));
-}
+const shortName = (name: string, file: string): string =>
+  plain(file.startsWith(`${name}/`) ? file.slice(name.length + 1) : file, 80);
 
 /** Describes an update: the old version and the new one, and which files differ. */
-function changes(
-  { contents, single, name, about, version, commit, spec }: Candidate,
-  old: Entry,
-  home: string,
-): string {
-  const now = new Map(
-    [...contents].map(([file, { bytes }]) => [
-      single ? `${name}${path.extname(about.entry)}` : `${name}/${file}`,
-      sumOf(bytes, "sha256"),
-    ]),
-  );
-  const files = [
-    ...now.keys(),
-    ...Object.keys(old.files).filter((file) => !now.has(file) && !file.endsWith("/package-lock.json")),
-  ];
-  const differ = files.flatMap((file) => {
-    const [before, after] = [old.files[file], now.get(file)];
-    const near = plain(file.startsWith(`${name}/`) ? file.slice(name.length + 1) : file, 80);
-    return before === after ? [] : [`${!before ? "+" : !after ? "-" : "~"} ${near}`];
+function changes(name: string, entry: Entry, old: Entry, home: string): string {
+  const differ = [...new Set([...Object.keys(entry.files), ...Object.keys(old.files)])].flatMap((file) => {
+    const [before, after] = [old.files[file], entry.files[file]];
+    return before === after ? [] : [`${!before ? "+" : !after ? "-" : "~"} ${shortName(name, file)}`];
   });
-  const [from, to] = [versionOf(old), versionOf({ version: version ?? about.version, commit })];
-  const mine = changedOf(home, old).filter((file) => fs.existsSync(path.join(pluginsOf(home), file)));
+  const [from, to] = [versionOf(old), versionOf(entry)];
+  const { changed } = changesOf(home, old);
   return [
     from === to ? from : `${from || "no version"} → ${to || "no version"}`,
-    ...(spec.text === old.spec ? [] : [`it was installed from ${plain(old.spec)}`]),
+    ...(entry.spec === old.spec ? [] : [`it was installed from ${plain(old.spec)}`]),
     differ.length ? listed(differ, 20) : "no file differs",
-    ...(mine.length ? [`what you changed since is lost: ${listed(mine)}`] : []),
+    ...(changed.length ? [`what you changed since is lost: ${listed(changed)}`] : []),
   ]
     .filter(Boolean)
     .join("; ");
 }
 
-const versionOf = (one: { version?: string | undefined; commit?: string | undefined; about?: About }): string =>
-  plain([one.version ?? one.about?.version, one.commit && `(${one.commit.slice(0, 10)})`].filter(Boolean).join(" "));
+const versionOf = ({ version, commit }: Entry): string =>
+  plain([version, commit && `(${commit.slice(0, 10)})`].filter(Boolean).join(" "));
 
-const called = (name: string, entry: Entry): string => `'${name}' ${versionOf(entry)}`.trim();
+const titleOf = (name: string, entry: Entry): string => `'${name}' ${versionOf(entry)}`.trim();
 
 const listed = (names: string[], max = MAX_LISTED): string =>
   names.slice(0, max).join(", ") + (names.length > max ? `, and ${names.length - max} more` : "");
@@ -391,22 +333,15 @@ async function staged(
   verb: string,
   what: string,
   ctx: Ctx,
-  act: (stages: { open(): Stage }) => Promise<Result>,
+  act: (openStage: () => Stage) => Promise<Result>,
 ): Promise<Result> {
   const stages: Stage[] = [];
-  const open = () => {
-    const stage = openStage(ctx.about.home);
-    stages.push(stage);
-    return stage;
+  const open = () => stages[stages.push(openStageIn(ctx.about.home)) - 1]!;
+  const run = async () => {
+    sweep(ctx.about.home);
+    return act(open);
   };
-  return withSentence(verb, what, ctx, async () => {
-    try {
-      sweep(ctx.about.home);
-      return await act({ open });
-    } finally {
-      stages.forEach(closeStage);
-    }
-  });
+  return withSentence(verb, what, ctx, run).finally(() => stages.forEach(closeStage));
 }
 
 /** Turns an error that is only a reason into a sentence. */
@@ -414,15 +349,10 @@ async function withSentence<T>(verb: string, what: string, ctx: Ctx, act: () => 
   try {
     return await act();
   } catch (error) {
-    const { message, exit, code, path: at } = error as Error & { exit?: number; code?: string; path?: string };
+    const { message, exit = 1, path: at } = error as Error & { exit?: number; path?: string };
     if (ctx.signal.aborted || message.startsWith("Cannot ")) throw error;
-    const why =
-      code && at
-        ? `'${at}' cannot be used: ${errnoSentence(error) || `${code}. Check that it can be read and written.`}`
-        : errnoSentence(error) || `${message.replace(/\.$/, "")}.`;
-    throw fault(
-      `Cannot ${verb} ${what.includes(" ") && verb !== "install" ? what : `'${plain(what)}'`}: ${why}`,
-      exit === undefined ? {} : { exit },
-    );
+    const why = errnoSentence(error) || `${message.replace(/\.$/, "")}.`;
+    const name = what.startsWith("the plugins") ? what : `'${plain(what)}'`;
+    throw fault(`Cannot ${verb} ${name}: ${at ? `'${at}' cannot be used: ` : ""}${why}`, { exit });
   }
 }

@@ -1,7 +1,6 @@
 // What a plugin seems to add and to access, judging by its text. Not a proof: nothing is run, and code can hide what it
 // does.
-import type { Contents } from "./contents.ts";
-import { plain } from "./contents.ts";
+import { plain } from "./files.ts";
 
 export type Look = { adds: string[]; reaches: string[] };
 
@@ -37,13 +36,12 @@ const REACHES: [what: string, signs: RegExp][] = [
   ["globals by a name made as it runs", /\bglobal(?:This)?\s*\[/],
 ];
 
-export function lookAt(contents: Contents): Look {
-  const texts = [...contents].flatMap(([name, { bytes }]) =>
-    CODE.test(name) && !name.endsWith(".d.ts") ? [uncommented(bytes.toString("utf8"))] : [],
-  );
+export function lookAt(names: string[], textOf: (name: string) => string): Look {
+  const code = names.filter((name) => CODE.test(name) && !name.endsWith(".d.ts"));
+  const texts = code.map((name) => uncommented(textOf(name)));
   const adds = new Set(texts.flatMap(addsOf));
   const reaches = REACHES.flatMap(([what, signs]) => (texts.some((text) => signs.test(text)) ? [what] : []));
-  const machineCode = [...contents.keys()].filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
+  const machineCode = names.filter((name) => /\.(node|wasm|so|dll|dylib|exe)$/.test(name));
   if (machineCode.length)
     reaches.push(
       `machine code that it brings (${machineCode

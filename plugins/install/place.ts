@@ -2,8 +2,9 @@
 // or the new one. Also reads and writes the lock file.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, compare, fault, makeFolder, tryTo } from "zz/text";
-import { type Contents, safePath, sumOf } from "./contents.ts";
+import { codeOf, compare, entriesOf, fault, makeFolder, textOf, tryTo, updatePrivate } from "zz/text";
+import { filesIn, sumOf } from "./files.ts";
+import { type NpmLock, packagesIn } from "./npm.ts";
 
 /** What the lock file says about a plugin. Paths are relative to HOME/plugins. */
 export interface Entry {
@@ -11,10 +12,10 @@ export interface Entry {
   source: string;
   version?: string;
   commit?: string;
-  integrity: string; // the checksum of what was fetched: npm's own, or one over names and bytes
-  entry: string;
+  integrity: string; // of what was fetched: npm's own, or one checksum over names and bytes
+  top: string; // its file or folder
   files: Record<string, string>; // by path, sha256
-  dependencies?: { integrity: string; lock: object }; // the whole package-lock.json, to restore the same packages
+  packages?: NpmLock; // to get the same packages again
 }
 export type Lock = Map<string, Entry>;
 
@@ -32,109 +33,70 @@ export interface Stage {
   work: string;
 }
 
-const LOCK = "plugins.lock.json";
 const STAGE = /^\.install-(\d+)-/;
 const PLAN = "plan.json";
-const MUTEX_FILE = ".install.lock";
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
-const DAY = 86_400_000; // ms
+const DAY_MS = 86_400_000;
 
 // ── the lock file ──
 
+const lockFile = (home: string): string => path.join(home, "plugins.lock.json");
+
 export function readLock(home: string): Lock {
-  const file = path.join(home, LOCK);
+  const file = lockFile(home);
+  return parseLock(file, fs.existsSync(file) ? tryTo(() => fs.readFileSync(file, "utf8")) : "");
+}
+
+function parseLock(file: string, text: string | undefined): Lock {
   const broken = (why: string) =>
     fault(`Cannot use '${file}': ${why}. Fix it, or remove it and install the plugins again.`);
-  let text: string;
-  try {
-    text = fs.readFileSync(file, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return new Map();
-    throw broken("it cannot be read");
-  }
-  let parsed: { lockVersion?: unknown; plugins?: unknown };
-  try {
-    parsed = Object(JSON.parse(text));
-  } catch {
-    throw broken("it is not JSON");
-  }
-  if (parsed.lockVersion !== 1) throw broken("its lockVersion is not 1");
-  if (typeof parsed.plugins !== "object" || !parsed.plugins) throw broken("it has no plugins");
-  const lock: Lock = new Map(Object.entries(parsed.plugins));
+  if (text === undefined) throw broken("it cannot be read");
+  if (!text) return new Map();
+  const parsed = tryTo(() => JSON.parse(text));
+  if (!parsed) throw broken("it is not JSON");
+  const { lockVersion, plugins } = parsed;
+  if (lockVersion !== 1) throw broken("its lockVersion is not 1");
+  if (typeof plugins !== "object" || !plugins) throw broken("it has no plugins");
+  const lock: Lock = new Map(Object.entries(plugins as Record<string, Entry>));
   for (const [name, entry] of lock)
-    if (!NAME.test(name) || !isEntry(name, entry)) throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
+    if (!NAME.test(name) || !isEntry(name, Object(entry)))
+      throw broken(`what it says of '${name.slice(0, 80)}' is not whole`);
   return lock;
 }
 
-function isEntry(name: string, entry: Entry): boolean {
-  if (typeof entry !== "object" || !entry) return false;
-  const { spec, source, version = "", commit = "", integrity, entry: file, files, dependencies } = entry;
-  const own = (at: unknown) =>
-    typeof at === "string" &&
-    safePath(at) === at &&
-    (at.startsWith(`${name}/`) || /^\.[cm]?[jt]s$/.test(at.slice(name.length)));
-  const texts = [spec, source, version, commit, integrity].every((text) => typeof text === "string");
-  const needs =
-    dependencies === undefined ||
-    (typeof dependencies?.integrity === "string" && typeof dependencies.lock === "object");
-  return texts && needs && own(file) && typeof files === "object" && files !== null && Object.keys(files).every(own);
+function isEntry(name: string, { spec, integrity, top, files }: Entry): boolean {
+  const isOwn = top === name || /^\.[cm]?[jt]s$/.test(top?.startsWith?.(name) ? top.slice(name.length) : "");
+  return isOwn && typeof spec === "string" && typeof integrity === "string" && Object(files) === files;
 }
 
-function writeLock(home: string, lock: Lock, stage: string): void {
+function lockText(lock: Lock): string {
   const sorted = [...lock].sort(([a], [b]) => compare(a, b));
-  const plugins = Object.fromEntries(sorted.map(([name, entry]) => [name, ordered(entry)]));
-  const next = path.join(stage, LOCK);
-  fs.writeFileSync(next, `${JSON.stringify({ lockVersion: 1, plugins }, null, 2)}\n`, { mode: 0o600 });
-  fs.renameSync(next, path.join(home, LOCK));
-}
-
-function ordered({ spec, source, version, commit, integrity, entry, files, dependencies }: Entry): Entry {
-  const sorted = Object.fromEntries(Object.entries(files).sort(([a], [b]) => compare(a, b)));
-  return {
-    ...{ spec, source },
-    ...(version !== undefined && { version }),
-    ...(commit !== undefined && { commit }),
-    ...{ integrity, entry, files: sorted },
-    ...(dependencies && { dependencies }),
-  };
+  return JSON.stringify({ lockVersion: 1, plugins: Object.fromEntries(sorted) }, null, 2);
 }
 
 // ── on the disk ──
 
 export const pluginsOf = (home: string): string => path.join(home, "plugins");
-export const topOf = ({ entry }: Entry): string => entry.split("/")[0]!;
 /** A file or folder that the loader might take for a plugin of that name on any disk, so case is ignored. */
 export const existingName = (home: string, name: string): string | undefined =>
-  (fs.existsSync(pluginsOf(home)) ? fs.readdirSync(pluginsOf(home)) : []).find(
-    (one) => one.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase(),
-  );
+  entriesOf(pluginsOf(home)).find((file) => file.replace(/\.[cm]?[jt]s$/, "").toLowerCase() === name.toLowerCase());
 
-/** The checksums of the installed files as they are now. */
-export function filesNow(home: string, { files }: Entry): Record<string, string | undefined> {
-  const sum = (file: string) => tryTo(() => sumOf(fs.readFileSync(path.join(pluginsOf(home), file)), "sha256"));
-  return Object.fromEntries(Object.keys(files).map((file) => [file, sum(file)]));
+/** The files of a plugin as they are now, with their checksums. */
+export function sumsIn(folder: string, { top, packages }: Pick<Entry, "top" | "packages">): Record<string, string> {
+  const names = filesIn(folder, top, new Set(packagesIn(packages).keys()));
+  const sum = (name: string) => tryTo(() => sumOf(fs.readFileSync(path.join(folder, name)))) ?? "";
+  return Object.fromEntries(names.map((name) => [name, sum(name)]));
 }
 
-/** The paths of installed files that have changed since. */
-export function changedOf(home: string, entry: Entry): string[] {
-  return Object.entries(filesNow(home, entry)).flatMap(([file, sum]) => (sum === entry.files[file] ? [] : [file]));
-}
-
-/** Files next to the installed ones, added by the person or by the plugin itself. */
-export function extrasOf(home: string, entry: Entry): string[] {
-  const top = topOf(entry);
-  const extras: string[] = [];
-  if (top !== entry.entry && fs.existsSync(path.join(pluginsOf(home), top))) walk(top);
-  return extras;
-
-  function walk(under: string): void {
-    for (const one of fs.readdirSync(path.join(pluginsOf(home), under), { withFileTypes: true })) {
-      const at = `${under}/${one.name}`;
-      if (at === `${top}/node_modules` && entry.dependencies) continue;
-      if (one.isDirectory()) walk(at);
-      else if (!Object.hasOwn(entry.files, at)) extras.push(at);
-    }
-  }
+/** What differs from what was installed: `extras` were put beside it by the person or by the plugin itself. */
+export function changesOf(home: string, entry: Entry) {
+  const now = sumsIn(pluginsOf(home), entry);
+  const before = Object.keys(entry.files);
+  return {
+    missing: before.filter((name) => !Object.hasOwn(now, name)),
+    changed: before.filter((name) => Object.hasOwn(now, name) && now[name] !== entry.files[name]),
+    extras: Object.keys(now).filter((name) => !Object.hasOwn(entry.files, name)),
+  };
 }
 
 // ── staging ──
@@ -142,12 +104,8 @@ export function extrasOf(home: string, entry: Entry): string[] {
 export function openStage(home: string): Stage {
   makeFolder(pluginsOf(home));
   const folder = fs.mkdtempSync(path.join(pluginsOf(home), `.install-${process.pid}-`));
-  const stage = {
-    folder,
-    home: path.join(folder, "home"),
-    plugins: path.join(folder, "home", "plugins"),
-    work: path.join(folder, "work"),
-  };
+  const own = path.join(folder, "home");
+  const stage = { folder, home: own, plugins: path.join(own, "plugins"), work: path.join(folder, "work") };
   makeFolder(stage.plugins);
   fs.mkdirSync(stage.work);
   return stage;
@@ -155,25 +113,12 @@ export function openStage(home: string): Stage {
 
 export const closeStage = ({ folder }: Stage): void => fs.rmSync(folder, { recursive: true, force: true });
 
-/** Writes files into the stage; returns the checksum of each. */
-export function write({ plugins }: Stage, top: string, contents: Contents, single: boolean): void {
-  for (const [name, { bytes, runs }] of contents) {
-    const at = path.join(plugins, single ? top : path.join(top, name));
-    makeFolder(path.dirname(at));
-    fs.writeFileSync(at, bytes, { mode: runs ? 0o755 : 0o644, flag: "wx" });
-  }
-}
-
-export function sumsOf({ plugins }: Stage, names: string[]): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [name, sumOf(fs.readFileSync(path.join(plugins, name)), "sha256")]));
-}
-
 /** Keeps files that are next to the installed ones, unless the new version has one of that name. */
 export function copyExtras(home: string, { plugins }: Stage, extras: string[]): void {
   for (const name of extras) {
     const to = path.join(plugins, name);
-    if (fs.existsSync(to)) continue;
-    fs.cpSync(path.join(pluginsOf(home), name), to, { verbatimSymlinks: true, preserveTimestamps: true });
+    if (!fs.existsSync(to))
+      fs.cpSync(path.join(pluginsOf(home), name), to, { verbatimSymlinks: true, preserveTimestamps: true });
   }
 }
 
@@ -182,101 +127,66 @@ export function copyExtras(home: string, { plugins }: Stage, extras: string[]): 
 /** `known`: the plugin's entry in the lock file when the person was asked. */
 export function putInPlace(
   home: string,
-  stage: Stage,
-  name: string,
-  entry: Entry | null,
-  target: string | null,
-  known?: Entry,
+  { folder }: Stage,
+  { known, ...placing }: Omit<Plan, "old"> & { known: Entry | undefined },
 ): void {
-  withMutex(home, () => {
-    const old = readLock(home).get(name);
-    if (JSON.stringify(old) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
-    const there = old ? topOf(old) : null;
-    if (!old && existingName(home, name)) throw fault("something of that name came meanwhile. Try again");
-    const plan: Plan = { name, entry, target, old: there };
-    fs.writeFileSync(path.join(stage.folder, "next.json"), JSON.stringify(plan));
-    fs.renameSync(path.join(stage.folder, "next.json"), path.join(stage.folder, PLAN));
-    runPlan(home, stage.folder);
+  updatePrivate(lockFile(home), (text) => {
+    const lock = parseLock(lockFile(home), text.trim());
+    const current = lock.get(placing.name);
+    if (JSON.stringify(current) !== JSON.stringify(known)) throw fault("another zz changed it meanwhile. Try again");
+    if (!current && existingName(home, placing.name)) throw fault("something of that name came meanwhile. Try again");
+    const plan: Plan = { ...placing, old: current?.top ?? null };
+    fs.writeFileSync(path.join(folder, "next.json"), JSON.stringify(plan));
+    fs.renameSync(path.join(folder, "next.json"), path.join(folder, PLAN));
+    return lockText(carryOut(home, folder, lock));
   });
+  fs.rmSync(folder, { recursive: true, force: true });
 }
 
 /** Carries out a plan; if it is killed after any step, the next run can continue from there. */
-function runPlan(home: string, folder: string): void {
-  const { name, entry, target, old }: Plan = JSON.parse(fs.readFileSync(path.join(folder, PLAN), "utf8"));
-  const [place, kept] = [pluginsOf(home), path.join(folder, "old")];
+function carryOut(home: string, folder: string, lock: Lock): Lock {
+  const { name, entry, target, old }: Plan = JSON.parse(textOf(path.join(folder, PLAN)));
+  const kept = path.join(folder, "old");
   const staged = target === null ? undefined : path.join(folder, "home", "plugins", target);
   const isStaged = staged !== undefined && fs.existsSync(staged);
-  const was = old === null ? undefined : path.join(place, old);
-  const oneFile = old === target && isStaged && fs.statSync(staged).isFile(); // a rename replaces it in one step
+  const was = old === null ? undefined : path.join(pluginsOf(home), old);
   try {
-    if (was && (isStaged || !staged) && !oneFile && fs.existsSync(was) && !fs.existsSync(kept))
-      fs.renameSync(was, kept);
-    if (isStaged) fs.renameSync(staged, path.join(place, target!));
+    if (was && (isStaged || !staged) && fs.existsSync(was) && !fs.existsSync(kept)) fs.renameSync(was, kept);
+    if (isStaged) fs.renameSync(staged, path.join(pluginsOf(home), target!));
   } catch (error) {
     if (was && fs.existsSync(kept) && !fs.existsSync(was)) fs.renameSync(kept, was);
     fs.rmSync(path.join(folder, PLAN));
     throw error;
   }
-  const lock = readLock(home);
   if (entry) lock.set(name, entry);
   else lock.delete(name);
-  writeLock(home, lock, folder);
-  fs.rmSync(folder, { recursive: true, force: true });
+  return lock;
 }
 
 /** Cleans up after a killed run: completes what was confirmed and removes the rest. */
 export function sweep(home: string): void {
-  const place = pluginsOf(home);
-  if (!fs.existsSync(place)) return;
-  const mutex = path.join(place, MUTEX_FILE);
-  if (fs.existsSync(mutex) && isStale(mutex)) fs.rmSync(mutex, { force: true });
-  for (const name of fs.readdirSync(place)) {
+  for (const name of entriesOf(pluginsOf(home))) {
     const pid = Number(STAGE.exec(name)?.[1]);
-    const folder = path.join(place, name);
+    const folder = path.join(pluginsOf(home), name);
     if (!pid || isUnderWay(pid, folder)) continue;
-    if (fs.existsSync(path.join(folder, PLAN))) withMutex(home, () => fs.existsSync(folder) && runPlan(home, folder));
-    else fs.rmSync(folder, { recursive: true, force: true });
+    const hasPlan = () => fs.existsSync(path.join(folder, PLAN));
+    if (hasPlan())
+      updatePrivate(lockFile(home), (text) => {
+        const lock = parseLock(lockFile(home), text.trim());
+        return lockText(hasPlan() ? carryOut(home, folder, lock) : lock);
+      });
+    fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
 /** Process ids are reused, so a living process protects its folder for at most a day. */
 const isUnderWay = (pid: number, folder: string): boolean =>
-  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < DAY);
+  pid === process.pid || (isAlive(pid) && Date.now() - fs.statSync(folder).mtimeMs < DAY_MS);
 
 function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return process.kill(pid, 0);
   } catch (error) {
     return codeOf(error) === "EPERM";
   }
-}
-
-/**
- * Runs `act` in one process at a time. `act` takes milliseconds, so an older mark was left behind, and so was a dead
- * process's.
- */
-function withMutex<T>(home: string, act: () => T): T {
-  const mutex = path.join(pluginsOf(home), MUTEX_FILE);
-  for (let left = 500; ; left--)
-    try {
-      fs.writeFileSync(mutex, String(process.pid), { flag: "wx" });
-      break;
-    } catch (error) {
-      if (codeOf(error) !== "EEXIST") throw error;
-      if (isStale(mutex)) fs.rmSync(mutex, { force: true });
-      else if (!left) throw fault("another zz is installing. Try again");
-      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
-    }
-  try {
-    return act();
-  } finally {
-    fs.rmSync(mutex, { force: true });
-  }
-}
-
-function isStale(mutex: string): boolean {
-  const stat = fs.statSync(mutex, { throwIfNoEntry: false });
-  const pid = stat ? Number(fs.readFileSync(mutex, "utf8")) : 0; // 0: it is being written
-  return stat !== undefined && (Date.now() - stat.mtimeMs > 5_000 || (pid > 0 && !isAlive(pid)));
 }

@@ -4,14 +4,13 @@ import { fault } from "zz/text";
 
 export interface ProgramResult {
   code: number;
-  out: Buffer;
+  out: string;
   err: string;
 }
 export interface RunOptions {
   cwd: string;
   env?: Record<string, string | undefined>;
   limit: number; // ms
-  maxBytes?: number; // of its output
 }
 
 /** Variables of a git hook or npm script that started zz: they would mislead the git or npm that zz starts. */
@@ -24,13 +23,13 @@ const NO_PROMPTS = {
   SSH_ASKPASS_REQUIRE: "never",
   GCM_INTERACTIVE: "never",
 };
-const MAX_ERROR_CHARS = 64 << 10; // of its stderr
+const MAX_CHARS = 1 << 20; // of what it says
 
 export function run(
   { programs, signal, io }: Pick<Ctx, "programs" | "signal" | "io">,
   program: string,
   args: string[],
-  { cwd, env, limit, maxBytes = 64 << 20 }: RunOptions,
+  { cwd, env, limit }: RunOptions,
 ): Promise<ProgramResult> {
   if (!programs.find(program)) return Promise.reject(fault(`there is no ${program} on the PATH. Install it`));
   const { promise, resolve, reject } = Promise.withResolvers<ProgramResult>();
@@ -43,13 +42,9 @@ export function run(
     stdio: ["ignore", "pipe", "pipe"],
     windowsHide: true,
   });
-  const out: Buffer[] = [];
-  let [size, err] = [0, ""];
-  child.stdout!.on("data", (bytes: Buffer) => {
-    if ((size += bytes.length) > maxBytes) kill();
-    else out.push(bytes);
-  });
-  child.stderr!.setEncoding("utf8").on("data", (text: string) => (err = (err + text).slice(0, MAX_ERROR_CHARS)));
+  let [out, err] = ["", ""];
+  child.stdout!.setEncoding("utf8").on("data", (text: string) => (out = (out + text).slice(0, MAX_CHARS)));
+  child.stderr!.setEncoding("utf8").on("data", (text: string) => (err = (err + text).slice(0, MAX_CHARS)));
   process.once("exit", kill);
   stop.addEventListener("abort", kill, { once: true });
   if (stop.aborted) kill();
@@ -61,11 +56,7 @@ export function run(
     done();
     if (signal.aborted) reject(signal.reason);
     else if (stop.aborted) reject(fault(`${program} took longer than ${limit / 1000} s and was stopped. Try again`));
-    else if (size > maxBytes)
-      reject(
-        fault(`${program} gave more than ${Math.round(maxBytes / 1e6)} MB, which is more than a plugin may bring`),
-      );
-    else resolve({ code: code ?? -1, out: Buffer.concat(out), err });
+    else resolve({ code: code ?? -1, out, err });
   });
   return promise;
 

@@ -4,7 +4,7 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import { repository } from "./guards.ts";
 import { otherNames } from "./hard-links.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
+import { type Guard, type OpenLimits, PORT, pathFolders } from "./limits.ts";
 import { CACHE } from "./lookups.ts";
 import { canAppear, isFolder, real } from "./paths.ts";
 
@@ -59,7 +59,6 @@ function plan({
   endpoints,
   sized,
   tmp,
-  own,
   proxy,
   lookups,
   view,
@@ -118,7 +117,7 @@ function plan({
       ),
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
-    ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
+    ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
     ...(nameCache ? [{ at: CACHE, args: ["--ro-bind", nameCache.socket, CACHE] }] : []),
   ];
   const depth = ({ at }: Mount) => at.split("/").filter(Boolean).length;

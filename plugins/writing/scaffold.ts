@@ -127,7 +127,7 @@ export default (zz: Zz) => {
 };
 `;
 
-/** Written as separate lines, since esbuild.config.js rewrites lines that look like imports of Node's modules. */
+/** Written as separate lines, since build/program.js rewrites lines that look like imports of Node's modules. */
 const testText = (name: string, word: string): string =>
   [
     `// Run it: node --test ${name}.test.ts`,

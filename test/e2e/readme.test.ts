@@ -44,7 +44,7 @@ test("README: the two commands are what .ci/run runs, and npm test runs everythi
   const there = readdirSync(join(ROOT, "test")).filter((name) => !others.includes(name));
   deepEqual(folders.split(",").sort(), there.sort());
   match(scripts.check, /tsc && biome check/);
-  match(inRoot("build.js"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
+  match(inRoot("build/build.js"), /tsc", "-p", "tsconfig\.json"/, "the build checks all types");
   ok(ci.includes("npm run check"), "the style is a step of its own");
 });
 

@@ -43,7 +43,7 @@ export function copyOf(checkout: string): Copy {
   execFileSync("cp", ["-a", "--link", join(checkout, "node_modules"), join(root, "node_modules")]);
   // What of it is used, besides zz.js, no mutant changes.
   if (existsSync(join(checkout, "dist"))) cpSync(join(checkout, "dist"), join(root, "dist"), { recursive: true });
-  else execFileSync(process.execPath, ["build.js"], { cwd: root, stdio: "ignore" });
+  else execFileSync(process.execPath, ["build/build.js"], { cwd: root, stdio: "ignore" });
   return {
     root,
     tmp,

@@ -15,8 +15,6 @@ function deflatedZeros(megabytes: number): Buffer {
   return Buffer.concat([...Array<Buffer>(megabytes).fill(piece), deflateRawSync("")]);
 }
 const ZLIB = Buffer.from([0x78, 0xda]);
-const GZIP = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
-export const gzipBomb = (megabytes: number): Buffer => Buffer.concat([GZIP, deflatedZeros(megabytes), u32(0), u32(0)]); // a checksum comes too late
 
 function png(width: number, height: number, data: Buffer, interlaced = 0): Buffer {
   const chunk = (type: string, body: Buffer) =>

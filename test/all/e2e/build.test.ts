@@ -19,17 +19,17 @@ function checkout() {
     fs.writeFileSync("${made}", "made");`;
   put(cwd, {
     "package.json": { type: "module" },
-    "esbuild.config.js": step("program", "dist/kernel.js"),
+    "build/program.js": step("program", "dist/kernel.js"),
     "node_modules/typescript/bin/tsc": step("types", "dist/types/zz.d.ts"),
-    "single-file.js": step("file", "dist/zz.mjs"),
+    "build/single-file.js": step("file", "dist/zz.mjs"),
     "zz.ts": "1",
     "plugins/a.ts": "1",
     "test/a.test.ts": "1",
   });
-  cpSync(join(ROOT, "build.js"), join(cwd, "build.js"));
+  cpSync(join(ROOT, "build/build.js"), join(cwd, "build/build.js"));
   const run = (...args: string[]) => {
     writeFileSync(join(cwd, "log"), "");
-    const { status } = spawnSync(process.execPath, [join(cwd, "build.js"), ...args], { stdio: "ignore" });
+    const { status } = spawnSync(process.execPath, [join(cwd, "build/build.js"), ...args], { stdio: "ignore" });
     return `${readFileSync(join(cwd, "log"), "utf8")}${status || ""}`.trim();
   };
   return { cwd, put: write, run, drop: (name: string) => rmSync(join(cwd, name), { recursive: true }) };

@@ -4,7 +4,8 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { sumOf } from "../../../plugins/install/contents.ts";
+import { textOf } from "zz/text";
+import { sumOf } from "../../../plugins/install/files.ts";
 import { standingClock } from "../../../sdk/testing.ts";
 import { type Entries, tar } from "../../support/fake/registry.ts";
 import {
@@ -25,6 +26,7 @@ import {
 } from "../../support/install.ts";
 import { place } from "../../support/run.ts";
 import { harness } from "../../support/script.ts";
+import { waitFor } from "../../support/wait.ts";
 
 test("a file is shown, asked for, installed, called, and removed; the lock file is stable and private", async () => {
   const where = having({ "b.ts": tool("b", "B", 'import "node:child_process";'), "a.ts": tool("a", "A") });
@@ -51,9 +53,10 @@ test("a file is shown, asked for, installed, called, and removed; the lock file 
   deepEqual(leftovers(where), []);
 });
 
+const SCRIPTS = { prepare: "touch ran", prepack: "touch ran", install: "touch ran" };
 test("a folder is installed and updated; what the person changed or put beside it is not lost unasked", async () => {
   const where = having({
-    "w/package.json": manifest("weather", { zz: "./plugin.ts", description: "The \x1b[31mweather." }),
+    "w/package.json": manifest("weather", { zz: "./plugin.ts", description: "The \x1b[31mweather.", scripts: SCRIPTS }),
     "w/plugin.ts": `import { says } from "./lib/says.ts";\n${tool("weather", "x").replace('"x"', "says")}`,
     "w/lib/says.ts": 'export const says = "sun";',
     "w/run.sh": "#!/bin/sh\n",
@@ -65,9 +68,9 @@ test("a folder is installed and updated; what the person changed or put beside i
   fs.symlinkSync("run.sh", join(where.cwd, "w", "same.sh"));
   const installed = await does(where, ["-A", "--install", "./w"]);
   match(installed.stderr, /plugin +weather 1\.0\.0 \(The \[31mweather\.\)\n/);
-  match(installed.stderr, /note +Its \.npmrc is left out\./);
   const at = join(where.home, "plugins", "weather");
   deepEqual(Object.keys(all(at)), ["lib/says.ts", "package.json", "plugin.ts", "run.sh", "same.sh"]);
+  ok(!fs.existsSync(join(where.cwd, "w/ran")) && fs.readFileSync(join(at, "package.json"), "utf8").includes("prepare"));
   equal(fs.statSync(join(at, "run.sh")).mode & 0o777, 0o755);
   equal(await says(where, "weather"), "sun");
 
@@ -89,23 +92,34 @@ test("a folder is installed and updated; what the person changed or put beside i
   deepEqual(lockOf(where), {});
 });
 
-test("an archive is read, and refused for what it must not hold", async () => {
+test("an archive is read offline, and nothing in it lands outside or is a link", async () => {
   const files: Entries = [
     ["p/package.json", manifest("t")],
     ["p/plugin.js", tool("t", "T")],
+    ["p/../../../../out", "x"],
+    ["p\\..\\..\\out", "x"],
+    ["p/up", "", { type: "2", link: "../.." }],
+    ["p/up/out", "x"],
+    ["p/hard", "", { type: "1", link: "p/plugin.js" }],
+    ["p/device", "", { type: "3" }],
+    ["/etc/out", "x"],
+    ["p/.npmrc", "git=evil"],
   ];
   const where = having({ "t.tgz": gzipSync(tar(files)), "no.tgz": "no", "large.tgz": "" });
   fs.truncateSync(join(where.cwd, "large.tgz"), 201e6);
   await refuses(where, ["-A", "--install", "./large.tgz"], /larger than 200 MB/);
-  await refuses(where, ["-A", "--install", "./no.tgz"], /neither a package\.json|damaged/);
+  await refuses(where, ["-A", "--install", "./no.tgz"], /the archive is damaged|npm failed/);
   const { stderr } = await refuses(where, ["--install", "./t.tgz"], NOBODY, 4);
-  match(stderr, /plugin +t 1\.0\.0\n.*integrity sha512-.*files +2, .*: package\.json, plugin\.js\n.*adds +tool t\n/s);
+  match(
+    stderr,
+    /plugin +t 1\.0\.0\n.*integrity sha512-.*files +4, .*: etc\/out, package\.json, plugin\.js, up\/out\n/s,
+  );
   deepEqual(all(where.home), {});
 });
 
 test("an example that zz brings, and one that it does not", async () => {
   const where = place();
-  await refuses(where, ["--install", "zz/none-such"], /Cannot install 'zz\/none-such': there is no such example/);
+  await refuses(where, ["--install", "zz/none-such"], /'zz\/none-such': zz brings no example of that name/);
   await refuses(where, ["--install", "zz/todo"], /from +an example that zz brings\n/, 4);
 });
 
@@ -114,7 +128,7 @@ for (const [what, files, given, why, code] of [
   ["what does not load", { "x.js": "throw Error('no luck')" }, "--install=./x.js", /: no luck\. Nothing was changed/],
   ["an exit a moment later", { "x.js": LATE }, "--install=./x.js", /process\.exit\(0\)|zz did not start with it/],
   ["a name that zz has", { "git.ts": tool("x", "x") }, "--install=./git.ts", /zz has a plugin 'git' of its own/],
-  ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': there is no such file or folder\. Check/],
+  ["no such file", {}, "--install=./x.ts", /Cannot install '\.\/x\.ts': nothing is there\. Check/],
   ["a plugin never installed", {}, "--uninstall=x", /Cannot uninstall 'x': it was not installed by zz\. Nothing/, 2],
 ] as [string, Record<string, string>, string, RegExp, number?][])
   test(`refused: ${what}`, async () => {
@@ -133,6 +147,42 @@ test("refused: a plugin that hangs while it loads", async (t) => {
   deepEqual(fs.readdirSync(join(run.home, "plugins")), []);
 });
 
+test("refused: an npm that hangs; it sees no secret but those that the person's .npmrc names", async (t) => {
+  const { PATH } = process.env;
+  const clock = standingClock();
+  const { cwd } = having({ npmrc: "//h/:_authToken=${MY_TOKEN}", npm: '#!/bin/sh\nenv > "$0.env"; sleep 1000\n' });
+  fs.chmodSync(join(cwd, "npm"), 0o755);
+  t.after(() => Object.assign(process.env, { PATH }));
+  process.env.PATH = `${cwd}:${PATH}`;
+  const own = { npm_config_userconfig: join(cwd, "npmrc"), OTHER_API_KEY: "hush", MY_TOKEN: "t", ALL_PROXY: "p" };
+  Object.assign(process.env, own);
+  t.after(() => {
+    for (const name of Object.keys(own)) delete process.env[name];
+  });
+  const run = await harness({ own: true, clock, answer: "yes" }, t);
+  const done = run.command("/install rain").catch(({ message }) => [message]);
+  const env = () => textOf(join(cwd, "npm.env"));
+  await waitFor("npm", () => env().includes("PATH="));
+  await clock.waits(120_000);
+  await clock.pass(120_000);
+  match((await done).join(), /Cannot install 'rain': npm took longer than 120 s and was stopped\. Try again\./);
+  match(env(), /^MY_TOKEN=t$/m);
+  match(env(), /^ALL_PROXY=p$/m);
+  ok(!env().includes("hush"));
+  deepEqual(fs.readdirSync(join(run.home, "plugins")), []);
+});
+
+test("refused: a plugin that changes while the question stands", async (t) => {
+  const change = async () => {
+    const [file] = fs.globSync(join(run.home, "plugins/.install-*/home/plugins/x.js"));
+    fs.appendFileSync(file!, "evil()");
+    return "y";
+  };
+  const run = await harness({ own: true, answer: change, files: { "x.js": tool("x", "x") } }, t);
+  const done = await run.command("/install ./x.js").catch(({ message }) => [message]);
+  match(done.join(), /Cannot install '\.\/x\.js': its files changed while the question stood\. Try again\./);
+});
+
 test("refused: what stands there and was not installed, and a plugin that another keeps from loading", async () => {
   const where = having({ "x.ts": tool("x", "1"), "y.js": tool("x", "2") });
   put(where.home, { "plugins/x.js": tool("x", "mine") });
@@ -147,7 +197,7 @@ test("refused: a link that leads out of a folder", async () => {
   await refuses(where, ["-A", "--install", "./d"], /'x\.txt' is a link to '.*secret', which leads out of it/);
 });
 
-const OUT = { spec: "./x", source: "", integrity: "", entry: "x/a.ts", files: { "x/../../y": "" } };
+const OUT = { spec: "./x", source: "", integrity: "", top: "x/../../y", files: {} };
 for (const [what, text, why] of [
   ["no JSON", "{", /it is not JSON\. Fix it, or remove it/],
   ["a file that leads out", show({ lockVersion: 1, plugins: { x: OUT } }), /what it says of 'x' is not whole/],
@@ -165,7 +215,7 @@ test("refused: what the gate denies, before -A", async () => {
   for (const [deny, spec, why] of [
     ["--deny-write", "./a.ts", /write access to ".*plugins" is denied by --deny-write/],
     ["--deny-read=a.ts", "./a.ts", /read access to ".*a\.ts" is denied/],
-    ["--deny-run=npm", "a", /run access to "npm pack a" is denied by --deny-run=npm/],
+    ["--deny-run=npm", "a", /run access to "npm install a" is denied by --deny-run=npm/],
     ["--deny-run=git", "file:///x.git", /run access to "git fetch/],
     ["--deny-net=h", "git+https://h/x", /net access to "h" is denied/],
   ] as const)
@@ -186,10 +236,10 @@ describe("from npm", () => {
       { ...rain, keywords: ["zz-plugin"], dependencies: { drop: "^1.0.0" }, peerDependencies: { zz: "*" } },
       { "index.js": `import drop from "drop";\n${tool("rain", "x").replace('"x"', `drop + " 1.0.0"`)}` },
     );
-    const where = place();
+    const where = having({ ".npmrc": "@sky:registry=http://127.0.0.1:49/" }); // a project's, which npm does not read
     const { stdout, stderr } = await does(where, ["-A", "--install", "@sky/rain"]);
     match(stderr, /plugin +rain 1\.0\.0\n.*from +npm package @sky\/rain\n.*integrity sha512-\S+\n.*license +MIT\n/);
-    match(stderr, /needs +drop \^1\.0\.0, and what those need; none of their install scripts runs/);
+    match(stderr, /needs +1 package: drop 1\.0\.0; none of their install scripts runs/);
     match(stdout, /^Installed 'rain' 1\.0\.0 in .*\nThese packages have install scripts, .* not run: drop\.\n$/);
     equal(await says(where, "rain"), "drop 1.0 1.0.0");
     const names = fs.readdirSync(join(where.home, "plugins/rain/node_modules"), { recursive: true, encoding: "utf8" });
@@ -212,9 +262,9 @@ describe("what was agreed on is done by the next run, if one was killed", () => 
   const entry = (text: string) => ({
     spec: "/w.js",
     source: "/w.js",
-    integrity: sumOf(Buffer.from(text)),
-    entry: "w.js",
-    files: { "w.js": sumOf(Buffer.from(text), "sha256") },
+    integrity: "sha512-x",
+    top: "w.js",
+    files: { "w.js": sumOf(text) },
   });
   const lock = (text: string) => `${JSON.stringify({ lockVersion: 1, plugins: { w: entry(text) } }, null, 2)}\n`;
   for (const isPlaced of [false, true])

@@ -1,39 +1,8 @@
-// Packs what was built into one file, dist/zz.mjs, that needs nothing beside Node: `node zz.mjs` in an empty folder. It unpacks
-// itself into the person's cache once, and starts from there: loading 14 MB of text at each start would take longer than zz.
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { brotliCompressSync, constants } from "node:zlib";
-
-/** What plugins import. */
-const LENT = ["zod", "typebox"];
-
-const filesIn = (folder) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => `${entry.parentPath}/${entry.name}`);
-
-/** The packed bytes are one line of comment: Node reads all of it at each start, and the end of a line is found soonest. */
-function pack() {
-  const names = [
-    ...filesIn("dist").filter((name) => !/^dist\/types\/(plugins|test)\/|^dist\/built\.json$|\.mjs$/.test(name)),
-    ...[...filesIn("prompts"), ...filesIn("plugins/examples"), "package.json", "LICENSE"],
-    ...LENT.flatMap((name) => filesIn(`node_modules/${name}`)).filter((name) =>
-      /(?<!\/src\/.*)(\.(d\.)?m?[jt]s|\/package\.json)$/.test(name),
-    ),
-  ].sort();
-  const bodies = names.map((name) => readFileSync(name));
-  const index = Buffer.from(JSON.stringify(names.map((name, i) => [name, bodies[i].length])));
-  const packed = brotliCompressSync(Buffer.concat([index, Buffer.from("\n"), ...bodies]), {
-    params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
-  });
-  const id = createHash("sha256").update(packed).digest("hex").slice(0, 16);
-  writeFileSync("dist/zz.mjs", `${START.replace("$ID", id)}\n//${packed.toString("base64")}\n`, { mode: 0o755 });
-}
-
-const START = `#!/usr/bin/env node
+// The beginning of zz.mjs. It unpacks what follows it into the person's cache once, and starts from there: loading 14 MB of text at
+// each start would take longer than zz. single-file.js writes ID before it: what tells one version from another.
 const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 18)) {
-  console.error(\`zz needs Node 22.18 or later; this is \${process.versions.node}. Install a newer one.\`);
+  console.error(`zz needs Node 22.18 or later; this is ${process.versions.node}. Install a newer one.`);
   process.exit(2);
 }
 const [fs, os, path, { fileURLToPath, pathToFileURL }] = ["fs", "os", "path", "url"].map((name) => process.getBuiltinModule(name));
@@ -42,7 +11,7 @@ const MONTH = 30 * 24 * 3600 * 1000;
 /** Where it is unpacked. In a cache that is another's, or cannot be written, it would run what they put there. */
 function unpacked() {
   const caches = path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), ".cache"), "zz");
-  const folder = path.join(caches, "$ID");
+  const folder = path.join(caches, ID);
   let fresh;
   try {
     if (isOwn(caches) && isOwn(folder)) return folder;
@@ -60,7 +29,7 @@ function unpacked() {
     return folder;
   } catch (error) {
     if (fresh) fs.rmSync(fresh, { recursive: true, force: true }); // a part of it would keep a full disk full
-    const cannot = \`Cannot keep zz unpacked in '\${caches}': \${why(error)}.\`;
+    const cannot = `Cannot keep zz unpacked in '${caches}': ${why(error)}.`;
     const tried = [os.tmpdir(), "/dev/shm"];
     for (const place of tried) {
       let other;
@@ -68,13 +37,13 @@ function unpacked() {
         other = fs.mkdtempSync(path.join(place, "zz-"));
         process.on("exit", () => fs.rmSync(other, { recursive: true, force: true }));
         unpack(other);
-        console.error(\`\${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.\`);
+        console.error(`${cannot} It is unpacked for this run alone; XDG_CACHE_HOME names another place.`);
         return other;
       } catch {
         if (other) fs.rmSync(other, { recursive: true, force: true });
       }
     }
-    console.error(\`\${cannot} Nor can it be in \${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.\`);
+    console.error(`${cannot} Nor can it be in ${tried.join(" or ")}. Make room, or name another place with XDG_CACHE_HOME.`);
     process.exit(1);
   }
 }
@@ -89,10 +58,10 @@ function isOwn(folder) {
 
 function unpack(folder) {
   const text = fs.readFileSync(fileURLToPath(import.meta.url), "latin1");
-  const packed = Buffer.from(text.slice(text.lastIndexOf("\\n//") + 3), "base64");
+  const packed = Buffer.from(text.slice(text.lastIndexOf("\n//") + 3), "base64");
   const bytes = process.getBuiltinModule("zlib").brotliDecompressSync(packed);
   const made = new Set();
-  let start = bytes.indexOf("\\n") + 1;
+  let start = bytes.indexOf("\n") + 1;
   for (const [name, length] of JSON.parse(bytes.subarray(0, start).toString())) {
     const above = path.join(folder, path.dirname(name));
     if (!made.has(above)) fs.mkdirSync(above, { recursive: true });
@@ -115,6 +84,4 @@ const folder = unpacked();
 try {
   fs.utimesSync(folder, new Date(), new Date());
 } catch {} // it is swept too early, and unpacked again
-await import(pathToFileURL(path.join(folder, "dist", "zz.js")));`;
-
-pack();
+await import(pathToFileURL(path.join(folder, "dist", "zz.js")));

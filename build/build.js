@@ -5,37 +5,21 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-process.chdir(import.meta.dirname);
+process.chdir(join(import.meta.dirname, ".."));
 const STAMPS = "dist/built.json";
-const SOURCE = [
-  "zz.ts",
-  "kernel",
-  "sdk",
-  "plugins",
-  "package.json",
-  "tsconfig.json",
-  "node_modules/.package-lock.json",
-];
+const SOURCE = ["zz.ts", "kernel", "sdk", "plugins", "build", "package.json", "tsconfig.json", "node_modules/.package-lock.json"];
 const TSC = ["node_modules/typescript/bin/tsc", "-p", "tsconfig.json"];
 
 /** `from` is what goes into a step, `gives` what comes of it: files, folders, or patterns of names in a folder. */
 const STEPS = {
-  program: {
-    run: ["esbuild.config.js"],
-    from: [...SOURCE, "esbuild.config.js", "eager.js"],
-    gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]],
-  },
+  program: { run: ["build/program.js"], from: SOURCE, gives: ["dist/chunks", "dist/grammars", ["dist", /\.(js|wasm)$|^plugins\.json$/]] },
   types: {
     run: [...TSC, ..."--noEmit false --emitDeclarationOnly --declaration --outDir dist/types".split(" ")],
     from: [...SOURCE, "test"],
     gives: ["dist/types/zz.d.ts", "dist/types/kernel", "dist/types/sdk"],
     clears: "dist/types",
   },
-  file: {
-    run: ["single-file.js"],
-    from: [...SOURCE, "esbuild.config.js", "eager.js", "single-file.js", "prompts", "LICENSE"],
-    gives: ["dist/zz.mjs"],
-  },
+  file: { run: ["build/single-file.js"], from: [...SOURCE, "prompts", "LICENSE"], gives: ["dist/zz.mjs"] },
 };
 
 function filesOf(what) {

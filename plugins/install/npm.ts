@@ -1,0 +1,175 @@
+// npm fetches a package and those that it needs. It runs in a folder of zz's with the person's own .npmrc: a cloned project must
+// not decide where packages come from.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Ctx } from "zz";
+import { fault, makeFolder, textOf, tryTo } from "zz/text";
+import { counter, filesIn, plain, WITH_PACKAGES } from "./files.ts";
+import { type ProgramResult, run } from "./program.ts";
+
+/** package-lock.json. */
+export interface NpmLock {
+  packages: Record<string, NpmPackage>;
+}
+interface NpmPackage {
+  version?: string;
+  resolved?: string;
+  integrity?: string;
+  link?: boolean;
+  hasInstallScript?: boolean;
+  dependencies?: Record<string, string>;
+}
+export interface Installed {
+  found: string; // the package's folder, with all that it needs in its node_modules
+  base: string; // its name
+  integrity: string | undefined;
+  lock: NpmLock;
+}
+
+const LOCK = "package-lock.json";
+const TIMEOUT_MS = 120_000;
+const LOOK_MS = 500; // how often the size of what npm unpacks is looked at
+const LENT = "zz"; // a peer of most plugins, which the registry's package of that name is not
+
+/**
+ * No script runs and no git, and not by the flag alone: npm 10 runs `prepare` of a folder in spite of --ignore-scripts, and every npm
+ * prepares a package from git by a second npm that obeys the repository's .npmrc, which can name any program as git.
+ */
+const optionsFor = (folder: string): string[] => [
+  ...[
+    "--json",
+    "--ignore-scripts",
+    `--script-shell=${folder}/no-shell-for-npm`,
+    `--git=${folder}/no-git-for-npm`,
+    "--allow-git=none",
+  ],
+  ...["--allow-file=root", "--allow-directory=root", "--omit=dev", "--no-bin-links", "--package-lock=true"],
+  ...["--install-strategy=shallow", "--install-links", "--no-audit", "--no-fund", "--no-update-notifier"],
+  ...["--no-progress", "--color=false", "--loglevel=error", "--logs-max=0", "--fetch-retries=1"],
+  ...["--fetch-retry-mintimeout=1000", "--prefix", folder],
+];
+
+/** `spec` is a package of the registry, or a file or folder in `folder`. known: the lock of before, to get exactly the same. */
+export async function installPackage(spec: string, folder: string, ctx: Ctx, known?: NpmLock): Promise<Installed> {
+  await assertRegistryAllowed(folder, ctx);
+  const dependencies = { ...known?.packages[""]?.dependencies, [LENT]: `file:${LENT}` };
+  const write = (file: string, content: object) => fs.writeFileSync(path.join(folder, file), JSON.stringify(content));
+  makeFolder(path.join(folder, LENT));
+  write(path.join(LENT, "package.json"), { name: LENT, version: "0.0.0" });
+  write("package.json", { name: "plugins-of-zz", private: true, dependencies, overrides: { [LENT]: `$${LENT}` } });
+  if (known) write(LOCK, known);
+  await whileSmall(folder, ctx, (signal) => {
+    const args = known ? ["ci", ...optionsFor(folder)] : ["install", ...optionsFor(folder), "--", spec];
+    return npm(args, folder, { programs: ctx.programs, io: ctx.io, signal });
+  });
+  const lock: NpmLock = JSON.parse(textOf(path.join(folder, LOCK)));
+  const base = ownName(lock);
+  if (!base) throw fault(`'${LENT}' is what zz lends to plugins, so none can have that name. Rename it`);
+  const [modules, own] = [path.join(folder, "node_modules"), lock.packages[`node_modules/${base}`]!];
+  const found = path.join(modules, base);
+  for (const [name, { link, resolved = "" }] of packagesIn(lock)) {
+    assertSource(name, link ? "file:" : resolved, ctx);
+    const [from, to] = [path.join(modules, name), path.join(found, "node_modules", name)];
+    if (!fs.existsSync(from) || fs.existsSync(to)) continue;
+    makeFolder(path.dirname(to)); // it is a peer, which npm puts beside the plugin
+    fs.renameSync(from, to);
+  }
+  fs.rmSync(path.join(found, ".npmrc"), { force: true });
+  // Other versions of git and npm pack the same files otherwise: the files' own sums are compared.
+  if (own.resolved?.startsWith("file:")) delete own.integrity;
+  return { found, base, integrity: own.integrity, lock };
+}
+
+const ownName = (lock?: NpmLock): string | undefined =>
+  Object.keys(lock?.packages[""]?.dependencies ?? {}).find((name) => name !== LENT);
+
+/** The packages that a plugin needs, by their names. */
+export function packagesIn(lock?: NpmLock): Map<string, NpmPackage> {
+  const all = new Map(
+    Object.entries(lock?.packages ?? {}).map(([at, info]) => [at.split("node_modules/").at(-1)!, info]),
+  );
+  for (const name of ["", LENT, ownName(lock) ?? ""]) all.delete(name);
+  return all;
+}
+
+/** An older npm takes packages from places that --allow-… keeps a newer one from. */
+function assertSource(name: string, from: string, ctx: Ctx): void {
+  if (from.startsWith("file:")) throw fault(`it needs '${plain(name)}' from a place on the author's own disk`);
+  if (/^git/.test(from)) throw fault(FROM_GIT);
+  if (/^https?:/.test(from)) assertAllowed(ctx, "net", new URL(from).hostname);
+}
+const FROM_GIT =
+  "it needs a package from git, where npm would obey what stands in the repository. Only packages of a registry can be needed";
+
+/** Unpacking can fill the disk, and npm sets no limit. */
+async function whileSmall(folder: string, { io, signal }: Ctx, act: (signal: AbortSignal) => Promise<unknown>) {
+  const large = new AbortController();
+  const look = () => void filesIn(folder, ".", NONE, counter(WITH_PACKAGES));
+  let stop = () => {};
+  const lookLater = () => {
+    stop = io.clock.timer(LOOK_MS, () => {
+      try {
+        look();
+        lookLater();
+      } catch (error) {
+        large.abort(error);
+      }
+    });
+  };
+  lookLater();
+  await act(AbortSignal.any([signal, large.signal])).finally(() => stop());
+  look();
+}
+const NONE = new Set<string>();
+
+/** Refuses at once what the gate denies; what the gate would ask about is part of the one question. */
+export function assertAllowed({ permissions }: Ctx, kind: "read" | "write" | "run" | "net", name: string): void {
+  const { verdict, why } = permissions.judge(kind, name);
+  if (verdict === "deny") throw fault(`${kind} access to "${plain(name)}" is denied ${why}`, { exit: 4 });
+}
+
+/** Checks the host of the registry, which matters only if rules deny hosts. */
+async function assertRegistryAllowed(folder: string, ctx: Ctx): Promise<void> {
+  if (!ctx.permissions.rules.some(({ verdict, kind }) => verdict === "deny" && kind === "net")) return;
+  const { out } = await npm(["config", "get", "registry", "--prefix", folder], folder, ctx);
+  assertAllowed(ctx, "net", new URL(out.trim()).hostname);
+}
+
+async function npm(args: string[], cwd: string, ctx: Pick<Ctx, "programs" | "signal" | "io">): Promise<ProgramResult> {
+  const ran = await run(ctx, "npm", args, { cwd, env: withoutSecrets(), limit: TIMEOUT_MS });
+  if (ran.code) throw fault(faultOf(ran));
+  return ran;
+}
+
+/** An .npmrc may put any variable into an address. The person's own gets those that it names. */
+function withoutSecrets(): Record<string, undefined> {
+  const { npm_config_userconfig = path.join(os.homedir(), ".npmrc"), ...rest } = process.env;
+  const named = textOf(npm_config_userconfig);
+  const isSecret = (name: string) => /KEY|TOKEN|SECRET|PASS|CREDENTIAL/i.test(name) && !named.includes(`\${${name}`);
+  return Object.fromEntries(Object.keys(rest).flatMap((name) => (isSecret(name) ? [[name, undefined]] : [])));
+}
+
+const HINTS: [code: RegExp, why: string][] = [
+  [/ETARGET/, "it has no such version (npm: ETARGET). Check the version"],
+  [/EINTEGRITY/, "what came is not what the registry announced (npm: EINTEGRITY). Try again"],
+  [/TAR_BAD_ARCHIVE/, "the archive is damaged"],
+  [/EALLOWGIT|no-git-for-npm/, FROM_GIT],
+  [/EALLOWDIRECTORY|EALLOWFILE|no-shell-for-npm/, "it needs what lies on the author's own disk"],
+  [/E401|E403|ENEEDAUTH/, "the registry requires a login. Use npm login first"],
+  [
+    /ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ERR_SOCKET_TIMEOUT|ENETUNREACH|EHOSTUNREACH/,
+    "npm cannot reach its registry. Check the network, and npm's settings",
+  ],
+];
+
+function faultOf({ out, err, code }: ProgramResult): string {
+  const { error = {} } = (tryTo(() => JSON.parse(out)) ?? {}) as { error?: Record<string, string> };
+  const { detail, summary } = error;
+  const codes = `${error.code} ${/npm (?:error|ERR!) code (\w+)/.exec(err)?.[1]} ${/no-(git|shell)-for-npm/.exec(err)?.[0]}`;
+  const hint = HINTS.find(([code]) => code.test(codes))?.[1];
+  return (
+    hint ??
+    `npm failed: ${plain((error.code === "E404" && detail?.trim().split("\n")[0]) || summary || err || `exit code ${code}`)}`
+  );
+}

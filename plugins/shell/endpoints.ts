@@ -50,10 +50,16 @@ function sockets(): { whole: string[]; relative: string[] } {
     return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
   });
   return {
-    whole: names.filter((name) => name.startsWith("/")),
+    whole: names.filter((name) => name.startsWith("/")).flatMap(named),
     relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
   };
 }
+
+/** A socket may be named by a folder that its process has open, as those of another zz are. */
+const named = (name: string): string[] =>
+  name.startsWith("/proc/self/")
+    ? [`${process.pid}`, ...processes()].map((pid) => name.replace("self", pid)).filter(isSocket)
+    : [name];
 
 /** The working folders of this machine's processes, as far as they are visible. */
 function folders(): string[] {

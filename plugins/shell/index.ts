@@ -5,10 +5,9 @@ import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, keptVariables, plural, removeTree, withoutValues } from "zz/text";
+import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
-import { visible } from "./names.ts";
 import { lendSandbox } from "./service.ts";
 import { type Config, defaults, settings } from "./settings.ts";
 import type { View } from "./view.ts";
@@ -142,7 +141,6 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const lists = {
     find: ctx.programs.find,
     repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
-    allow: [],
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],

@@ -44,7 +44,12 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["ls | xargs rm", "ls rm", "ask", /not known/],
     ["find . -exec cat {} +", "find cat", "ask", /not known/],
     ["eval $X", "eval", "ask"],
-    ["cat 2>&-.env", "cat", "ask"],
+    ["echo - 2>f", "echo", "ask"],
+    ["git reset --ha\\\nrd", "git", "ask"],
+    ["ls && for i in a; do uniq; done &>f", "ls uniq", "ask", /writes/],
+    ["echo ${x[y=1]}", "echo", "ask"],
+    ["for i in ${x[y]}; do ls; done", "ls", "ask"],
+    ["bash -c ls ${x[y]}", "ls", "ask"],
   ],
   "what is odd": [
     ["ls\u00a0-la", "ls\u00a0-la", "ask", /U\+00a0/],
@@ -124,6 +129,7 @@ export const DANGEROUS: Record<string, Row[]> = {
   "what is read is for the gate": [
     ["git show HEAD:.env", "git", "gate"],
     ["cat 3< .env <&3", "cat", "gate"],
+    ["cat 2>&-.env", "cat", "gate"],
     ["cat ~/.ssh/id_rsa", "cat", "gate"],
     ["cat outside/../etc/passwd", "cat", "gate"],
     ["cat */passwd", "cat", "gate"],

@@ -76,6 +76,7 @@ import { joinHalves } from "./kernel/seam.ts";
 import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
 import { BUILT, homeFolder, version } from "./kernel/self.ts";
 import { renewSettings } from "./kernel/settings.ts";
+import { ROUNDS } from "./kernel/settings-table.ts";
 import { callTool, printResult, runFlag } from "./kernel/single-run.ts";
 import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
 import { findTool, offered, onlyReads, runCall } from "./kernel/tools.ts";
@@ -144,7 +145,6 @@ interface Turn extends TurnContext {
   repeats: Map<string, number>; // by call and result: in how many rounds in a row it occurred
 }
 
-const ROUNDS = 30;
 const SIDE_BY_SIDE = 4;
 const SAME_CALLS = 3;
 
@@ -502,7 +502,7 @@ async function obeyFlags(argv: string[], io: Io, stop: Stop): Promise<number> {
 async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript = false): Promise<{ core: Core; cli: Cli }> {
   if (early.values.has("no-color")) io.env.NO_COLOR = "1";
   if (early.values.has("cwd")) io.enter(folder(one(early, "cwd")!, "cwd", io.cwd()));
-  const core = await createZz(optionsOf(early, io), (core) => {
+  const core = await createZz(await optionsOf(early, io), (core) => {
     stop.core = core;
     catchConsole(core, isScript);
   });
@@ -518,7 +518,7 @@ async function prepare(argv: string[], early: Cli, io: Io, stop: Stop, isScript 
       const { line } = Object((await flag.set?.(value, core.ctx())) ?? {}) as { line?: unknown };
       if (Array.isArray(line)) more.push(...line.map(String));
     }
-  if (more.length) cli = prepend(core, more, argv);
+  if (more.length) cli = await prepend(core, more, argv);
   checkTools(core, cli);
   return { core, cli };
 }

@@ -120,6 +120,7 @@ await build({
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/compilers.ts" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
+    "refactor-worker": "plugins/refactor/worker.ts",
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },
   plugins: [parser, clients, quantizer, builtins, made],

@@ -8,9 +8,9 @@ import { emit, note } from "./events.ts";
 import { fault, usage } from "./faults.ts";
 import { firstModel, learnWindow, modelOf, providerNamed, withProvider } from "./models.ts";
 import { allProviders } from "./providers.ts";
+import { plainJson } from "./schema.ts";
 import { reason, veil } from "./secrets.ts";
 import * as saved from "./sessions.ts";
-import { plainJson } from "./shape.ts";
 import { shorten, tryTo, wordsOf } from "./text.ts";
 
 /** Opens a conversation: a new one, a saved session, or a copy of one. A new one is saved from its first message on. */

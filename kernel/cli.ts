@@ -62,7 +62,7 @@ export function notePlace(core: Core): void {
 /** What the person asked and attached. `typed`: the words were typed, so that a slash is a command and an @ a file. */
 export type Prompt = { words: string; attached: (Image | string)[]; typed: boolean };
 
-export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } {
+export async function optionsOf(cli: Cli, io: Io): Promise<Options & { home: string; io: Io }> {
   const has = (name: string) => cli.values.has(name);
   for (const name of ["model", "session", "base-url", "home", "config", "cwd"])
     if (one(cli, name) === "") throw usage(`Flag --${name} has an empty value. Give it one, or leave it out.`);
@@ -72,7 +72,7 @@ export function optionsOf(cli: Cli, io: Io): Options & { home: string; io: Io } 
   const brought = root !== undefined && !has("no-plugins") && projectExtras({ root, home });
   return {
     ...{ io, home, ...(root && { root }), ...(config && { config }) },
-    ...settings({ home, root, config, brought }),
+    ...(await settings({ home, root, config, brought })),
     ...{ plugins: all(cli, "plugin"), own: !has("no-plugins"), given: cli.unknown },
     ...{ model: modelOfFlags(cli), baseUrl: one(cli, "base-url"), key: one(cli, "key"), system: one(cli, "system") },
     options: Object.fromEntries(all(cli, "option").map(pair)),
@@ -106,9 +106,9 @@ function modelOfFlags(cli: Cli): string | undefined {
 }
 
 /** Reads the command line again, with the flags that a plugin's flag stands for in front. */
-export function prepend(core: Core, more: string[], argv: string[]): Cli {
+export async function prepend(core: Core, more: string[], argv: string[]): Promise<Cli> {
   const cli = parseFlags([...more, ...argv], allFlags(core));
-  const { model, system, options, tools } = optionsOf(cli, core.io);
+  const { model, system, options, tools } = await optionsOf(cli, core.io);
   Object.assign(core.options, { model, system, options, tools });
   core.prompts.stamps = ""; // --system is a layer, so the prompts are loaded again
   loadPrompts(core);

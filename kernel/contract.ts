@@ -9,6 +9,7 @@ export type Plugin<C = {}> = (zz: Zz<C>) => Awaitable<void>;
 /** The handle of one plugin. What it registers goes away when its file is unloaded. */
 export interface Zz<C = {}> {
   readonly config: Readonly<C>; // defaults, then the person's settings under the plugin's name
+  readonly configFault: string | undefined; // what is wrong in those settings, so that its default counts: for settings that protect
   readonly signal: AbortSignal; // aborts on unload
   state<T extends object>(initial: T & Plain<T>): T; // plain JSON, kept in the session; called once
   tool<const S extends Schema = {}>(tool: Tool<S>): void; // one per name
@@ -89,8 +90,11 @@ export interface Git {
   check(folder: string, how?: { stop?: AbortSignal; command?: NodeJS.ProcessEnv }): Promise<GitDoubt>;
   say(args: readonly string[], folder?: string): Promise<string | undefined>; // undefined: it failed, or there is no git
 }
-/** Why git might start a program (the name of a setting), and folders outside of the project whose contents it would show. */
-export type GitDoubt = { why?: string; reads: string[]; top?: string }; // top: the repository's top folder
+/**
+ * Why git might start a program (the name of a setting), and folders outside of the project whose contents it would show. `settings`, only
+ * for a command: the repository's own that may name a program or a file; which of them count depends on the command. `top`: its top folder.
+ */
+export type GitDoubt = { why?: string; settings?: string[]; reads: string[]; top?: string };
 
 /** A question to a model outside of the conversation. The settings may name a model for its task (models.TASK). It may use these tools,
  * through the same gate, for so many rounds (10 by default), then it must answer. Tools that this run leaves out stay out. */

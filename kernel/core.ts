@@ -135,6 +135,7 @@ export interface Config {
   project?: true | string[]; // the names that a project may set
   home?: Record<string, unknown>; // what the home and the project set, as far as it counts
   theirs?: Record<string, unknown>;
+  fault?: string; // the first that is wrong in them
 }
 
 /** The files that the settings come from. */

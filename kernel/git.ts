@@ -164,8 +164,9 @@ async function inspect(look: Look): Promise<GitDoubt> {
   }
   const own = await settingsOf(look);
   if (!own) return { why: "git cannot tell what the repository's settings are", reads: [] };
-  const odd = own.find((one) => !isHarmless(one) && one.key !== "core.worktree" && !(!command && OFF.test(one.key)));
-  if (odd) return { why: `${NAMES} setting '${odd.key}' names`, reads: [] };
+  const settings = own.filter((one) => !isHarmless(one) && one.key !== "core.worktree").map(({ key }) => key);
+  const obeyed = command ? undefined : settings.find((key) => !OFF.test(key));
+  if (obeyed) return { why: `${NAMES} setting '${obeyed}' names`, reads: [] };
   const pointed = own.some(({ scope, key }) => key === "core.worktree" && !PERSONS.has(scope));
   const back = pointed && (await ask(["rev-parse", "--absolute-git-dir"], found.top)).out?.trimEnd();
   const { top } = found;
@@ -174,7 +175,7 @@ async function inspect(look: Look): Promise<GitDoubt> {
   if (!command) return { reads, top };
   if (isProgram(path.join(found.hooks, "post-index-change"))) return { why: `${NAMES} hook post-index-change names`, reads, top };
   const inner = await within(look, top);
-  return { ...inner, reads: [...reads, ...inner.reads], top };
+  return { ...inner, settings: [...settings, ...(inner.settings ?? [])], reads: [...reads, ...inner.reads], top };
 }
 
 /** Folders outside of the project whose contents git would show, except those that belong to this very project. */
@@ -198,15 +199,17 @@ async function elsewhere({ ask, root, folder }: Look, place: Place, pointed: boo
 async function within({ depth = 0, ...look }: Look, top: string): Promise<GitDoubt> {
   const { out = "" } = await look.ask(["ls-files", "-s", "-z", "--full-name", "--", ":/"], top);
   const reads: string[] = [];
+  const settings: string[] = [];
   for (const [, name = ""] of out.matchAll(/(?<=^|\0)160000 [^\t\0]*\t([^\0]+)/g)) {
     const folder = path.join(top, name);
     if (!fs.existsSync(path.join(folder, ".git"))) continue;
     if (depth > MAX_SUBMODULE_DEPTH) return { why: "its submodules are nested too deeply", reads };
     const inner = await inspect({ ...look, folder: followLinks(folder), depth: depth + 1 });
     reads.push(...inner.reads);
+    settings.push(...(inner.settings ?? []).map((key) => `${key} of its submodule ${name}`));
     if (inner.why) return { why: `in the submodule '${name}', ${inner.why}`, reads };
   }
-  return { reads };
+  return { reads, settings };
 }
 
 /** False if git would find no repository, as zz asks it: without a `.git` there or above, QUIET allows none. Spares starting git. */

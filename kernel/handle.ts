@@ -10,11 +10,10 @@ import { noteImported, stampsOf, treesOf, urlOf, whereFrom } from "./imports.ts"
 import { within } from "./limits.ts";
 import { programs } from "./programs.ts";
 import FIELDS from "./registered.json" with { type: "json" }; // of what may be registered, with their types; "!" marks the required ones
-import { parametersOf, toJsonSchema } from "./schema.ts";
+import { must, parametersOf, plainJson, wrongInSchema } from "./schema.ts";
 import { reason, secret, veil } from "./secrets.ts";
 import { BUILT, SELF_URL } from "./self.ts";
 import { configOf } from "./settings.ts";
-import { JSON_SCHEMA, plainJson, wrongIn } from "./shape.ts";
 import { request } from "./stream.ts";
 import { compare, lazily, unknown } from "./text.ts";
 import { endingLoops } from "./watchdog.ts";
@@ -27,7 +26,7 @@ const KEY_NAME = /^((ctrl|meta|shift)\+)*[a-z0-9]+$/;
 export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>): Promise<Stage | undefined> {
   let start = performance.now();
   const stage = openStage(plugin);
-  const own: Owner = { core, plugin, stage, names: new Map(), flags: [] };
+  const own: Owner = { core, plugin, stage, names: new Map(), flags: [], checks: [] };
   const limit = loadLimit(core);
   const loading = <T>(promise: Promise<T>) => within(clockOf(core.io), promise, limit * 1_000, tooSlow(limit));
   plugin.undo = [stage.end, () => own.unload?.abort()];
@@ -43,6 +42,8 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
     const given = handle(own, made instanceof Promise ? await made : made);
     const setup = plugin.from === "zz" ? exports.default(given) : endingLoops(limit, () => exports.default(given));
     if (setup instanceof Promise) await loading(setup);
+    const wrong = own.checks.length ? (await Promise.all(own.checks)).find(Boolean) : undefined;
+    if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
   } catch (error) {
     plugin.stamps = stampsOf(plugin);
     if (reason(error) === tooSlow(limit)) noteImported(plugin);
@@ -58,11 +59,13 @@ export async function setUp(core: Core, plugin: Loaded, imported: Awaitable<any>
 function checkSettings(own: Owner, { defaults, settings = {} }: any): void {
   shaped(own, "export", { defaults, settings });
   shaped(own, "settings", settings);
-  if (settings.schema && !("~standard" in settings.schema)) assertSchema(own, "settings.schema", toJsonSchema(settings.schema));
+  checkSchema(own, "settings.schema", settings.schema);
 }
-function assertSchema({ plugin }: Owner, at: string, schema: object): void {
-  const wrong = plugin.from !== "zz" && !("~kind" in schema) && wrongIn(JSON_SCHEMA, schema, at);
-  if (wrong) throw fault(`${wrong}. Write it as JSON Schema has it.`);
+
+/** Set-up waits for it, since typebox has to be loaded. Other ways to write a schema need no look. */
+function checkSchema({ plugin, checks }: Owner, at: string, schema: object | undefined): void {
+  if (plugin.from === "zz" || !schema || "~standard" in schema || "~kind" in schema) return;
+  checks.push(wrongInSchema(schema, at)); // of a tool that comes later, the first call says it
 }
 
 /** Why a plugin cannot be loaded, and what to do. Earlier ones imported from "zz" what is in "zz/text" now. */
@@ -133,6 +136,7 @@ interface Owner {
   stage: Stage;
   names: Map<string, Set<string>>; // by kind
   flags: Flag[];
+  checks: Promise<string | undefined>[]; // of schemas
   hasState?: true;
   unload?: AbortController;
 }
@@ -145,6 +149,9 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
   many(own, core.configs, config);
   return {
     config: config.live,
+    get configFault() {
+      return config.fault;
+    },
     get signal() {
       return (own.unload ??= new AbortController()).signal;
     },
@@ -174,7 +181,7 @@ function handle(own: Owner, config: Awaited<ReturnType<typeof configOf>>): Zz<an
       shaped(own, "tool", tool);
       if (tool.kind !== undefined) known("kind of tool", tool.kind, ["read", "change", "run"]);
       const schema = parametersOf(tool); // refused now rather than at the first call
-      assertSchema(own, "params", schema);
+      if (Object.values(tool.params ?? {}).some((one) => typeof one === "object")) checkSchema(own, "params", tool.params);
       one(own, "tool", core.tools, tool);
       entry(own, core.schemas, tool.name, schema);
     },
@@ -264,8 +271,9 @@ function shaped({ plugin }: Owner, kind: keyof typeof FIELDS, value: any = {}): 
   for (const key of Object.keys(value)) known(`${kind} field`, key, Object.keys(fields));
   for (const [key, types] of Object.entries(fields)) {
     if (types.endsWith("!") && !value[key]) throw fault(`a ${kind} needs '${key}'. Add it.`);
-    const anyOf = words(types.replace("!", "")).map((type) => ({ type }));
-    const wrong = (value[key] ?? undefined) !== undefined && wrongIn({ anyOf }, value[key], key);
-    if (wrong) throw fault(`in ${kind} '${String(value.name)}', ${wrong}.`);
+    const allowed = words(types.replace("!", "")).filter(Boolean);
+    const type = Array.isArray(value[key]) ? "array" : typeof (value[key] ?? undefined);
+    if (allowed.length && type !== "undefined" && !allowed.includes(type))
+      throw fault(`in ${kind} '${String(value.name)}', "${key}" ${must(allowed)}.`);
   }
 }

@@ -9,11 +9,11 @@ import { usage } from "./faults.ts";
 import { updatePrivate } from "./locks.ts";
 import { allProviders } from "./providers.ts";
 import { firstRules } from "./rules.ts";
+import { type Shape, withSwitches } from "./schema.ts";
 import { learnData, reveal, sealed, sealUrl, secret } from "./secrets.ts";
-import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongAnew, wrongOwn } from "./settings.ts";
+import { configure, fill, inForce, keysFile, NAME, shapeOf, sourcesOf, wrongOwn, wrongSection } from "./settings.ts";
 import { ENDPOINT, isOwn, OPEN, SETTINGS } from "./settings-table.ts";
-import { isObject, type Shape, wrongIn } from "./shape.ts";
-import { byName, compare, nearest, short, someOf, tryTo, unknown } from "./text.ts";
+import { byName, compare, isObject, nearest, short, someOf, tryTo, unknown } from "./text.ts";
 
 const [DRAFT, SCHEMA] = ["https://json-schema.org/draft/2020-12/schema", "zz.config.schema.json"];
 
@@ -60,8 +60,8 @@ function withoutKeys(providers: Settings["providers"] = {}): Record<string, unkn
 
 async function set(core: Core, name: string, given: unknown): Promise<void> {
   const { options, configs } = core;
-  const value = reveal(given);
-  learnData(value, name);
+  const plain = reveal(given);
+  learnData(plain, name);
   const keys = name.split(".");
   const [section = "", key] = keys;
   const refuse = (why: string) => usage(`Cannot set '${name}': ${why}`);
@@ -69,6 +69,9 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
   const own = configs.map((config) => config.value).filter((config) => config.section === section);
   if (!names.includes(name) && !isOwn(section) && (key !== undefined || !own.length))
     throw refuse(unknown("setting", name, names, "/config lists them."));
+  const shapeAt = (one: Config) =>
+    keys.slice(1).reduce<any>((inner, part) => inner?.properties?.[part] ?? inner?.additionalProperties, shapeOf(one));
+  const value = withSwitches(own.map(shapeAt).find(Boolean), plain);
   const sources = sourcesOf(options);
   const [, provider] = /^providers\.([^.]+)\.key$/.exec(name) ?? [];
   if (provider) {
@@ -76,17 +79,14 @@ async function set(core: Core, name: string, given: unknown): Promise<void> {
     return void (options.settings = inForce(options.home, sources));
   }
   const next = { ...sources, home: changed(sources.home, keys, value) as Settings };
-  const wrong = wrongOwn(next.home);
-  const others = value === undefined ? sources.home : changed(sources.home, keys, undefined); // they may be wrong already
-  const unlike = (one: Config) => key && value !== undefined && wrongIn(shapeOf(one).properties![key] ?? {}, value, name);
-  const faults = own.map(async (one) => (one.schema && (await wrongAnew(one, others, next.home))) || unlike(one));
-  const refused = [wrong, ...(await Promise.all(faults))].find(Boolean);
+  const faults = own.map((one) => wrongSection(options.home, one, next.home, key)); // the others may be wrong already
+  const refused = (await Promise.all([wrongOwn(options.home, next.home), ...faults])).find(Boolean);
   if (refused) throw refuse(`${refused}. Give another value; /config ${name} tells about it.`);
   firstRules({ ...options, settings: inForce(options.home, next) }); // throws at a rule that no zz could start with
   write(core, options.config ?? path.join(options.home, NAME), keys, value);
   options.sources = next;
   options.settings = inForce(options.home, next);
-  for (const config of own) await fill(config, next);
+  for (const config of own) await fill(core, config);
   const counts = isOwn(section) ? next.project?.settings : { [section]: own[0]?.theirs };
   const theirs = keys.reduce<any>((value, key) => value?.[key], counts);
   if (theirs === undefined) return;
@@ -116,7 +116,7 @@ function changed(from: unknown, [key, ...more]: string[], value: unknown): any {
 
 /** One JSON Schema of all settings, for editors. */
 function schemaOf(core: Core): Record<string, unknown> {
-  const own = Object.entries(SETTINGS).map(([name, { project, ...shape }]) => [name, closed(shape)]);
+  const own = Object.entries(SETTINGS).map(([name, shape]) => [name, closed(shape)]);
   const added = [...sectionsOf(core)].map(([name, { shape }]) => [name, shape] as const);
   const all = Object.fromEntries([...own, ...added.sort(([a], [b]) => compare(a, b))]);
   all.providers = { ...all.providers, properties: providersOf(core), additionalProperties: closed(ENDPOINT) };

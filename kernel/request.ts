@@ -7,11 +7,12 @@ import { asFault, fault } from "./faults.ts";
 import { deadline, until } from "./limits.ts";
 import { endpointOf, providerNamed } from "./models.ts";
 import { reason, secretFinder, veil, veilData } from "./secrets.ts";
+import { SILENCE_SECONDS } from "./settings-table.ts";
 import { collect } from "./stream.ts";
 import { CHARS_PER_TOKEN } from "./text.ts";
 
 const MAX_RETRY_WAIT_MS = 60_000;
-const [SILENCE_LIMIT_SECONDS, SILENCES_OF_SIGNS] = [300, 4]; // that many times as long while comments and other signs of life come
+const SILENCES_OF_SIGNS = 4; // that many times as long while comments and other signs of life come
 
 /** Passes the request through its wrappers, then to the provider of its model. */
 export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
@@ -65,7 +66,7 @@ async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRe
 async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
   const clock = clockOf(core.io);
   const started = clock.now();
-  const { timeout = SILENCE_LIMIT_SECONDS } = core.options.settings;
+  const { timeout = SILENCE_SECONDS } = core.options.settings;
   const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
   let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
   const silence = deadline(clock, seconds * 1000, () => {

@@ -66,7 +66,7 @@ function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed()
 }
 
 /** Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every answer 5 ms. */
-function unguessable(bytes = Buffer.alloc(16)): string {
+export function unguessable(bytes = Buffer.alloc(16)): string {
   const file = tryTo(() => fs.openSync("/dev/urandom", "r"));
   const count = file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
   if (file !== undefined) fs.closeSync(file);

@@ -2,6 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
+import { misfitsOf } from "./accepted.ts";
 import { type Awaitable, KINDS, type Rule, type Rules, type Schema, type Settings } from "./contract.ts";
 import type { Config, Core, Options, Project, Send, Sources } from "./core.ts";
 import { fileFault } from "./disk.ts";
@@ -9,11 +10,10 @@ import { emit, note } from "./events.ts";
 import { codeOf, usage } from "./faults.ts";
 import { say } from "./io.ts";
 import { firstRules, isSame, keptFile } from "./rules.ts";
-import { check, toJsonSchema } from "./schema.ts";
+import { inOneLine, type Misfit, type Shape, toJsonSchema, withSwitches } from "./schema.ts";
 import { learn, learnData, reason } from "./secrets.ts";
-import { isKnown, isOwn, only, SETTINGS } from "./settings-table.ts";
-import { fits, isObject, isPlain, type Shape, wrongIn } from "./shape.ts";
-import { isInside, short, stampOf, textOf, tryTo } from "./text.ts";
+import { BY_PROJECT, isKnown, isOwn, OWN, only } from "./settings-table.ts";
+import { isInside, isObject, short, stampOf, textOf, tryTo } from "./text.ts";
 
 function sendsOf(name: string, value: unknown, own: Settings): (Send & { key?: string })[] {
   const chosen = own.model ?? "what you chose";
@@ -43,41 +43,46 @@ const MAX_PROJECT_FILE_BYTES = 100_000; // bytes of a project's file
 type From = { home: string; root: string | undefined; config?: string | undefined; brought?: Yes | false | undefined };
 type Yes = { given: boolean; agreed: string[] };
 
-export function settings({ home, root, config, brought }: From): { settings: Settings; sources: Sources } {
+export async function settings({ home, root, config, brought }: From): Promise<{ settings: Settings; sources: Sources }> {
   const homes = [path.join(home, NAME), config ?? []].flat();
   const own = ownSettings(homes.at(-1)!, config);
-  const project = root === undefined ? undefined : projectSettings(root, homes, own, brought || { given: false, agreed: [] });
+  const wrong = await wrongOwn(home, own);
+  if (wrong) throw refusalOf(homes.at(-1)!, wrong);
+  const yes = brought || { given: false, agreed: [] };
+  const project = root === undefined ? undefined : await projectSettings(root, homes, own, yes);
   if (project) withoutWrongRules(project, home, root!);
   const sources = { home: own, ...(project && { project }) };
   return { settings: inForce(home, sources), sources };
 }
 
 function ownSettings(file: string, named: string | undefined): Settings {
-  const refuse = (why: string) => usage(`Cannot use the settings '${file}': ${why}. Fix it or move it away.`);
   let parsed: Settings = {};
   try {
     parsed = JSON.parse(fs.readFileSync(file, "utf8"));
   } catch (error) {
-    if (!codeOf(error)) throw refuse(`not JSON (${whereNot(error)})`);
+    if (!codeOf(error)) throw refusalOf(file, `not JSON (${whereNot(error)})`);
     if (named) throw fileFault("read the settings", named, error, { exit: 2 });
   }
-  if (!isObject(parsed)) throw refuse("they must be a JSON object");
+  if (!isObject(parsed)) throw refusalOf(file, "they must be a JSON object");
   learnData(parsed);
-  const wrong = wrongOwn(parsed);
-  if (wrong) throw refuse(wrong);
   return parsed;
 }
+const refusalOf = (file: string, why: string) => usage(`Cannot use the settings '${file}': ${why}. Fix it or move it away.`);
 
 /** What JSON.parse reports, without the text around the error, which may hold a key. */
 const whereNot = (error: unknown): string => reason(error).replace(/,? ?\.{0,3}".*" is not valid JSON$/s, "");
 
-export const wrongOwn = (given: Settings): string | undefined =>
-  Object.entries(SETTINGS)
-    .filter(([name]) => Object.hasOwn(given, name))
-    .flatMap(([name, shape]) => wrongIn(shape, given[name], name) ?? [])[0];
+export async function wrongOwn(home: string, given: Settings): Promise<string | undefined> {
+  const own = only(given, isOwn);
+  const [first] = Object.keys(own).length ? await misfitsOf(home, OWN, own) : [];
+  return first && quoted(first);
+}
+const nameOf = ({ path }: Misfit): string => `"${path.map(short).join(".")}"`;
+const quoted = (misfit: Misfit): string => `${nameOf(misfit)} ${misfit.words}`;
+const unusable = (misfit: Misfit, where: string) => `Cannot use the setting ${nameOf(misfit)}${where}: it ${misfit.words}.`;
 
 /** Looking at a folder needs no trust, so its settings never stop zz. Undefined: it has none, or they are the home's. */
-function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Project | undefined {
+async function projectSettings(root: string, homes: string[], own: Settings, yes: Yes): Promise<Project | undefined> {
   const file = path.join(root, ".zz", NAME);
   const project: Project = { file, settings: {}, left: [], faults: [], trusted: yes.given, agreed: yes.agreed, sends: [] };
   const passOver = (why: string) => {
@@ -95,7 +100,7 @@ function projectSettings(root: string, homes: string[], own: Settings, yes: Yes)
     const given = JSON.parse(fs.readFileSync(file, "utf8"));
     if (!isObject(given)) return passOver("they must be a JSON object");
     learnData(given);
-    return allowedProjectSettings(project, given, own);
+    return await allowedProjectSettings(project, given, own, path.dirname(homes[0]!));
   } catch (error) {
     const words = fileFault("read", "", error).message.slice("Cannot read '': ".length).replace(/\.$/, "");
     return passOver(codeOf(error) ? words : `not JSON (${short(whereNot(error))})`);
@@ -113,28 +118,22 @@ function withoutWrongRules({ settings, file, faults }: Project, home: string, ro
 }
 
 /** What counts of a project's settings. Plugins' sections are checked once the plugins are loaded. */
-function allowedProjectSettings(project: Project, given: Record<string, unknown>, own: Settings): Project {
-  const taken = Object.entries(given).flatMap(([name, value]) => (isOwn(name) ? taking(name, value) : [[name, value]]));
-  return { ...project, settings: Object.fromEntries(taken) };
+async function allowedProjectSettings(project: Project, all: Record<string, unknown>, own: Settings, home: string): Promise<Project> {
+  const taken = Object.entries(all).map(([name, value]) => (isOwn(name) ? taking(name, value) : [[name, value]]));
+  return { ...project, settings: Object.fromEntries((await Promise.all(taken)).flat()) };
 
-  function taking(name: string, value: unknown): [string, unknown][] {
-    const { project: say, ...shape } = SETTINGS[name]!;
-    const may = project.trusted || say;
-    const fault = (why: string, what = name) =>
-      project.faults.push(`Cannot use the setting "${short(what)}" in '${project.file}': ${why}. It is ignored.`);
+  async function taking(name: string, value: unknown): Promise<[string, unknown][]> {
+    const may = project.trusted || BY_PROJECT[name];
     const given = project.trusted ? withoutSends(name, value) : value;
-    const part = may === true ? given : fits(shape, value) ? may?.(value, own) : may && value;
-    if (part === undefined && project.trusted) return [];
-    if (part === undefined) project.left.push(name);
-    const rest = isObject(part) ? Object.keys(only(given as object, (key) => !Object.hasOwn(part, key))) : [];
-    for (const key of rest) {
-      const unheard = shape.additionalProperties === false && wrongIn(shape, { [key]: {} }, name);
-      if (unheard) fault(unheard, `${name}.${key}`);
-      else project.left.push(`${name}.${key}`);
-    }
-    const wrong = part !== undefined && wrongIn(shape, part, name);
-    if (wrong) fault(wrong);
-    return part === undefined || wrong ? [] : [[name, part]];
+    const misfits = may && given !== undefined ? await misfitsOf(home, OWN, { [name]: given }) : [];
+    for (const misfit of misfits) project.faults.push(`${unusable(misfit, ` in '${project.file}'`)} It is ignored.`);
+    if (misfits.some(({ path }) => path.length < 2)) return [];
+    const fit = isObject(given) ? only(given, (key) => !misfits.some(({ path }) => path[1] === key)) : given;
+    const part = typeof may === "function" ? may(fit, own) : may && fit;
+    if (part === undefined && !project.trusted) project.left.push(name);
+    if (isObject(part))
+      project.left.push(...Object.keys(only(fit as object, (key) => !Object.hasOwn(part, key))).map((key) => `${name}.${key}`));
+    return part === undefined ? [] : [[name, part]];
   }
 
   /** Leaves out what would send data elsewhere without approval. */
@@ -186,22 +185,25 @@ function withKeys(home: string, given: Settings): Settings {
 export const sourcesOf = ({ settings = {}, sources = { home: settings } }: Options): Sources => sources;
 
 /** A plugin's settings: the defaults, over them the person's, over those the project's, as far as it may and the schema accepts them. */
-export function configOf({ options, io }: Core, plugin: string, exports: any): Awaitable<Config> {
+export function configOf(core: Core, plugin: string, exports: any): Awaitable<Config> {
   const { defaults = {}, settings: { name: section = plugin, schema, project } = {} } = exports;
   const config: Config = { section, live: {}, defaults: { ...defaults }, ...(schema && { schema }), ...(project && { project }) };
-  return fill(config, sourcesOf(options), (fault) => say(io, fault));
+  return fill(core, config, (fault) => say(core.io, fault));
 }
 
 type Tell = (fault: string) => unknown;
-export function fill(config: Config, { home, project }: Sources, tell?: Tell): Awaitable<Config> {
+export function fill({ options }: Core, config: Config, tell?: Tell): Awaitable<Config> {
   const { section, schema, defaults, project: may = [] } = config;
-  const mine = sectionOf(home, section);
-  const given = isObject(project?.settings[section]) ? sectionOf(project.settings, section) : undefined;
+  const { home, project } = sourcesOf(options);
+  const [mine, given] = [home, isObject(project?.settings[section]) ? project.settings : {}].map((all) => sectionOf(all, config));
   const all = may === true || project?.trusted;
   const both = merge(defaults, mine);
   const counts = (key: string) => all || may.includes(key);
   const theirs = given && (all || may.length) ? (lowered(only(given, counts)) as Record<string, unknown>) : undefined;
-  return !schema || (!mine && !theirs) || passes(schema) ? filled(config, mine, theirs) : checked(schema);
+  delete config.fault;
+  if (!schema || (!mine && !theirs)) return filled(config, mine, theirs);
+  const misfits = misfitsIn(options.home!, config, merge(both, theirs));
+  return Array.isArray(misfits) && !misfits.length ? filled(config, mine, theirs) : checked();
 
   /** Until it is trusted, a project may only lower numbers, since they are limits. */
   function lowered(value: unknown, under: unknown = both, at = section): unknown {
@@ -217,37 +219,49 @@ export function fill(config: Config, { home, project }: Sources, tell?: Tell): A
     return Object.fromEntries(Object.entries(only(value, fit)).map(inner));
   }
 
-  /** Checks without a library, if the schema is simple enough. */
-  function passes(schema: Schema): boolean {
-    const shape = "~standard" in schema ? undefined : toJsonSchema(schema);
-    return isPlain(shape) && !wrongIn(shape, both, section) && !wrongIn(shape, merge(both, theirs), section);
-  }
-
-  async function checked(schema: Schema): Promise<Config> {
-    const own = mine && (await fitting(schema, config, mine, defaults, tell));
+  async function checked(): Promise<Config> {
+    const own = mine && (await fitting(options.home!, config, mine, defaults, tell));
     const note = tell && ((fault: string) => project!.faults.push(fault));
-    return filled(config, own, theirs && (await fitting(schema, config, theirs, merge(defaults, own), note, ` in '${project!.file}'`)));
+    return filled(
+      config,
+      own,
+      theirs && (await fitting(options.home!, config, theirs, merge(defaults, own), note, ` in '${project!.file}'`)),
+    );
   }
 }
 
 /** The keys of a section that its schema accepts: one that is wrong does not affect the others. Unknown names are reported elsewhere. */
-async function fitting(schema: Schema, config: Config, given: object, under: unknown, tell: Tell = () => {}, where = "") {
-  const wrongWith = (more: object) => wrongSection(schema, merge(under, more));
+async function fitting(home: string, config: Config, given: object, under: unknown, tell: Tell = () => {}, where = "") {
+  const { section } = config;
   const remedy = (own: string, are: string) => (where ? `${are} ignored.` : own);
-  if (!(await wrongWith(given))) return given as Record<string, unknown>;
-  const [{ properties, additionalProperties: others }, before] = [shapeOf(config), await wrongWith({})];
-  let fit: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(given)) {
-    const why = await wrongWith({ ...fit, [key]: value });
-    const words = why?.startsWith(`${key} `) ? `it${why.slice(key.length)}` : why;
-    if (!why || why === before) fit = { ...fit, [key]: value };
-    else if (others || Object.hasOwn(properties!, key))
-      tell(`Cannot use the setting "${config.section}.${key}"${where}: ${words}. ${remedy("Its default is used; fix it.", "It is")}`);
+  const misfits = await misfitsIn(home, config, merge(under, given));
+  const { properties = {}, additionalProperties: others } = shapeOf(config);
+  for (const { path, words } of misfits) {
+    const [key = ""] = path;
+    const misfit = { path: [section, ...path], words };
+    if (Object.hasOwn(given, key)) config.fault ??= quoted(misfit);
+    if (Object.hasOwn(given, key) && (others || Object.hasOwn(properties, key)))
+      tell(`${unusable(misfit, where)} ${remedy("Its default is used; fix it.", "It is")}`);
   }
-  const wrong = await wrongWith(fit);
-  if (!wrong) return fit;
-  tell(`Cannot use the settings under "${config.section}"${where}: ${wrong}. ${remedy("Its defaults are used; fix them.", "They are")}`);
+  const fit = only(given, (key) => !misfits.some(({ path }) => path[0] === key));
+  const left = misfits.length ? inOneLine(await misfitsIn(home, config, merge(under, fit))) : "";
+  if (!left) return fit;
+  config.fault ??= `"${section}" does not fit: ${left}`;
+  tell(`Cannot use the settings under "${section}"${where}: ${left}. ${remedy("Its defaults are used; fix them.", "They are")}`);
   return undefined;
+}
+
+/** The types of defaults count too, and only what a schema itself forbids is forbidden. */
+function misfitsIn(home: string, config: Config, value: unknown): Awaitable<Misfit[]> {
+  const { schema = {} } = config;
+  const { additionalProperties = true } = "~standard" in schema ? {} : toJsonSchema(schema);
+  return misfitsOf(home, "~standard" in schema ? schema : ({ ...shapeOf(config), additionalProperties } as Schema), value);
+}
+
+/** What a section would have wrong in one of its settings, or in all. */
+export async function wrongSection(home: string, config: Config, given: Settings, key: string | undefined): Promise<string> {
+  const misfits = await misfitsIn(home, config, merge(config.defaults, sectionOf(given, config)));
+  return inOneLine(misfits.filter(({ path }) => key === undefined || !path.length || path[0] === key));
 }
 
 /** Runs what may change settings, then tells plugins which ones changed. */
@@ -265,11 +279,11 @@ export async function configure(core: Core, act: () => Promise<void>): Promise<v
 export const reread = (core: Core): Promise<void> =>
   configure(core, async () => {
     const { io, options, rules, configs, extras: brought } = core;
-    const next = { ...options, ...settings({ ...options, brought }) };
+    const next = { ...options, ...(await settings({ ...options, brought })) };
     const [was, is] = [core.first, firstRules(next)]; // it throws if they cannot be used, and nothing is changed yet
     Object.assign(options, next);
     core.first = is;
-    for (const { value } of configs) await fill(value, sourcesOf(options), (fault) => say(io, fault));
+    for (const { value } of configs) await fill(core, value, (fault) => say(io, fault));
     const has = (all: Rule[], rule: Rule) => all.some((one) => isSame(one, rule));
     const left = rules.filter((rule) => !has(was, rule) || has(is, rule)); // what this session added stays, what it dropped stays away
     rules.splice(0, rules.length, ...left, ...is.filter((rule) => !has(was, rule) && !has(left, rule)));
@@ -292,16 +306,8 @@ function filled(config: Config, home: Config["home"], theirs: Config["theirs"]):
 }
 
 /** Also merges what is not an object, so that the plugin's schema can refuse it. */
-function sectionOf(given: Settings, section: string): Record<string, unknown> | undefined {
-  return Object.hasOwn(given, section) ? { ...(given[section] as object) } : undefined;
-}
-
-const wrongSection = async (schema: Schema, given: unknown): Promise<string | undefined> => (await check(schema, given)).wrong;
-/** What is wrong in a section with a change and is not without it. */
-export async function wrongAnew({ section, schema, defaults }: Config, ...settings: [without: Settings, next: Settings]): Promise<string> {
-  const faults = settings.map((home) => wrongSection(schema!, merge(defaults, sectionOf(home, section))));
-  const [old = [], all = []] = (await Promise.all(faults)).map((wrong = "") => wrong.split("; "));
-  return all.filter((one) => !old.includes(one)).join("; ");
+function sectionOf(given: Settings, config: Config): Record<string, unknown> | undefined {
+  return Object.hasOwn(given, config.section) ? withSwitches(shapeOf(config), { ...(given[config.section] as object) }) : undefined;
 }
 
 /** A plugin's settings as JSON Schema, completed from its defaults. */

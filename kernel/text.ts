@@ -7,6 +7,9 @@ import type { Usage } from "./contract.ts";
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 export const byName = (a: { name: string }, b: { name: string }): number => compare(a.name, b.name);
 
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 /** `1 file`, `2 files`; `2 matches` with the plural given. */
 export const plural = (count: number, noun: string, nouns = `${noun}s`): string => `${count} ${count === 1 ? noun : nouns}`;
 

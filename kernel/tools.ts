@@ -11,8 +11,8 @@ import { deadline, until } from "./limits.ts";
 import { check, parametersOf, toJsonSchema } from "./schema.ts";
 import { reason, veil, veilData } from "./secrets.ts";
 import { showLines } from "./seen.ts";
-import { isObject } from "./shape.ts";
-import { byName, tryTo, unknown } from "./text.ts";
+
+import { byName, isObject, tryTo, unknown } from "./text.ts";
 
 /** The arguments as the tool will see them. Throws a sentence that says what is wrong with them and what to do. */
 export async function validate({ name, params }: Tool, args: unknown, remedy: string): Promise<any> {

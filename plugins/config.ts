@@ -116,11 +116,10 @@ async function set(ctx: Ctx, name: string, value: unknown): Promise<void> {
   await ctx.settings.set(name, value);
   if (isFirst && fs.existsSync(file)) await ctx.settings.set("$schema", SCHEMA);
   const now = find(ctx, name)?.value ?? within(ctx, name);
-  const safe = (given: unknown) => (isSecret(now) ? shown(now) : shown(given)); // the new one may be a secret too
   if (before?.from?.includes("project"))
-    return ctx.note(`Saved in your own settings: ${name} is ${value === undefined ? "not set" : safe(value)}.`);
+    return ctx.note(`Saved in your own settings: ${name} is ${shown(isSecret(now) ? now : value)}.`); // the new one may be a secret too
   const was = before && shown(before.value) !== shown(now) ? ` (was ${shown(before.value)})` : "";
-  ctx.note(`${name} is ${safe(value ?? now)} now${was}.`);
+  ctx.note(`${name} is ${shown(now)} now${was}.`);
 }
 
 /** A secret value's JSON is not its value. */

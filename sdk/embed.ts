@@ -30,7 +30,7 @@ export async function embedWith(
   const root = rootOf(options, io);
   const config = options.config && path.resolve(options.config);
   const brought = options.own !== false && projectExtras({ root, home });
-  const read = options.settings ? {} : settings({ home, root, config, brought });
+  const read = options.settings ? {} : await settings({ home, root, config, brought });
   const files = plugins.filter((one) => typeof one === "string");
   const core = await createZz({ ...read, ...options, plugins: files, home, root, ...(config && { config }) });
   const script = openScript(core, process.argv.slice(2), story);

@@ -7,6 +7,7 @@ import type { DecodeContext, Decoding } from "./decode.ts";
 export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
 export { updatePrivate } from "../kernel/locks.ts";
 export { runsByItself } from "../kernel/places.ts";
+export { wrongInSchema } from "../kernel/schema.ts";
 export { joinHalves } from "../kernel/seam.ts";
 export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
 export {

@@ -21,7 +21,7 @@ export default (zz: Zz) => {
     value: "FILE",
     group,
     description: "answer from what was recorded in it, without a model",
-    set: async (value) => void (player = (await import("./tape.ts")).play(at(value), String(value))),
+    set: async (value) => void (player = await (await import("./tape.ts")).play(at(value), String(value))),
   });
   zz.wrap("fetch", (request, next) => {
     if (player) return player.answer(request);

@@ -2,17 +2,10 @@
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import type { HttpAnswer, HttpRequest } from "zz";
 import { errnoSentence, oneLine, tryTo, usage, writeWhole } from "zz/text";
+import type { Exchange } from "./exchange.ts";
 
 type Request = HttpRequest & { url: string };
 type Next = (request: Request) => Promise<HttpAnswer>;
-/** One request, and what came back: an answer, whole or cut off by an error, or an error alone. */
-interface Exchange {
-  asked: { method: string; url: string; body?: unknown };
-  status?: number;
-  headers?: Record<string, string>;
-  pieces?: (string | { base64: string })[];
-  error?: { message: string; code?: string; status?: number; transient?: boolean; after?: number; exit?: number };
-}
 
 export interface Recorder {
   keep(request: Request, next: Next): Promise<HttpAnswer>;
@@ -120,8 +113,8 @@ function veilEvents(text: string, veil: (text: string) => string): string {
 }
 
 /** Refuses what was not recorded. Equal requests get their answers in the order recorded; the last answer repeats. */
-export function play(file: string, shown: string): Player {
-  const exchanges = read(file, shown).map((exchange) => ({ exchange, key: keyOf(exchange.asked), played: 0 }));
+export async function play(file: string, shown: string): Promise<Player> {
+  const exchanges = (await read(file, shown)).map((exchange) => ({ exchange, key: keyOf(exchange.asked), played: 0 }));
   return {
     async answer(request) {
       const { signal, method = "GET", url } = request;
@@ -155,7 +148,7 @@ export function play(file: string, shown: string): Player {
   };
 }
 
-function read(file: string, shown: string): Exchange[] {
+async function read(file: string, shown: string): Promise<Exchange[]> {
   const cannot = (why: string) => usage(`Cannot replay '${shown}': ${why}`);
   let text: string;
   try {
@@ -166,11 +159,12 @@ function read(file: string, shown: string): Exchange[] {
   const [first, ...lines] = text.split("\n").filter(Boolean);
   if (!first || tryTo(() => JSON.parse(first))?.zz !== FIRST.zz)
     throw cannot("it is not a cassette. --record makes one.");
+  const { exchange } = await import("./exchange.ts");
   return lines.map((line, i) => {
-    const exchange: Exchange | undefined = tryTo(() => JSON.parse(line));
-    if (typeof exchange?.asked?.url !== "string")
-      throw cannot(`line ${i + 2} is not a recorded exchange. Record it again.`);
-    return exchange;
+    const { data, error } = exchange.safeParse(tryTo(() => JSON.parse(line)));
+    const at = error?.issues[0]?.path.join(".");
+    if (!data) throw cannot(`line ${i + 2} is not a recorded exchange${at && ` (see "${at}")`}. Record it again.`);
+    return data;
   });
 }
 

@@ -46,16 +46,18 @@ const CACHES: Record<string, string> = {
   uv: "UV_CACHE_DIR",
 };
 
-function makeFolder(server: string, folder: string): void {
+/** `isPersons`: the person named it. What a project or an editor names must be there. */
+function makeFolder(server: string, folder: string, isPersons: boolean): void {
   try {
-    fs.mkdirSync(folder, { recursive: true });
+    if (isPersons) fs.mkdirSync(folder, { recursive: true });
+    else fs.accessSync(folder);
   } catch (error) {
     const why = errnoSentence(error) || "it is missing.";
     throw fault(`Cannot start MCP server '${server}': '${folder}', which it may write to, cannot be made: ${why}`);
   }
 }
 
-async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: ServerConfig): Promise<Way> {
+async function asProgram(zz: Zz<any>, ctx: Ctx, { name, from }: Server, config: ServerConfig): Promise<Way> {
   const { command = "", args = [], env = {}, cwd, sandbox } = config;
   const own = VARIABLES.flatMap((one) => (zz.io.variable(one) === undefined ? [] : [[one, zz.io.variable(one)!]]));
   const program = ctx.programs.find(command, env.PATH);
@@ -72,7 +74,7 @@ async function asProgram(zz: Zz<any>, ctx: Ctx, { name }: Server, config: Server
     ? path.join(zz.io.variable("XDG_CACHE_HOME") ?? path.join(os.homedir(), ".cache"), "zz", name)
     : "";
   const write = [...(given.write ?? []).map(ctx.permissions.place), ...(kept ? [kept] : [])];
-  if (sandbox !== false) for (const folder of write) makeFolder(name, folder);
+  if (sandbox !== false) for (const folder of write) makeFolder(name, folder, from === "home" || folder === kept);
   const box = sandbox === false ? undefined : await boxed(ctx, [program, ...args], { ...given, write });
   const [file = program, ...rest] = box?.argv ?? [program, ...args];
   const transport = stdio(() =>

@@ -4,41 +4,46 @@ import path from "node:path";
 import { reachesFurther } from "./files-only.ts";
 import { changesRepository } from "./judge/git-writes.ts";
 import type { Simple } from "./judge/index.ts";
-
-const words = (text: string): Set<string> => new Set(text.split(" "));
+import { split } from "./judge/options.ts";
 
 /** Programs that reach other machines, services of this machine, or what belongs to the person. */
-const PROGRAMS = words(
-  "curl wget ssh mosh scp sftp nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm " +
-    "terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service " +
-    "journalctl crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared",
+const PROGRAMS = new Set(
+  split(`curl wget ssh mosh scp sftp nc ncat netcat telnet ftp ping dig nslookup host gh glab hub aws gcloud az kubectl helm
+    terraform docker podman docker-compose vagrant apt apt-get dpkg yum dnf apk pacman brew snap systemctl service journalctl
+    crontab at batch xdg-open open code psql mysql mongosh redis-cli tailscale ngrok cloudflared`),
 );
 
 /** Programs that run until they are stopped. */
-const SERVERS = words(
-  "watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx",
+const SERVERS = new Set(
+  split(
+    `watch serve http-server live-server json-server nodemon uvicorn gunicorn redis-server mongod postgres caddy nginx`,
+  ),
 );
-const SERVING = words("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler");
+const SERVING = new Set(split("vite next nuxt astro remix webpack-dev-server flask rails hugo jekyll wrangler"));
 const ENDS_BY_ITSELF = /^(build|optimize|lint|info|generate|check|routes|typegen|types|db:\S+|--version|-v|--help)$/;
 
-/** Programs that reach the network or the person's home only with these subcommands. */
-const SUBCOMMANDS: Record<string, Set<string>> = {
-  npm: words(
-    "install i in add ci update up upgrade create publish login adduser audit outdated view info show search link",
-  ),
-  pnpm: words("install i add update up upgrade create publish audit outdated dlx link"),
-  yarn: words("install add up upgrade create publish audit outdated dlx link"),
-  bun: words("install i add update upgrade create publish x link"),
-  pip: words("install download search"),
-  pip3: words("install download search"),
-  uv: words("sync add pip lock tool"),
-  poetry: words("install add update lock publish"),
-  cargo: words("install add update fetch publish login search"),
-  go: words("get install"),
-  gem: words("install update push"),
-  bundle: words("install update"),
-  composer: words("install update require"),
-};
+/** Programs, and the subcommands with which alone they reach the network or the person's home. */
+const SUBCOMMANDS = new Map(
+  `npm install i in add ci update up upgrade create publish login adduser audit outdated view info show search link
+  pnpm install i add update up upgrade create publish audit outdated dlx link
+  yarn install add up upgrade create publish audit outdated dlx link
+  bun install i add update upgrade create publish x link
+  pip install download search
+  pip3 install download search
+  uv sync add pip lock tool
+  poetry install add update lock publish
+  cargo install add update fetch publish login search
+  go get install
+  gem install update push
+  bundle install update
+  composer install update require`
+    .split("\n")
+    .map((line) => {
+      const [program, ...subcommands] = split(line);
+      return [program, new Set(subcommands)];
+    }),
+);
+const reachesWith = (program: string, subcommand = ""): boolean => SUBCOMMANDS.get(program)?.has(subcommand) === true;
 /** Programs that run the scripts of a project. A script is taken to be a server by its name, as in SERVER. */
 const RUNNERS = /^(npm|pnpm|yarn|bun|make|gmake|just|task|deno)$/;
 const SERVER = /^(start|dev|serve|server|watch|preview)(:|$)/;
@@ -58,24 +63,18 @@ export function whyBeyond(line: readonly Simple[]): string | undefined {
 
 /** Questions about what is installed here, and options with which a server only tells about itself. */
 const ONLY_ASKS: Record<string, RegExp> = {
-  ...{
-    dpkg: /^(-[lLsSpV]|--(list|listfiles|status|search|verify))$/,
-    apt: /^(list|show|search|policy|depends|rdepends)$/,
-  },
-  ...{
-    dnf: /^(list|info|search|repoquery)$/,
-    yum: /^(list|info|search)$/,
-    apk: /^(info|list|search)$/,
-    brew: /^(list|info|config)$/,
-  },
-  ...{
-    pacman: /^-Q[a-z]*$/,
-    nginx: /^-[vVtT]$/,
-    "redis-server": /^-v$/,
-    postgres: /^-V$/,
-    gunicorn: /^-v$/,
-    caddy: /^(version|validate)$/,
-  },
+  dpkg: /^(-[lLsSpV]|--(list|listfiles|status|search|verify))$/,
+  apt: /^(list|show|search|policy|depends|rdepends)$/,
+  dnf: /^(list|info|search|repoquery)$/,
+  yum: /^(list|info|search)$/,
+  apk: /^(info|list|search)$/,
+  brew: /^(list|info|config)$/,
+  pacman: /^-Q[a-z]*$/,
+  nginx: /^-[vVtT]$/,
+  "redis-server": /^-v$/,
+  postgres: /^-V$/,
+  gunicorn: /^-v$/,
+  caddy: /^(version|validate)$/,
 };
 const onlyAsks = (name: string, [first]: readonly (string | undefined)[]): boolean =>
   Object.hasOwn(ONLY_ASKS, name) && ONLY_ASKS[name]!.test(first ?? "");
@@ -91,10 +90,10 @@ function reachesOut({ words: [program, ...rest], verdict, git }: Simple, hasBack
   if (PROGRAMS.has(name)) return !(hasBackground && /^(curl|wget|nc|ncat)$/.test(name) && asksOnlyHere(rest));
   const [first, second] = rest.filter((word) => word !== undefined && !word.startsWith("-"));
   if (name === "yarn" && rest.length === 0) return true; // it installs
-  if (first !== undefined && SUBCOMMANDS[name]?.has(first)) return true;
+  if (reachesWith(name, first)) return true;
   if (/^python[\d.]*$/.test(name) && rest[rest.indexOf("-m") + 1] === "pip")
-    return rest.some((word) => SUBCOMMANDS.pip!.has(word ?? ""));
-  return name === "npx" && /^(npm|pnpm|yarn)$/.test(first ?? "") && SUBCOMMANDS[first!]!.has(second ?? "");
+    return rest.some((word) => reachesWith("pip", word));
+  return name === "npx" && /^(npm|pnpm|yarn)$/.test(first ?? "") && reachesWith(first!, second);
 }
 
 const HERE = /^(https?:\/\/)?(localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0)(:|\/|$)/;

@@ -5,7 +5,7 @@ import path from "node:path";
 import { isInside, tryTo } from "zz/text";
 import { repository } from "./guards.ts";
 import { otherNames } from "./hard-links.ts";
-import { type Guard, type OpenLimits, PORT, pathFolders, SOCKET } from "./limits.ts";
+import { type Guard, type OpenLimits, PORT, pathFolders } from "./limits.ts";
 import { CACHE } from "./lookups.ts";
 import { canAppear, isFolder, real } from "./paths.ts";
 
@@ -90,7 +90,6 @@ function plan({
   endpoints,
   sized,
   tmp,
-  own,
   proxy,
   lookups,
   view,
@@ -150,7 +149,7 @@ function plan({
       ),
     ...SYSTEM,
     { at: "/dev/shm", args: ["--perms", "1777", ...(sized ? ["--size", MAX_SHM_BYTES] : []), "--tmpfs", "/dev/shm"] },
-    ...(proxy ? [{ at: INSIDE, args: ["--ro-bind", path.join(own, SOCKET), INSIDE] }] : []),
+    ...(proxy?.socket ? [{ at: INSIDE, args: ["--ro-bind", proxy.socket, INSIDE] }] : []),
     ...namesOf(own, placesOf({ service, net })),
     ...(nameCache ? [{ at: cacheAt, args: ["--ro-bind", nameCache.socket, cacheAt] }] : []),
   ];

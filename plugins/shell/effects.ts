@@ -2,8 +2,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
-import { plural, repositoryTop, runsByItself, tryTo } from "zz/text";
-import { visible } from "./names.ts";
+import { plural, repositoryTop, runsByItself, tryTo, visible } from "zz/text";
 import type { View } from "./view.ts";
 
 export type FileState = Parameters<Ctx["files"]["apply"]>[0][number];

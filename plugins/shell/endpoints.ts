@@ -10,6 +10,9 @@ import { direntsOf, real } from "./paths.ts";
 const MAX_FILES_PER_PROCESS = 12;
 const MAX_FILES = 1_500;
 
+/** Such a name means another place in each process. */
+const OWN = /^\/proc\/(?:thread-)?self\//;
+
 export interface Endpoints {
   at: string[]; // to be covered
   unknown: boolean; // a program listens at a path that cannot be determined
@@ -27,8 +30,8 @@ export function findEndpoints(roots: string[], inProject: string[]): Endpoints {
   const home = direntsOf(os.homedir()).filter((entry) => entry.isFIFO() || entry.isSocket());
   const mine = home.map((entry) => path.join(os.homedir(), entry.name));
   return {
-    at: real([...whole, ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
-    unknown: guesses.some((found) => !found.length),
+    at: real([...whole.filter((name) => !OWN.test(name)), ...guesses.flat(), ...inProject, ...mine, ...fifos()]),
+    unknown: guesses.some((found) => !found.length) || whole.some((name) => OWN.test(name)),
   };
 }
 
@@ -47,20 +50,16 @@ function sockets(): { whole: string[]; relative: string[] } {
     return name && !name.startsWith("@") && (flags === "00010000" || type === "0002") ? [name] : [];
   });
   return {
-    whole: names
-      .filter((name) => name.startsWith("/"))
-      .flatMap((name) => (OPEN_FOLDER.test(name) ? placesOf(name) : name)),
+    whole: names.filter((name) => name.startsWith("/")).flatMap(named),
     relative: [...new Set(names.filter((name) => !name.startsWith("/")))],
   };
 }
 
-/** A name that begins at a folder which its process has open, such as another zz's (listen.ts): where that is. */
-function placesOf(name: string): string[] {
-  const [, fd, rest = ""] = OPEN_FOLDER.exec(name)!;
-  const open = ["self", ...processes()].flatMap((pid) => linked(`/proc/${pid}/fd/${fd}`));
-  return open.map((folder) => path.join(folder, rest)).filter(isSocket);
-}
-const OPEN_FOLDER = /^\/proc\/self\/fd\/(\d+)\/(.+)$/;
+/** A socket may be named by a folder that its process has open, as those of another zz are. */
+const named = (name: string): string[] =>
+  name.startsWith("/proc/self/")
+    ? [`${process.pid}`, ...processes()].map((pid) => name.replace("self", pid)).filter(isSocket)
+    : [name];
 
 /** The working folders of this machine's processes, as far as they are visible. */
 function folders(): string[] {

@@ -3,7 +3,6 @@
 import type { ChildProcess } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
-import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock, Programs } from "zz";
 import { plural } from "zz/text";
@@ -24,7 +23,6 @@ export interface Job {
   maxTimeoutMs?: number; // the most that the model may ask for; 600,000 by default
   signal: AbortSignal;
   sandbox?: Sandbox;
-  shell?: string;
   argv?: string[]; // runs instead of the command, without a shell
   onTail?(lines: string): void; // gets the last few lines that it printed, at most ten times a second
   veil?(output: string): string; // hides what nobody may read, before what is too long is cut
@@ -142,7 +140,6 @@ async function runOnce(job: Job): Promise<Outcome> {
 async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdout: Readable; stderr: Readable }> {
   if (!fs.statSync(job.cwd, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`Cannot run a command in '${job.cwd}': no such folder. Choose another one.`);
-  if (job.shell && path.isAbsolute(job.shell) && !fs.existsSync(job.shell)) throw cannot({ code: "ENOENT" }, job.shell);
   const { argv, env } = (job.sandbox ?? mark).wrap(shell(job));
   const [out, err] = pipes(job.programs);
   const inherited = inheritedFiles();
@@ -172,7 +169,6 @@ async function start(job: Job, mark: Mark): Promise<{ child: ChildProcess; stdou
 
 function shell(job: Job): string[] {
   if (job.argv) return job.argv;
-  if (job.shell) return [job.shell, "-c", "--", job.command];
   if (process.platform === "win32") return [process.env.ComSpec ?? "cmd.exe", "/d", "/s", "/c", `"${job.command}"`];
   const bash = ["bash", "sh"].map((name) => job.programs.find(name, job.env.PATH ?? "/usr/bin:/bin")).find(Boolean);
   return [bash ?? "sh", "-c", "--", job.command]; // a line may begin with a dash

@@ -1,14 +1,15 @@
 // files-only: lines of plain file tools. All that they do is in the project's files, so a copy holds it, and undo brings it back.
 import path from "node:path";
 import type { Judged, Simple } from "./judge/index.ts";
-
-const words = (text: string): Set<string> => new Set(text.split(/\s+/));
+import { split } from "./judge/options.ts";
 
 /** Programs that change files that they are told, and reach nothing else. */
-const TOOLS = words(
-  `rm mv cp ln mkdir rmdir touch truncate shred sed gsed dd tee install unlink find xargs sort awk gawk mawk patch tar bsdtar
+const TOOLS = new Set(
+  split(
+    `rm mv cp ln mkdir rmdir touch truncate shred sed gsed dd tee install unlink find xargs sort awk gawk mawk patch tar bsdtar
   unzip zip gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd split csplit rename chmod chgrp rsync cat echo printf test true : [
   env nice timeout nohup time ionice stdbuf cd pushd popd set export`,
+  ),
 );
 /** With these words, they reach further: another machine, or a device. */
 const FURTHER = /^[^/=]*:|^--rsh\b|^-\w*e$|^(if=|of=)?\/dev\/(?!null$|zero$|u?random$|std(in|out|err)$)/;

@@ -6,6 +6,7 @@ import type { Ctx } from "zz";
 import { gitParts } from "./judge/git-commands.ts";
 import type { Simple } from "./judge/index.ts";
 import { programOf, SHELLS } from "./judge/programs.ts";
+import { bytesOf } from "./paths.ts";
 
 const [MAX_FILES, MAX_BYTES] = [5_000, 50 << 20];
 
@@ -60,14 +61,6 @@ function read(names: string[], root: string): Before[] | undefined {
     files.push({ path: at, bytes: bytesOf(at), mode: stat.mode });
   }
   return files;
-}
-
-function bytesOf(at: string): Buffer {
-  try {
-    return fs.readFileSync(at);
-  } catch {
-    return Buffer.alloc(0); // nobody who runs as the person can read it
-  }
 }
 
 function isStill({ path: at, bytes }: Before): boolean {

@@ -5,12 +5,11 @@ import os from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Ctx, GitDoubt, Kind, Need, Needs, Result, Verdict, Zz } from "zz";
-import { clip, keptVariables, plural, removeTree, withoutValues } from "zz/text";
+import { clip, keptVariables, plural, removeTree, visible, withoutValues } from "zz/text";
 import { familyOf } from "./family.ts";
 import type { Judged } from "./judge/index.ts";
-import { visible } from "./names.ts";
 import { lendSandbox } from "./service.ts";
-import { type Config, defaults, settings, wrongSetting } from "./settings.ts";
+import { type Config, defaults, settings } from "./settings.ts";
 import type { View } from "./view.ts";
 
 export { defaults, settings };
@@ -18,10 +17,8 @@ export { defaults, settings };
 const GIT_TIMEOUT_MS = 10_000; // for git to list what a repository's configuration would run
 
 export default (zz: Zz<typeof defaults>) => {
-  const wrong = wrongSetting(zz.config);
-  if (wrong) zz.io.stderr.write(`${zz.veil(wrong)}\n`);
   const decisions = new WeakMap<object, Decision>();
-  const own: Own = { offers: new Map(), tmp: scratch(zz), veil: (text) => zz.veil(text) };
+  const own: Own = { offers: new Map(), tmp: scratch(zz), veil: (text) => zz.veil(text), fault: () => zz.configFault };
   zz.tool({
     name: "run_command",
     description:
@@ -112,6 +109,7 @@ interface Own {
   offers: Map<string, string>; // commands that are offered again, and why
   tmp(): Promise<string>; // the private /tmp that commands on a copy use in turn
   veil(text: string): string;
+  fault(): string | undefined; // what is wrong in the settings
 }
 
 /** A private folder next to the views, so that it is swept with them if zz is killed. */
@@ -143,7 +141,6 @@ async function judgeCommand(command: string, ctx: Ctx, { except }: Pick<Config, 
   const lists = {
     find: ctx.programs.find,
     repository: /git/i.test(command) ? await repositoryOf(ctx, env) : undefined, // git by another name is asked about
-    allow: [],
     deny: denied("run"),
     except,
     hidden: permissions.wide === undefined ? denied("read", [root]) : [root],
@@ -193,8 +190,8 @@ async function decide(
   config: Config,
   own: Own,
 ): Promise<Decision & { needs: Needs & { unresolved?: boolean }; judgement: Judged }> {
-  const wrong = wrongSetting(config);
-  if (wrong) throw new Error(wrong);
+  const wrong = own.fault();
+  if (wrong) throw new Error(`Cannot run commands: the setting ${wrong}. Fix it.`);
   const [judged, sandbox] = await Promise.all([judgeCommand(command, ctx, config), sandboxName(config, ctx)]);
   const { askedForDenied, askedInstead, judgedOnCopy, needsOf, needsOnCopy } = await import("./needs.ts");
   const judge = (except: readonly string[]) => judgeCommand(command, ctx, { except: [...config.except, ...except] });

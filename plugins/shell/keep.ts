@@ -2,9 +2,8 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { Ctx, Result } from "zz";
-import { errnoSentence, tryTo } from "zz/text";
+import { errnoSentence, tryTo, visible } from "zz/text";
 import { type FileState, readEffects } from "./effects.ts";
-import { visible } from "./names.ts";
 import type { View } from "./view.ts";
 
 const ON_COPY =

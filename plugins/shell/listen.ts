@@ -1,17 +1,26 @@
-// Listens at a socket in a folder. The system takes 107 bytes for the name of a socket, and the folders of a person or a
-// project may be longer: so it is named by the folder that is open here.
-import fs from "node:fs";
+// Listens at a socket in a folder, or in a folder of /tmp if its name would be longer than the system takes.
 import type net from "node:net";
+import path from "node:path";
+import { removeTree, temporaryFolder, tryTo } from "zz/text";
 
-export async function listenIn(folder: string, name: string, server: net.Server): Promise<void> {
-  const open = fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
-  const close = () => fs.closeSync(open);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => {
-      close();
-      reject(error);
-    });
-    server.listen(`/proc/self/fd/${open}/${name}`, resolve);
-  });
-  server.once("close", close); // until then the name is needed: it is removed with the server
+const MAX_SOCKET_BYTES = 107; // of the name of a socket, on Linux
+
+export interface Listening {
+  socket: string; // its path
+  close(): void; // removes it
+}
+
+export async function listenIn(folder: string, name: string, server: net.Server): Promise<Listening> {
+  const near = path.join(folder, name);
+  const isShort = Buffer.byteLength(near) <= MAX_SOCKET_BYTES;
+  const apart = isShort ? undefined : tryTo(() => temporaryFolder("sockets", "/tmp"));
+  const socket = apart ? path.join(apart, name) : near;
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(socket, resolve));
+  return {
+    socket,
+    close() {
+      server.close();
+      if (apart) removeTree(apart);
+    },
+  };
 }

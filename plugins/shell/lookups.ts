@@ -4,7 +4,6 @@
 
 import fs from "node:fs";
 import net from "node:net";
-import path from "node:path";
 import { listenIn } from "./listen.ts";
 import { isFolder } from "./paths.ts";
 
@@ -38,13 +37,13 @@ export async function hearLookups(own: string): Promise<Lookups> {
       socket.destroy();
     });
   });
-  await listenIn(own, "names", server);
+  const listening = await listenIn(own, "names", server);
   server.unref();
   return {
-    socket: path.join(own, "names"),
+    socket: listening.socket,
     names: () => [...names],
     close() {
-      server.close();
+      listening.close();
       for (const socket of sockets) socket.destroy();
     },
   };

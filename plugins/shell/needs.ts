@@ -5,6 +5,7 @@ import type { Ctx, Kind, Need, Needs, Rule } from "zz";
 import { isInside, repositoryTop } from "zz/text";
 import { changesOnlyFiles } from "./files-only.ts";
 import { ONLY_FILES } from "./judge/denied-commands.ts";
+import { gitParts } from "./judge/git-commands.ts";
 import type { Judged, Simple } from "./judge/index.ts";
 import { inFolder, realOf } from "./paths.ts";
 
@@ -163,10 +164,9 @@ export function askedForDenied(judged: Judged, { root, permissions }: Ctx): Judg
 function asksOtherRepository({ words: [program, ...rest], dirs = [] }: Simple, root: string): boolean {
   if (program === undefined || basename(program) !== "git") return false;
   const own = repositoryTop(root);
-  const end = rest.findIndex((word) => word === undefined || !/^-/.test(word));
-  const options = end < 0 ? rest : rest.slice(0, end + 1);
+  const [options] = gitParts(rest, (word) => word);
   if (options.some((word) => /^--(git-dir|work-tree|bare)/.test(word ?? ""))) return true;
-  const folders = rest.flatMap((word, i) => (word === "-C" && i < rest.length - 1 ? [rest[i + 1] ?? ""] : []));
+  const folders = options.flatMap((word, i) => (word === "-C" ? [options[i + 1] ?? ""] : []));
   const at = [...dirs, ...dirs.flatMap((dir) => folders.map((folder) => inFolder(dir, folder)))];
   return at
     .map((folder) => realOf(folder) ?? folder)

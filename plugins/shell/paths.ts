@@ -41,3 +41,6 @@ export function canAppear(at: string): boolean {
     return !stat || stat.uid === process.getuid?.(); // a folder that is missing could be made, too
   }
 }
+
+/** The content of a file; nothing if nobody who runs as the person can read it, or write it. */
+export const bytesOf = (at: string): Buffer => tryTo(() => fs.readFileSync(at)) ?? Buffer.alloc(0);

@@ -3,36 +3,32 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { isInside, repositoryTop, runsByItself } from "zz/text";
+import { isInside, repositoryTop, runsByItself, stampOf } from "zz/text";
+import { split } from "./judge/options.ts";
 import { direntsOf, isFolder } from "./paths.ts";
 
 /** Files of a project that programs obey as soon as a person opens the folder, changes into it, or starts a tool. */
-const START_FILES = [
-  ...[".envrc", ".direnv", ".autoenv", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise"],
-  ...[".mise.local.toml", ".config/mise.toml", ".config/mise", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"],
-  ...[".dir-locals.el", ".dir-locals-2.el", ".gdbinit", ".lldbinit", ".vscode/tasks.json", ".vscode/settings.json"],
-  ...[".vscode/launch.json", ".vscode/mcp.json", ".idea/startup.xml", ".idea/runConfigurations", ".devcontainer"],
-  ...[".devcontainer.json", ".mcp.json", ".claude", ".cursor", ".gemini", ".codex", ".zed/tasks.json"],
-  ...[".zed/settings.json", ".helix"],
-];
+const START_FILES = split(`
+  .envrc .direnv .autoenv .autoenv.zsh mise.toml .mise.toml mise.local.toml .mise .mise.local.toml
+  .config/mise.toml .config/mise .exrc .vimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el
+  .dir-locals-2.el .gdbinit .lldbinit .vscode/tasks.json .vscode/settings.json .vscode/launch.json
+  .vscode/mcp.json .idea/startup.xml .idea/runConfigurations .devcontainer .devcontainer.json
+  .mcp.json .claude .cursor .gemini .codex .zed/tasks.json .zed/settings.json .helix`);
 
 /** Files of a home, which may be in the project, or be the project. */
-const HOME = [
-  ...[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc", ".zshrc"],
-  ...[".zshenv", ".zprofile", ".zlogin", ".zlogout", ".oh-my-zsh", ".config/zsh", ".config/fish", ".kshrc", ".cshrc"],
-  ...[".tcshrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment", ".gitconfig", ".config/git"],
-  ...[".ssh", ".config/autostart", ".config/systemd", ".config/environment.d", ".local/share/applications"],
-  ...[".local/share/systemd", ".local/share/dbus-1", "Library/LaunchAgents", ".local/bin", "bin", ".cargo/bin"],
-  ...[".vim", ".config/nvim", ".emacs", ".emacs.d", ".config/emacs", ".tmux.conf", ".config/tmux", ".screenrc"],
-  ...[".config/direnv", ".config/starship.toml", ".npmrc", ".pythonrc", ".irbrc", ".psqlrc", ".sqliterc", ".vscode"],
-  ...[".config/Code", ".config/mise", ".asdfrc", ".zz"],
-];
+const HOME = split(`
+  .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv
+  .zprofile .zlogin .zlogout .oh-my-zsh .config/zsh .config/fish .kshrc .cshrc .tcshrc .xprofile
+  .xinitrc .xsession .xsessionrc .pam_environment .gitconfig .config/git .ssh .config/autostart
+  .config/systemd .config/environment.d .local/share/applications .local/share/systemd
+  .local/share/dbus-1 Library/LaunchAgents .local/bin bin .cargo/bin .vim .config/nvim .emacs
+  .emacs.d .config/emacs .tmux.conf .config/tmux .screenrc .config/direnv .config/starship.toml
+  .npmrc .pythonrc .irbrc .psqlrc .sqliterc .vscode .config/Code .config/mise .asdfrc .zz`);
 
-const HOOKS = [
-  ...["applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg"],
-  ...["commit-msg", "post-commit", "pre-rebase", "post-checkout", "post-merge", "pre-push", "post-rewrite"],
-  ...["pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "sendemail-validate"],
-];
+const HOOKS = split(`
+  applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg
+  commit-msg post-commit pre-rebase post-checkout post-merge pre-push post-rewrite pre-auto-gc
+  reference-transaction post-index-change fsmonitor-watchman sendemail-validate`);
 
 /** Files of a git folder. */
 export const IN_GIT = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
@@ -107,29 +103,26 @@ const configurations = new Map<string, { stamp: string; settings: Setting[] }>()
 function configuration(root: string, git: GitProgram): Setting[] {
   const known = configurations.get(root);
   const origins = (settings: Setting[]) => [...new Set(settings.map(({ origin }) => origin))];
-  if (known && known.stamp === stampOf(root, origins(known.settings))) return known.settings;
+  if (known && known.stamp === stampOfSettings(root, origins(known.settings))) return known.settings;
   const output = askGit(git, ["-C", root, "config", "--list", "-z", "--show-origin", "--includes"])?.split("\0") ?? [];
   const settings = output.flatMap((text, i) => {
     if (i % 2 || output[i + 1] === undefined) return [];
     const origin = path.resolve(root, text.replace(/^file:/, ""));
     return [{ origin, ...setting(output[i + 1]!) }];
   });
-  configurations.set(root, { stamp: stampOf(root, origins(settings)), settings });
+  configurations.set(root, { stamp: stampOfSettings(root, origins(settings)), settings });
   return settings;
 }
 
 /**
  * Changes with the files that git read, those that it could read, and the branch, which an include may depend on.
  */
-function stampOf(root: string, origins: string[]): string {
+function stampOfSettings(root: string, origins: string[]): string {
   const home = process.env.XDG_CONFIG_HOME ?? path.join(os.homedir(), ".config");
   const top = path.join(repositoryTop(root) ?? root, ".git");
   const usual = [path.join(os.homedir(), ".gitconfig"), path.join(home, "git/config"), "/etc/gitconfig", top];
   const own = ["config", "config.worktree", "HEAD"].map((name) => path.join(top, name));
-  const files = [...usual, ...own, ...origins].map((at) => {
-    const stat = fs.statSync(at, { throwIfNoEntry: false });
-    return stat && `${stat.ino} ${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`;
-  });
+  const files = [...usual, ...own, ...origins].map(stampOf);
   return [process.env.GIT_CONFIG_GLOBAL, process.env.GIT_CONFIG_SYSTEM, ...files].join();
 }
 

@@ -154,7 +154,7 @@ const statOf = (pid: string): string[] =>
     .replace(/^.*\) /s, "")
     .split(" ");
 const stateOf = (pid: string): string | undefined => statOf(pid)[0];
-export const startOf = (pid: string): number => Number(statOf(pid)[19]);
+const startOf = (pid: string): number => Number(statOf(pid)[19]);
 
 // ── resources ──────────────────────────────────────────────────────────────────────────────────────────
 

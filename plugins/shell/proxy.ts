@@ -8,6 +8,7 @@ import type { Duplex } from "node:stream";
 import { listenIn } from "./listen.ts";
 
 export interface Gateway {
+  readonly socket?: string; // the path of it
   readonly port?: number; // when it listens on TCP
   refused(): string[]; // the refusals since the last call, as sentences
   close(): void;
@@ -29,19 +30,22 @@ export async function openProxy(allowed: string[], at?: { folder: string; name: 
   server.on("connection", (socket) => track(proxy, socket));
   server.on("clientError", (_, socket) => socket.destroy());
   server.requestTimeout = 0; // an upload takes as long as it takes
-  if (at) await listenIn(at.folder, at.name, server);
-  else await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
+  const listening = at && (await listenIn(at.folder, at.name, server));
+  const listen = (go: () => void, stop: (error: Error) => void) =>
+    server.once("error", stop).listen(0, "127.0.0.1", go);
+  if (!listening) await new Promise<void>(listen);
   server.unref();
   const bound = server.address();
   return {
-    ...(bound && typeof bound === "object" && { port: bound.port }),
+    ...(listening ? { socket: listening.socket } : bound && typeof bound === "object" && { port: bound.port }),
     refused() {
       const refusals = [...proxy.refusals];
       proxy.refusals.clear();
       return refusals;
     },
     close() {
-      server.close();
+      if (listening) listening.close();
+      else server.close();
       for (const socket of proxy.sockets) socket.destroy();
     },
   };

@@ -4,7 +4,7 @@ import path from "node:path";
 import { isInside } from "zz/text";
 import { guarded, repository } from "./guards.ts";
 import type { Guard } from "./limits.ts";
-import { direntsOf, isFolder } from "./paths.ts";
+import { bytesOf, direntsOf, isFolder } from "./paths.ts";
 import {
   askGit,
   type Found,
@@ -147,14 +147,6 @@ function snapshot(place: string, name = "", kept: Snapshot = new Map()): Snapsho
     if (stat.size || !/\/(config|hooks)$/.test(at)) kept.set(name, { mode: stat.mode & 0o7777, bytes: bytesOf(at) });
   } else kept.set(name, { mode: stat.mode & 0o7777, mark: `${stat.mode} ${stat.size} ${stat.mtimeMs} ${stat.ino}` });
   return kept;
-}
-
-function bytesOf(at: string): Buffer {
-  try {
-    return fs.readFileSync(at);
-  } catch {
-    return Buffer.alloc(0); // the person cannot read it, so the command cannot write it
-  }
 }
 
 function same(one: Snapshot, other: Snapshot): boolean {

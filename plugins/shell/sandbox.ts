@@ -5,6 +5,7 @@ import path from "node:path";
 import type { Programs } from "zz";
 import { isInside, removeTree, temporaryFolder, writeWhole } from "zz/text";
 import { BASE, bubblewrap, SYSTEM } from "./bubblewrap.ts";
+import { collect } from "./collect.ts";
 import { findEndpoints } from "./endpoints.ts";
 import { type Limits, type OpenLimits, PORT, SOCKET } from "./limits.ts";
 import { hasPlace, hearLookups } from "./lookups.ts";
@@ -59,19 +60,10 @@ export function locate(programs: Programs, name: string, avoid: string[]): strin
   return found && !avoid.some((folder) => real([found]).some((at) => isInside(folder, at))) ? found : undefined;
 }
 
-function outputOf(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const child = programs.start(program, args, {
-      timeout: 5_000,
-      killSignal: "SIGKILL",
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    let out = "";
-    child.stdout!.setEncoding("utf8").on("data", (text) => (out += text));
-    child
-      .on("error", () => resolve(undefined))
-      .on("close", (code) => resolve(code !== 0 ? undefined : out.trim() || "yes"));
-  });
+async function outputOf(programs: Programs, program: string, args: string[]): Promise<string | undefined> {
+  const how = { timeout: 5_000, killSignal: "SIGKILL", stdio: ["ignore", "pipe", "ignore"] } as const;
+  const { code, out } = await collect(programs.start(program, args, { ...how, stdio: [...how.stdio] }));
+  return code === 0 ? out.trim() || "yes" : undefined;
 }
 
 export async function openSandbox(limits: Limits): Promise<Sandbox> {

@@ -15,106 +15,20 @@ const TERMINAL = [0x5412, 0x541c]; // TIOCSTI types into a terminal, TIOCLINUX p
 const FAMILIES = [1, 2, 10, 16]; // UNIX, INET, INET6, NETLINK: not VSOCK, which no namespace contains, ALG, and others
 const PERSONALITIES = [0, 8, 0x20000, 0x20008, 0x40000, 0xffffffff]; // 32 bits, old names, fixed addresses; querying
 
-interface Machine {
-  audit: number;
-  numbers: Record<string, number>;
-}
-
-/** System calls with the same numbers on all machines, since Linux 5.1. */
-const COMMON_CALLS = {
-  io_uring_setup: 425,
-  io_uring_enter: 426,
-  io_uring_register: 427,
-  open_tree: 428,
-  move_mount: 429,
-  fsopen: 430,
-  fsconfig: 431,
-  fsmount: 432,
-  fspick: 433,
-  clone3: 435,
-  mount_setattr: 442,
-  quotactl_fd: 443,
-  open_tree_attr: 467,
-};
-
-const MACHINES: Record<string, Machine> = {
-  x64: {
-    audit: 0xc000003e,
-    numbers: {
-      ...COMMON_CALLS,
-      ioctl: 16,
-      socket: 41,
-      clone: 56,
-      syslog: 103,
-      personality: 135,
-      pivot_root: 155,
-      chroot: 161,
-      acct: 163,
-      mount: 165,
-      umount2: 166,
-      swapon: 167,
-      swapoff: 168,
-      reboot: 169,
-      iopl: 172,
-      ioperm: 173,
-      init_module: 175,
-      delete_module: 176,
-      quotactl: 179,
-      lookup_dcookie: 212,
-      kexec_load: 246,
-      add_key: 248,
-      request_key: 249,
-      keyctl: 250,
-      unshare: 272,
-      perf_event_open: 298,
-      fanotify_init: 300,
-      name_to_handle_at: 303,
-      open_by_handle_at: 304,
-      setns: 308,
-      finit_module: 313,
-      kexec_file_load: 320,
-      bpf: 321,
-      userfaultfd: 323,
-    },
-  },
-  arm64: {
-    audit: 0xc00000b7,
-    numbers: {
-      ...COMMON_CALLS,
-      lookup_dcookie: 18,
-      ioctl: 29,
-      umount2: 39,
-      mount: 40,
-      pivot_root: 41,
-      chroot: 51,
-      quotactl: 60,
-      acct: 89,
-      personality: 92,
-      unshare: 97,
-      kexec_load: 104,
-      init_module: 105,
-      delete_module: 106,
-      syslog: 116,
-      reboot: 142,
-      socket: 198,
-      add_key: 217,
-      request_key: 218,
-      keyctl: 219,
-      clone: 220,
-      swapon: 224,
-      swapoff: 225,
-      perf_event_open: 241,
-      fanotify_init: 262,
-      name_to_handle_at: 264,
-      open_by_handle_at: 265,
-      setns: 268,
-      finit_module: 273,
-      bpf: 280,
-      userfaultfd: 282,
-      kexec_file_load: 294,
-    },
-  },
-};
+/** System calls, with their numbers on x64 and on arm64; those since Linux 5.1 have the same on all machines. */
+const CALLS = `
+  ioctl 16 29, socket 41 198, clone 56 220, syslog 103 116, personality 135 92, pivot_root 155 41,
+  chroot 161 51, acct 163 89, mount 165 40, umount2 166 39, swapon 167 224, swapoff 168 225,
+  reboot 169 142, iopl 172 -, ioperm 173 -, init_module 175 105, delete_module 176 106,
+  quotactl 179 60, lookup_dcookie 212 18, kexec_load 246 104, add_key 248 217, request_key 249 218,
+  keyctl 250 219, unshare 272 97, perf_event_open 298 241, fanotify_init 300 262,
+  name_to_handle_at 303 264, open_by_handle_at 304 265, setns 308 268, finit_module 313 273,
+  kexec_file_load 320 294, bpf 321 280, userfaultfd 323 282, io_uring_setup 425 425,
+  io_uring_enter 426 426, io_uring_register 427 427, open_tree 428 428, move_mount 429 429,
+  fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, clone3 435 435,
+  mount_setattr 442 442, quotactl_fd 443 443, open_tree_attr 467 467`;
+const MACHINES = ["x64", "arm64"];
+const AUDIT = [0xc000003e, 0xc00000b7];
 
 /**
  * Allowed depending on their arguments. Tracing is not restricted: everything that can be traced is in the sandbox as
@@ -128,14 +42,16 @@ type Instruction = [code: number, k: number, yes?: number, no?: number];
 
 /** For `--seccomp`; undefined on a machine whose system calls are not listed here. */
 export function filter({ machine = process.arch as string, unix = true } = {}): Buffer | undefined {
-  const known = MACHINES[machine];
-  if (!known) return;
-  const { audit, numbers } = known;
+  const column = MACHINES.indexOf(machine);
+  if (column < 0) return;
+  const rows = CALLS.split(",").map((row) => row.trim().split(" "));
+  const known = rows.map(([name = "", ...numbers]): [string, number] => [name, Number(numbers[column])]);
+  const numbers = Object.fromEntries(known.filter(([, number]) => number >= 0));
   const plain = Object.entries(numbers).filter(([name]) => !DEPENDS_ON_ARGUMENTS.includes(name));
   const families = unix ? FAMILIES : FAMILIES.filter((one) => one !== 1);
   return compile([
     [LOAD, ARCHITECTURE],
-    [EQUAL, audit, 1, 0],
+    [EQUAL, AUDIT[column]!, 1, 0],
     [RETURN, fails(ENOSYS)], // calls of another machine: 32 bits
     [LOAD, NUMBER],
     ...(machine === "x64" ? [[AT_LEAST, 0x40000000, 0, 1] as Instruction, [RETURN, fails(ENOSYS)] as Instruction] : []),

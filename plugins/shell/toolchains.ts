@@ -5,107 +5,81 @@ import os from "node:os";
 import path from "node:path";
 import { isInside, tryTo } from "zz/text";
 import { entriesAt } from "./hidden.ts";
+import { split } from "./judge/options.ts";
 import { direntsOf, isFolder, real, realOf } from "./paths.ts";
 
+/** Lines such as `name: what it needs`. */
+const pairs = (text: string): [name: string, needs: string][] =>
+  text.split("\n").flatMap((line) => {
+    const [name = "", needs] = line.trim().split(": ");
+    return needs === undefined ? [] : [[name, needs]];
+  });
+
 /** Managers of versions, by their folder in the home, and what of it their programs need. */
-const MANAGERS: [folder: string, needs: string][] = [
-  [".nvm", "versions alias nvm.sh nvm-exec"],
-  [".fnm", "node-versions aliases"],
-  [".local/share/fnm", "node-versions aliases"],
-  [".volta", "bin tools"],
-  [".nodenv", "bin libexec shims versions plugins version"],
-  [".pyenv", "bin libexec shims versions plugins version"],
-  [".rbenv", "bin libexec shims versions plugins version"],
-  [".plenv", "bin libexec shims versions plugins version"],
-  [".phpenv", "bin libexec shims versions plugins version"],
-  [".jenv", "bin libexec shims versions plugins version"],
-  [".goenv", "bin libexec shims versions plugins version"],
-  [".tfenv", "bin lib libexec versions version"],
-  [".rvm", "bin scripts rubies gems wrappers"],
-  [".asdf", "bin lib libexec shims installs plugins asdf.sh"],
-  [".local/share/mise", "shims installs"],
-  [".rustup", "toolchains settings.toml"],
-  [".elan", "bin toolchains settings.toml"],
-  [".ghcup", "bin ghc"],
-  [".sdkman", "bin candidates libexec src var"],
-  [".juliaup", "bin"],
-  [".julia/juliaup", "bin"],
-  [".swiftly", "bin toolchains"],
-  [".dotnet", "dotnet host sdk shared packs tools"],
-  [".deno", "bin"],
-  [".bun", "bin install/global/node_modules"],
-  [".local/share/pnpm", "global nodejs pnpm pnpx"],
-  [".npm-global", "bin lib/node_modules"],
-  [".yarn", "bin"],
-  [".config/yarn/global/node_modules", "."],
-  [".local/share/pipx/venvs", "."],
-  [".local/pipx/venvs", "."],
-  [".local/share/uv", "tools python"],
-];
+const MANAGERS = pairs(`
+  .nvm: versions alias nvm.sh nvm-exec
+  .fnm: node-versions aliases
+  .local/share/fnm: node-versions aliases
+  .volta: bin tools
+  .nodenv: bin libexec shims versions plugins version
+  .pyenv: bin libexec shims versions plugins version
+  .rbenv: bin libexec shims versions plugins version
+  .plenv: bin libexec shims versions plugins version
+  .phpenv: bin libexec shims versions plugins version
+  .jenv: bin libexec shims versions plugins version
+  .goenv: bin libexec shims versions plugins version
+  .tfenv: bin lib libexec versions version
+  .rvm: bin scripts rubies gems wrappers
+  .asdf: bin lib libexec shims installs plugins asdf.sh
+  .local/share/mise: shims installs
+  .rustup: toolchains settings.toml
+  .elan: bin toolchains settings.toml
+  .ghcup: bin ghc
+  .sdkman: bin candidates libexec src var
+  .juliaup: bin
+  .julia/juliaup: bin
+  .swiftly: bin toolchains
+  .dotnet: dotnet host sdk shared packs tools
+  .deno: bin
+  .bun: bin install/global/node_modules
+  .local/share/pnpm: global nodejs pnpm pnpx
+  .npm-global: bin lib/node_modules
+  .yarn: bin
+  .config/yarn/global/node_modules: .
+  .local/share/pipx/venvs: .
+  .local/pipx/venvs: .
+  .local/share/uv: tools python`);
 /** rustup's programs in `.cargo/bin` are links of its own making: what they start lies elsewhere. */
 const ALSO: Record<string, string> = { ".cargo/bin": ".rustup", ".juliaup/bin": ".julia/juliaup" };
 
 /** Installations, known by a file of theirs in the folder above `bin`, and what of that folder their programs need. */
-const INSTALLATIONS: [mark: string, needs: string][] = [
-  ["include/node/node.h", "bin lib/node_modules include/node share"],
-  ["lib/node_modules/npm/package.json", "bin lib/node_modules"],
-  ["lib/jrt-fs.jar", "bin lib conf jmods include release"],
-  ["src/runtime/runtime.go", "bin pkg src lib misc go.env VERSION"],
-  ["pyvenv.cfg", "bin lib lib64 include pyvenv.cfg"],
-  ["conda-meta", "bin condabin lib include share/terminfo etc/profile.d conda-meta"],
-  ["lib/rustlib", "bin lib libexec share etc"],
-  ["lib/erlang", "bin lib"],
-  ["lib/ocaml", "bin lib share"],
-  ["lib/perl5", "bin lib"],
-  ["specifications", "bin gems specifications extensions"],
-  ["composer/installed.json", "."],
-  ["libexec/git-core", "bin libexec lib share"],
-  ["boot/org.scala-lang", "bin lib"],
-  ["m2.conf", "bin boot conf/settings.xml conf/logging lib"],
-  ["lib/gradle-launcher.jar", "bin lib"],
-  ["Homebrew/Library", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
-  ["Homebrew", "bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates"],
-];
+const INSTALLATIONS = pairs(`
+  include/node/node.h: bin lib/node_modules include/node share
+  lib/node_modules/npm/package.json: bin lib/node_modules
+  lib/jrt-fs.jar: bin lib conf jmods include release
+  src/runtime/runtime.go: bin pkg src lib misc go.env VERSION
+  pyvenv.cfg: bin lib lib64 include pyvenv.cfg
+  conda-meta: bin condabin lib include share/terminfo etc/profile.d conda-meta
+  lib/rustlib: bin lib libexec share etc
+  lib/erlang: bin lib
+  lib/ocaml: bin lib share
+  lib/perl5: bin lib
+  specifications: bin gems specifications extensions
+  composer/installed.json: .
+  libexec/git-core: bin libexec lib share
+  boot/org.scala-lang: bin lib
+  m2.conf: bin boot conf/settings.xml conf/logging lib
+  lib/gradle-launcher.jar: bin lib
+  Homebrew/Library: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates
+  Homebrew: bin sbin lib libexec opt share Cellar Homebrew include etc/ca-certificates`);
 /** What commands that were asked for need of a home besides programs: who the person is to git, and what was downloaded before. */
-const AT_HOME = [
-  ...[
-    ".gitconfig",
-    ".config/git/config",
-    ".config/git/ignore",
-    ".config/git/attributes",
-    ".gitignore",
-    ".gitignore_global",
-  ],
-  ...[
-    ".cache",
-    ".npm/_cacache",
-    ".npm/_npx",
-    ".local/share/pnpm/store",
-    ".pnpm-store",
-    ".yarn/berry/cache",
-    ".bun/install/cache",
-  ],
-  ...[
-    ".cargo/registry",
-    ".cargo/git",
-    "go/pkg/mod",
-    ".m2/repository",
-    ".gradle/caches",
-    ".gradle/wrapper",
-    ".ivy2/cache",
-  ],
-  ...[
-    ".nuget/packages",
-    ".local/share/gem",
-    ".gem/ruby",
-    ".bundle/cache",
-    ".composer/cache",
-    ".hex",
-    ".mix",
-    ".pub-cache",
-  ],
-  ...[".stack", ".cabal/packages", ".local/lib", ".local/share/uv", ".platformio", ".terminfo", ".config/ripgrep"],
-];
+const AT_HOME = split(`
+  .gitconfig .config/git/config .config/git/ignore .config/git/attributes .gitignore
+  .gitignore_global .cache .npm/_cacache .npm/_npx .local/share/pnpm/store .pnpm-store
+  .yarn/berry/cache .bun/install/cache .cargo/registry .cargo/git go/pkg/mod .m2/repository
+  .gradle/caches .gradle/wrapper .ivy2/cache .nuget/packages .local/share/gem .gem/ruby
+  .bundle/cache .composer/cache .hex .mix .pub-cache .stack .cabal/packages .local/lib
+  .local/share/uv .platformio .terminfo .config/ripgrep`);
 
 /** The home, for commands that were asked for: hidden but for what is known to be needed, and for what the person allowed by name. */
 export function homeBut(root: string, allowed: string[], isSecret: (file: string) => boolean): Shown {

@@ -3,9 +3,9 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { Programs } from "zz";
-import { errnoSentence, isInside, removeTree, textOf, tryTo } from "zz/text";
+import { errnoSentence, isInside, removeTree, temporaryFolder, tryTo } from "zz/text";
+import { collect } from "./collect.ts";
 import { direntsOf, real } from "./paths.ts";
-import { startOf } from "./processes.ts";
 
 export interface View {
   merged: string; // the project as the command sees it, inside a mount namespace of its own
@@ -33,7 +33,6 @@ async function trial(programs: Programs, root: string, home?: string): Promise<s
   if (typeof tools === "string") return tools;
   let why = "no folder for temporary files can hold one";
   for (const base of bases(root, home)) {
-    sweep(base);
     let view: View | undefined;
     try {
       view = make(programs, tools, root, base);
@@ -107,14 +106,13 @@ function close(own: string): void {
   if (!folders.size) process.off("exit", clearAll);
 }
 
-/** Makes a folder with these folders in it, marked as this process's, so that sweep() knows it from leftovers. */
+/** Makes a folder with these folders in it. Those that a killed zz left behind are removed first. */
 export function ownFolder(base: string, names: string[]): string {
-  const own = fs.mkdtempSync(path.join(base, `zz-view-${process.pid}-`));
+  const own = temporaryFolder("view", base);
   if (!folders.size) process.once("exit", clearAll);
   folders.add(own);
   return orClear(own, () => {
     for (const name of names) fs.mkdirSync(path.join(own, name));
-    fs.writeFileSync(path.join(own, "began"), me());
     return own;
   });
 }
@@ -143,7 +141,7 @@ function make(programs: Programs, { unshare, mount }: Tools, root: string, base:
     merged: at("merged"),
     upper: at("upper"),
     own,
-    began: fs.statSync(at("began")).ctimeMs,
+    began: fs.statSync(at("merged")).ctimeMs,
     wrap: (argv) => inside(layers, argv),
     async list(folders) {
       const seen = `lowerdir=${at("upper")}:${lower},userxattr`;
@@ -164,20 +162,10 @@ const LIST_MANY = `cd "$0" && exec xargs -0 sh -c 'exec find "$@" -mindepth 1 -m
 const MAX_ARGUMENTS = 50_000; // bytes: far below what a system takes
 
 const MAX_MS = 30_000;
-function outcome(
-  programs: Programs,
-  [program, ...args]: string[],
-  input: string | Buffer = "",
-): Promise<{ ok: boolean; out: string; err: string }> {
-  return new Promise((resolve) => {
-    const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
-    let [out, err] = ["", ""];
-    child.stdout!.setEncoding("latin1").on("data", (text) => (out += text));
-    child.stderr!.setEncoding("utf8").on("data", (text) => (err += text));
-    child.stdin!.on("error", () => {}).end(input);
-    child.on("error", ({ message }) => resolve({ ok: false, out, err: message }));
-    child.on("close", (code) => resolve({ ok: code === 0, out, err }));
-  });
+async function outcome(programs: Programs, [program, ...args]: string[], input: string | Buffer = "") {
+  const child = programs.start(program!, args, { timeout: MAX_MS, killSignal: "SIGKILL", stdio: "pipe" });
+  const { code, out, err } = await collect(child, { encoding: "latin1", input });
+  return { ok: code === 0, out, err };
 }
 
 /** Whether something is mounted inside of the project, which an overlay would not show. */
@@ -196,24 +184,6 @@ function ignoresCase(root: string): boolean {
   const name = names.find((one) => swapped(one) !== one);
   if (name === undefined || names.includes(swapped(name))) return false;
   return fs.existsSync(path.join(root, swapped(name)));
-}
-
-const DAY_MS = 86_400_000;
-/** Identifies this process, also among later ones with the same number and those of other containers. */
-const me = (pid = process.pid): string =>
-  `${pid} ${startOf(`${pid}`)} ${tryTo(() => fs.readlinkSync("/proc/self/ns/pid"))}`;
-
-/** Removes what a killed zz left behind; leftovers of other containers, which cannot be told apart, after a day. */
-function sweep(base: string): void {
-  for (const { name } of direntsOf(base)) {
-    const pid = /^zz-view-(\d+)-/.exec(name)?.[1];
-    const at = path.join(base, name);
-    const stat = pid && fs.lstatSync(at, { throwIfNoEntry: false });
-    if (!stat || stat.uid !== process.getuid?.()) continue;
-    const [owner, now] = [textOf(path.join(at, "began")), me(Number(pid))];
-    const isHere = owner ? owner.split(" ")[2] === now.split(" ")[2] : !fs.existsSync(`/proc/${pid}`); // killed early
-    if (isHere ? owner !== now : Date.now() - stat.mtimeMs > DAY_MS) tryTo(() => removeTree(at));
-  }
 }
 
 /** Everything outside of the system: homes, other projects, disks. A view hides it, so that no command can print it. */

@@ -56,7 +56,7 @@ function addFormFlags(zz: Zz, wanted: Wanted): void {
     description: "answer with JSON that fits: a file, a JSON Schema, or 'name, age int, tags: list'",
     async set(text) {
       const { readSchema } = await import("./schema.ts");
-      wanted.schema = readSchema(String(text), zz.io.cwd());
+      wanted.schema = await readSchema(String(text), zz.io.cwd());
       checkForm();
     },
   });
@@ -88,7 +88,7 @@ function addTemplateFlags(zz: Zz, wanted: Wanted): void {
     async set(given, ctx) {
       const template = templateNamed(String(given), ctx);
       wanted.template = template;
-      return { line: (await import("./templates.ts")).lineOf(template, wanted) };
+      return { line: await (await import("./templates.ts")).lineOf(template, wanted) };
     },
   });
   zz.flag({

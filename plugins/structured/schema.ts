@@ -2,14 +2,14 @@
 // schema, or what no answer can fit, before the model is asked.
 import fs from "node:fs";
 import path from "node:path";
-import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage } from "zz/text";
+import { codeOf, errnoSentence, oneLine, tryTo, unknown, usage, wrongInSchema } from "zz/text";
 
 export type JsonSchema = Record<string, unknown>;
 
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** The schema that a text names as a file, contains as JSON, or describes in the short form. */
-export function readSchema(given: string, folder: string): JsonSchema {
+export async function readSchema(given: string, folder: string): Promise<JsonSchema> {
   const text = given.trim();
   if (!text) throw usage("Flag --schema has an empty value. Give it a file, a JSON Schema, or names: 'name, age int'.");
   if (text.startsWith("{")) return checked(parsed(text, "Cannot use --schema"), "Cannot use --schema");
@@ -47,15 +47,29 @@ function parsed(text: string, refused: string): unknown {
   }
 }
 
-function checked(schema: unknown, refused: string): JsonSchema {
+async function checked(schema: unknown, refused: string): Promise<JsonSchema> {
   const wrong =
-    faultIn(schema, "", schema) ??
-    (isObject(schema) && !Object.keys(schema).some(isKeyword) && Object.keys(schema).length ? NO_KEYWORD : undefined);
+    (await wrongInSchema(schema, "it")) ?? lostReference(schema) ?? (hasKeyword(schema) ? undefined : NO_KEYWORD);
   if (wrong) throw usage(`${refused}: it is not a JSON Schema: ${wrong}.`);
   if (typeof schema === "boolean" || isImpossible(schema, schema))
     throw usage(`${refused}: no answer can fit this schema. Check what it requires.`);
   return schema as JsonSchema;
 }
+
+function lostReference(schema: unknown): string | undefined {
+  const references = Array.from(JSON.stringify(schema).matchAll(/"\$ref":("(?:[^"\\]|\\.)*")/g), ([, text]) =>
+    JSON.parse(text!),
+  );
+  const lost: string | undefined = references.find((reference) => target(schema, reference) === undefined);
+  return lost === undefined ? undefined : `it refers to '${lost}', which is not in it`;
+}
+
+const hasKeyword = (schema: unknown): boolean => {
+  const words = Object.keys(Object(schema));
+  return !words.length || words.some((word) => KEYWORDS.test(word));
+};
+const KEYWORDS =
+  /^(type|enum|const|not|if|\$\w+|(any|one|all)Of|\w*[pP]roperties|\w*[iI]tems|m(in|ax)\w+|pattern|format|required|title|default|definitions)$/;
 const NO_KEYWORD = "none of its words is one of JSON Schema's, such as 'type' or 'properties'";
 
 // The short form
@@ -114,80 +128,11 @@ function typeOf(name: string, said: string): JsonSchema {
   return { type: "array", items: { type: TYPES[inner ?? "text"] } };
 }
 
-// Checks: what is not a schema, and what no answer can fit
+// Checks: what no answer can fit
 
 const NAMES = ["string", "number", "integer", "boolean", "object", "array", "null"];
-/** The kind of value that each keyword of JSON Schema takes, as far as it is checked here. */
-const SHAPES = {
-  schema: "additionalProperties not contains propertyNames if then else",
-  schemas: "anyOf oneOf allOf prefixItems",
-  map: "properties patternProperties $defs definitions",
-  names: "required",
-  values: "enum",
-  number: "minimum maximum multipleOf minLength maxLength minItems maxItems minProperties maxProperties",
-  text: "pattern $ref",
-  items: "items",
-  any: "type const exclusiveMinimum exclusiveMaximum format title description default examples uniqueItems nullable $schema",
-};
-type Shape = keyof typeof SHAPES;
-const shapeOf = new Map(
-  Object.entries(SHAPES).flatMap(([shape, words]) => words.split(" ").map((word) => [word, shape as Shape])),
-);
-const isKeyword = (word: string): boolean => shapeOf.has(word);
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-const kindOf = (value: unknown): string =>
-  Array.isArray(value)
-    ? "a list"
-    : value === null
-      ? "null"
-      : typeof value === "object"
-        ? "an object"
-        : `a ${typeof value}`;
-
-/** The first reason why it is not a schema; undefined if it is one. */
-function faultIn(schema: unknown, at: string, root: unknown): string | undefined {
-  const where = at ? `'${at.slice(1)}'` : "it";
-  if (typeof schema === "boolean") return undefined;
-  if (!isObject(schema)) return `${where} is ${kindOf(schema)}, and must be an object`;
-  const types = schema.type === undefined ? [] : [schema.type].flat();
-  const unknownType = types.find((type) => !NAMES.includes(String(type)));
-  if (unknownType !== undefined)
-    return `${where} has the type '${unknownType}': ${unknown("type", String(unknownType), NAMES)}`.replace(/\.$/, "");
-  for (const [word, value] of Object.entries(schema)) {
-    const inner = `${at}/${word}`;
-    const wrong = faultOf(shapeOf.get(word) ?? "any", value, inner, root);
-    if (wrong) return wrong;
-    if (word === "$ref" && target(root, String(value)) === undefined)
-      return `${where} refers to '${value}', which is not in it`;
-    const patterns = word === "pattern" ? [value] : word === "patternProperties" ? Object.keys(Object(value)) : [];
-    const broken = patterns.find((pattern) => !tryTo(() => new RegExp(String(pattern), "u"))); // as the validator does
-    if (broken !== undefined)
-      return `the pattern '${broken}' is not a regular expression (of Unicode, as JSON Schema has them)`;
-  }
-  return undefined;
-}
-
-function faultOf(shape: Shape, value: unknown, at: string, root: unknown): string | undefined {
-  const must = (what: string) => `'${at.slice(1)}' is ${kindOf(value)}, and must be ${what}`;
-  if (shape === "schema" || (shape === "items" && !Array.isArray(value))) return faultIn(value, at, root);
-  if (shape === "number") return typeof value === "number" ? undefined : must("a number");
-  if (shape === "text") return typeof value === "string" ? undefined : must("a text");
-  if (shape === "values") return Array.isArray(value) ? undefined : must("a list");
-  if (shape === "names")
-    return Array.isArray(value) && value.every((one) => typeof one === "string") ? undefined : must("a list of names");
-  if (shape === "schemas" || (shape === "items" && Array.isArray(value))) {
-    if (!Array.isArray(value) || !value.length) return must("a list of schemas");
-    return value.map((one, i) => faultIn(one, `${at}/${i}`, root)).find(Boolean);
-  }
-  if (shape === "map") {
-    if (!isObject(value)) return must("an object of schemas");
-    return Object.entries(value)
-      .map(([name, one]) => faultIn(one, `${at}/${name}`, root))
-      .find(Boolean);
-  }
-  return undefined;
-}
 
 /** What a reference within a schema refers to; undefined if it leads nowhere, or out of the schema. */
 function target(root: unknown, ref: string): unknown {

@@ -26,8 +26,8 @@ const OF_THIS_RUN = [
 ];
 
 /** What -t stands for on the command line: flags such as --model, then the template's command if it has words. */
-export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wanted: Wanted): string[] {
-  if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = inlineSchema(head.schema);
+export async function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wanted: Wanted): Promise<string[]> {
+  if (head.schema && !wanted.schema && !wanted.extract) wanted.schema = await inlineSchema(head.schema);
   else if (/^(first|last)$/.test(head.extract ?? "") && !wanted.schema)
     wanted.extract ??= head.extract as "first" | "last";
   const options = head.options ? (tryTo(() => JSON.parse(head.options!)) as unknown) : {};
@@ -48,7 +48,7 @@ export function lineOf({ name, head, fill }: NonNullable<Wanted["template"]>, wa
 }
 
 /** Runs --save NAME [WORDS]. */
-export function save(name: string, { about }: Ctx, { words, values }: Typed, wanted: Wanted): Result {
+export async function save(name: string, { about }: Ctx, { words, values }: Typed, wanted: Wanted): Promise<Result> {
   const refused = `Cannot save the template '${name}'`;
   if (!IDENTIFIER.test(name)) throw usage(`${refused}: a name has letters, digits, _ and -, and begins with a letter.`);
   if (values.has("template"))
@@ -62,7 +62,7 @@ export function save(name: string, { about }: Ctx, { words, values }: Typed, wan
     .filter((word) => word !== "-")
     .join(" ")
     .trim();
-  const head = headOf(values, wanted);
+  const head = await headOf(values, wanted);
   if (!body && !head.length)
     throw usage(`${refused}: there is nothing to keep. Add words, or flags such as --system and --schema.`);
   const description = oneLine(body).slice(0, 60).trim() || `as it was saved: ${head.map(([key]) => key).join(", ")}`;
@@ -79,7 +79,7 @@ export function save(name: string, { about }: Ctx, { words, values }: Typed, wan
 }
 
 /** The template's front matter: a row for each flag that is kept. */
-function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: string, value: string][] {
+async function headOf(values: Typed["values"], { schema, extract }: Wanted): Promise<[key: string, value: string][]> {
   const texts = (name: string) => (values.get(name) ?? []).filter((value) => value !== true);
   const options = texts("option").map((pair) => [
     pair.slice(0, pair.indexOf("=")),
@@ -90,7 +90,7 @@ function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: str
   const rows: [string, string | undefined][] = [
     ["model", model],
     ["system", system && JSON.stringify(system)],
-    ["schema", schema && schemaRow(schema, said ?? "")],
+    ["schema", schema && (await schemaRow(schema, said ?? ""))],
     ["extract", extract],
     ["options", options.length ? JSON.stringify(Object.fromEntries(options)) : undefined],
     ["tools", tools],
@@ -99,11 +99,11 @@ function headOf(values: Typed["values"], { schema, extract }: Wanted): [key: str
 }
 
 /** The schema as the person wrote it, if that was one line; the schema itself if they named a file. */
-function schemaRow(schema: JsonSchema, said: string): string {
-  const again = said.includes("\n") ? undefined : tryTo(() => inlineSchema(said));
+async function schemaRow(schema: JsonSchema, said: string): Promise<string> {
+  const again = said.includes("\n") ? undefined : await inlineSchema(said).catch(() => undefined);
   return JSON.stringify(again) === JSON.stringify(schema) ? said.trim() : JSON.stringify(schema);
 }
 
 /** Reads a schema, but never from a file, since the template may come from a project. */
-const inlineSchema = (text: string): JsonSchema =>
+const inlineSchema = async (text: string): Promise<JsonSchema> =>
   text.trim().startsWith("{") ? readSchema(text, "/") : shortForm(text);

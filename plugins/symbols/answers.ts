@@ -2,13 +2,13 @@
 import type { Ctx, Result } from "zz";
 import { plural } from "zz/text";
 import { calls } from "./answers/calls.ts";
-import { definition, showPart, structure, symbols } from "./answers/definitions.ts";
+import { definition, showClass, showFunction, structure, symbols } from "./answers/definitions.ts";
 import { dependencies, dependents } from "./answers/imports.ts";
 import { layer, map, noticeChange, scheduleMap } from "./answers/map.ts";
 import { check, references, rename } from "./answers/meaning.ts";
 import { complexity, todos } from "./answers/measures.ts";
 import { lastName, nameIn } from "./answers/rows.ts";
-import { freshIndex, lean, type State, type SymbolQuery, type ToldMap } from "./answers/state.ts";
+import { freshIndex, lean, type State, type ToldMap } from "./answers/state.ts";
 import { type About, lackOf, qualified } from "./answers/unread.ts";
 import type { Config } from "./index.ts";
 import { openProject } from "./project.ts";
@@ -38,36 +38,15 @@ export function openAnswers(
     project,
     watch,
     toldMap,
+    asked: 0,
     arrived: new Set(),
     texts: new Map(),
     clock,
     cancelMap() {},
     noticeChange: (ctx) => noticeChange(state, ctx),
   };
-  const told = (ctx: Ctx, answer: Promise<Result | string>, about?: About) => tell(state, ctx, answer, about);
-  const toldLean = (ctx: Ctx, run: () => Promise<Result | string>, about?: About) => told(ctx, lean(run), about);
   return {
-    definition: (symbol: string, ctx: Ctx) => told(ctx, definition(state, symbol, ctx), { words: [lastOf(symbol)] }),
-    references: (args: SymbolQuery & { start?: number }, ctx: Ctx) =>
-      toldLean(ctx, () => references(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
-    calls: (args: SymbolQuery & { callees?: boolean }, ctx: Ctx) =>
-      told(ctx, calls(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
-    symbols: (args: { query: string; kind?: string; path?: string }, ctx: Ctx) =>
-      toldLean(ctx, () => symbols(state, args, ctx), { words: [lastOf(args.query)], anywhere: true, ...pathOf(args) }),
-    structure: (args: { path?: string; depth?: number }, ctx: Ctx) => toldLean(ctx, () => structure(state, args, ctx)),
-    part: (what: "function" | "class", args: { name: string; path?: string }, ctx: Ctx) =>
-      told(ctx, showPart(state, what, args, ctx), { words: [lastOf(args.name)], ...pathOf(args) }),
-    dependencies: (args: { path?: string }, ctx: Ctx) =>
-      toldLean(ctx, () => dependencies(state, args, ctx), args.path === undefined ? { imports: true } : undefined),
-    dependents: (args: { path: string }, ctx: Ctx) =>
-      toldLean(ctx, () => dependents(state, args, ctx), { users: true, ...pathOf(args) }),
-    complexity: (args: { path?: string }, ctx: Ctx) => toldLean(ctx, () => complexity(state, args, ctx)),
-    todos: (args: { path?: string }, ctx: Ctx) => toldLean(ctx, () => todos(state, args, ctx)),
-    check: (args: { paths: string[] }, ctx: Ctx) => told(ctx, check(state, args, ctx)),
-    rename: (args: SymbolQuery & { to: string }, ctx: Ctx) =>
-      told(ctx, rename(state, args, ctx), { words: [lastOf(args.symbol)], like: true }),
-    map: (args: { query?: string; focus?: string[]; tokens?: number; why?: boolean }, ctx: Ctx) =>
-      told(ctx, map(state, args, ctx), { map: true, words: args.query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] }),
+    answer: (tool: string, args: any, ctx: Ctx) => answer(state, ANSWERS[tool]!, args, ctx),
     layer: (ctx: Ctx) => layer(state, ctx),
     scheduleMap: () => scheduleMap(state),
     reindex: (ctx: Ctx) => reindex(state, ctx),
@@ -78,24 +57,40 @@ export function openAnswers(
   };
 }
 
+type Answer = (state: State, args: any, ctx: Ctx) => Promise<Result | string>;
+/** What each tool answers, and what that is about. */
+const ANSWERS: Record<string, [answer: Answer, about?: (args: any) => About | undefined]> = {
+  find_definition: [definition, ({ symbol }) => ({ words: [lastOf(symbol)] })],
+  find_references: [references, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  find_calls: [calls, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  find_symbols: [symbols, ({ query, path }) => ({ words: [lastOf(query)], anywhere: true, path })],
+  get_structure: [structure],
+  get_function: [showFunction, ({ name, path }) => ({ words: [lastOf(name)], path })],
+  get_class: [showClass, ({ name, path }) => ({ words: [lastOf(name)], path })],
+  get_dependencies: [dependencies, ({ path }) => (path === undefined ? { imports: true } : undefined)],
+  get_dependents: [dependents, ({ path }) => ({ users: true, path })],
+  get_complexity: [complexity],
+  get_todos: [todos],
+  check_types: [check],
+  rename_symbol: [rename, ({ symbol }) => ({ words: [lastOf(symbol)], like: true })],
+  repo_map: [map, ({ query }) => ({ map: true, words: query?.match(/[\p{L}\p{N}_$]{4,}/gu) ?? [] })],
+};
+const lastOf = (symbol: string): string => lastName(nameIn(symbol));
+
 /** What is about a part of the code says so, also when it fails. */
-async function tell(state: State, ctx: Ctx, answer: Promise<Result | string>, about?: About): Promise<Result> {
-  const lack = (text: string, data?: unknown): string =>
-    about && state.index ? lackOf(state.index, about, { text, data }, ctx) : "";
-  const given = await answer.catch((error: Error) => {
-    const missing = error.message && lack(error.message);
-    if (missing) error.message = `${qualified(error.message)}\n${missing}`;
-    if (state.partial && error.message) error.message += `\n${state.partial}`;
+async function answer(state: State, [run, aboutOf]: (typeof ANSWERS)[string], args: any, ctx: Ctx): Promise<Result> {
+  const about = aboutOf?.(args);
+  const completed = (text: string, data?: unknown): string => {
+    const missing = about && state.index && text ? lackOf(state.index, about, { text, data }, ctx) : "";
+    return [missing ? qualified(text) : text, missing, text && state.partial].filter(Boolean).join("\n");
+  };
+  const given = await lean(() => run(state, args, ctx)).catch((error: Error) => {
+    error.message = completed(error.message);
     throw error;
   });
   const result = typeof given === "string" ? { text: given } : given;
-  const missing = lack(result.text, result.data);
-  const text = missing ? `${qualified(result.text)}\n${missing}` : result.text;
-  return { ...result, text: state.partial ? `${text}\n${state.partial}` : text };
+  return { ...result, text: completed(result.text, result.data) };
 }
-
-const lastOf = (symbol: string): string => lastName(nameIn(symbol));
-const pathOf = ({ path }: { path?: string }): { path?: string } => (path === undefined ? {} : { path });
 
 async function limit(config: Config, count: number, { ask, note }: Ctx, now: Scope): Promise<Scope> {
   if (config.folder) return { scope: config.folder.replace(/\/+$/, ""), most: Number.MAX_SAFE_INTEGER };

@@ -1,6 +1,6 @@
 // What the code defines and who uses it: the index of symbols, the map made of it, and the tools that answer from it.
 // This file has the names and parameters of the tools; their answers are in answers.ts, which is loaded on first use.
-import type { Ctx, Result, Tool, Zz } from "zz";
+import type { Ctx, Tool, Zz } from "zz";
 import type { ToldMap } from "./answers/state.ts";
 import type { Answers } from "./answers.ts";
 
@@ -43,14 +43,14 @@ export const settings = {
 
 const PATH = "string? a file or a folder";
 
-const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): Promise<Result | string> })[] = [
+/** Their answers have the same names. */
+const TOOLS: Omit<Tool, "run">[] = [
   {
     name: "find_definition",
     description: "Find where a function, class, type or constant is defined, by its name or by words for it.",
     aliases: ["definition", "get_definition", "goto_definition", "go_to_definition"],
     also: { symbol: ["name", "query", "symbol_name"] },
     params: { symbol: "string a name, Class.method, or a few words such as 'turn loop'" },
-    say: (all, { symbol }, ctx) => all.definition(symbol, ctx),
   },
   {
     name: "find_references",
@@ -63,7 +63,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       start: "integer? the place to begin with, where there are more than one answer shows",
     },
     needs: () => ({ read: ["."] }),
-    say: (all, args, ctx) => all.references(args, ctx),
   },
   {
     name: "find_calls",
@@ -77,7 +76,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       line: "integer? the line of its definition, where several are in that file",
     },
     needs: () => ({ read: ["."] }),
-    say: (all, args, ctx) => all.calls(args, ctx),
   },
   {
     name: "find_symbols",
@@ -90,7 +88,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       kind: "string? function, class, method, property, interface, type, enum, const …",
       path: PATH,
     },
-    say: (all, args, ctx) => all.symbols(args, ctx),
   },
   {
     name: "get_structure",
@@ -101,7 +98,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       depth:
         "integer? of the outline: 1 top level, 2 with members, 3 all; without it all but what is inside of functions",
     },
-    say: (all, args, ctx) => all.structure(args, ctx),
   },
   {
     name: "get_function",
@@ -109,7 +105,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["read_function", "find_function"],
     also: { name: ["function", "symbol", "function_name"], path: ["file", "file_path"] },
     params: { name: "string a function, arrow function, or Class.method", path: "string? the file it is in" },
-    say: (all, args, ctx) => all.part("function", args, ctx),
   },
   {
     name: "get_class",
@@ -117,7 +112,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["read_class", "find_class"],
     also: { name: ["class", "symbol", "class_name"], path: ["file", "file_path"] },
     params: { name: "string the class", path: "string? the file it is in" },
-    say: (all, args, ctx) => all.part("class", args, ctx),
   },
   {
     name: "get_dependencies",
@@ -126,7 +120,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["dependencies", "find_dependencies", "get_imports"],
     also: { path: ["file", "file_path"] },
     params: { path: "string? the file" },
-    say: (all, args, ctx) => all.dependencies(args, ctx),
   },
   {
     name: "get_dependents",
@@ -134,7 +127,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["dependents", "find_dependents", "get_importers"],
     also: { path: ["file", "file_path"] },
     params: { path: "string the file" },
-    say: (all, args, ctx) => all.dependents(args, ctx),
   },
   {
     name: "get_complexity",
@@ -143,7 +135,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["complexity"],
     also: { path: ["file", "file_path"] },
     params: { path: PATH },
-    say: (all, args, ctx) => all.complexity(args, ctx),
   },
   {
     name: "get_todos",
@@ -151,14 +142,12 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     aliases: ["todos", "find_todos"],
     also: { path: ["file", "file_path"] },
     params: { path: PATH },
-    say: (all, args, ctx) => all.todos(args, ctx),
   },
   {
     name: "check_types",
     description: "Check TypeScript or JavaScript files for syntax and type errors, by the project's tsconfig.json.",
     params: { paths: "string[] files to check" },
     needs: ({ paths }) => ({ read: paths }),
-    say: (all, args, ctx) => all.check(args, ctx),
   },
   {
     name: "rename_symbol",
@@ -174,7 +163,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
     },
     needs: () => ({ read: ["."] }),
     changes: true,
-    say: (all, args, ctx) => all.rename(args, ctx),
   },
   {
     name: "repo_map",
@@ -187,7 +175,6 @@ const TOOLS: (Omit<Tool, "run"> & { say(answers: Answers, args: any, ctx: Ctx): 
       why: "boolean? say of each file what brought it in",
     },
     needs: () => ({ read: ["."] }),
-    say: (all, args, ctx) => all.map(args, ctx),
   },
 ];
 
@@ -199,12 +186,12 @@ export default (zz: Zz<Config>) => {
     (answers ??= import("./answers.ts").then(({ openAnswers }) => openAnswers(ctx, zz.config, () => isOngoing, told)));
   zz.defer(async () => (await answers)?.close());
 
-  for (const { say, ...about } of TOOLS)
+  for (const about of TOOLS)
     zz.tool({
       kind: "read",
       needs: ({ path = "." }) => ({ read: [path] }),
       ...about,
-      run: async (args, ctx) => say(await ready(ctx), args, ctx),
+      run: async (args, ctx) => (await ready(ctx)).answer(about.name, args, ctx),
     });
 
   zz.command({

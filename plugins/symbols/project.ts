@@ -7,22 +7,12 @@ import type { LowSync } from "lowdb";
 import type { Ctx } from "zz";
 import { errnoSentence, tryTo } from "zz/text";
 import { CODE, codeAmong } from "./code.ts";
-import { namesIn } from "./names.ts";
+import { statOf } from "./resolve/disk.ts";
 import type { Kept } from "./resolve.ts";
-import { type Entry, type PageIndex, type Row, unpack, wordsOf } from "./rows.ts";
+import { type Entry, type Passed, passedOf, type Row, unpack, wordsOf } from "./rows.ts";
 import type { Facts } from "./scan/facts.ts";
 import type { Bag } from "./scan/words.ts";
-import {
-  type Data,
-  inOrder,
-  memoryPage,
-  namesFile,
-  openStore,
-  pageIndexesOf,
-  type Scope,
-  type StoredRow,
-  storeFile,
-} from "./store.ts";
+import { type Data, inOrder, memoryPage, openStore, type Scope, type StoredRow, storeFile } from "./store.ts";
 import type { Watch } from "./watch.ts";
 
 const CONTROL = /[\x00-\x1f\x7f-\x9f]/; // such a name could look like a row of an answer, or control the terminal
@@ -45,7 +35,8 @@ export interface Index {
   readonly entries: ReadonlyMap<string, Entry>; // what tells whether a file has changed
   facts(name: string): Facts | undefined;
   words(name: string): Bag | undefined; // also of texts that are no code
-  readonly pageIndexes: PageIndex[]; // for searching
+  passed(name: string): Passed; // what it imports and exports
+  having(...texts: string[]): readonly string[]; // the files whose rows have one of them, in order
   resolved?: Kept | undefined;
   keep(resolved: Kept): void;
 }
@@ -85,7 +76,7 @@ export function openProject(
 
   function drop(): void {
     [all.cached, all.last] = [undefined, undefined];
-    for (const one of [file, namesFile(root, home)]) fs.rmSync(one, { force: true });
+    fs.rmSync(file, { force: true });
   }
 
   async function update(ctx: Ctx): Promise<Index> {
@@ -151,7 +142,7 @@ async function lookAtAll(
 ): Promise<Index> {
   const { ctx, data, fresh, stored } = look;
   const rules = rulesOf(all, ctx);
-  const listing = namesIn(ctx);
+  const listing = ctx.files.list();
   listing.catch(() => {}); // awaited below
   const changed: string[] = [];
   for (const one of data.files) if (isChanged(`${all.root}/${one[0]}`, one[1])) changed.push(one[0]); // path.join() would take as long again
@@ -231,8 +222,7 @@ interface Last {
 /** The texts that lie in the indexed folder and are no links. */
 function textsOf({ root, data }: Look, texts: string[]): string[] {
   const near = data.scope ? texts.filter((name) => name.startsWith(`${data.scope}/`)) : texts;
-  const isLink = (name: string) => tryTo(() => fs.lstatSync(path.join(root, name)).isSymbolicLink());
-  return near.filter((name) => data.files.has(name) || !isLink(name));
+  return near.filter((name) => data.files.has(name) || !isLink(path.join(root, name)));
 }
 
 /** Drops links to files that are indexed anyway: their names would count twice. Returns how many there were. */
@@ -243,7 +233,7 @@ function dropLinks({ root, data }: Look, wanted: Set<string>, readable: string[]
     const isKnown = data.files.has(name) && !touched.has(name); // and so is not one
     if (isKnown) continue;
     const file = path.join(root, name);
-    if (!tryTo(() => fs.lstatSync(file).isSymbolicLink())) continue;
+    if (!isLink(file)) continue;
     const target = tryTo(() => path.relative(root, fs.realpathSync(file)).split(path.sep).join("/"));
     if (target !== undefined && listed.has(target)) wanted.delete(name);
   }
@@ -316,6 +306,7 @@ function rowOf({ files }: Pick<Data, "files">, name: string): Buffer {
   return page.read(at, length);
 }
 
+const FOUND = new WeakMap<Data["files"], Map<string, unknown>>();
 type Counts = Pick<Index, "ms" | "read" | "left" | "beyond" | "scope" | "ignored">;
 function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Index["keep"]): Index {
   const { files, resolved } = data; // as they are now: later updates replace them
@@ -323,13 +314,25 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   return {
     ...{ ...counts, names, files: [...files.keys()].filter((name) => CODE.test(name)), version: files, entries: files },
     ...{ resolved, keep },
-    get pageIndexes() {
-      return pageIndexesOf({ files });
-    },
+    having: (...texts) => memo(texts.join("\n"), () => having(texts.map((text) => Buffer.from(text)))), // Node 24 dies searching a buffer for a string with half a character
+    passed: (name) => memo(`\n${name}`, () => (files.has(name) ? passedOf(read(name)) : { imports: [], exports: [] })),
     facts: (name) => (files.has(name) && CODE.test(name) ? unpack(read(name)) : undefined),
     words: (name) => (files.has(name) ? wordsOf(read(name)) : undefined),
   };
 
+  function having(texts: Buffer[]): string[] {
+    return [...files.keys()].filter((name) => {
+      const bytes = read(name);
+      return texts.some((text) => bytes.includes(text));
+    });
+  }
+  /** What was found out about these very files before. */
+  function memo<T>(key: string, find: () => T): T {
+    const known = FOUND.get(files) ?? new Map<string, unknown>();
+    FOUND.set(files, known);
+    if (!known.has(key)) known.set(key, find());
+    return known.get(key) as T;
+  }
   /** Until the next one is read: reading all rows of a project would leave their bytes behind otherwise. */
   function read(name: string): Buffer {
     const { page, at, length } = files.get(name)!;
@@ -338,15 +341,7 @@ function indexOf(data: Data, names: readonly string[], counts: Counts, keep: Ind
   }
 }
 
-/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
-
+const isLink = (file: string): boolean => tryTo(() => fs.lstatSync(file).isSymbolicLink()) === true;
 const isThere = (file: string): boolean => tryTo(() => fs.lstatSync(file)) !== undefined;
 
 function isChanged(file: string, { mtime, ctime, size }: Entry): boolean {

@@ -9,11 +9,11 @@ import zlib from "node:zlib";
 import { LowSync, type SyncAdapter } from "lowdb";
 import { makeFolder } from "zz/text";
 import type { Kept } from "./resolve.ts";
-import type { Entry, Page, PageIndex, Row } from "./rows.ts";
+import type { Entry, Page, Row } from "./rows.ts";
 
-const FORMAT = "zz index 5"; // raise it whenever rows change in form or meaning
+const FORMAT = "zz index 6"; // raise it whenever rows change in form or meaning
 const HEAD = new RegExp(`^${FORMAT} (\\d+) (\\d+) (\\d+) (\\d+) +\n$`);
-const OLDER = /^zz index [1-4] /; // made again without a word
+const OLDER = /^zz index [1-5] /; // made again without a word
 const PREAMBLE = 100; // bytes: the format, two lengths, two checksums, blanks, a line end
 const CHUNK = 1 << 20;
 const ABANDONED_MS = 60_000; // ms
@@ -41,8 +41,6 @@ export function openStore(root: string, home: string, warn: (text: string) => vo
 
 /** What past commits say, beside it. */
 export const historyFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "log");
-/** The names of all files, where there are many, beside it. */
-export const namesFile = (root: string, home: string): string => storeFile(root, home).replace(/idx$/, "names");
 
 /** One file per project: two folders of the same name do not share it. */
 export function storeFile(root: string, home: string): string {
@@ -75,27 +73,22 @@ function adapter(file: string, root: string, warn: (text: string) => void): Sync
   };
 }
 
-function changePiece(
-  { scope, most, resolved }: Data,
-  root: string,
-  { rows, gone }: NonNullable<Data["change"]>,
-): Buffer {
+function changePiece(data: Data, root: string, { rows, gone }: NonNullable<Data["change"]>): Buffer {
   const files = rows.map((row) => listed(row.path, row, row.text.length));
-  const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+  const head = headOf(data, root, files, gone);
   const text = Buffer.concat(rows.map(({ text }) => text));
   return Buffer.concat([preamble(text.length, head.length, zlib.crc32(text), zlib.crc32(head)), text, head]);
 }
 
 /** Replaces the old file atomically; whoever has the old one open can go on reading it. */
 function writeWhole(file: string, root: string, data: Data): void {
-  const { scope, most, resolved } = data;
   const temporary = `${file}.${process.pid}.${crypto.randomBytes(4).toString("hex")}.tmp`;
   makeFolder(path.dirname(file), 0o700);
   sweep(file);
   const fd = fs.openSync(temporary, "w+", 0o600);
   try {
     const files = [...data.files].map(([name, entry]) => listed(name, entry, entry.length));
-    const head = Buffer.from(JSON.stringify({ root, scope, most, resolved, gone: [], files } satisfies Head));
+    const head = headOf(data, root, files);
     let [at, crc] = [PREAMBLE, 0];
     for (const bytes of chunks([...data.files.values()])) {
       fs.writeSync(fd, bytes, 0, bytes.length, at);
@@ -148,6 +141,9 @@ function* chunks(entries: StoredRow[]): Generator<Buffer> {
   yield into.subarray(0, filled);
 }
 
+function headOf({ scope, most, resolved }: Data, root: string, files: Listed[], gone: string[] = []): Buffer {
+  return Buffer.from(JSON.stringify({ root, scope, most, resolved, gone, files } satisfies Head));
+}
 const listed = (name: string, { mtime, ctime, size, hash }: Entry, length: number): Listed => [
   ...([name, mtime, ctime, size, hash, length] as const),
 ];
@@ -240,24 +236,4 @@ function crcOf(fd: number, from: number, length: number): number {
     crc = zlib.crc32(bytes.subarray(0, read), crc);
   }
   return crc;
-}
-
-/** For searching all rows at once. What lies between two of them belonged to a file that is gone or has a newer row. */
-export function pageIndexesOf({ files }: Pick<Data, "files">): PageIndex[] {
-  const pageIndexes = new Map<Page, PageIndex>();
-  const stored = [...files].sort((one, other) => one[1].at - other[1].at);
-  for (const one of stored) {
-    const name = one[0];
-    const { page, at, length } = one[1];
-    let pageIndex = pageIndexes.get(page);
-    if (!pageIndex) pageIndexes.set(page, (pageIndex = { paths: [], starts: [], end: 0, page }));
-    if (pageIndex.end !== at) {
-      pageIndex.paths.push("");
-      pageIndex.starts.push(pageIndex.end);
-    }
-    pageIndex.paths.push(name);
-    pageIndex.starts.push(at);
-    pageIndex.end = at + length;
-  }
-  return [...pageIndexes.values()];
 }

@@ -5,13 +5,14 @@ import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Clock, Git } from "zz";
 import { tryTo } from "zz/text";
+import { foldersOf } from "./resolve/paths.ts";
 
 const MAX_FOLDERS = 20_000; // watched; each costs the system some resources
 const MAX_UNLISTED = 500; // folders without a listed file, of which git is asked whether it ignores them
 const MAX_EVENTS = 4_000; // between two looks; the system forgets some when there are many more
 const NEVER = new Set(["node_modules", ".git"]);
 /** Where the system tells of every change, also of one by another program: not over a network, where another machine may write. */
-export const LOCAL_DISKS = new Set([
+const LOCAL_DISKS = new Set([
   ...[0xef53, 0x9123683e, 0x58465342, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e],
 ]);
 
@@ -79,7 +80,7 @@ async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, r
     for (const [i, folder] of next.entries()) {
       if (i % 50 === 0) await setImmediate();
       for (const entry of entriesOf(w, folder)) {
-        if (entry.name === ".git" && folder !== ".") return; // another repository, with a list of its own
+        if (entry.name === ".git" && folder) return; // another repository, with a list of its own
         const name = path.posix.join(folder, entry.name);
         if (entry.isDirectory() && !NEVER.has(entry.name) && !listed.has(name)) inner.push(name);
       }
@@ -102,7 +103,7 @@ async function watchOthers(w: Watching, listed: ReadonlySet<string>, git: Git, r
 }
 
 /** Those of these folders, none of them in another that is ignored, whose files git would list. */
-export async function notIgnored(folders: readonly string[], git: Git, root: string): Promise<string[]> {
+async function notIgnored(folders: readonly string[], git: Git, root: string): Promise<string[]> {
   const list = ["--literal-pathspecs", "ls-files", "-oiz", "--exclude-standard", "--directory"];
   const ignored = new Set((await git.say([...list, "--", ...folders], root))?.split("\0"));
   return folders.filter((name) => !ignored.has(`${name}/`));
@@ -132,7 +133,7 @@ function notice(w: Watching, name: string | undefined): void {
   if (name === undefined || w.events > MAX_EVENTS) w.isLost = true;
   else if (w.touched.size < MAX_EVENTS) w.touched.add(name);
   if (name === undefined) return;
-  if (w.watchers.has(name) && name !== ".")
+  if (w.watchers.has(name))
     forgetWith(w, name); // it may be another one now
   else if (tryTo(() => fs.lstatSync(path.join(w.root, name)).isDirectory())) w.known = undefined; // with folders in it, perhaps
 }
@@ -179,16 +180,4 @@ function entriesOf(w: Watching, folder: string): fs.Dirent[] {
 }
 function isLocal(w: Watching): boolean {
   return LOCAL_DISKS.has(tryTo(() => fs.statfsSync(w.root).type) ?? 0);
-}
-
-/** Of these files, and the folders around those. */
-function foldersOf(names: readonly string[]): Set<string> {
-  const folders = new Set(["."]);
-  for (const name of names)
-    for (let at = name.lastIndexOf("/"); at > 0; at = name.lastIndexOf("/", at - 1)) {
-      const folder = name.slice(0, at);
-      if (folders.has(folder)) break;
-      folders.add(folder);
-    }
-  return folders;
 }

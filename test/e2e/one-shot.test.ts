@@ -12,7 +12,7 @@ import { standingClock } from "../../sdk/clock.ts";
 import { type Script, type Step, serve } from "../support/fake/http.ts";
 import { askable, call, DONE, data, delta, problems, refuse, say, stream } from "../support/fake/openai.ts";
 import { put } from "../support/repository.ts";
-import { type How, type Place, place, type Ran, ROOT, zz, zzProcess } from "../support/run.ts";
+import { type How, type Place, place, type Ran, ROOT, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
 
 const BASE = /You are zz, an agent in a terminal/;
 
@@ -36,11 +36,8 @@ function sentence({ stdout, stderr, code }: Ran, exit: number, words: RegExp): v
 const noTrace = (text: string) => ok(!/^\s+at |node:internal|\b\w*Error:/m.test(text), text);
 
 test("in a pipe, an answer with Markdown loads the client, and nothing that draws or colours", async () => {
-  const hook = `import{registerHooks}from"node:module";import{writeSync}from"node:fs";
-    registerHooks({load:(url,context,next)=>(writeSync(2,"loads "+url+"\\n"),next(url,context))})`;
-  const env = { NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(hook).toString("base64")}` };
   const { args } = await askable([say("# Hi\n\n```js\nlet a\n```")]);
-  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args], { input: "hi", env });
+  const { stdout, stderr } = await zzProcess(place(), ["--once", ...args], { input: "hi", env: TELLING_LOADS });
   match(stdout, /^# Hi/);
   match(stderr, /loads \S*\bofficial\b/);
   doesNotMatch(stderr, /loads \S*\b(chalk|theme|markdown|highlight|prompts)\b/);

@@ -76,10 +76,10 @@ test("Permissions that cannot be understood are refused", async () => {
 
 test("A setting of 'shell' that cannot be understood lets no command run", async () => {
   for (const [shell, why] of [
-    [{ sandbox: "requird" }, /"sandbox" is "requird"\. It is "auto", "required" or "off"/],
-    [{ except: "chmod" }, /"except" must be a list/],
-    [{ seconds: -1 }, /"seconds" is -1\. It is a number of seconds up to 1000000; 0: no limit\. Fix it\./],
-    [{ sandbx: "off" }, /^Cannot run commands: in the settings under "shell", there is no "sandbx"\./],
+    [{ sandbox: "requird" }, /"shell\.sandbox" must be one of auto, required, off; nearest .* is "required"\. Fix/],
+    [{ except: "chmod" }, /the setting "shell\.except" must be a list\. Fix it\./],
+    [{ seconds: -1 }, /the setting "shell\.seconds" must be at least 0\. Fix it\./],
+    [{ sandbx: "off" }, /^Cannot run commands: the setting "shell\.sandbx" is not known; .* is "sandbox"\. Fix/m],
   ] as const) {
     const ran = await withSettings(place(), { shell }, ["--call", "run_command", '{"command":"echo ran"}', "-A"]);
     match(ran.stderr, why);

@@ -25,7 +25,8 @@ function folders(ownSettings?: object) {
   if (ownSettings) put(files.own, JSON.stringify(ownSettings));
   const open = async () => {
     const brought = projectExtras({ root, home });
-    const core = await createZz({ ...settings({ home, root, brought }), home, root, bare: true, plugins: PLUGINS });
+    const read = await settings({ home, root, brought });
+    const core = await createZz({ ...read, home, root, bare: true, plugins: PLUGINS });
     core.ask = async () => "y";
     core.ctx();
     return core;

@@ -42,7 +42,7 @@ async function conversation(given: object) {
   put(given);
   const nowhere = () => new Writable({ write: (_, __, done) => done() });
   const io = { stdin: Readable.from([]), stdout: nowhere(), stderr: nowhere(), env: { HOME: home }, cwd: () => root };
-  const open = () => createZz({ ...settings({ home, root }), home, root, io: io as never });
+  const open = async () => createZz({ ...(await settings({ home, root })), home, root, io: io as never });
   const core = await open();
   const chat = openChat(core, "openai/m");
   const { promise: host, resolve } = Promise.withResolvers<DialogHost>();

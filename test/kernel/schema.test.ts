@@ -68,6 +68,12 @@ describe("defaults stand where nothing was said", () => {
     });
 });
 
+test("A rule of a schema's own is told in its words, after the name of what breaks it", async () => {
+  const even = z.number().refine((n) => n % 2 === 0, "It is odd");
+  const { wrong } = await check(z.object({ n: even, word: z.string().min(3) }), { n: 3, word: "ab" });
+  match(wrong!, /^n does not fit: It is odd; word does not fit: Too small: .* >=3 characters$/);
+});
+
 test("A schema may make bytes of what it is given", async (t) => {
   const params = z.object({ data: z.base64().transform((text) => Buffer.from(text, "base64")) });
   const zz = await harness({ plugins: [tool(params, ({ data }) => data.toString("utf8"))] }, t);

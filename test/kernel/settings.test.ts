@@ -8,7 +8,7 @@ import { Errors } from "typebox/schema";
 import { harness, type Inline } from "zz/test";
 import { fakeOpenAI, say } from "../support/fake/openai.ts";
 import { repl } from "../support/repl.ts";
-import { type Place, place, zz } from "../support/run.ts";
+import { type Place, place, TELLING_LOADS, zz, zzProcess } from "../support/run.ts";
 
 const text = (settings: unknown) => (typeof settings === "string" ? settings : JSON.stringify(settings));
 const homeFile = ({ home }: Place) => join(home, "zz.config.json");
@@ -204,8 +204,8 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     [{ providers: { opnai: { url: "u" } } }, `Unknown setting "providers.opnai": there is no setting 'opnai'. Did you mean 'openai'?`, ""],
     [{ display: { theme: "drak" } }, `Cannot use the setting "display.theme": it must be one of dark, light, none; nearest to "drak" is "dark". Its default is used; fix it.`, `Cannot use the setting "display.theme" in FILE: it must be one of dark, light, none; nearest to "drak" is "dark". It is ignored.`],
     [{ git: { seconds: "long" } }, `Cannot use the setting "git.seconds": it must be a number. Its default is used; fix it.`, `Cannot use the setting "git.seconds" in FILE: it must be a number. It is ignored.`],
-    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: "rounds" must be a number from 0 up to 1000000000. It is ignored.`],
-    [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: there is no "permissions.dney"; nearest is "deny". It is ignored.`],
+    [{ rounds: "x" }, "", `Cannot use the setting "rounds" in FILE: it must be a number. It is ignored.`],
+    [{ permissions: { dney: { read: true } } }, "", `Cannot use the setting "permissions.dney" in FILE: it is not known; nearest to "dney" is "deny". It is ignored.`],
     [{ permissions: { deny: { net: ["a b"] } } }, "", `Cannot use deny net "a b" in the settings: it is not a host's name. Write a host alone, such as example.com, *.example.com or example.com:443. This is in FILE, whose permissions are ignored.`],
   ]; // biome-ignore format: a table
   for (const [given, home, project] of rows) {
@@ -219,9 +219,13 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
   }
 
   for (const [given, words] of [
-    [{ rounds: -1 }, `"rounds" must be a number from 0 up to 1000000000`],
+    [{ rounds: -1 }, `"rounds" must be at least 0`],
     [{ providers: { openai: "url" } }, `"providers.openai" must be an object`],
-    [{ permissions: { alow: {} } }, `there is no "permissions.alow"; nearest is "allow"`],
+    [{ permissions: { alow: {} } }, `"permissions.alow" is not known; nearest to "alow" is "allow"`],
+    [{ permissions: { allow: { run: [3] } } }, `"permissions.allow.run" must be true, or its entry 0 must be a string`],
+    [{ window: 0 }, `"window" must be more than 0`],
+    [{ disabled: [""] }, `"disabled.0" must not be empty`],
+    [{ budget: "x" }, `"budget" must be a number, or must be an object`],
   ] as const)
     test(`home: ${JSON.stringify(given)} ends zz with 2`, async () => {
       const where = having(given);
@@ -271,10 +275,30 @@ describe("what is wrong is named with the nearest right one", { concurrency: 2 }
     const { value, notes } = await inForce(where);
     deepEqual([value("lamp.unit"), value("lamp.watts"), value("lock.tires")], ["C", 40, 1]);
     deepEqual(notes, [
-      `Cannot use the settings under "lock": it needs 'code'. Its defaults are used; fix them.`,
+      `Cannot use the settings under "lock": code is missing. Its defaults are used; fix them.`,
       `Unknown setting "lamp.unti": there is no setting 'unti'. Did you mean 'unit'?`,
     ]);
   });
+});
+
+test("A switch is true and false, or on and off; where off is a word of its own it stays one", async () => {
+  const given = { display: { stats: "off", bell: "on", plain: "off", thinking: "off" }, probe: { own: "off" } };
+  const { value, notes } = await inForce(having(given));
+  const names = ["display.stats", "display.bell", "display.plain", "display.thinking", "probe.own"];
+  deepEqual([names.map(value), notes], [[false, true, false, "off", "off"], []]);
+});
+
+test("Settings that were found right are not looked at again, and zod is not loaded for them", async () => {
+  const where = having({ rounds: 5, git: { seconds: 9 } });
+  const loaded = async () => {
+    const { stderr } = await zzProcess(where, ["--plugins"], { env: TELLING_LOADS });
+    return /loads \S*zod/.test(stderr);
+  };
+  deepEqual([await loaded(), await loaded()], [true, false]);
+  writeFileSync(homeFile(where), text({ rounds: 5, git: { seconds: "x" } }));
+  deepEqual([await loaded(), await loaded()], [true, true]);
+  writeFileSync(homeFile(where), text({}));
+  equal(await loaded(), false);
 });
 
 describe("the model", { concurrency: 2 }, () => {
@@ -336,6 +360,7 @@ describe("/config", { concurrency: 2 }, () => {
     deepEqual([modeOf(homeFile(where)), modeOf(schemaFile(where))], [0o600, 0o600]);
     const schema = JSON.parse(readFileSync(schemaFile(where), "utf8"));
     deepEqual(Errors(schema, JSON.parse(written(where)))[0], true);
+    await gives("/config display.stats off", "display.stats is false now (was true)");
     await gives("/config models.chat openai/x", 'models.chat is "openai/x" now');
     deepEqual(Object.keys(JSON.parse(written(where))), ["$schema", "display", "models"]);
   });
@@ -422,9 +447,9 @@ describe("a setting that is set beside wrong ones", { concurrency: 2 }, () => {
     const { set } = await sets(t);
     const next = "Give another value; /config tuned.limit tells about it.";
     const bare = await harness({ plugins: [{ name: "bare", defaults: { n: 1, open: null }, default: () => {} }] }, t);
-    await rejects(bare.ctx.settings.set("bare.n", "x"), /^Error: Cannot set 'bare.n': "bare.n" must be a number. Give/);
+    await rejects(bare.ctx.settings.set("bare.n", "x"), /^Error: Cannot set 'bare.n': n must be a number. Give/);
     await bare.ctx.settings.set("bare.open", 5);
-    await rejects(set("limit", -1), { message: `Cannot set 'tuned.limit': limit must be >= 1. ${next}` });
+    await rejects(set("limit", -1), { message: `Cannot set 'tuned.limit': limit must be at least 1. ${next}` });
   });
 });
 

@@ -123,6 +123,23 @@ needs("bwrap")("TypeScript's language server, killed in between, is started once
   await zz.close();
 });
 
+needs("bwrap", "clangd")("of a server that knows just what it was shown, every caller is told", async (t) => {
+  const head = '#include "lamp.h"\n';
+  const files = {
+    "lamp.h": "int lamp(int x);\n",
+    "lamp.c": `${head}int lamp(int x) { return x; }\nint inside(void) { return lamp(2); }\n`,
+    "far.c": `${head}int far(void) { return lamp(1); }\n`,
+    "broken.cpp": "namespace game {\nusing Clock = std::none::clock;\n}\n",
+  };
+  const zz = await harness({ own: true, files }, t);
+  const { text } = await zz.call("find_calls", { symbol: "lamp", path: "lamp.c" });
+  match(text, /^2 callers of lamp .*\nfar \(far\.c:2\):\n.*\ninside \(lamp\.c:3\):/);
+  const { text: callees } = await zz.call("find_calls", { symbol: "far", callees: true });
+  match(callees, /^1 callee of far .*\nlamp \(lamp\.[ch]:\d\):\n {2}far\.c:2: /);
+  const { text: uses } = await zz.call("find_references", { symbol: "Clock" }); // it means the namespace, says clangd
+  match(uses, /since clangd takes Clock for something else\]\nbroken\.cpp:2: using Clock = .*$/);
+});
+
 needs("bwrap")("a rename names the files that it may not read", async (t) => {
   const uses = 'import { lamp } from "./a";\nlamp;\n';
   const files = { "a.ts": "export const lamp = 1;\n", "b.ts": uses, "c.ts": uses, "tsconfig.json": "{}" };

@@ -24,7 +24,7 @@ const ROWS: Row[] = [
   ["edits, and the rest filled in with nothing", "edit_file", { path: "a.ts", old_string: "", new_string: "", edits: [{ old_string: "one()", new_string: "1()" }] }, a(CODE), "Edited a.ts: line 1 (exact).", a("1();\ntwo();\nthree();\n")],
   ["a loose match is shown", "edit_file", { path: "a.ts", old_string: "one();\ntwo();", new_string: "one();\n2();" }, a("\tone();\n\ttwo();\n"), "Edited a.ts: lines 1–2 (indentation).\nold_string was matched with another indentation; lines 1–2 now read:\n1\t\tone();\n2\t\t2();", a("\tone();\n\t2();\n")],
   ["already there", "edit_file", { path: "a.ts", old_string: "something();", new_string: "one();\ntwo();" }, a(CODE), "Nothing to change: 'a.ts' has the new text already, at lines 1–2.", a(CODE)],
-  ["no new_string is no wish to delete", "edit_file", { path: "a.ts", old_string: "two();" }, a(CODE), /^Cannot call 'edit_file': new_string: must be a string, empty to delete\./, a(CODE), 2],
+  ["no new_string is no wish to delete", "edit_file", { path: "a.ts", old_string: "two();" }, a(CODE), /^Cannot call 'edit_file': new_string must be a string, empty to delete\./, a(CODE), 2],
   ["no UTF-8", "edit_file", { path: "a.ts", old_string: "caf", new_string: "x" }, a(LATIN1), /^Cannot edit 'a\.ts': it is not UTF-8 text\./, a(LATIN1), 1],
   ["a file that is missing", "edit_file", { path: "b.ts", old_string: "a", new_string: "x" }, {}, /^Cannot read 'b\.ts': no such file/, { "b.ts": null }, 1],
 

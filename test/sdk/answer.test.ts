@@ -39,7 +39,6 @@ describe("readJson()", () => {
 
   const WRONG: [name: string, text: string, wrong: RegExp][] = [
     ["empty", " \n", /^it is empty$/],
-    ["of another shape", '{"n": "one"}', /^n must be a number$/],
     ["without what is required", "{}", /^it needs 'n'$/],
     ["cut off, with a whole one in it", '{"n": 1, "more": [{"n": 2}, {"n": ', /^it is not JSON$/],
   ];

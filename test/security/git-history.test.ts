@@ -51,7 +51,7 @@ async function judges(where: Place, verdict: string, commands: string[]): Promis
   const secret = (at: string) => holdsSecret(at) && !at.endsWith(".git/config"); // it has no password
   const fileFacts = { secret, git: await secretsOf(where) };
   const { find } = programs(where.cwd);
-  const lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts, find };
+  const lists = { deny: [], except: [], repository: { reads: [] }, fileFacts, find };
   for (const command of commands) equal((await judgeLine(command, where.cwd, lists)).verdict, verdict, command);
 }
 const ENV = { ".env": `K=${TOKEN}\n` };

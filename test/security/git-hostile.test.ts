@@ -173,20 +173,41 @@ const CHECKED = set("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = PROGRAM\n
 const ROWS: [what: string, lay: Lay, byGit: string, told: RegExp, tools?: "off"][] = [
   ["a section behind a section", also(evil, set("[core][include]path=../evil\n")), "git status", /include\.path/],
   ["a bare repository beside an empty .git", bare, "git status", /cannot use bare repository/, "off"],
-  ["a submodule's file watcher", inner(set(WATCHER)), "git status", /'sub'.*core\.fsmonitor/, "off"],
+  ["a submodule's file watcher", inner(set(WATCHER)), "git status", /core\.fsmonitor of its submodule sub/, "off"],
   ["a partial clone", partial, "git show HEAD", /extensions\.partialclone/],
   ["a submodule's external diff", also(inner(EXTERNAL), SHOWN), "git diff", /diff\.submodule/, "off"],
   ["a text conversion", CONVERTED, "git diff", /diff\.x\.textconv/],
   ["a hook", hook(".git/hooks"), "git status", /post-index-change/, "off"],
-  ["a folder of hooks", also(hook("hooks"), set("[core]\nhooksPath=hooks\n")), "git status", /core\.hookspath/, "off"],
+  [
+    "a folder of hooks",
+    also(hook("hooks"), set("[core]\nhooksPath=hooks\n")),
+    "git status",
+    /post-index-change/,
+    "off",
+  ],
   ["an external diff", EXTERNAL, "git diff", /diff\.external/],
   ["a filter", FILTERED, "git diff", /filter\.x\.clean/, "off"],
   ["a signature check", also(signed, CHECKED), "git log", /gpg\.program|log\.showsignature/],
   ["an alias", set("[alias]\n\tst = !PROGRAM\n"), "git st", /alias/],
 ];
 
+const named =
+  (setting: string): Lay =>
+  ({ program, set }) => {
+    const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(setting)!;
+    set(settingLines(key, value.replace("PROGRAM", program)));
+  };
+
 /** Only when talked to, or by a command that asks anyway: their names alone make zz ask. */
-const NAMED = ["submodule.sub.update=!PROGRAM", "credential.helper=!PROGRAM", "remote.o.vcs=ext", "core.unheardOf=1"];
+const NAMED = ["core.excludesFile=PROGRAM", "core.unheardOf=1", "mailmap.file=PROGRAM", "diff.external=PROGRAM"];
+/** What a command that looks has no use for, as husky, git-lfs and editors leave it in a repository. */
+const UNUSED = `
+git status § core.hooksPath=.husky/_ alias.st=!PROGRAM alias.status=!PROGRAM credential.helper=!PROGRAM core.editor=PROGRAM
+git status --short § core.pager=PROGRAM pager.status=PROGRAM core.sshCommand=PROGRAM sequence.editor=PROGRAM
+git diff § core.fsmonitor=PROGRAM merge.x.driver=PROGRAM diff.tool=x core.gitProxy=PROGRAM remote.o.vcs=PROGRAM
+git log -1 -p § filter.x.clean=PROGRAM filter.x.smudge=PROGRAM lfs.extension.x.clean=PROGRAM gc.recentObjectsHook=PROGRAM
+git branch § diff.external=PROGRAM gpg.program=PROGRAM submodule.sub.update=!PROGRAM interactive.diffFilter=PROGRAM
+git show HEAD:a.txt § filter.x.process=PROGRAM filter.x.required=true`;
 
 let plants = 0;
 /** Lays it into a repository with changes; tells whether the program ran, and not one that an earlier row left behind. */
@@ -250,14 +271,24 @@ describe("a repository's own programs do not run unasked", () => {
     });
   test("settings that are not known to be harmless are asked about, by their names", async () => {
     for (const setting of some(NAMED, 5)) {
-      const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(setting)!;
-      const ran = planted(({ program, set }) => set(settingLines(key, value.replace("PROGRAM", program))));
+      const ran = planted(named(setting));
+      const key = setting.split("=")[0]!;
       const { call, asked } = await session(shared);
       await call("git_status");
       await call("run_command", { command: "git status" });
       equal(asked.length, 2, setting);
       for (const one of asked) ok(one.toLowerCase().includes(key.toLowerCase()), `${setting}: ${one}`);
       ok(!ran(), setting);
+    }
+  });
+  test("settings that a command has no use for are not asked about, and what they name does not run", async () => {
+    for (const line of UNUSED.trim().split("\n")) {
+      const [command = "", settings = ""] = line.split(" § ");
+      const ran = planted(also(attributes("*.txt filter=x diff=x"), ...settings.split(" ").map(named)));
+      const { call, asked } = await session(shared);
+      const { text, failed } = await call("run_command", { command });
+      equal(asked.join("\n"), "", command);
+      ok(!failed && !ran(), `${command}: ${text}`);
     }
   });
 });

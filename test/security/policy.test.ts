@@ -21,7 +21,7 @@ const CALLS: [tool: string, args: object][] = [
   ["write_file", { path: "./b/../prod/new.ts", content: "x\n" }],
   ["create_file", { path: "prod/new.ts", content: "x\n" }],
   ["edit_file", { path: "prod/a.ts", old_string: "1", new_string: "2" }],
-  ["edit_lines", { path: "prod/a.ts", from: 1, to: 1, content: "x" }],
+  ["edit_lines", { path: "prod/a.ts", start: 1, end: 1, content: "x" }],
   ["delete_file", { path: "prod/a.ts" }],
   ["move_file", { from: "prod/a.ts", to: "c.ts" }],
   ["move_file", { from: "b.ts", to: "prod/b.ts" }],

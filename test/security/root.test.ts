@@ -53,7 +53,7 @@ test("settings() and reread() elsewhere read the root's own settings", async () 
   await standing(where.cwd, async () => {
     const core = await createZz({ root: b, home, save: false });
     await reread(core);
-    deepEqual([settings({ home, root: b }).settings.rounds, core.options.settings?.rounds], [3, 3]);
+    deepEqual([(await settings({ home, root: b })).settings.rounds, core.options.settings?.rounds], [3, 3]);
   });
 });
 
@@ -69,9 +69,9 @@ test("Settings of a root that is gone, a root that is a file, and a root that is
 test("embed() elsewhere takes a trusted root's settings in full, and no other's", async () => {
   const { where, b, home } = two({ options: { temperature: 0 } }, { options: { temperature: 1 } });
   const core = await createZz({ root: b, home, save: false });
-  const options = (trusted: boolean) =>
-    settings({ home, root: b, brought: { given: trusted, agreed: [] } }).settings.options;
-  deepEqual([options(false), options(true)], [undefined, { temperature: 0 }]);
+  const options = async (trusted: boolean) =>
+    (await settings({ home, root: b, brought: { given: trusted, agreed: [] } })).settings.options;
+  deepEqual([await options(false), await options(true)], [undefined, { temperature: 0 }]);
   keepTrust({ root: b, home }, core.extras!.hashes);
   await standing(where.cwd, async () => {
     const again = await createZz({ root: b, home, save: false });

@@ -112,34 +112,12 @@ describe("where there is no sandbox", () => {
   test("three readings agree on plain commands, and the shell is given nothing but quoted words and what joins them", async () => {
     const find = (name: string) => `/usr/bin/${name}`;
     const cwd = process.cwd();
-    const signs = [
-      "ls",
-      "cat",
-      " ",
-      " ",
-      "'a b'",
-      '"',
-      "'",
-      "$X",
-      "*",
-      ";",
-      "|",
-      "a.ts",
-      "\\",
-      "=",
-      "#",
-      "~",
-      "{a,b}",
-      "&&",
-      "\n",
-      "cd docs",
-      "2>&1",
-    ];
+    const signs = `ls§cat§ § §'a b'§"§'§$X§*§;§|§a.ts§\\§=§#§~§{a,b}§&&§\n§cd docs§2>&1`.split("§");
     const pieces = fc.array(fc.constantFrom(...signs), { maxLength: 9 });
     await fc.assert(
       fc.asyncProperty(pieces, async (all) => {
         const line = all.join("");
-        const judged = await judgeLine(line, cwd, { allow: [], deny: [], except: [] });
+        const judged = await judgeLine(line, cwd, { deny: [], except: [] });
         const argv = plainCommand(line, judged, find);
         if (!argv) return;
         const programs = judged.simple.map(({ words: [name, ...rest] }) => [

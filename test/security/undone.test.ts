@@ -96,7 +96,7 @@ describe("of what git takes from the files of the project itself, /undo brings b
 
 test("lines that do more than change files run where they ran before", async () => {
   const find = programs("/tmp").find;
-  const lists = { find, allow: [], deny: [], except: [], hidden: [], env: {} };
+  const lists = { find, deny: [], except: [], hidden: [], env: {} };
   // biome-ignore format: a table
   const no = ["rsync -a a host:b", "rsync -ae ssh a b", "dd if=a.txt of=/dev/sda", "rm a.txt && npm test", "npm run clean", "./clean.sh", "node -e 1 > a.txt", "rm a.txt; curl x.com", "git rm a.txt", "ls", "find . -exec sh -c 'rm $0' {} \\;"];
   const yes = ["rsync -a --delete a/ b/", "dd if=/dev/zero of=a.txt", "sh -c 'rm a.txt'"];

@@ -1,5 +1,6 @@
 // Lines that try to have an effect without approval, by bash's grammar, options, wrappers and git. They are judged in
 // test/plugins/shell/judge.test.ts, and really run on a copy of a project in test/all/security/smuggling.test.ts.
+// biome-ignore-all format: rows of tables, in few lines
 export type Row = [line: string, runs: string, verdict: "allow" | "ask" | "deny" | "gate", why?: RegExp];
 const LONG_OPTION = "a".repeat(10_001);
 const nested = (times: number): string => "(".repeat(times).replaceAll("(", "( ") + "ls" + " )".repeat(times);
@@ -43,7 +44,12 @@ export const DANGEROUS: Record<string, Row[]> = {
     ["ls | xargs rm", "ls rm", "ask", /not known/],
     ["find . -exec cat {} +", "find cat", "ask", /not known/],
     ["eval $X", "eval", "ask"],
-    ["cat 2>&-.env", "cat", "ask"],
+    ["echo - 2>f", "echo", "ask"],
+    ["git reset --ha\\\nrd", "git", "ask"],
+    ["ls && for i in a; do uniq; done &>f", "ls uniq", "ask", /writes/],
+    ["echo ${x[y=1]}", "echo", "ask"],
+    ["for i in ${x[y]}; do ls; done", "ls", "ask"],
+    ["bash -c ls ${x[y]}", "ls", "ask"],
   ],
   "what is odd": [
     ["ls\u00a0-la", "ls\u00a0-la", "ask", /U\+00a0/],
@@ -123,6 +129,7 @@ export const DANGEROUS: Record<string, Row[]> = {
   "what is read is for the gate": [
     ["git show HEAD:.env", "git", "gate"],
     ["cat 3< .env <&3", "cat", "gate"],
+    ["cat 2>&-.env", "cat", "gate"],
     ["cat ~/.ssh/id_rsa", "cat", "gate"],
     ["cat outside/../etc/passwd", "cat", "gate"],
     ["cat */passwd", "cat", "gate"],
@@ -143,50 +150,22 @@ export function plantsFor(pwned: string) {
     `mkdir -p ${at}; for h in pre-commit post-index-change post-commit; do printf ${RUNS} > ${at}/$h; chmod 755 ${at}/$h; done`;
   const PLANTS: [what: string, command: string][] = [
     ["in a submodule's configuration", `git config -f .git/modules/sub/config core.fsmonitor '${FS}'`],
-    [
-      "by another folder in a submodule's place",
-      `mv .git/modules m; cp -r m .git/modules; git config -f .git/modules/sub/config core.fsmonitor '${FS}'`,
-    ],
-    [
-      "by leading a submodule elsewhere",
-      `cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor '${FS}'; git config -f evil/config core.worktree ../sub; echo 'gitdir: ../evil' > sub/.git`,
-    ],
+    ["by another folder in a submodule's place", `mv .git/modules m; cp -r m .git/modules; git config -f .git/modules/sub/config core.fsmonitor '${FS}'`],
+    ["by leading a submodule elsewhere",
+      `cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor '${FS}'; git config -f evil/config core.worktree ../sub; echo 'gitdir: ../evil' > sub/.git`],
     ["in a nested repository's hooks", hook("nested/.git/hooks")],
-    [
-      "by another repository in a nested one's place",
-      `rm -rf nested; git init -q nested; git -C nested config core.fsmonitor '${FS}'`,
-    ],
+    ["by another repository in a nested one's place", `rm -rf nested; git init -q nested; git -C nested config core.fsmonitor '${FS}'`],
     ["by moving a nested repository and changing it", `mv nested moved; git -C moved config core.fsmonitor '${FS}'`],
-    [
-      "by an include in a nested repository",
-      `git -C nested config include.path ../../i; git config -f i core.fsmonitor '${FS}'`,
-    ],
+    ["by an include in a nested repository", `git -C nested config include.path ../../i; git config -f i core.fsmonitor '${FS}'`],
     ["by a section behind a section", `printf '[core][core]fsmonitor="${FS}"\\n' >> nested/.git/config`],
-    [
-      "by leading a worktree elsewhere",
-      `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; echo ${"$PWD"}/evil > .git/worktrees/tree/commondir`,
-    ],
-    [
-      "by a worktree's .git file",
-      `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; rm tree/.git; echo "gitdir: $PWD/evil" > tree/.git`,
-    ],
-    [
-      "in a bare repository",
-      `git -C bare.git config core.fsmonitor '${FS}'; git -C bare.git config core.bare false; git -C bare.git config core.worktree ..`,
-    ],
+    ["by leading a worktree elsewhere", `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; echo ${"$PWD"}/evil > .git/worktrees/tree/commondir`],
+    ["by a worktree's .git file", `cp -r .git evil; git config -f evil/config core.fsmonitor '${FS}'; rm tree/.git; echo "gitdir: $PWD/evil" > tree/.git`],
+    ["in a bare repository", `git -C bare.git config core.fsmonitor '${FS}'; git -C bare.git config core.bare false; git -C bare.git config core.worktree ..`],
     ["in a new bare repository", `git init -q --bare b; git -C b config alias.x '!touch ${pwned}'`],
-    [
-      "in a new repository far down",
-      `mkdir -p new; git init -q new/deep; git -C new/deep config alias.x '!touch ${pwned}'; ${hook("new/deep/.git/hooks")}`,
-    ],
-    [
-      "in a new repository behind a folder that nobody may enter",
-      `mkdir n2; git init -q n2; git -C n2 config alias.x '!touch ${pwned}'; chmod 000 n2/.git`,
-    ],
-    [
-      "in a new worktree",
-      `git worktree add -q wt 2>/dev/null; cp -r .git evil; git config -f evil/config alias.x '!touch ${pwned}'; echo $PWD/evil > .git/worktrees/wt/commondir`,
-    ],
+    ["in a new repository far down", `mkdir -p new; git init -q new/deep; git -C new/deep config alias.x '!touch ${pwned}'; ${hook("new/deep/.git/hooks")}`],
+    ["in a new repository behind a folder that nobody may enter", `mkdir n2; git init -q n2; git -C n2 config alias.x '!touch ${pwned}'; chmod 000 n2/.git`],
+    ["in a new worktree",
+      `git worktree add -q wt 2>/dev/null; cp -r .git evil; git config -f evil/config alias.x '!touch ${pwned}'; echo $PWD/evil > .git/worktrees/wt/commondir`],
     ["in the hooks of a package", `printf ${RUNS} > .husky/pre-commit`],
     ["by another folder for the hooks of a package", `mv .husky h; ${hook(".husky")}`],
     ["in what an alias starts", `printf ${RUNS} > tools/status.sh`],

@@ -12,7 +12,7 @@ export type Tally = { allowed: number; found: Found[]; empty: number };
 type Allowed = { line: string; judged: Judged };
 
 const BATCH = 300;
-const NONE = { allow: [], deny: [], except: [] };
+const NONE = { deny: [], except: [] };
 /** The system's own scripts that wrap another program. */
 const SCRIPTS = /^\/+(usr\/+)?bin\/+(which|which\.debianutils|egrep|fgrep)$/;
 

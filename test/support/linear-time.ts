@@ -5,7 +5,6 @@ import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
 import { repair } from "../../kernel/request.ts";
 import { joinHalves } from "../../kernel/seam.ts";
 import { veil } from "../../kernel/secrets.ts";
-import { instead } from "../../kernel/shape.ts";
 import { collect } from "../../kernel/stream.ts";
 import { clean, cleanRendered, short, unknown } from "../../kernel/text.ts";
 import { findTool } from "../../kernel/tools.ts";
@@ -185,7 +184,7 @@ export const ENTRIES: Record<string, (text: string, size: number) => (() => unkn
   "what tests print": (text) => [() => summarise({ exit: 1, stdout: text, stderr: text } as never)],
   "how long a text is": (text) => [() => weigh(text), () => overflow({ message: text, status: 400 })],
   "a question of recall": (text) => [() => byWords([{ name: "a", text, lines: text.split("\n") } as any], text)],
-  "a value and its shape": (text) => [() => short(text), () => instead(text.slice(0, 1000), ["a", "b"])],
+  "a value and its shape": (text) => [() => short(text)],
   "calls in the text of an answer": (text) => [
     ...[text, `<tool_call>${text}`, `<function=run><parameter=text>${text}`].map((one) => () => rescued(one)),
     () => rescued(text, "", true),

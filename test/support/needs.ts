@@ -17,6 +17,7 @@ const PROGRAMS = {
   perl: { tests: "of system calls and processes", program: "perl", debian: "perl" },
   python3: { tests: "of programs in the sandbox", program: "python3", debian: "python3" },
   gcc: { tests: "of compiled programs", program: "gcc", debian: "gcc libc6-dev" },
+  clangd: { tests: "of another language server", program: "clangd", debian: "clangd" },
   wget: { tests: "of wget's proxy", program: "wget", debian: "wget" },
   make: { tests: "of builds in the sandbox", program: "make", debian: "make" },
   strace: { tests: "of traced programs", program: "strace", debian: "strace" },

@@ -35,6 +35,13 @@ export const WAYS = {
 } as const;
 export type Way = keyof typeof WAYS;
 
+const LOADS = `import{registerHooks}from"node:module";import{writeSync}from"node:fs";
+  registerHooks({load:(url,context,next)=>(writeSync(2,"loads "+url+"\\n"),next(url,context))})`;
+/** The environment of a process that says on stderr which modules it loads. */
+export const TELLING_LOADS = {
+  NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(LOADS).toString("base64")}`,
+};
+
 export interface Place {
   home: string;
   cwd: string;

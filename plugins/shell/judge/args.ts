@@ -1,9 +1,11 @@
 // An argument vector: which program really runs, and how its words are judged.
+import fs from "node:fs";
+import path from "node:path";
+import type { Programs } from "zz";
 import { denialOf, mayBeDenied } from "./denials.ts";
 import { judgeFind } from "./find.ts";
 import { judgeProgram } from "./program-rules.ts";
 import { programOf, SHELLS, WRAPPERS } from "./programs.ts";
-import { isProgramOfProject } from "./project-programs.ts";
 import { isKnown } from "./readers.ts";
 import { judgeCd, judgeEval, judgeShell, judgeTrap } from "./shells.ts";
 import {
@@ -62,4 +64,21 @@ function mayHideDenied({ lists }: Run, args: Arg[]): Ruling | undefined {
   const at = words.indexOf(undefined, 1);
   if (at < 0 || !mayBeDenied(words, lists)) return undefined;
   return unknown(`${args[at]!.why ?? "one of its words is not known"}, so this may be a command that is denied`);
+}
+
+/** Whether bash would run a program of the project: npx and npm put node_modules/.bin into PATH. */
+function isProgramOfProject(name: string, cwd: string, folders = "", find?: Programs["find"]): boolean {
+  if (name.includes("/") || !find) return false;
+  const first = folders.split(path.delimiter).map((folder) => path.resolve(cwd, folder, name));
+  const chosen = first.find(isProgram);
+  return chosen !== undefined && chosen !== find(name, folders);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    fs.accessSync(file, fs.constants.X_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }

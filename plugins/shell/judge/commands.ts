@@ -1,21 +1,24 @@
 // One command as the grammar sees it, with its assignments and redirections; what it runs is judged in args.ts.
 import type { Node } from "web-tree-sitter";
-import { isHarmless, isPlainName } from "./assignments.ts";
-import { denialInAssignment } from "./denials.ts";
-import { argsAt, reasonOf } from "./node-words.ts";
-import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
+import { isPlainName } from "./assignments.ts";
+import { denialInAssignment, ruleOnSetting } from "./denials.ts";
 import {
   addIdle,
+  addReads,
+  addWrites,
   ask,
   type Dirs,
   knownIn,
+  type Redirect,
   type Ruling,
   type Run,
+  raise,
+  type Simple,
   type SourceScope,
   unknown,
   withFloor,
 } from "./state.ts";
-import { argsOf, groupsOf, scanWord } from "./words.ts";
+import { type Arg, argsOf, scanWord } from "./words.ts";
 
 const MAX_WORDS = 500; // as written
 const MAX_ARGS = 5_000; // after globs are expanded
@@ -38,14 +41,15 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
     ...node.children.filter(
       ({ type }) => !/^(variable_assignment|file_redirect|herestring_redirect|comment|subshell)$/.test(type),
     ),
-    // In `> f -x`, the grammar sees two targets, bash one target and a word.
-    ...redirects.flatMap(({ targets }) => targets.slice(1)),
+    ...redirects.flatMap((redirect) => redirect.words),
   ]
     .filter(({ startIndex, endIndex }) => startIndex < endIndex)
     .sort((a, b) => a.startIndex - b.startIndex);
-  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: redirects.flatMap(startsOf) });
   let inner: SourceScope = alone;
-  for (const setting of settings) inner = withFloor(inner, ruleOnSetting(run, setting, scope));
+  for (const setting of settings) {
+    const { name, value, doubt } = settingOf(setting, scope);
+    inner = withFloor(inner, ruleOnSetting(name, value, run.lists, doubt));
+  }
   if (string) inner = withFloor(inner, ask("it holds a here-string"));
   if (subshell) inner = withFloor(inner, ask("it holds something that zz does not follow"));
   const start = run.simple.length;
@@ -61,29 +65,23 @@ export function judgeCommand(run: Run, node: Node, scope: SourceScope): Outcome 
 
 /** tree-sitter has a grammar for `[ … ]`, an ordinary command in bash. Undefined: zz does not follow it. */
 export function judgeBracket(run: Run, node: Node, scope: SourceScope): Dirs | undefined {
-  const { tail = [], ...alone } = scope;
+  const args: Arg[] = [];
   const known = knownIn(scope);
-  const groups = groupsOf(node.text, known);
-  const [group] = groups ?? [];
-  if (!group || groups?.length !== 1 || group.targets.length) return undefined;
-  const start = run.simple.length;
-  const words = group.words.map((at) => at + node.startIndex);
-  scope.seen.push({ words, targets: tail.flatMap(startsOf) });
-  const args = group.words.flatMap((at) => argsOf(node.text, at, scanWord(node.text, at, known)!.end, known));
-  const dirs = run.judgeArgs(run, args, alone);
-  addRedirects(run, run.simple.slice(start), tail, scope);
-  return dirs;
+  for (let start = node.startIndex; start < node.endIndex; start++) {
+    if (/[ \t]/.test(scope.source[start]!)) continue;
+    const word = scanWord(scope.source, start, known);
+    if (!word || word.end > node.endIndex) return undefined;
+    args.push(...argsOf(scope.source, start, word.end, known));
+    start = word.end - 1;
+  }
+  return run.judgeArgs(run, args, scope);
 }
 
 /** export, declare and the like may run commands in an array index. */
 export function judgeDeclaration(run: Run, node: Node, scope: SourceScope): void {
-  const { tail = [], ...alone } = scope;
   const words = node.children.filter(({ type }) => type !== "comment");
-  scope.seen.push({ words: words.map(({ startIndex }) => startIndex), targets: tail.flatMap(startsOf) });
-  const start = run.simple.length;
-  const args = words.flatMap((one) => argsAt(one, scope));
-  run.judgeArgs(run, args, alone);
-  addRedirects(run, run.simple.slice(start), tail, scope);
+  const args = words.flatMap((word) => argsAt(word, scope));
+  run.judgeArgs(run, args, scope);
 }
 
 /** An assignment alone is harmless if no program reads the variable, since `$X` asks anyway. */
@@ -95,15 +93,6 @@ export function judgeAssignment(run: Run, node: Node, scope: SourceScope): void 
 }
 const SETS_OWN: Ruling = { verdict: "allow", why: "it sets a variable of its own" };
 
-/** How an assignment before a command affects its verdict. */
-function ruleOnSetting({ lists }: Run, node: Node, scope: SourceScope): Ruling {
-  const { name, value, doubt } = settingOf(node, scope);
-  const denial = denialInAssignment(name, value, lists);
-  if (denial) return unknown(denial);
-  if (doubt) return ask(doubt);
-  return isHarmless(name, value!) ? { verdict: "allow", why: "" } : ask(`it sets ${name}`);
-}
-
 function settingOf(node: Node, scope: SourceScope): { name: string; value?: string; doubt?: string } {
   const [, name, value] = /^([A-Za-z_]\w*)=([\s\S]*)$/.exec(node.text) ?? [];
   if (name === undefined) return { name: node.text, doubt: "it sets part of a variable" };
@@ -114,3 +103,52 @@ function settingOf(node: Node, scope: SourceScope): { name: string; value?: stri
     return { name, doubt: reasonOf(node) ?? `it sets ${name} to what is not known` };
   return { name, value: word.cells.map(({ char }) => char).join("") };
 }
+
+// ── Redirections, and words as bash would read them ──────────────────────────────────────────────────
+
+export function redirectOf(node: Node): Redirect {
+  const words = node.namedChildren.filter(({ type }) => type !== "file_descriptor" && type !== "comment");
+  const target = CLOSES.test(operatorOf(node)) ? undefined : words.shift();
+  return { node, target, words };
+}
+const operatorOf = (node: Node): string => node.children.find(({ isNamed }) => !isNamed)?.type ?? "";
+/** `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own. */
+const CLOSES = /^[<>]&-$/;
+
+/** Adds the targets of redirections to commands. */
+export function addRedirects(run: Run, all: Simple[], redirects: Redirect[], scope: SourceScope): void {
+  for (const { node, target } of redirects) {
+    const operator = operatorOf(node);
+    // The grammar takes `{x}` of `{x}>f`, and sometimes the number of a file, for a word.
+    if (/(^|\s)\d+$|\{\w+\}$/.test(scope.source.slice(Math.max(0, node.startIndex - 100), node.startIndex)))
+      raise(all, ask("zz cannot read a redirection of it"));
+    if (CLOSES.test(operator)) continue;
+    const args = target ? argsAt(target, scope) : [];
+    const name = args.length === 1 ? args[0]!.text : undefined;
+    if (name === undefined || /^\/dev\/(tcp|udp)\//.test(name)) raise(all, ask(`'${node.text}' cannot be judged`));
+    else if (/^[<>]&$/.test(operator) && /^(\d+-?|-)$/.test(name)) continue;
+    else if (operator === "<") for (const one of all) addReads(run, one, [name], scope);
+    else if (operator === "<&") raise(all, ask(`'${node.text}' cannot be judged`));
+    else if (name !== "/dev/null") for (const one of all) addWrites(run, one, [name], scope);
+  }
+}
+
+/** `> f` alone: it empties a file. */
+export function addBareRedirect(run: Run, node: Node, redirects: Redirect[], scope: SourceScope): void {
+  addRedirects(run, [addIdle(run, node.text.trim(), scope, ask("it only redirects"))], redirects, scope);
+}
+
+function argsAt(node: Node, scope: SourceScope): Arg[] {
+  const args = argsOf(scope.source, node.startIndex, node.endIndex, knownIn(scope));
+  const why = reasonOf(node);
+  return why ? args.map((arg) => (arg.text === undefined ? { ...arg, why } : arg)) : args;
+}
+
+/** Why a node's value is not known, if the grammar shows it. */
+const reasonOf = (node: Node): string | undefined => REASONS.find(([type]) => type.test(node.toString()))?.[1];
+
+const REASONS: [RegExp, string][] = [
+  [/command_substitution/, "it holds a command substitution"],
+  [/process_substitution/, "it holds a process substitution"],
+  [/arithmetic_expansion/, "it holds arithmetic"],
+];

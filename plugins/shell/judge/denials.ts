@@ -1,8 +1,9 @@
 // Finds commands that never run, on zz's own deny list or the person's, even if only some of the words are known.
 import path from "node:path";
-import { holdsCommand, isCommandName } from "./assignments.ts";
+import { holdsCommand, isCommandName, isHarmless } from "./assignments.ts";
 import { DENIED, startsWith } from "./denied-commands.ts";
 import type { Words } from "./options.ts";
+import { ask, type Ruling, unknown } from "./state.ts";
 import { matchesStars } from "./words.ts";
 
 export interface Denials {
@@ -56,6 +57,14 @@ export function denialInAssignment(name: string, value: string | undefined, deni
   const runs = isCommandName(name);
   if (value === undefined) return runs ? `it sets ${name} to what is not known` : undefined;
   return runs || holdsCommand(value) ? denialInText(value, denials) : undefined;
+}
+
+/** How an assignment before a command affects its verdict; undefined if not at all. */
+export function ruleOnSetting(name: string, value = "", denials: Denials = NONE, doubt?: string): Ruling | undefined {
+  const denial = denialInAssignment(name, doubt === undefined ? value : undefined, denials);
+  if (denial) return unknown(denial);
+  if (doubt) return ask(doubt);
+  return isHarmless(name, value) ? undefined : ask(`it sets ${name}`);
 }
 
 /** A denied command in a word that is itself a command line, as some programs take it; texts for people are skipped. */

@@ -1,58 +1,33 @@
 // zz's own list of commands that never run.
 import { gitParts } from "./git-commands.ts";
-import { split, type Words } from "./options.ts";
+import { hasOption, split, type Words } from "./options.ts";
 
-interface Switches {
-  letters: Set<string>;
-  longs: string[];
-  operands: Words;
-}
+const isRm = ([name, ...rest]: Words, forced: boolean): boolean =>
+  name === "rm" && hasOption(rest, "-r -R --recursive") && hasOption(rest, "-f --force") === forced;
 
-/** The switches of a command, without the values of the letters in `takes`. */
-function switchesOf(words: Words, takes = ""): Switches {
-  const found: Switches = { letters: new Set(), longs: [], operands: [] };
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i];
-    if (word === "--") return { ...found, operands: [...found.operands, ...words.slice(i + 1)] };
-    if (!word || !/^-./.test(word)) found.operands.push(word);
-    else if (word.startsWith("--")) found.longs.push(word.split("=")[0]!);
-    else
-      for (let at = 1; at < word.length; at++) {
-        if (takes.includes(word[at]!)) {
-          if (at === word.length - 1) i++;
-          break;
-        }
-        found.letters.add(word[at]!);
-      }
-  }
-  return found;
-}
-
-/** GNU tools and git accept any prefix of a long option. */
-const means = ({ longs }: Switches, name: string): boolean =>
-  longs.some((one) => one.length > 2 && name.startsWith(one));
-
-function isRm([name, ...rest]: Words, forced: boolean): boolean {
-  if (name !== "rm") return false;
-  const found = switchesOf(rest);
-  const recursive = found.letters.has("r") || found.letters.has("R") || means(found, "--recursive");
-  return recursive && (found.letters.has("f") || means(found, "--force")) === forced;
-}
-
-function isGit([name, ...rest]: Words, command: string, takes: string, test: (found: Switches) => boolean): boolean {
+function isGit([name, ...rest]: Words, command: string, test: (words: Words) => boolean): boolean {
   if (name !== "git") return false;
   const [, found, words] = gitParts(rest, (word) => word);
-  return found === command && test(switchesOf(words, takes));
+  return found === command && test(words);
 }
 
-const isForced = (found: Switches): boolean =>
-  found.letters.has("f") ||
-  means(found, "--force") ||
-  means(found, "--mirror") ||
-  found.operands.some((one) => one?.startsWith("+"));
+/** The words of a command without the values of an option with that letter. */
+function withoutValues(words: Words, letter: string): Words {
+  const takes = new RegExp(`^(-[^-${letter}]*${letter})(.*)`, "s");
+  const kept: Words = [];
+  for (let i = 0; i < words.length; i++) {
+    const [, option, value] = takes.exec(words[i] ?? "") ?? [];
+    kept.push(option ?? words[i]);
+    if (value === "") i++;
+  }
+  return kept;
+}
+
+const isForced = (words: Words): boolean =>
+  hasOption(withoutValues(words, "o"), "-f --force --mirror") || words.some((word) => word?.startsWith("+"));
 
 /** Settings may make it work without -f, and undo never has what git does not know. */
-const isClean = (found: Switches): boolean => !(found.letters.has("n") || means(found, "--dry-run"));
+const isClean = (words: Words): boolean => !hasOption(withoutValues(words, "e"), "-n --dry-run");
 
 /** npm accepts any prefix of a command. */
 const PUBLISH = ["publish", "publis", "publi", "publ", "pub"].flatMap((name) =>
@@ -74,9 +49,9 @@ export const DENIED: Denied[] = [
   ["rm -rf", "files", (words) => isRm(words, true)],
   ["rm -r", "files", (words) => isRm(words, false)],
   ["chmod", "files", ([first]) => first === "chmod"],
-  ["git clean -fd", "files", (words) => isGit(words, "clean", "e", isClean)],
-  ["git reset --hard", "elsewhere", (words) => isGit(words, "reset", "", (found) => means(found, "--hard"))],
-  ["git push --force", "elsewhere", (words) => isGit(words, "push", "o", isForced)],
+  ["git clean -fd", "files", (words) => isGit(words, "clean", isClean)],
+  ["git reset --hard", "elsewhere", (words) => isGit(words, "reset", (rest) => hasOption(rest, "--hard"))],
+  ["git push --force", "elsewhere", (words) => isGit(words, "push", isForced)],
   ["npm publish", "elsewhere", isPublish],
   ...split("chown sudo sudoedit doas su runuser run0 gosu su-exec pkexec").map(named),
 ];

@@ -1,7 +1,6 @@
 // find: it searches, and runs what follows -exec.
 
 import { split } from "./options.ts";
-import { allowedBy, judgeProgram } from "./program-rules.ts";
 import {
   addCommand,
   addReads,
@@ -21,8 +20,6 @@ import { given } from "./wrappers.ts";
 
 export function judgeFind(run: Run, args: Arg[], scope: Scope): Dirs {
   const words = textsOf(args);
-  const known = words.every((word) => word !== undefined && !FIND_RUNS.test(word));
-  if (known && allowedBy(words, run.lists) !== undefined) return judgeProgram(run, args, scope, "find");
   const found = addCommand(run, args, scope, ONLY_READS);
   const starts: string[] = [];
   for (let i = 1, looking = false; i < args.length; i++) {

@@ -104,6 +104,26 @@ export const GIT_RUNS = /^(bisect|submodule|filter-branch|difftool)$/;
 /** Options with which any git command can run others, or write files. */
 export const GIT_ASKS = `--exec --upload-pack --receive-pack --ext-diff --textconv --open-files-in-pager --output --no-index
   --config --config-env --template --show-signature --exec-path -O`;
+/**
+ * Settings of a repository that a command which looks obeys only if its name fits; all others count for every command. Nothing is fetched
+ * or edited by one, it has no terminal for a pager, and zz switches the watcher of files off.
+ */
+const OBEYED_BY: [keys: RegExp, commands: RegExp][] = [
+  [/^core\.(hookspath|editor|pager|sshcommand|askpass|gitproxy|fsmonitor)$/, /^$/],
+  [/^(alias|pager|credential|sequence|rebase|merge|mergetool|difftool|sendemail|ssh|http|remote|protocol)\./, /^$/],
+  [/^(commit|pull|push|fetch|receive|uploadpack|transfer|tar|am|gc|init|interactive|browser|web|man|help)\./, /^$/],
+  [/^diff\.(gui)?tool$|^submodule\..*\.update$/, /^$/],
+  [/^(filter|lfs)\./, /^(status|diff|blame|ls-files|describe|stash|grep)$/],
+  [
+    /^(diff\.external|diff\..*\.(command|(cache)?textconv)|gpg\..*)$/,
+    /^(diff|log|show|shortlog|rev-list|blame|grep|reflog|stash|status)$/,
+  ],
+  [/^blame\./, /^blame$/],
+];
+export const isObeyed = (key: string, command: string): boolean =>
+  OBEYED_BY.find(([keys]) => keys.test(key))?.[1].test(command) ?? true;
+/** Whether it is known what a setting makes git do: a copy holds that, with no network, and .git to read alone. */
+export const isHeld = (key: string): boolean => OBEYED_BY.some(([keys]) => keys.test(key));
 /** Options before the command that take a value. */
 const GIT_TAKES = /^(-C|-c|--git-dir|--work-tree|--namespace|--super-prefix|--config-env|--attr-source)$/;
 /** Options before the command that do not change what it reads. */

@@ -3,7 +3,8 @@ import fs from "node:fs";
 import path from "node:path";
 import type { Ctx } from "zz";
 import { tryTo } from "zz/text";
-import type { FileFacts } from "./doubts.ts";
+import { collect } from "../collect.ts";
+import type { FileFacts } from "./state.ts";
 
 /** What is known about the repository that the folder is in. */
 export interface GitSecrets {
@@ -27,11 +28,10 @@ const known = new Map<string, History>(); // by the folder and all commits that 
 
 export async function secretsInGit({ root, git, programs, permissions, signal, io }: Ctx): Promise<GitSecrets> {
   const ask = (args: string[], take?: (piece: string) => boolean) =>
-    answer(
-      programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }),
-      AbortSignal.any([signal, io.clock.limit(TIMEOUT_MS)]),
-      take,
-    );
+    collect(programs.start("git", [...git.quiet, "-c", "log.showRoot=true", ...args], { cwd: root, env: git.env() }), {
+      signal: AbortSignal.any([signal, io.clock.limit(TIMEOUT_MS)]),
+      ...(take && { take }),
+    });
   const nothing = { index: false, history: false, knows: () => true };
   const unknown = { index: true, history: true, knows: () => false };
   if (!programs.find("git")) return nothing;
@@ -121,39 +121,4 @@ function startsAnyHash(hashes: Set<string>, hash: string): boolean {
   if (hashes.has(hash)) return true;
   for (const one of hashes) if (one.startsWith(hash)) return true;
   return false;
-}
-
-type Answer = { code: number; out: string; err: string };
-
-/** git's whole output; with `take`, piece by piece until it returns false. */
-function answer(
-  child: ReturnType<Ctx["programs"]["start"]>,
-  signal: AbortSignal,
-  take?: (piece: string) => boolean,
-): Promise<Answer> {
-  const { promise, resolve } = Promise.withResolvers<Answer>();
-  let [out, err, rest, done] = ["", "", "", false];
-  const end = (code: number) => {
-    done = true;
-    signal.removeEventListener("abort", stop);
-    child.kill("SIGKILL");
-    resolve({ code, out, err });
-  };
-  const stop = () => end(-1);
-  signal.addEventListener("abort", stop, { once: true });
-  child.stdin?.end();
-  child.stderr?.setEncoding("utf8").on("data", (text) => (err += text));
-  child.stdout?.setEncoding("utf8").on("data", (text) => {
-    if (!take) out += text;
-    if (!take || done) return;
-    const pieces = (rest + text).split("\0");
-    rest = pieces.pop()!;
-    if (!pieces.every((piece) => !piece || take(piece))) end(0);
-  });
-  child.on("error", stop);
-  child.on("close", (code) => {
-    if (!done && take && rest) take(rest);
-    end(code ?? -1);
-  });
-  return promise;
 }

@@ -2,9 +2,19 @@
 import type { GitDoubt } from "zz";
 import { repositoryTop } from "zz/text";
 import { inFolder, isFolderIn, realOf } from "../paths.ts";
-import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
-import { GIT_ASKS, GIT_OWN, GIT_PLAIN, GIT_READERS, GIT_RUNS, type GitReader, gitParts } from "./git-commands.ts";
+import {
+  GIT_ASKS,
+  GIT_OWN,
+  GIT_PLAIN,
+  GIT_READERS,
+  GIT_RUNS,
+  type GitReader,
+  gitParts,
+  isHeld,
+  isObeyed,
+} from "./git-commands.ts";
 import { hasOption, type Parsed, parse, split } from "./options.ts";
+import { ask, type FileFacts, open, type Read, type Ruling } from "./state.ts";
 import type { Arg } from "./words.ts";
 
 export function readsOfGit(
@@ -36,6 +46,13 @@ export function readsOfGit(
   if (own) return doubted(own);
   const doubt = checkRepository(repository) ?? checkShown(name, parsed, showsUnnamed, fileFacts);
   if (doubt) return doubted({ ...doubt, git: true });
+  const obeyed = repository?.settings?.filter((key) => isObeyed(key, name)) ?? [];
+  const beyond = obeyed.find((key) => !isHeld(key));
+  const setting = beyond ?? obeyed[0];
+  if (setting) {
+    const why = `git would run or read what the repository's own setting '${setting}' names`;
+    return doubted({ ...ask(why), ...(beyond && { git: true }) });
+  }
   return {
     reads: [...parsed.operands.flatMap(({ text }) => gitPaths(text!)), ...(repository?.reads ?? [])],
     showsUnnamed,
@@ -51,7 +68,7 @@ function checkGit(
   { lists, most }: GitReader,
   parsed: Parsed,
   dirs: readonly string[],
-): Doubt | undefined {
+): Ruling | undefined {
   const { operands, values } = parsed;
   const listed = lists === undefined || split(lists).some((one) => values.has(one));
   if (operands.length > (listed ? (most ?? operands.length) : 0))
@@ -66,7 +83,7 @@ function checkGit(
   return undefined;
 }
 
-const doubted = (doubt: Doubt): Read => ({ doubt, reads: [] });
+const doubted = (doubt: Ruling): Read => ({ doubt, reads: [] });
 
 /** Options that show the contents of files, or search them. */
 const PATCHES = `-p -u -c -m -U -W -S -G --patch --unified --cc --binary --patch-with-stat --patch-with-raw --word-diff
@@ -85,7 +102,7 @@ function showsContent(name: string, { operands, values }: Parsed): boolean {
   return /^(log|reflog|rev-list|shortlog)$/.test(name) && has(PATCHES);
 }
 
-function checkRepository(repository: GitDoubt | undefined): Doubt | undefined {
+function checkRepository(repository: GitDoubt | undefined): Ruling | undefined {
   if (!repository) return ask("git was not asked what the repository would make it run");
   return repository.why ? ask(repository.why) : undefined;
 }
@@ -96,7 +113,7 @@ function checkShown(
   { operands, values }: Parsed,
   showsUnnamed: boolean,
   { git, needsGit }: FileFacts,
-): Doubt | undefined {
+): Ruling | undefined {
   if (!showsUnnamed) return undefined;
   const past = operands.length > 0 || name !== "diff" || values.has("--cached") || values.has("--staged");
   if (!git) needsGit?.();

@@ -21,12 +21,7 @@ const MAX_GLOB_ENTRIES = 100_000;
 /** Never throws: what cannot be judged is asked about. */
 export async function judgeLine(line: string, cwd: string, lists: Lists): Promise<Judged> {
   const { env = process.env } = lists;
-  const found = {
-    simple: [] as Simple[],
-    runs: [] as string[],
-    listed: new Set<Simple>(),
-    functions: new Set<string>(),
-  };
+  const found = { simple: [] as Simple[], runs: [] as string[], functions: new Set<string>() };
   try {
     const parser = await makeParser();
     const run: Run = { cwd, env, lists, parser, ...found, judgeScript, judgeArgs };

@@ -3,7 +3,6 @@
 import { realOf } from "../paths.ts";
 import { holdsCommand, isCommandName } from "./assignments.ts";
 import { denialInLines, denialInText, denialInWords, runnerEnd } from "./denials.ts";
-import type { Read } from "./doubts.ts";
 import { repositoryAt } from "./git-history.ts";
 import { hasOption, parse, type Words } from "./options.ts";
 import {
@@ -16,6 +15,7 @@ import {
   RUNNING_OPTIONS,
 } from "./programs.ts";
 import { readsOf } from "./readers.ts";
+import type { Read } from "./state.ts";
 import {
   addCommand,
   addReads,
@@ -38,20 +38,19 @@ import { scriptOf } from "./wrappers.ts";
 
 /** Judges a command that needs no unwrapping. */
 export function judgeProgram(run: Run, args: Arg[], scope: Scope, name: string): Dirs {
-  const { ruling: own, read, listed } = ruleOn(run, args, scope, name);
+  const { ruling: own, read } = ruleOn(run, args, scope, name);
   const ruling = [ruleOnTexts(run, args, name, own), ruleOnPackageRunner(run, args, scope)].reduce<Ruling>(
     (all, one) => (one ? worse(all, one) : all),
     own,
   );
   const added = addCommand(run, args, scope, ruling);
-  if (listed) run.listed.add(added);
   const globbed = args.flatMap(({ globbed, text }) => (globbed ? [text!] : []));
   if (read) addReads(run, added, [...read.reads, ...globbed, ...(scope.names ?? [])], scope);
   if (read?.doubt?.writes) addWrites(run, added, read.doubt.writes, scope);
   return stayIn(scope);
 }
 
-function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read; listed?: true } {
+function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling: Ruling; read?: Read } {
   const words = textsOf(args);
   const unknownArg = args.find(({ text }) => text === undefined);
   if (unknownArg && !(unknownArg.given && ANY_ARGS.has(name)))
@@ -62,9 +61,6 @@ function ruleOn(run: Run, args: Arg[], { dirs }: Scope, name: string): { ruling:
       },
     };
   if (run.functions.has(words[0]!)) return { ruling: ask("a function of this line") };
-  const listed = allowedBy(words, run.lists);
-  if (listed !== undefined)
-    return { ruling: { verdict: "allow", why: `'${listed}' is on the allow list` }, listed: true };
   const read = readsOf(name, args.slice(1), dirs, run.lists.fileFacts, run.lists.repository);
   if (read?.showsUnnamed && run.lists.hidden?.length) return { ruling: ask("it may show what may not be read") };
   if (read && name === "git" && !read.doubt && !isInRepositoryOf(run.cwd, dirs))
@@ -80,18 +76,6 @@ function isInRepositoryOf(cwd: string, dirs: readonly string[]): boolean {
     dirs.length > 0 &&
     dirs.every((dir) => dir === cwd || (own !== undefined && repositoryAt(realOf(dir) ?? dir) === own))
   );
-}
-
-/** The entry of the person's allow list that allows these words. */
-export function allowedBy(words: Words, { allow }: Lists): string | undefined {
-  const [first = "", ...rest] = words;
-  return allow.find((one) => {
-    const [name = "", ...more] = one.trim().split(/\s+/);
-    const same = name !== "" && (name === first || name === programOf(first));
-    return (
-      same && (more.length > 0 || !INTERPRETERS.has(programOf(first))) && more.every((word, i) => word === rest[i])
-    );
-  });
 }
 
 /** Builtins that, with such a word, make a harmless name mean another command. */

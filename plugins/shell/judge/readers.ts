@@ -1,28 +1,29 @@
 // Commands that only read: their options, and which files they read.
 import type { GitDoubt } from "zz";
 import { isFolderIn } from "../paths.ts";
-import { onlyPrints } from "./awk.ts";
-import { ask, type Doubt, type FileFacts, open, type Read } from "./doubts.ts";
 import { readsOfGit } from "./git-reads.ts";
-import { checkGrep, isRecursive } from "./grep.ts";
-import { hasOption, type Parsed, parse, split, type Words } from "./options.ts";
+import { hasOption, type Parsed, parse, type Words } from "./options.ts";
 import { SHELLS, WRAPPERS } from "./programs.ts";
-import { checkRg } from "./ripgrep.ts";
-import { onlyPrints as onlySed, SED_OPTIONS } from "./sed.ts";
+import { isPrintingAwk, isPrintingSed } from "./scripts.ts";
+import { checkGrep, checkRg, isRecursive } from "./searches.ts";
+import { ask, type FileFacts, open, type Read, type Ruling } from "./state.ts";
 import { type Arg, ASSIGNMENT } from "./words.ts";
 
 interface Reader {
   options?: string; // in the format of options.ts; absent: everything after the name is text
   asks?: string; // options that run, write or wait: no rule of the gate may allow it
+  otherwise?: string; // why it asks with any other option
+  searches?: string; // options with which it reads files that the line does not name
+  follows?: string; // options with which it follows links that the line does not name, and so may leave the project
   operands?: "text"; // its operands are texts, not files
   early?: true; // nothing after its first operand is an option
-  pattern?: true; // the first operand is a pattern, unless an option gave it
-  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Doubt | undefined;
+  pattern?: true; // the first operand is a pattern or a program, unless an option gave it
+  check?(parsed: Parsed, dirs: readonly string[], fileFacts: FileFacts): Ruling | undefined;
 }
 
 /** Whether zz knows the program as one that may run unasked, or run such programs. */
 export const isKnown = (name: string): boolean =>
-  /^(git|find|sed|test|\[)$/.test(name) ||
+  /^(git|find|test|\[)$/.test(name) ||
   SHELLS.has(name) ||
   Object.hasOwn(READERS, name) ||
   Object.hasOwn(WRAPPERS, name);
@@ -40,7 +41,6 @@ export function readsOf(
 ): Read | undefined {
   const words = args.map(({ text }) => text);
   if (name === "test" || name === "[") return readsOfTest(name, words);
-  if (name === "sed") return readsOfSed(args);
   if (TELLS_VERSION.test(name) && words.length === 1 && words[0] === "--version") return { reads: [] };
   if (name === "git") return readsOfGit(args, dirs, fileFacts, repository);
   return Object.hasOwn(READERS, name) ? readBy(name, READERS[name]!, args, dirs, fileFacts) : undefined;
@@ -48,34 +48,31 @@ export function readsOf(
 
 function readBy(
   name: string,
-  { options, operands, early, pattern, asks = "", check }: Reader,
+  reader: Reader,
   args: readonly Arg[],
   dirs: readonly string[],
   fileFacts: FileFacts,
 ): Read {
-  const follows = hasOption(
-    args.map(({ text }) => text),
-    FOLLOWS[name] ?? "",
-  );
-  if (follows) return { doubt: ask(`with such an option ${name} follows links, also out of the project`), reads: [] };
+  const { options, operands, early, pattern, otherwise, check } = reader;
+  const words = args.map(({ text }) => text);
+  const has = (names = "") => hasOption(words, names);
+  if (has(reader.follows))
+    return { doubt: ask(`with such an option ${name} follows links, also out of the project`), reads: [] };
   const parsed: Parsed =
     options === undefined ? { operands: [...args], values: new Map(), files: [] } : parse(args, options, early);
   if (parsed.unknownOption) {
     const { unknownOption: option } = parsed;
-    const words = args.map(({ text }) => text);
-    const why = hasOption(words, SEARCHES[name] ?? "")
-      ? `with '${option}' ${name} reads files that the line does not name`
-      : `'${option}' may do more than read`;
-    return { doubt: hasOption(words, asks) ? ask(why) : open(why), reads: [] };
+    const searches = `with '${option}' ${name} reads files that the line does not name`;
+    const why = otherwise ?? (has(reader.searches) ? searches : `'${option}' may do more than read`);
+    return { doubt: otherwise || has(reader.asks) ? ask(why) : open(why), reads: [] };
   }
-  const named =
-    ["-e", "--regexp"].some((one) => parsed.values.get(one)?.length) ||
-    ["--files", "--type-list"].some((one) => parsed.values.has(one));
-  const files = operands === "text" ? [] : pattern && !named ? parsed.operands.slice(1) : parsed.operands;
+  const isGiven = ["-e", "--regexp", "--expression"].some((option) => parsed.values.get(option)?.length);
+  const hasPattern = pattern && !isGiven && !["--files", "--type-list"].some((option) => parsed.values.has(option));
+  const files = operands === "text" ? [] : hasPattern ? parsed.operands.slice(1) : parsed.operands;
   const doubt = check?.(parsed, dirs, fileFacts);
   // A search looks through folders; a named file is judged by its name.
-  const searches = check === checkRg || (check === checkGrep && isRecursive(parsed));
-  const showsUnnamed = searches && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
+  const isSearch = check === checkRg || (check === checkGrep && isRecursive(parsed));
+  const showsUnnamed = isSearch && !(files.length && files.every(({ text }) => !isFolderIn(text, dirs)));
   return { ...(doubt && { doubt }), showsUnnamed, reads: [...parsed.files, ...files.map(({ text }) => text ?? "")] };
 }
 
@@ -88,44 +85,6 @@ function readsOfTest(name: string, words: Words): Read {
   return { reads: inner.filter((word): word is string => Boolean(word) && !/^(-.*|[=!<>()]|==|!=)$/s.test(word!)) };
 }
 
-function readsOfSed(args: readonly Arg[]): Read {
-  const { operands, values, unknownOption } = parse(args, SED_OPTIONS, true);
-  const given = ["-e", "--expression"].flatMap((one) => values.get(one) ?? []);
-  const texts = operands.map(({ text }) => text ?? "");
-  const [scripts, files] = given.length ? [given, texts] : [texts.slice(0, 1), texts.slice(1)];
-  // Whether an option after an operand is one differs between programs, and so what the script is.
-  const plain = !unknownOption && !texts.some((one) => /^-./.test(one));
-  return plain && scripts.length && scripts.every(onlySed)
-    ? { reads: files }
-    : {
-        doubt: ask(
-          "sed can write and run; only scripts that print lines, or replace text in them, run without a question",
-        ),
-        reads: [],
-      };
-}
-
-/** Options with which it looks through folders. */
-const SEARCHES: Record<string, string> = {
-  ...Object.fromEntries(
-    split("grep egrep fgrep").map((name) => [name, "-r -R -d --recursive --dereference-recursive --directories"]),
-  ),
-  diff: "-r --recursive",
-  rg: "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
-};
-
-/**
- * Options with which a program follows links that its line does not name, and so may leave the project. What a line names is judged by
- * where it leads. `find` has its own table.
- */
-const FOLLOWS: Record<string, string> = {
-  ...Object.fromEntries(split("grep egrep fgrep").map((name) => [name, "-R --dereference-recursive"])),
-  ls: "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
-  du: "-L -D -H --dereference --dereference-args",
-  rg: "-L --follow",
-  tree: "-l",
-};
-
 // ── The table ──────────────────────────────────────────────────────────────────────────────────────────
 
 const TEXT: Reader = { operands: "text" };
@@ -136,7 +95,9 @@ const GREP: Reader = {
     --byte-offset --line-number --line-buffered --with-filename --no-filename --label= --only-matching --quiet --silent
     --text --binary-files= --files-without-match --files-with-matches --count --initial-tab --null --null-data
     --before-context= --after-context= --context= --color? --colour? --include= --exclude= --exclude-dir= --recursive`,
-  asks: `-d -D -f --directories --devices --file --exclude-from`,
+  asks: "-d -D -f --directories --devices --file --exclude-from",
+  searches: "-r -R -d --recursive --dereference-recursive --directories",
+  follows: "-R --dereference-recursive",
   pattern: true,
   check: checkGrep,
 };
@@ -145,10 +106,12 @@ const AWK: Reader = {
   early: true,
   pattern: true,
   check: ({ operands: [program, ...files] }) =>
-    onlyPrints(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
+    isPrintingAwk(program?.text ?? "@") && !files.some(({ text = "" }) => ASSIGNMENT.test(text) || /^-./.test(text))
       ? undefined
       : ask("awk runs what it is given"),
 };
+
+const SED = "sed can write and run; only scripts that print lines, or replace text in them, run without a question";
 
 const READERS: Record<string, Reader> = {
   echo: TEXT,
@@ -187,6 +150,7 @@ const READERS: Record<string, Reader> = {
       --no-group --human-readable --si --hide= --hyperlink? --indicator-style= --inode --ignore= --literal
       --numeric-uid-gid --hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse --recursive
       --size --sort= --time= --time-style= --width= --context --zero`,
+    follows: "-L -H --dereference --dereference-command-line --dereference-command-line-symlink-to-dir",
   },
   cat: {
     options: `-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
@@ -206,6 +170,7 @@ const READERS: Record<string, Reader> = {
       --side-by-side --width= --left-column --suppress-common-lines --show-c-function --show-function-line= --label=
       --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-trailing-space --text
       --strip-trailing-cr --minimal --speed-large-files --color? --expand-tabs --initial-tab --ignore-matching-lines=`,
+    searches: "-r --recursive",
     asks: "-r -l -N -x -X --recursive --paginate --from-file --to-file --exclude-from --new-file",
     check: ({ operands }, dirs) =>
       operands.some(({ text }) => isFolderIn(text, dirs)) ? ask("diff reads every file of a folder") : undefined,
@@ -214,6 +179,7 @@ const READERS: Record<string, Reader> = {
     options: `-0abchkmsSx -d: -B: -t: --all --apparent-size --block-size= --bytes --total --human-readable --si
       --max-depth= --summarize --separate-dirs --one-file-system --threshold= --time? --exclude= --null`,
     asks: "-X --exclude-from --files0-from",
+    follows: "-L -D -H --dereference --dereference-args",
   },
   df: {
     options: `-ahHiklmPT -B: -t: -x: --all --human-readable --si --inodes --local --portability --print-type
@@ -246,10 +212,27 @@ const READERS: Record<string, Reader> = {
   grep: GREP,
   egrep: GREP,
   fgrep: GREP,
-  ...{ awk: AWK, gawk: AWK, mawk: AWK, nawk: AWK },
+  awk: AWK,
+  gawk: AWK,
+  mawk: AWK,
+  nawk: AWK,
+  sed: {
+    options: "-nErsuz -e: --expression= --quiet --silent --regexp-extended --separate --unbuffered --null-data",
+    otherwise: SED,
+    early: true,
+    pattern: true,
+    check: ({ operands, values }) => {
+      const given = [...(values.get("-e") ?? []), ...(values.get("--expression") ?? [])];
+      const texts = operands.map(({ text = "" }) => text);
+      const isPrinting = (given.length ? given : [texts[0] ?? "{"]).every(isPrintingSed);
+      // Whether an option after an operand is one differs between programs, and so what the script is.
+      return isPrinting && !texts.some((text) => /^-./.test(text)) ? undefined : ask(SED);
+    },
+  },
   tree: {
     options: `-adfipshDugFqNQtcUrvCnASJXx -L: -I: -P: --noreport --dirsfirst --filesfirst --prune --du --si --inodes
       --device --charset= --filelimit= --sort= --timefmt= --matchdirs --ignore-case --gitignore --nolinks`,
+    follows: "-l",
     asks: "-o -R -H --output --fromfile --gitfile --infofile --info",
   },
   jq: {
@@ -273,6 +256,8 @@ const READERS: Record<string, Reader> = {
     asks: `-z -u -. -f --pre --pre-glob --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot
       --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-parent --file --ignore-file
       --type-add --hostname-bin --hyperlink-format --iglob --debug --trace`,
+    searches: "-z -u -. -L --search-zip --hidden --unrestricted --no-ignore --no-ignore-vcs --follow",
+    follows: "-L --follow",
     pattern: true,
     check: checkRg,
   },

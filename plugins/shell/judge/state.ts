@@ -2,18 +2,13 @@
 import path from "node:path";
 import type { Node, Parser } from "web-tree-sitter";
 import type { GitDoubt, Programs } from "zz";
-import type { FileFacts } from "./doubts.ts";
-import { KEEPS, keepsSecrets } from "./git-history.ts";
-import { pathsOf } from "./line-paths.ts";
+import { realOf } from "../paths.ts";
+import { type GitSecrets, KEEPS, keepsSecrets } from "./git-history.ts";
 import { programOf } from "./programs.ts";
-import type { Arg, Group, Known } from "./words.ts";
+import type { Arg, Known } from "./words.ts";
 
-/**
- * The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then
- * ask.
- */
+/** The person's lists: argv prefixes such as "npm test". `except` lifts entries of the built-in deny list: they then ask. */
 export interface Lists {
-  allow: string[];
   deny: string[];
   except: string[];
   hidden?: string[]; // paths that must not be read: commands that show the content of many files then ask
@@ -39,7 +34,24 @@ export interface Simple {
 }
 type Ends = "background" | "timeout";
 /** The verdict on one command. */
-export type Ruling = { verdict: Simple["verdict"]; why: string; text?: string; git?: true }; // text: the denied command
+export type Ruling = {
+  verdict: Simple["verdict"];
+  why: string;
+  text?: string; // the denied command
+  writes?: string[];
+  git?: true; // the doubt is about what the repository would run, or show
+};
+export interface Read {
+  doubt?: Ruling; // why it may not just run
+  reads: string[];
+  showsUnnamed?: boolean; // it shows the content of files that the command does not name
+}
+/** What is known about files. Anything missing counts as the strictest answer. */
+export interface FileFacts {
+  secret?: ((path: string) => boolean) | undefined; // whether a file may contain secrets
+  git?: GitSecrets | undefined;
+  needsGit?(): void; // called if a command shows what git keeps, and `git` is missing
+}
 
 /**
  * One line that is being judged. The functions are here because scripts contain commands, and commands contain scripts.
@@ -51,7 +63,6 @@ export interface Run {
   parser: Parser;
   simple: Simple[]; // the commands found so far
   runs: string[]; // the names of their programs
-  listed: Set<Simple>; // allowed by the person's list, so a redirection does not change the verdict
   functions: Set<string>; // those that the line defines
   judgeScript(run: Run, source: string, scope: Scope): Dirs;
   judgeArgs(run: Run, args: Arg[], scope: Scope): Dirs;
@@ -81,12 +92,12 @@ export function withNamesOf(scope: Scope, args: readonly Arg[]): Scope {
 /** A scope within one source. */
 export interface SourceScope extends Scope {
   source: string;
-  seen: Group[]; // the words that the grammar found, to compare with the tokens
   tail?: Redirect[]; // redirections that the grammar attaches to a list, and bash to its last command
 }
 export interface Redirect {
   node: Node;
-  targets: Node[];
+  target: Node | undefined;
+  words: Node[]; // in `> f -x`, the grammar sees two targets, bash one target and a word
 }
 
 export const MAX_DEPTH = 50;
@@ -96,6 +107,9 @@ const MAX_DIRS = 8;
 
 const BY_SEVERITY = ["allow", "open", "ask", "unknown", "deny"];
 
+/** Its words are known, and the gate's rules decide. */
+export const open = (why: string, writes?: string[]): Ruling => ({ verdict: "open", why, ...(writes && { writes }) });
+/** It runs, writes or waits, so no rule for its words alone may allow it. */
 export const ask = (why: string): Ruling => ({ verdict: "ask", why });
 export const unknown = (why: string): Ruling => ({ verdict: "unknown", why });
 export const RUNS_NOTHING: Ruling = { verdict: "allow", why: "it runs nothing" };
@@ -165,8 +179,28 @@ export function addWrites(run: Run, one: Simple, names: string[], scope: Pick<Sc
   const paths = names.map((name) => pathsOf(run, name, scope));
   if (paths.includes(undefined)) raise([one], ask("it writes in a folder that cannot be known"));
   one.writes = unique([...one.writes, ...paths.flatMap((some, i) => some ?? [names[i]!])]);
-  if (one.verdict === "allow" && !run.listed.has(one))
-    raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
+  if (one.verdict === "allow") raise([one], { verdict: "open", why: `it writes '${names[0]}'` });
+}
+
+/** A path in a command, as the gate needs it: relative to where the line starts. */
+function pathsOf({ cwd }: { cwd: string }, name: string, { dirs }: { dirs: readonly string[] }): string[] | undefined {
+  if (path.isAbsolute(name)) return [physical("/", name)];
+  if (!dirs.length) return undefined;
+  return dirs.map((dir) => {
+    const real = physical(dir, name);
+    return dir === cwd || path.isAbsolute(real) ? real : path.join(path.relative(cwd, dir), name) || ".";
+  });
+}
+
+/** `link/..` is not where it started: a path with `..` after a link is followed here, any other stays as written. */
+function physical(dir: string, name: string): string {
+  let real = path.isAbsolute(name) ? "/" : (realOf(dir) ?? dir);
+  let written = real;
+  for (const part of name.split("/")) {
+    real = part === ".." ? path.dirname(realOf(real) ?? real) : path.join(real, part);
+    written = path.join(written, part);
+  }
+  return real === written ? name : real;
 }
 
 export const textsOf = (args: readonly Arg[]): (string | undefined)[] => args.map(({ text }) => text);

@@ -1,16 +1,22 @@
 // Walks a script statement by statement, along bash's grammar: which commands run, and in which folders.
 import type { Node } from "web-tree-sitter";
 import { isPlainName } from "./assignments.ts";
-import { judgeAssignment, judgeBracket, judgeCommand, judgeDeclaration } from "./commands.ts";
+import {
+  addBareRedirect,
+  addRedirects,
+  judgeAssignment,
+  judgeBracket,
+  judgeCommand,
+  judgeDeclaration,
+  redirectOf,
+} from "./commands.ts";
 import { denialInText } from "./denials.ts";
-import { addBareRedirect, addRedirects, redirectOf, startsOf } from "./redirects.ts";
 import {
   addCommand,
   addIdle,
   ask,
   type Dirs,
   joinDirs,
-  knownIn,
   MAX_DEPTH,
   NOWHERE,
   RUNS_NOTHING,
@@ -22,7 +28,6 @@ import {
   unknown,
   withFloor,
 } from "./state.ts";
-import { type Group, groupsOf } from "./words.ts";
 
 const MAX_LINE_CHARS = 10_000;
 /**
@@ -37,7 +42,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     giveUp(source.length > MAX_LINE_CHARS ? `it is longer than ${MAX_LINE_CHARS} characters` : TOO_DEEP);
     return NOWHERE;
   }
-  const scope: SourceScope = { ...outer, source, seen: [] };
+  const scope: SourceScope = { ...outer, source };
   const tree = run.parser.parse(source);
   if (!tree) throw new Error("the parser gave nothing");
   try {
@@ -46,7 +51,7 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
     if (misleading !== undefined)
       askFor(`it holds the character U+${misleading.codePointAt(0)!.toString(16).padStart(4, "0")}`);
     else if (tree.rootNode.hasError) giveUp(CANNOT_PARSE);
-    else if (!readingsAgree(scope.seen, groupsOf(source, knownIn(scope))))
+    else if (holdsUnknown(tree.rootNode) || !isCovered(tree.rootNode, source))
       askFor("some of the line cannot be told before it runs", false);
     if (run.simple.length === start) addIdle(run, source.trim(), scope, RUNS_NOTHING);
     return dirs;
@@ -70,20 +75,44 @@ export function judgeScript(run: Run, source: string, outer: Scope): Dirs {
 const TOO_DEEP = "it is nested too deeply";
 const CANNOT_PARSE = "zz cannot parse it as a command line";
 
-/** Two readings of the source, by the grammar and by its tokens, must find the same words in the same commands. */
-function readingsAgree(seen: Group[], groups: Group[] | undefined): boolean {
-  const sorted = (all: Group[]) =>
-    JSON.stringify(
-      all
-        .map(({ words, targets }) => [words.toSorted((a, b) => a - b), targets.toSorted((a, b) => a - b)])
-        .sort((a, b) => Math.min(...a.flat()) - Math.min(...b.flat())),
-    );
-  return groups !== undefined && sorted(seen) === sorted(groups);
+/** Whether a script holds what only a running shell can tell, or what may set a variable or change what a name means. */
+const holdsUnknown = (root: Node): boolean =>
+  root.descendantsOfType(UNKNOWN).length > 0 ||
+  root.descendantsOfType("expansion").some((expansion) => !/^\$\{\w+\}$/.test(expansion?.text ?? ""));
+const UNKNOWN = [
+  ...["command_substitution", "process_substitution", "arithmetic_expansion", "((", "[[", "select", "subscript"],
+  ...["heredoc_redirect", "herestring_redirect", "case_statement", "function_definition"],
+];
+
+/** Whether the grammar has dropped no word, and divided none at the end of a line. */
+function isCovered(root: Node, source: string): boolean {
+  let end = 0;
+  const isBlank = (to: number) =>
+    /^(\s|\\\n)*$/.test(source.slice(end, to)) && !/^(\\\n)+$/.test(source.slice(end, to));
+  const visit = (node: Node): boolean => {
+    if (node.childCount) return node.children.every(visit);
+    const follows = isBlank(node.startIndex);
+    end = Math.max(end, node.endIndex);
+    return follows;
+  };
+  return visit(root) && isBlank(source.length);
 }
 
 // ── Statements ─────────────────────────────────────────────────────────────────────────────────────────
 
+/** Redirections after a list count for its last command alone, those after a loop or a block for all of its commands. */
 function walk(run: Run, node: Node, scope: SourceScope): Dirs {
+  const { tail = [], ...alone } = scope;
+  if (!tail.length || /^(command|list|pipeline|negated_command|redirected_statement)$/.test(node.type))
+    return walkStatement(run, node, scope);
+  const start = run.simple.length;
+  const dirs = walkStatement(run, node, alone);
+  if (run.simple.length === start) addBareRedirect(run, node, tail, alone);
+  else addRedirects(run, run.simple.slice(start), tail, alone);
+  return dirs;
+}
+
+function walkStatement(run: Run, node: Node, scope: SourceScope): Dirs {
   if (scope.depth > MAX_DEPTH) throw new Error(TOO_DEEP);
   const inner = { ...scope, depth: scope.depth + 1 };
   const { tail, ...alone } = inner;
@@ -121,10 +150,10 @@ function walk(run: Run, node: Node, scope: SourceScope): Dirs {
       return forLoop(run, node, { ...alone, looped: true });
     case "variable_assignment":
     case "variable_assignments":
-      return assignments(run, node, scope);
+      return assignments(run, node, alone);
     case "test_command":
-      if (node.children[0]?.type === "[") return bracket(run, node, scope);
-      return unfollowed(run, node, alone, "[[ ]] may run what it is given");
+      if (node.children[0]?.type !== "[") return unfollowed(run, node, alone, "[[ ]] may run what it is given");
+      return judgeBracket(run, node, alone) ?? unfollowed(run, node, alone, "zz does not follow this test");
     case "function_definition":
       run.functions.add(node.childForFieldName("name")?.text ?? "");
       return unfollowed(run, node, alone, "it defines a function");
@@ -132,7 +161,7 @@ function walk(run: Run, node: Node, scope: SourceScope): Dirs {
       return unfollowed(run, node, alone, "zz does not follow case");
     case "declaration_command":
     case "unset_command":
-      return declaration(run, node, scope);
+      return declaration(run, node, alone);
     case "ERROR":
       return unfollowed(run, node, alone, CANNOT_PARSE);
     case "comment":
@@ -188,19 +217,8 @@ function redirected(run: Run, node: Node, scope: SourceScope): Dirs {
   const tail = [...files, ...(scope.tail ?? [])];
   const floor = other && ask(other.type === "heredoc_redirect" ? "it holds a here-document" : "it holds a here-string");
   const { tail: _, ...alone } = withFloor(scope, floor);
-  let dirs = stayIn(scope);
+  const dirs = body ? walk(run, body, { ...alone, tail }) : stayIn(scope);
   if (!body) addBareRedirect(run, node, tail, alone);
-  else if (/^(command|list|pipeline|negated_command|redirected_statement|test_command)$/.test(body.type))
-    dirs = walk(run, body, { ...alone, tail });
-  else {
-    const start = run.simple.length;
-    dirs = walk(run, body, alone);
-    if (run.simple.length === start) addBareRedirect(run, node, tail, alone);
-    else {
-      addRedirects(run, run.simple.slice(start), tail, alone);
-      alone.seen.push({ words: [], targets: tail.flatMap(startsOf) });
-    }
-  }
   for (const one of redirects) if (one !== other) substitutions(run, one, alone);
   if (other) searchInside(run, other, alone);
   return dirs;
@@ -216,11 +234,6 @@ function walkCommand(run: Run, node: Node, scope: SourceScope): Dirs {
   return dirs;
 }
 
-function bracket(run: Run, node: Node, scope: SourceScope): Dirs {
-  const { tail, ...alone } = scope;
-  return judgeBracket(run, node, scope) ?? unfollowed(run, node, alone, "zz does not follow this test");
-}
-
 function assignments(run: Run, node: Node, scope: SourceScope): Dirs {
   for (const one of node.type === "variable_assignment" ? [node] : node.namedChildren) {
     judgeAssignment(run, one, scope);
@@ -230,9 +243,8 @@ function assignments(run: Run, node: Node, scope: SourceScope): Dirs {
 }
 
 function declaration(run: Run, node: Node, scope: SourceScope): Dirs {
-  const { tail, ...alone } = scope;
   judgeDeclaration(run, node, scope);
-  for (const child of node.namedChildren) substitutions(run, child, alone);
+  for (const child of node.namedChildren) substitutions(run, child, scope);
   return stayIn(scope);
 }
 

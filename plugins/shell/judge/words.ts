@@ -29,21 +29,11 @@ interface Scanned {
   why?: string;
   doubt?: string;
 }
-/** A command by its tokens: where its words start, and where the targets of its redirections start. */
-export interface Group {
-  words: number[];
-  targets: number[];
-}
 
 const MAX_FILES = 500; // files for a glob, or words from braces
 const [ONE, MANY] = ["any one", "any number"]; // in a pattern; everything else is single characters
 const META = /[\s|&;<>()]/;
-const OPERATOR = /&&|\|\||;;&|;;|;&|\|&|&>>|&>|<&|>&|>>|>\||[&|;()<>]/y;
-const REDIRECTS = /^(&>>?|<&|>&|>>?|>\||<)$/;
-const OPENERS = /^(if|then|elif|else|fi|while|until|do|done|[{}!])$/;
 export const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
-/** Keywords that only the grammar can follow. */
-const NOT_FOLLOWED = /^(case|select|function|coproc|\[\[)$/;
 const LETTERS: Record<string, string> = {
   n: "\n",
   t: "\t",
@@ -362,60 +352,4 @@ function split(cells: Cell[]): Cell[][] {
 
 function exists(file: string, asFolder: boolean): boolean {
   return tryTo(() => (asFolder ? fs.statSync(file).isDirectory() : Boolean(fs.lstatSync(file)))) ?? false;
-}
-
-/**
- * The commands of a line by its tokens alone: a second reading, to compare with the grammar's. Undefined if tokens
- * alone cannot tell.
- */
-export function groupsOf(source: string, known: Known): Group[] | undefined {
-  const groups: Group[] = [];
-  let [group, fresh, target, skip, i] = [{ words: [], targets: [] } as Group, true, false, false, 0];
-  const close = () => {
-    if (group.words.length || group.targets.length) groups.push(group);
-    [group, fresh, skip] = [{ words: [], targets: [] }, true, false];
-  };
-  while (i < source.length) {
-    if (source.startsWith("\\\n", i)) i += 2;
-    else if (/[ \t]/.test(source[i]!)) i++;
-    else if (source[i] === "#") while (i < source.length && source[i] !== "\n") i++;
-    else if (source[i] === "\n") {
-      if (target) return undefined;
-      close();
-      i++;
-    } else if (META.test(source[i]!)) {
-      OPERATOR.lastIndex = i;
-      const operator = OPERATOR.exec(source)?.[0];
-      i += operator?.length ?? 1;
-      if (!operator || target || /^;[;&]/.test(operator) || (operator === "<" && /[<>(]/.test(source[i] ?? "")))
-        return undefined;
-      if (REDIRECTS.test(operator)) {
-        if (source[i] === "(") return undefined;
-        // `>&-` ends with its dash: in `cat 2>&-a`, `a` is a word of its own.
-        if (/^[<>]&$/.test(operator) && source[i] === "-") group.targets.push(i++);
-        else target = true;
-      } else if (operator === "(" && (!fresh || source[i] === "(")) return undefined;
-      else close();
-    } else {
-      const word = scanWord(source, i, known);
-      if (!word) return undefined;
-      const text = source.slice(i, word.end);
-      const redirect = /[<>]/.test(source[word.end] ?? "");
-      if (source[word.end] === "(" || (redirect && /^\{\w+\}$/.test(text))) return undefined;
-      if (target) group.targets.push(i);
-      else if (redirect && /^\d+$/.test(text))
-        fresh = false; // the number of a redirection
-      else if (fresh && NOT_FOLLOWED.test(text)) return undefined;
-      else if (!fresh || !OPENERS.test(text)) {
-        skip ||= fresh && text === "for";
-        if (!skip && (group.words.length || !ASSIGNMENT.test(text))) group.words.push(i);
-        fresh = false;
-      }
-      target = false;
-      i = word.end;
-    }
-  }
-  if (target) return undefined;
-  close();
-  return groups;
 }

@@ -1,6 +1,5 @@
 // Commands that run others: env, sudo, timeout, xargs and the like.
-import { isHarmless } from "./assignments.ts";
-import { denialInAssignment, denialInWords } from "./denials.ts";
+import { denialInWords, ruleOnSetting } from "./denials.ts";
 import { parse } from "./options.ts";
 import type { Wrapper } from "./programs.ts";
 import {
@@ -8,7 +7,6 @@ import {
   addReads,
   ask,
   type Dirs,
-  type Ruling,
   type Run,
   type Scope,
   stayIn,
@@ -46,7 +44,7 @@ export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg
   let rest = parsed.operands.slice(wrapper.skipOperands ?? 0);
   while (wrapper.allowsAssignments && ASSIGNMENT.test(rest[0]?.text ?? "")) {
     const [variable, value] = rest[0]!.text!.split(/=(.*)/s);
-    if (!isHarmless(variable!, value!)) inner = withFloor(inner, ruleOnSetting(run, variable!, value));
+    inner = withFloor(inner, ruleOnSetting(variable!, value, run.lists));
     rest = rest.slice(1);
   }
   if (name === "parallel" && (!rest.length || rest[0]!.text?.startsWith(":::"))) {
@@ -68,11 +66,6 @@ export function judgeWrapped(run: Run, name: string, wrapper: Wrapper, args: Arg
   const dirs = run.judgeArgs(run, rest, inner);
   for (const one of run.simple.slice(start)) addReads(run, one, parsed.files, scope);
   return wrapper.inThisShell ? dirs : stayIn(scope);
-}
-
-function ruleOnSetting({ lists }: Run, name: string, value: string | undefined): Ruling {
-  const denial = denialInAssignment(name, value, lists);
-  return denial ? unknown(denial) : ask(`it sets ${name}`);
 }
 
 /** The line for a shell that an option gives. */

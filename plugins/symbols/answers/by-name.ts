@@ -44,7 +44,7 @@ export async function usesByName(
   const languages = new Set(definers.flatMap((file) => languageOf(file)?.name ?? []));
   for (const group of TOGETHER)
     if (group.some((one) => languages.has(one))) for (const one of group) languages.add(one);
-  const files = new Set([...definers, ...using(index.pageIndexes, name)]);
+  const files = new Set([...definers, ...using(index, name)]);
   const covers = (file: string): boolean => {
     const language = languageOf(file);
     return !!language && (!languages.size || languages.has(language.name)) && mayRead(ctx, file);

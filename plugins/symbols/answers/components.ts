@@ -22,7 +22,7 @@ export async function usesInComponents(
   const sym = facts?.symbols.find((one) => one.line === line && one.name === name);
   const isMember = !sym || Boolean(sym.owner);
   if (sym?.local || (!isMember && !sym.exported && !facts!.global)) return [];
-  const users = using(index.pageIndexes, name).filter((file) => isComponent(file) && mayRead(ctx, file));
+  const users = using(index, name).filter((file) => isComponent(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const { placesOf } = await import("../languages/places.ts");
   const { imports } = await importGraph(

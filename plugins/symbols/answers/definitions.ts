@@ -20,7 +20,9 @@ import {
   meantBy,
   NO_CODE,
   nameIn,
+  nameWithPlace,
   notLookedAt,
+  placeIn,
   relative,
   row,
 } from "./rows.ts";
@@ -28,7 +30,7 @@ import { freshIndex, type State } from "./state.ts";
 
 const MAX_PART_LINES = 400; // lines
 
-export async function definition(state: State, symbol: string, ctx: Ctx): Promise<Result> {
+export async function definition(state: State, { symbol }: { symbol: string }, ctx: Ctx): Promise<Result> {
   const index = await freshIndex(state, ctx);
   const { wanted, files } = meantBy(index, symbol);
   const named = foundIn(index, files, ctx);
@@ -37,10 +39,10 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
   const own = (code.length || aliases.length ? code : named).filter(
     ({ name }) => name === wanted || name.endsWith(`.${wanted}`),
   );
-  const known = new Set(own.map(placeOf));
+  const known = new Set(own.map(placeIn));
   const made = ({ path: file }: Found): boolean => isMade(file) || Boolean(index.facts(file)?.made);
   const writtenFirst = (a: Found, b: Found): number => Number(made(a)) - Number(made(b));
-  const exact = [...own, ...aliases.filter((found) => !known.has(placeOf(found)))].sort(writtenFirst);
+  const exact = [...own, ...aliases.filter((found) => !known.has(placeIn(found)))].sort(writtenFirst);
   const all = () => foundIn(index, written(index), ctx).filter(({ kind }) => kind !== "key");
   const { exact: sure, near } = exact.length ? { exact, near: [] } : bestFor(wanted, all());
   if (sure.length) return { text: capped(sure.map(rowWithAlias), MAX_ROWS, "definitions"), data: sure };
@@ -54,7 +56,7 @@ export async function definition(state: State, symbol: string, ctx: Ctx): Promis
 
 /** Tells build output and the like, by its path or by what its first lines say. */
 function madeBy(index: Index): (file: string) => boolean {
-  const marked = new Set(generated(index.pageIndexes));
+  const marked = new Set(generated(index));
   return (file) => isMade(file) || marked.has(file);
 }
 /** Without those, unless there is nothing else. */
@@ -64,7 +66,6 @@ function written(index: Index): readonly string[] {
   return own.length ? own : index.files;
 }
 
-const placeOf = ({ path: file, line }: Found): string => `${file}:${line}`;
 const rowWithAlias = (found: Found | Alias): string =>
   "exporter" in found ? `${row(found)}  [exported as ${found.alias} by ${found.exporter}]` : row(found);
 
@@ -148,10 +149,14 @@ function outline(file: string, { symbols, unread, parseError, loc, exports }: Fa
   return { text: [...head, ...shown].filter(Boolean).join("\n"), data: deep };
 }
 
-export async function showPart(
+type Named = { name: string; path?: string };
+export const showFunction = (state: State, args: Named, ctx: Ctx) => showPart(state, "function", args, ctx);
+export const showClass = (state: State, args: Named, ctx: Ctx) => showPart(state, "class", args, ctx);
+
+async function showPart(
   state: State,
   what: "function" | "class",
-  { name, path: at }: { name: string; path?: string },
+  { name, path: at }: Named,
   ctx: Ctx,
 ): Promise<Result> {
   const index = await freshIndex(state, ctx);
@@ -175,7 +180,7 @@ export async function showPart(
           wanted,
           foundIn(index, index.files, ctx).filter(({ kind }) => kinds.includes(kind)),
         ).near;
-    const names = known.slice(0, MAX_ROWS).map((found) => `${found.name} (${found.path}:${found.line})`);
+    const names = known.slice(0, MAX_ROWS).map(nameWithPlace);
     const unread = at && index.facts(relative(at, ctx))?.unread;
     if (unread)
       throw new Error(`Cannot show ${what} '${name}': '${at}' was not read (${unread}). Try grep and read_file.`);
@@ -199,11 +204,6 @@ export async function showPart(
       shown.push(`[${plural(end - line + 1 - MAX_PART_LINES, "more line")}; read_file shows them]`);
   }
   if (fits.length > 5)
-    shown.push(
-      `[${fits.length - 5} more of that name: ${fits
-        .slice(5, 15)
-        .map(({ path: file, line }) => `${file}:${line}`)
-        .join(", ")}]`,
-    );
+    shown.push(`[${fits.length - 5} more of that name: ${fits.slice(5, 15).map(placeIn).join(", ")}]`);
   return { text: shown.join("\n"), data: fits };
 }

@@ -9,7 +9,7 @@ import { type History, LOG_FORMAT, MAX_COMMITS, readLog } from "../rank/history.
 import { historyFile } from "../store.ts";
 import type { State } from "./state.ts";
 
-const FORMAT = 1;
+const FORMAT = 2;
 const PATIENCE_MS = 10_000; // ms, for the look at what the repository would make git do
 
 /** Undefined: there is no repository here, nothing in it, or it is one that would make git run or show something. */
@@ -22,20 +22,12 @@ export async function historyOf(state: State, ctx: Ctx): Promise<History | undef
   const kept = state.history ?? readKept(file, root);
   if (kept?.head === head) return (state.history = kept);
   if (state.unreadHead === head || !(await isHarmless(ctx))) return undefined;
-  const known =
-    kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined ? kept : undefined;
-  const how = ["-z", "--name-only", "--no-renames", "--no-merges", "--relative", `--format=${LOG_FORMAT}`];
-  const log = await git.say([
-    "log",
-    `--max-count=${MAX_COMMITS}`,
-    ...how,
-    known ? `${known.head}..${head}` : head,
-    "--",
-    ".",
-  ]);
-  if (log === undefined) state.unreadHead = head; // such as a clone without its trees: asked again at the next commit
-  if (log === undefined) return undefined;
-  state.history = readLog(log, head, (name) => mayRead(ctx, name), known);
+  const isNewer = kept && (await git.say(["merge-base", "--is-ancestor", kept.head, head])) !== undefined;
+  const how = "-z --name-only --no-renames --no-merges --relative".split(" ");
+  const commits = [`--max-count=${MAX_COMMITS}`, `--format=${LOG_FORMAT}`, isNewer ? `${kept.head}..${head}` : head];
+  const log = await git.say(["log", ...how, ...commits, "--", "."]);
+  if (log === undefined) return void (state.unreadHead = head); // such as a clone without its trees: asked again at the next commit
+  state.history = readLog(log, head, (name) => mayRead(ctx, name), isNewer ? kept : undefined);
   keep(file, root, state.history);
   return state.history;
 }
@@ -49,19 +41,14 @@ async function isHarmless(ctx: Ctx): Promise<boolean> {
 
 function readKept(file: string, root: string): History | undefined {
   const kept = tryTo(() => JSON.parse(fs.readFileSync(file, "utf8")));
-  if (kept?.format !== FORMAT || kept.root !== root) return undefined;
-  return tryTo(() => ({
-    head: String(kept.head),
-    paths: kept.paths.map(String),
-    commits: kept.commits.map(([size, words, files]: [number, number[], number[]]) => ({ size, words, files })),
-  }));
+  const isOurs = kept?.format === FORMAT && kept.root === root && Array.isArray(kept.history?.commits);
+  return isOurs ? kept.history : undefined;
 }
 
 /** Whole or not at all: two may do it at once. What cannot be kept is read again next time. */
-function keep(file: string, root: string, { head, paths, commits }: History): void {
-  const rows = commits.map(({ size, words, files }) => [size, words, files]);
+function keep(file: string, root: string, history: History): void {
   tryTo(() => {
     makeFolder(path.dirname(file), 0o700);
-    writeWhole(file, JSON.stringify({ format: FORMAT, root, head, paths, commits: rows }), 0o600);
+    writeWhole(file, JSON.stringify({ format: FORMAT, root, history }), 0o600);
   });
 }

@@ -92,7 +92,7 @@ export async function leadsAsBefore(state: State, index: Index, made: Resolved |
 }
 
 /** The graph is read through the gate. */
-async function gateOf({ permissions }: Ctx): Promise<CompilerGate> {
+export async function gateOf({ permissions }: Ctx): Promise<CompilerGate> {
   const rules = permissions.compiler();
   const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
   return compilerGate(rules);

@@ -46,7 +46,7 @@ function isKnown(index: Index, focus: string): boolean {
   const name = focus.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
   if (!name || name === ".") return true;
   const isThere = index.names.some((file) => `/${file}/`.includes(`/${name}/`));
-  return isThere || defining(index.pageIndexes, lastName(name)).length > 0;
+  return isThere || defining(index, lastName(name)).length > 0;
 }
 
 const mapFor = (

@@ -7,11 +7,10 @@ import { readText } from "../encoding.ts";
 import { bestFor, type Found } from "../match.ts";
 import { check as checkFiles } from "../meaning/check.ts";
 import type { At, Edit, Group, Place } from "../meaning/contract.ts";
-import { atDesk, NoServer, wake } from "../meaning/desk.ts";
+import { atDesk, type Desk, wake } from "../meaning/desk.ts";
 import { foreignUses } from "../meaning/foreign.ts";
 import { references as usesAtDesk } from "../meaning/references.ts";
-import { rename as planRename } from "../meaning/rename.ts";
-import { passing } from "../passing.ts";
+import { applied, rename as planRename } from "../meaning/rename.ts";
 import { type Index, mayRead } from "../project.ts";
 import { using } from "../rows.ts";
 import { type NamedUses, usesByName } from "./by-name.ts";
@@ -24,6 +23,8 @@ import {
   lastName,
   MAX_ROWS,
   meantBy,
+  nameWithPlace,
+  placeIn,
   relative,
   SCRIPT,
   takesName,
@@ -81,30 +82,31 @@ async function usesOfAll(state: State, index: Index, args: SymbolQuery, ctx: Ctx
   const unlocated: string[] = [];
   const byName: Found[] = [];
   let [beyond, why, failure] = ["", "", ""];
-  const ask = async (own: At[]): Promise<void> => {
-    const uses = await atDesk(state, index, own[0]!.path, ctx, (desk) =>
-      usesOf(own, (at) => usesAtDesk(desk, at), mayShow),
+  const ask = async (own: At[], instead: (why: string) => Uses): Promise<void> => {
+    const uses = await atDesk(
+      ...([state, index, own[0]!.path, ctx] as const),
+      (desk) => usesOf(own, (at) => usesAtDesk(desk, at), mayShow),
+      instead,
     );
     found.push(...uses.found);
     unlocated.push(...uses.unlocated);
   };
-  try {
-    if (users.length) {
-      const about = { path: file, line: args.line };
-      const uses = await foreignAt(state, index, wanted, users, about, ctx);
-      found.push(...uses.found);
-      beyond = uses.left ?? "";
-    } else if (all.length) await ask(all);
-  } catch (error) {
-    if (!(error instanceof NoServer)) throw error;
-    why = error.message;
-  }
+  const byNameSince = (said: string): Uses => {
+    why = said;
+    return NO_USES;
+  };
+  if (users.length) {
+    const about = { path: file, line: args.line };
+    const uses = await foreignAt(state, index, wanted, users, about, ctx, byNameSince);
+    found.push(...uses.found);
+    beyond = uses.left ?? "";
+  } else if (all.length) await ask(all, byNameSince);
   for (const [, own] of Map.groupBy(others, ({ path }) => endOf(path))) {
     const places = own.map(({ path, line }) => ({ path, line, name: wanted }));
-    await ask(places).catch((error) => {
-      if (!(error instanceof NoServer)) throw error;
-      if (!/not installed|no language server|turned off/.test(error.message)) failure = error.message;
+    await ask(places, (said) => {
+      if (!/not installed|no language server|turned off/.test(said)) failure = said;
       byName.push(...own);
+      return NO_USES;
     });
   }
   const unnamed = await unnamedByServer(index, wanted, others, found, byName, ctx);
@@ -146,20 +148,24 @@ async function foreignAt(
   users: string[],
   about: { path: string | undefined; line: number | undefined },
   ctx: Ctx,
+  instead: (why: string) => Uses,
 ): Promise<Uses> {
-  const file = about.path ?? users[0]!;
-  const { groups, left } = await atDesk(state, index, file, ctx, (desk) => foreignUses(desk, name, users, about.path));
   const isAsked = ({ path, line }: Place) =>
     (!about.path || path === about.path) && (!about.line || line === about.line);
-  return { found: groups.filter(({ places }) => places.some(isAsked)), unlocated: [], left };
+  const ask = async (desk: Desk): Promise<Uses> => {
+    const { groups, left } = await foreignUses(desk, name, users, about.path);
+    return { found: groups.filter(({ places }) => places.some(isAsked)), unlocated: [], left };
+  };
+  return atDesk(state, index, about.path ?? users[0]!, ctx, ask, instead);
 }
+const NO_USES: Uses = { found: [], unlocated: [] };
 
 const NONE: NamedUses = { places: [], note: "", missed: [], covers: () => false };
 
 /** The places that one answer shows, a line each, and how to ask for the next ones. */
 function pageOf(found: { symbol: string; places: Place[] }[], first: number, name: string) {
   const all = found.flatMap(({ symbol, places }) => {
-    const byLine = Map.groupBy(places, ({ path, line }) => `${path}:${line}`);
+    const byLine = Map.groupBy(places, placeIn);
     const lines = [...byLine.values()].map((own) => own.find(({ kind }) => kind === "definition") ?? own.at(-1)!);
     const group = { title: `${symbol.slice(0, MAX_SYMBOL_CHARS)}: ${plural(lines.length, "place")}` };
     return lines.map((place) => ({ ...place, group }));
@@ -194,7 +200,7 @@ export function noteShown(shown: Place[], ctx: Ctx): void {
 export function nearestTo(index: Index, name: string, ctx: Ctx): string {
   const all = foundIn(index, index.files, ctx).filter(({ kind }) => kind !== "key");
   const { exact, near } = bestFor(name, all);
-  const names = [...exact, ...near].slice(0, MAX_NEAR).map((found) => `${found.name} (${found.path}:${found.line})`);
+  const names = [...exact, ...near].slice(0, MAX_NEAR).map(nameWithPlace);
   return names.length ? `Nearest: ${names.join(", ")}.` : "Try grep.";
 }
 
@@ -213,12 +219,12 @@ export function definitionsOf(index: Index, { symbol, path: at, line }: SymbolQu
   const named = made.length && !line ? made : exact; // what an import is taken apart into is defined elsewhere
   const others = named.filter(({ path }) => !SCRIPT.test(path)); // known by name alone
   if (!named.length && wanted !== name) {
-    const others = [...new Set(alike.map((found) => `${found.name} (${found.path}:${found.line})`))].slice(0, 10);
+    const others = [...new Set(alike.map(nameWithPlace))].slice(0, 10);
     const next = others.length ? `There are: ${others.join(", ")}.` : nearestTo(index, wanted, ctx);
     throw new Error(`Cannot look for '${symbol}': nothing is named like that. ${next}`);
   }
   const isForeign = exact.every(({ path, signature }) => SCRIPT.test(path) && TAKEN.test(signature));
-  const users = isForeign ? using(index.pageIndexes, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
+  const users = isForeign ? using(index, name).filter((one) => SCRIPT.test(one) && mayRead(ctx, one)) : [];
   const places = named.filter(({ path }) => SCRIPT.test(path)).map(({ path, line }) => ({ path, line, name }));
   return {
     wanted: name,
@@ -234,11 +240,14 @@ const TAKEN = /^(?:export )?(?:const|let|var) \{.*\} = (?:await|require)\b/;
 
 /** Rows of files that take a thing of that name from where nobody knows, besides those that are known to use it. */
 async function unresolvedUses(state: State, index: Index, name: string, known: Set<string>, ctx: Ctx) {
-  const { of } = passing(index.pageIndexes);
-  const users = using(index.pageIndexes, name)
+  const users = using(index, name)
     .filter((file) => !known.has(file) && SCRIPT.test(file) && mayRead(ctx, file))
     .map(
-      (file) => [file, { imports: of(file).filter(({ names }) => names.some((one) => mayTake(one, name))) }] as const,
+      (file) =>
+        [
+          file,
+          { imports: index.passed(file).imports.filter(({ names }) => names.some((one) => mayTake(one, name))) },
+        ] as const,
     )
     .filter(([, { imports }]) => imports.length);
   if (!users.length) return [];
@@ -307,12 +316,10 @@ export async function check(state: State, { paths }: { paths: string[] }, ctx: C
     throw new Error(
       `Cannot check ${paths.join(", ") || "nothing"}: it is not TypeScript or JavaScript of this project. Name its files.`,
     );
-  const { problems, unread } = await atDesk(state, index, files[0]!, ctx, (desk) => checkFiles(desk, files)).catch(
-    (error) => {
-      if (!(error instanceof NoServer)) throw error;
-      throw new Error(`Cannot check ${paths.join(", ")}: ${error.message}. Run the project's own check.`);
-    },
-  );
+  const ask = (desk: Desk) => checkFiles(desk, files);
+  const { problems, unread } = await atDesk(state, index, files[0]!, ctx, ask, (why) => {
+    throw new Error(`Cannot check ${paths.join(", ")}: ${why}. Run the project's own check.`);
+  });
   const rows = problems.map(
     ({ path: file, line, column, code, message, category }) =>
       `${file}:${line}:${column}: ${category} TS${code}: ${message}`,
@@ -345,34 +352,32 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
     );
   if (unlike && defined.length) throw byNameOnly("and other code by meaning");
   const about = { path: file, line: args.line };
-  const noServer = (error: Error) => {
-    if (!(error instanceof NoServer)) throw error;
-    if (unlike) return byNameOnly(error.message);
-    return cannot(
-      `${error.message}, and by name alone it would change too much or too little. Edit each place instead.`,
-    );
+  const noServer = (why: string) => {
+    if (unlike) throw byNameOnly(why);
+    throw cannot(`${why}, and by name alone it would change too much or too little. Edit each place instead.`);
   };
-  const foreign = users.length
-    ? await foreignAt(state, index, wanted, users, about, ctx).catch((error) => {
-        throw noServer(error);
-      })
-    : undefined;
+  const foreign = users.length ? await foreignAt(state, index, wanted, users, about, ctx, noServer) : undefined;
   const others = byName.map(({ path, line }) => ({ path, line, name: wanted }));
   const all = foreign ? foreignThing(foreign, wanted, about, cannot) : [...defined, ...others];
   if (!all.length) throw cannot(`nothing has that name. ${nearestTo(index, wanted, ctx)}`);
   const [at] = all as [At];
-  const { edits, known } = await atDesk(state, index, at.path, ctx, async (desk) => {
-    const first = await usesAtDesk(desk, at);
-    const covered = first.flatMap(({ places }) => places.map(({ path, line }) => `${path}:${line}`));
-    const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
-    if (others.length)
-      throw cannot(
-        `${others.length + more + 1} things are: ${all.map(({ path, line }) => `${path}:${line}`).join(", ")}. Choose one by path and line.`,
-      );
-    return planRename(desk, at, args.to);
-  }).catch((error) => {
-    throw noServer(error);
-  });
+  const { edits, known } = await atDesk(
+    state,
+    index,
+    at.path,
+    ctx,
+    async (desk) => {
+      const first = all.length + more > 1 ? await usesAtDesk(desk, at) : [{ places: all }];
+      const covered = first.flatMap(({ places }) => places.map(placeIn));
+      const others = all.filter(({ path, line }) => !covered.includes(`${path}:${line}`));
+      if (others.length)
+        throw cannot(
+          `${others.length + more + 1} things are: ${all.map(placeIn).join(", ")}. Choose one by path and line.`,
+        );
+      return planRename(desk, at, args.to);
+    },
+    noServer,
+  );
   const left = await unnamedByServer(index, wanted, byName, [{ symbol: "", places: known }], [], ctx);
   if (left.length)
     throw cannot(`the language server may not know these yet:\n${left.join("\n")}\nEdit each place instead.`);
@@ -404,12 +409,7 @@ export async function rename(state: State, args: SymbolQuery & { to: string }, c
 async function makeEdits(edits: Edit[], ctx: Ctx): Promise<void> {
   for (const [file, own] of Map.groupBy(edits, (edit) => edit.path)) {
     const { text } = await ctx.files.read(file);
-    let [made, from] = ["", 0];
-    for (const { start, end, text: put } of own) {
-      made += text.slice(from, start) + put;
-      from = end;
-    }
-    await ctx.files.write(file, made + text.slice(from));
+    await ctx.files.write(file, applied(text, own));
   }
 }
 
@@ -418,9 +418,7 @@ function otherThings(index: Index, name: string, edits: Edit[], ctx: Ctx): strin
   const unread = index.names.filter((file) => SCRIPT.test(file) && !mayRead(ctx, file));
   const notes = unread.length ? [`[Not looked at, since they may not be read: ${listOf(unread)}]`] : [];
   const changed = new Set(edits.map(({ path }) => path));
-  const others = using(index.pageIndexes, name).filter(
-    (file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file),
-  );
+  const others = using(index, name).filter((file) => SCRIPT.test(file) && !changed.has(file) && mayRead(ctx, file));
   if (!others.length) return notes;
   return [
     `[Left as ${others.length > 1 ? "they are" : "it is"}, since there the name is passed on or means something else: ${listOf(others)}]`,
@@ -451,7 +449,7 @@ function foreignThing(
     .filter(([first]) => first);
   const all = groups.map(([first]) => ({ path: first!.path, line: first!.line, name }));
   const listed = (places: At[]): string => {
-    const rows = places.slice(0, MAX_TEXT_HITS).map(({ path, line }) => `${path}:${line}`);
+    const rows = places.slice(0, MAX_TEXT_HITS).map(placeIn);
     return rows.join(", ") + (places.length > rows.length ? ` and ${places.length - rows.length} more` : "");
   };
   if (all.length > 1) throw cannot(`${all.length} things are: ${listed(all)}. Choose one by path and line.`);

@@ -7,12 +7,13 @@ import { CODE } from "../code.ts";
 import { LANGUAGES, languageOf } from "../languages/table.ts";
 import type { Found } from "../match.ts";
 import { deniesReading, type Index, mayRead } from "../project.ts";
+import { SCRIPT } from "../resolve/paths.ts";
 import { defining } from "../rows.ts";
 import type { Sym } from "../scan/facts.ts";
 
 export const MAX_ROWS = 40; // rows per answer
 export const MAX_NAMES_PER_FILE = 12;
-export const SCRIPT = /\.[cm]?[jt]sx?$/i;
+export { SCRIPT };
 /** Code with symbols and branches, in any language; data and markup have none. */
 export const isMapped = (file: string): boolean =>
   SCRIPT.test(file) || (languageOf(file)?.isMarkup === undefined && !!languageOf(file));
@@ -28,14 +29,14 @@ function spellings(symbol: string): string[] {
 }
 
 /** What a name means, and the files that define it: exactly what is called that, else by the spelling of languages that write it otherwise. */
-export function meantBy(index: Index, symbol: string): { wanted: string; files: string[]; exactly: boolean } {
+export function meantBy(index: Index, symbol: string): { wanted: string; files: readonly string[] } {
   const [exact = "", dotted = "", bare = ""] = spellings(symbol);
   for (const wanted of [exact, dotted]) {
-    const files = defining(index.pageIndexes, lastName(wanted));
-    if (files.length) return { wanted, files, exactly: true };
+    const files = defining(index, lastName(wanted));
+    if (files.length) return { wanted, files };
   }
-  const files = defining(index.pageIndexes, lastName(bare)).filter((file) => bare === dotted || !SCRIPT.test(file));
-  return { wanted: files.length ? bare : dotted, files, exactly: false };
+  const files = defining(index, lastName(bare)).filter((file) => bare === dotted || !SCRIPT.test(file));
+  return { wanted: files.length ? bare : dotted, files };
 }
 export const lastName = (name: string): string => name.split(".").at(-1)!;
 export const nameOf = ({ owner, name }: Sym): string => (owner ? `${owner}.${name}` : name);
@@ -119,5 +120,7 @@ export function capped(rows: string[], most: number, what: string): string {
   return [...rows.slice(0, most), ...(more > 0 ? [`[${more} more ${what}`.trimEnd() + "]"] : [])].join("\n");
 }
 
+export const placeIn = ({ path: file, line }: { path: string; line: number }): string => `${file}:${line}`;
+export const nameWithPlace = (found: Found): string => `${found.name} (${placeIn(found)})`;
 export const row = ({ path: file, line, signature, doc }: Found): string =>
   `${file}:${line}: ${signature}${doc ? `  // ${doc}` : ""}`;

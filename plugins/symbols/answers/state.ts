@@ -16,6 +16,7 @@ export interface State {
   isOngoing(): boolean; // whether the conversation has more than one turn
   project: Project;
   watch: Watch;
+  asked: number; // how many questions there were
   index?: Index; // as it was for the last question
   partial?: string; // why answers are about a part of the code only, for the model
   texts: Map<string, { hash: string; text: Text }>; // of files that an answer was about
@@ -59,12 +60,13 @@ export interface SymbolQuery {
   line?: number;
 }
 
-/** The up-to-date index. In a conversation of several turns, files are watched from then on. */
+/** The up-to-date index. In a conversation of several turns, or from a second question on, files are watched. */
 export async function freshIndex(state: State, ctx: Ctx): Promise<Index> {
   const index = await state.project.fresh(ctx);
   state.index = index;
   state.partial = partialIndex(index);
-  if (state.isOngoing()) state.watch.on(index.names, ctx.git, () => state.noticeChange(unattended(ctx)));
+  const notice = state.isOngoing() ? () => state.noticeChange(unattended(ctx)) : () => {};
+  if (state.isOngoing() || state.asked++) state.watch.on(index.names, ctx.git, notice);
   return index;
 }
 

@@ -4,15 +4,12 @@ import fs from "node:fs";
 import type { Ctx } from "zz";
 import { isComponent, languageOf } from "../languages/table.ts";
 import { type Index, mayRead } from "../project.ts";
-import { containing } from "../rows.ts";
 import { isMade } from "../scan/made.ts";
 import { relative, SCRIPT } from "./rows.ts";
 
 const MAX_NAMED = 3; // files in a sentence
 const MAX_LOOK_BYTES = 64_000_000; // of all files that are looked into for one answer
 const MAX_LOOK_MS = 400;
-const CHUNK = 1 << 20; // bytes
-const OVERLAP = 512; // bytes between two chunks: a word, or an import, may stand across their border
 const MAX_WORDS = 8;
 
 export interface Unread {
@@ -23,7 +20,7 @@ export interface Unread {
 export interface About {
   words?: string[]; // a file that has none of them lacks nothing
   anywhere?: boolean; // also as a part of a longer word
-  path?: string; // of a file, or a folder
+  path?: string | undefined; // of a file, or a folder
   like?: boolean; // only files whose language can use what the answer shows
   users?: boolean; // of the file at `path`
   imports?: boolean; // of all files
@@ -36,7 +33,9 @@ const found = new WeakMap<object, Unread[]>(); // by the version of the index
 export function unreadCode(index: Index, ctx: Ctx): Unread[] {
   let all = found.get(index.version);
   if (!all) {
-    const paths = new Set(containing(index.pageIndexes, ',"r":"', ',"x":"nested too deep', ',"x":"cannot be parsed'));
+    const paths = new Set(
+      index.having(',"unread":"', ',"parseError":"nested too deep', ',"parseError":"cannot be parsed'),
+    );
     all = [...paths].sort().flatMap((path) => {
       const { unread, parseError } = (isCode(path) && index.facts(path)) || {};
       const why = unread ?? (/^(?:nested|cannot)/.test(parseError ?? "") ? parseError : undefined);
@@ -153,7 +152,7 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
     try {
       fd = ctx.files.open(ctx.files.path(name));
       left -= fs.fstatSync(fd).size;
-      return left < 0 ? undefined : has(fd, wanted);
+      return left < 0 ? undefined : has(fs.readFileSync(fd), wanted);
     } catch {
       return undefined;
     } finally {
@@ -164,32 +163,15 @@ function withWords(all: Unread[], wanted: Wanted, ctx: Ctx): Unread[] {
 
 const IMPORT = /\b(?:import|from|require)\s*\(?\s*["'`]|\bimport\s*\(/;
 
-/** In any encoding that a text may have. */
-function has(fd: number, { words, anywhere = false, isImporting = false }: Wanted): boolean {
-  const forms = words.flatMap((word) => [
-    ...[...new Set([Buffer.from(word).toString("latin1"), word])].map((text) => Buffer.from(text, "latin1")),
-    ...[Buffer.from(word, "utf16le"), Buffer.from(word, "utf16le").swap16()],
-  ]);
-  const bytes = Buffer.allocUnsafe(CHUNK + OVERLAP);
-  let [kept, isFound, imports] = [0, !words.length, !isImporting];
-  for (;;) {
-    const read = fs.readSync(fd, bytes, kept, CHUNK, null);
-    const piece = bytes.subarray(0, kept + read);
-    isFound ||= forms.some((form) => standsIn(piece, form, anywhere, !read));
-    imports ||= IMPORT.test(piece.toString("latin1").replaceAll("\0", "")); // UTF-16 has zeros between
-    if ((isFound && imports) || !read) return isFound && imports;
-    kept = Math.min(OVERLAP, piece.length);
-    piece.copy(bytes, 0, piece.length - kept);
-  }
+/** In any encoding that a text may have: UTF-16 has zeros between plain letters. */
+function has(bytes: Buffer, { words, anywhere = false, isImporting = false }: Wanted): boolean {
+  const plain = (some: Buffer) => some.toString("latin1").replaceAll("\0", "");
+  const text = plain(bytes);
+  const forms = words
+    .flatMap((word) => [Buffer.from(word), Buffer.from(word, "latin1"), utf16(word), utf16(word).swap16()])
+    .map((form) => plain(form).replace(/[^\w]/g, "\\$&"));
+  const wanted = forms.join("|");
+  const isThere = !words.length || new RegExp(anywhere ? wanted : `(?<![\\w$])(?:${wanted})(?![\\w$])`).test(text);
+  return isThere && (!isImporting || IMPORT.test(text));
 }
-
-function standsIn(piece: Buffer, word: Buffer, anywhere: boolean, isLast: boolean): boolean {
-  for (let at = piece.indexOf(word); at >= 0; at = piece.indexOf(word, at + 1)) {
-    const end = at + word.length;
-    if (anywhere) return true;
-    if (end === piece.length && !isLast) return false; // what follows comes with the next piece
-    if (!isLetter(piece[at - 1]) && !isLetter(piece[end])) return true;
-  }
-  return false;
-}
-const isLetter = (byte: number | undefined): boolean => byte !== undefined && /[\w$]/.test(String.fromCharCode(byte));
+const utf16 = (word: string): Buffer => Buffer.from(word, "utf16le");

@@ -1,6 +1,7 @@
 // Rust: where `use` and `mod` lead, by the usual places of modules, and by the names that Cargo.toml files give to crates.
+
+import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
-import { firstOf, folderOf, joined, under, upwards } from "./folders.ts";
 
 export interface Crates {
   libs: Map<string, string>; // the file of each library, by the name that code has for it
@@ -25,7 +26,7 @@ export function noteCrate({ libs, roots }: Crates, name: string, text: string): 
   const crate = settingOf("name", lib) ?? settingOf("name", own);
   if (crate) libs.set(crate.replaceAll("-", "_"), under(folder, settingOf("path", lib) ?? "src/lib.rs"));
   for (const [, path] of text.matchAll(/^\s*path\s*=\s*["']([^"']+\.rs)["']/gm)) {
-    const root = joined(folder, path!);
+    const root = join(folder, path!);
     if (root) roots.add(root);
   }
 }

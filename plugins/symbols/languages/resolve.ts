@@ -1,8 +1,9 @@
 // Where imports of other languages lead: to files of the project, by their names alone, as far as their rules go without
 // the settings of a build. What is found nowhere is taken for a package of others.
+
+import { firstOf, folderOf, join, under, upwards } from "../resolve/paths.ts";
 import type { Import } from "../scan/facts.ts";
 import { type Crates, noteCrate, rust } from "./crates.ts";
-import { firstOf, folderOf, joined, under, upwards } from "./folders.ts";
 import { languageOf } from "./table.ts";
 
 type Asked = Pick<Import, "from" | "names" | "inside">;
@@ -97,7 +98,7 @@ function python(project: Project, file: string, { from, names }: Asked): string[
     return [...parts.flat(), ...(parts.length && parts.every(({ length }) => length) ? [] : whole)];
   };
   if (dots) {
-    const root = dots.length > 1 ? joined(folderOf(file), "../".repeat(dots.length - 1)) : folderOf(file);
+    const root = dots.length > 1 ? join(folderOf(file), "../".repeat(dots.length - 1)) : folderOf(file);
     return root === undefined ? [] : look(root);
   }
   for (const up of upwards(folderOf(file)))
@@ -157,7 +158,7 @@ function csharp(project: Project, file: string, { from }: Asked): string[] {
 
 function php(project: Project, file: string, { from }: Asked): string[] {
   const isPath = /\.(?:php|inc|phtml)$/.test(from);
-  if (isPath) return firstOf(project, [joined(folderOf(file), from), joined("", from)]);
+  if (isPath) return firstOf(project, [join(folderOf(file), from), join("", from)]);
   const found = ending(
     project,
     file,
@@ -169,7 +170,7 @@ function php(project: Project, file: string, { from }: Asked): string[] {
 function include(project: Project, file: string, { from }: Asked): string[] {
   const isSystem = from.startsWith("<");
   const path = from.replace(/^<|>$/g, "");
-  const beside = isSystem ? [] : firstOf(project, [joined(folderOf(file), path)]);
+  const beside = isSystem ? [] : firstOf(project, [join(folderOf(file), path)]);
   if (beside.length) return beside;
   const found = ending(project, file, [path.replace(/^(?:\.\.?\/)+/, "")]);
   if (found.length && (!isSystem || path.includes("/"))) return found;
@@ -177,7 +178,7 @@ function include(project: Project, file: string, { from }: Asked): string[] {
 }
 
 const relative = (project: Project, file: string, from: string, ends: readonly string[]): string[] => {
-  const at = joined(folderOf(file), from);
+  const at = join(folderOf(file), from);
   return firstOf(
     project,
     ["", ...ends].map((end) => at && at + end),
@@ -216,7 +217,7 @@ const LOOKS: Record<string, (project: Project, file: string, one: Asked) => stri
   },
   Bash: (project, file, { from }) => {
     const found = relative(project, file, from, []);
-    return found.length ? found : firstOf(project, [joined("", from)]);
+    return found.length ? found : firstOf(project, [join("", from)]);
   },
   CSS: (project, file, { from }) => {
     const found = /^[a-z]+:|^\/\//i.test(from) ? OUTSIDE : relative(project, file, from.replace(/^~/, ""), [".css"]);

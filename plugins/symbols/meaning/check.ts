@@ -1,7 +1,8 @@
 // The errors in files, as the server tells them.
 import fs from "node:fs";
 import path from "node:path";
-import type { CompilerGate, MakeCompilerGate } from "zz";
+import type { CompilerGate } from "zz";
+import { gateOf } from "../answers/imports.ts";
 import { conflictMarks } from "../scan/conflict.ts";
 import type { Problem } from "./contract.ts";
 import { type Desk, NoAnswer, placeAt, placeOf, show, textAt } from "./desk.ts";
@@ -18,7 +19,7 @@ export async function check(desk: Desk, files: string[]): Promise<{ problems: Pr
       "Cannot check types: there is no sandbox here, and imports may lead TypeScript to files outside of the project. " +
         "Allow reading (--allow-read), or install bubblewrap.",
     );
-  const gate = await gateOf(desk);
+  const gate = await gateOf(ctx);
   const problems: Problem[] = [];
   const fresh: string[] = [];
   for (const file of files) {
@@ -65,10 +66,4 @@ function noteWay({ state }: Desk, file: string, message: string, code: number, g
   const linked = path.join(state.root, "node_modules", to);
   if (/^[./]/.test(to)) gate.leadsOut(to, target);
   else if (fs.lstatSync(linked, { throwIfNoEntry: false })?.isSymbolicLink()) gate.leadsOut(to, `${linked}/index.d.ts`);
-}
-
-async function gateOf({ ctx }: Desk): Promise<CompilerGate> {
-  const rules = ctx.permissions.compiler();
-  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
-  return compilerGate(rules);
 }

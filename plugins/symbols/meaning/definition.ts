@@ -3,30 +3,26 @@ import path from "node:path";
 import type { Ctx } from "zz";
 import type { State } from "../answers/state.ts";
 import { type Index, mayRead } from "../project.ts";
+import { SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
-import { atDesk, type Desk, NoServer, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
+import { atDesk, type Desk, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
 
 const MAX_FILES = 5; // whose first use is followed
 
 /** Rows, with what the thing is; none where no server knows. */
 export async function definitionElsewhere(state: State, index: Index, name: string, ctx: Ctx): Promise<string[]> {
-  const users = using(index.pageIndexes, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
+  const users = using(index, name).filter((file) => SCRIPT.test(file) && mayRead(ctx, file));
   if (!users.length) return [];
   const files = users.slice(0, MAX_FILES);
-  try {
-    return await atDesk(state, index, files[0]!, ctx, async (desk) => {
-      for (const file of files) {
-        const rows = await definedFrom(desk, file, name);
-        if (rows.length) return rows;
-      }
-      return [];
-    });
-  } catch (error) {
-    if (error instanceof NoServer) return [];
-    throw error;
-  }
+  const ask = async (desk: Desk) => {
+    for (const file of files) {
+      const rows = await definedFrom(desk, file, name);
+      if (rows.length) return rows;
+    }
+    return [];
+  };
+  return atDesk(state, index, files[0]!, ctx, ask, () => []);
 }
-const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 async function definedFrom(desk: Desk, file: string, name: string): Promise<string[]> {
   const { text } = await textAt(desk, file);

@@ -34,15 +34,17 @@ export interface Text {
   rows: number[]; // the same, as all other tools count
   mark: number; // 1: it begins with a byte order mark, which servers do not see
   facts: Facts | undefined;
+  places: Map<string, Place>; // that were looked at
 }
 
-/** `ask` may be asked twice, with another server. */
+/** `ask` may be asked twice, with another server. `instead`: where there is none, or none that knows; told why. */
 export async function atDesk<T>(
   state: State,
   index: Index,
   file: string,
   ctx: Ctx,
   ask: (desk: Desk) => Promise<T>,
+  instead?: (why: string) => T,
 ): Promise<T> {
   let answer: { value: T } | { error: unknown } | undefined;
   const { failed, text } = await ctx.call(SERVICE, {
@@ -59,10 +61,12 @@ export async function atDesk<T>(
       }
     },
   });
-  if (failed) throw new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text);
-  state.hasServer = true;
-  if (answer && "error" in answer) throw answer.error;
-  return answer!.value;
+  if (failed) answer = { error: new NoServer(/^Cannot call/.test(text) ? "the plugin 'code' is turned off" : text) };
+  else state.hasServer = true;
+  if (answer && "value" in answer) return answer.value;
+  const { error } = answer!;
+  if (instead && error instanceof NoServer) return instead(error.message);
+  throw error;
 }
 
 /** Starts the server of such a file, while the index is brought up to date. */
@@ -105,7 +109,7 @@ const MAX_KEPT = 200; // texts, for the next question
 /** As if a file had this text. */
 export function textOf({ index }: Desk, file: string, text: string): Text {
   const mark = text.startsWith(BOM) ? 1 : 0;
-  return { text, lines: linesOf(text), rows: lineStarts(text), mark, facts: index.facts(file) };
+  return { text, lines: linesOf(text), rows: lineStarts(text), mark, facts: index.facts(file), places: new Map() };
 }
 /** For a server a carriage return alone ends a line, too. */
 function linesOf(text: string): number[] {
@@ -137,10 +141,12 @@ export async function placeOf(desk: Desk, spot: Spot): Promise<Place> {
   return placeAt(desk, spot.path, start, end);
 }
 export async function placeAt(desk: Desk, file: string, start: number, end: number): Promise<Place> {
-  const { text, rows, facts } = await textAt(desk, file);
+  const { text, rows, facts, places } = await textAt(desk, file);
+  const known = places.get(`${start} ${end}`);
+  if (known) return known;
   const row = rows.findLastIndex((from) => from <= start);
   const line = text.slice(rows[row], rows[row + 1]);
-  return {
+  const made: Place = {
     ...{ path: file, line: row + 1, column: start - rows[row]! + 1, start, end },
     text: line
       .replace(/[\r\u2028\u2029]/g, " ")
@@ -148,6 +154,8 @@ export async function placeAt(desk: Desk, file: string, start: number, end: numb
       .slice(0, MAX_LINE_CHARS),
     kind: kindAt(text, start, end, facts, row + 1),
   };
+  places.set(`${start} ${end}`, made);
+  return made;
 }
 
 /** Where the name of a declaration stands. */

@@ -1,6 +1,5 @@
 // All places of a name that the project takes from elsewhere, apart by what it means there.
 import { plural } from "zz/text";
-import { passing } from "../passing.ts";
 import { mayRead } from "../project.ts";
 import type { Group, Place } from "./contract.ts";
 import { type Desk, placeOf, pointAt, show, textAt, titleOf, wordIn } from "./desk.ts";
@@ -19,7 +18,6 @@ export async function foreignUses(
   const { index, server, ctx } = desk;
   const files = users.toSorted((a, b) => Number(b === first) - Number(a === first));
   const looked = files.slice(0, MAX_FILES);
-  const passed = passing(index.pageIndexes);
   const groups = new Map<string, Group>();
   const known = new Set<string>();
   const until = performance.now() + MAX_MS;
@@ -29,7 +27,7 @@ export async function foreignUses(
     if (performance.now() > until) break;
     done++;
     const { text } = await textAt(desk, file);
-    for (const { names, from, line } of passed.of(file))
+    for (const { names, from, line } of index.passed(file).imports)
       for (const taken of names) {
         const [own = "", local = own] = taken.split(" as ");
         const title = `"${from}".${name}`;
@@ -50,7 +48,8 @@ export async function foreignUses(
       if (!places.some((one) => one.path === file && one.start === at)) continue; // a part of a text
       const taken = places.find(({ kind }) => kind === "import");
       const from =
-        taken && passed.of(taken.path).find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
+        taken &&
+        index.passed(taken.path).imports.find((one) => one.names.some((n) => n.split(" as ")[0] === name))?.from;
       add(from ?? `${file}:${at}`, from ? `"${from}".${name}` : await titleOf(desk, point, name), places);
     }
   }

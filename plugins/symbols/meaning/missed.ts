@@ -3,10 +3,9 @@
 // the name from which; what it means within that file the server tells.
 import { importGraph } from "../answers/imports.ts";
 import { SCRIPT } from "../answers/rows.ts";
-import { passing } from "../passing.ts";
 import { mayRead } from "../project.ts";
 import type { Resolver } from "../resolve.ts";
-import { containing, using } from "../rows.ts";
+import { using } from "../rows.ts";
 import type { Import } from "../scan/facts.ts";
 import type { At, Place, Point } from "./contract.ts";
 import { type Desk, placeAt, placeOf, pointAt, show, textAt, wordIn } from "./desk.ts";
@@ -26,10 +25,10 @@ export interface Taking {
 }
 const WHOLE = "*";
 
-export async function missedUses(desk: Desk, at: At, known: Place[]): Promise<Place[]> {
+export async function missedUses(desk: Desk, at: At, known: Place[], takings: Taking[]): Promise<Place[]> {
   const found = new Map<string, Place>();
   const isKnown = new Set(known.map(keyOf));
-  for (const taking of await takingOf(desk, at, known))
+  for (const taking of takings)
     for (const place of await usesOf(desk, taking, at)) if (!isKnown.has(keyOf(place))) found.set(keyOf(place), place);
   return [...found.values()];
 }
@@ -38,9 +37,8 @@ const keyOf = ({ path, start }: Place): string => `${path}:${start}`;
 /** The files that take it by a way that the server does not follow. */
 export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taking[]> {
   const { state, index, ctx } = desk;
-  const passed = passing(index.pageIndexes);
   const exported = exportsOf(desk, at);
-  const isCommon = SCRIPT_FILE.test(at.path) && !passed.exportsOf(at.path).some(({ name }) => name === "default");
+  const isCommon = SCRIPT_FILE.test(at.path) && !index.passed(at.path).exports.some(({ name }) => name === "default");
   const covered = new Set(known.filter(({ kind }) => kind === "import" || kind === "export").map(({ path }) => path));
   const reached = new Set(known.map(({ path }) => path)); // there the server knows what a whole module is
   const takings = new Map<string, Taking>();
@@ -63,15 +61,13 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
 
   function candidates(words: Set<string>): (readonly [string, { imports: Import[] }])[] {
     const named = new Set(
-      [...words].flatMap((word) =>
-        word === "default" ? containing(index.pageIndexes, '"default') : using(index.pageIndexes, word),
-      ),
+      [...words].flatMap((word) => (word === "default" ? index.having('"default') : using(index, word))),
     );
-    const files = new Set([...named, ...containing(index.pageIndexes, '"*"')]);
+    const files = new Set([...named, ...index.having('"*"')]);
     return [...files].flatMap((file) => {
       if (!SCRIPT.test(file) || !mayRead(ctx, file)) return [];
-      const isPassing = passed.exportsOf(file).some(({ from }) => from === undefined);
-      const imports = passed.of(file).filter(({ names, how }) => {
+      const isPassing = index.passed(file).exports.some(({ from }) => from === undefined);
+      const imports = index.passed(file).imports.filter(({ names, how }) => {
         if (!named.has(file)) return how === "export" && names.includes(WHOLE); // it may pass on all of a module
         if (isCommon && names.some((name) => name.startsWith("default as "))) return true;
         const isNews = !covered.has(file) || isPassing || how === "export";
@@ -96,7 +92,7 @@ export async function takingOf(desk: Desk, at: At, known: Place[]): Promise<Taki
           keep({ path: file, name, local: WHOLE, owner: as, line, how, isFollowed, root });
         else if (from === name) {
           if (how === "export") addExport(file, as);
-          for (const { name: other, local = other, from: further } of passed.exportsOf(file))
+          for (const { name: other, local = other, from: further } of index.passed(file).exports)
             if (further === undefined && local === as) addExport(file, other);
           if (!covered.has(file)) keep({ path: file, name, local: as, owner: "", line, how, isFollowed, root });
         }

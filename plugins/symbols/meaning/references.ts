@@ -1,43 +1,45 @@
 // All places of one thing: those that the server knows, once it was shown every file that may have
 // one, and those that only the index knows of, which knows who imports whom.
 import { mayRead } from "../project.ts";
+import { folderOf, SCRIPT } from "../resolve/paths.ts";
 import { using } from "../rows.ts";
-import type { At, Group, Place, Point, Spot } from "./contract.ts";
-import { type Desk, locate, placeOf, show, titleOf } from "./desk.ts";
-import { missedUses } from "./missed.ts";
+import type { At, Group, Place, Point } from "./contract.ts";
+import { type Desk, locate, NoServer, placeOf, show, titleOf } from "./desk.ts";
+import { missedUses, type Taking, takingOf } from "./missed.ts";
 
 const MAX_SHOWN = 300; // files; of more, one for each folder with settings of its own
-const SCRIPT = /\.[cm]?[jt]sx?$/i;
+const C = /\.(?:c|h)(?:c|h|pp|xx)?$/i;
 
 export async function references(desk: Desk, at: At): Promise<Group[]> {
   const point = await locate(desk, at);
-  const { places } = await usesAt(desk, at, point);
-  const all = SCRIPT.test(at.path) ? [...places, ...(await missedUses(desk, at, places))] : places;
+  const { all } = await usesAt(desk, at, point);
   if (!all.length) return [];
   const symbol = await titleOf(desk, point, at.name);
   return [{ symbol, places: inOrder(all, at.path) }];
 }
 
-/** What the server knows. */
-export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ spots: Spot[]; places: Place[] }> {
+/** What the server knows, who takes it by a way that the server does not follow, and all places. */
+export async function usesAt(desk: Desk, at: At, point: Point): Promise<{ takings: Taking[]; all: Place[] }> {
   const { server } = desk;
   let spots = await server.references(point);
   if (await showOthers(desk, at, new Set(spots.map(({ path }) => path)))) spots = await server.references(point);
+  const isMeant = SCRIPT.test(at.path) || !spots.length || spots.some((spot) => isAt(spot, point));
+  if (!isMeant) throw new NoServer(`${server.name} takes ${at.name} for something else`);
   const distinct = new Map(spots.map((spot) => [`${spot.path}:${spot.line}:${spot.character}`, spot]));
   const readable = [...distinct.values()].filter(({ path }) => mayRead(desk.ctx, path));
-  return { spots: readable, places: await placesOf(desk, readable) };
-}
-export async function placesOf(desk: Desk, spots: Spot[]): Promise<Place[]> {
   const places: Place[] = [];
-  for (const spot of spots) places.push(await placeOf(desk, spot));
-  return places;
+  for (const spot of readable) places.push(await placeOf(desk, spot));
+  if (!SCRIPT.test(at.path)) return { takings: [], all: places };
+  const takings = await takingOf(desk, at, places);
+  return { takings, all: [...places, ...(await missedUses(desk, at, places, takings))] };
 }
 
 /** A server knows the projects of the files that it was shown, and no others. */
-async function showOthers(desk: Desk, { path: from, name }: At, known: Set<string>): Promise<boolean> {
+export async function showOthers(desk: Desk, { path: from, name }: At, known = new Set<string>()): Promise<boolean> {
   const { index, server, ctx } = desk;
-  const isAlike = (file: string) => SCRIPT.test(from) === SCRIPT.test(file) || endOf(file) === endOf(from);
-  const others = using(index.pageIndexes, name).filter(
+  const isAlike = (file: string) =>
+    [SCRIPT, C].some((kind) => kind.test(from) && kind.test(file)) || endOf(file) === endOf(from);
+  const others = using(index, name).filter(
     (file) => file !== from && !known.has(file) && isAlike(file) && mayRead(ctx, file) && !server.shows(file),
   );
   const chosen = others.length > MAX_SHOWN ? onePerProject(others, index.names) : others;
@@ -45,6 +47,8 @@ async function showOthers(desk: Desk, { path: from, name }: At, known: Set<strin
   if (!SCRIPT.test(from)) for (const file of chosen) await server.symbols(file); // others read when they have time
   return chosen.length > 0;
 }
+export const isAt = (a: Point, b: Point): boolean =>
+  a.path === b.path && a.line === b.line && a.character === b.character;
 const endOf = (file: string): string => file.slice(file.lastIndexOf("."));
 
 function onePerProject(files: string[], names: readonly string[]): string[] {
@@ -57,7 +61,6 @@ function onePerProject(files: string[], names: readonly string[]): string[] {
   return [...Map.groupBy(files, configOf).values()].flatMap((own) => own.slice(0, 2));
 }
 const CONFIG = /(?:^|\/)[jt]sconfig[\w.-]*\.json$/;
-const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
 
 /** The definition's file first, and each from its beginning. */
 export function inOrder(places: Place[], first: string): Place[] {

@@ -6,11 +6,10 @@ import path from "node:path";
 import { tryTo } from "zz/text";
 import { SCRIPT } from "../answers/rows.ts";
 import { isUtf16 } from "../encoding.ts";
-import { containing } from "../rows.ts";
 import { bothSides } from "../scan/conflict.ts";
 import type { At, Edit, Place, Point } from "./contract.ts";
 import { type Desk, locate, NoAnswer, offsetOf, placeAt, pointAt, show, textAt, textOf } from "./desk.ts";
-import { boundAt, missedUses, type Taking, takingOf, usesOfWhole } from "./missed.ts";
+import { boundAt, type Taking, usesOfWhole } from "./missed.ts";
 import { invalidName, refusalOf } from "./names.ts";
 import { usesAt } from "./references.ts";
 
@@ -32,11 +31,10 @@ export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> 
   const point = await locate(desk, at);
   const invalid = invalidName(at.name, to);
   if (invalid) throw cannot(invalid);
-  const { places } = await usesAt(desk, at, point);
+  const { takings, all } = await usesAt(desk, at, point);
   const refusal = await server.mayRename(point);
   if (refusal) throw cannot(refusalOf(refusal));
   const own = await changesAt(desk, point, to);
-  const takings = await takingOf(desk, at, places);
   const changes = [...own, ...(await changesOf(desk, await changing(desk, takings, own, to), to))];
   const edits = distinct(changes);
   const listed = new Set(index.names);
@@ -44,10 +42,9 @@ export async function rename(desk: Desk, at: At, to: string): Promise<Renaming> 
   if (outside) throw cannot(`it also stands in '${outside.path}', outside the project's code.`);
   const wide = edits.find((edit) => tryTo(() => isUtf16(readFileSync(path.join(desk.state.root, edit.path)))));
   if (wide) throw cannot(`'${wide.path}' is UTF-16, which is not written. Turn it into UTF-8 first.`);
-  const whole = [...places, ...(await missedUses(desk, at, places))];
   const why = await collision(desk, point, edits, at.name, to);
   if (why) throw cannot(why);
-  return { edits: edits.map(({ before: _, ...edit }) => edit), known: whole };
+  return { edits: edits.map(({ before: _, ...edit }) => edit), known: all };
 }
 
 /** Those that take it from where it has the new name then; what is passed on may keep its name. */
@@ -125,13 +122,7 @@ async function collision(
   const position = await offsetOf(desk, point);
   const places = new Set((await server.references(point)).map(keyOf));
   const until = performance.now() + PROBLEM_SEARCH_MS;
-  const problems = new Map<string, string[]>();
-  for (const file of files)
-    if (performance.now() < until)
-      problems.set(
-        file,
-        (await server.problems(file)).map((one) => kindOf(one, [from, to])),
-      );
+  const problems = await problemsIn(desk, files, until);
   const renamed: Desk = { ...desk, texts: new Map(desk.texts) };
   try {
     for (const [file, own] of byFile) {
@@ -185,13 +176,13 @@ async function newProblem(
   desk: Desk,
   renamed: Desk,
   byFile: Map<string, Change[]>,
-  before: Map<string, string[]>,
+  before: Problems,
   names: string[],
   until: number,
 ): Promise<string | undefined> {
-  for (const [file, known] of before) {
-    if (performance.now() > until) return undefined;
-    for (const one of await desk.server.problems(file)) {
+  for (const [file, problems] of await problemsIn(desk, [...before.keys()], until)) {
+    const known = before.get(file)!.map((one) => kindOf(one, names));
+    for (const one of problems) {
       const at = known.indexOf(kindOf(one, names));
       if (at >= 0) {
         known.splice(at, 1);
@@ -205,6 +196,18 @@ async function newProblem(
   }
   return undefined;
 }
+type Problems = Map<string, Awaited<ReturnType<Desk["server"]["problems"]>>>;
+/** Several files at once: a server looks at them side by side. */
+async function problemsIn({ server }: Desk, files: string[], until: number): Promise<Problems> {
+  const found: Problems = new Map();
+  for (let at = 0; at < files.length && performance.now() < until; at += FILES_AT_ONCE) {
+    const some = files.slice(at, at + FILES_AT_ONCE);
+    const problems = await Promise.all(some.map((file) => server.problems(file)));
+    for (const [i, file] of some.entries()) found.set(file, problems[i]!);
+  }
+  return found;
+}
+const FILES_AT_ONCE = 16;
 /** The kind of problem, regardless of the thing's name. */
 const kindOf = ({ code, message }: { code: string | number; message: string }, names: string[]): string =>
   `${code} ${names.reduce((text, name) => text.replaceAll(name, "_"), message)}`;
@@ -213,8 +216,8 @@ const kindOf = ({ code, message }: { code: string | number; message: string }, n
 function passingOn({ index }: Desk, files: string[]): string[] {
   const names = new Set(files.map(nameOf));
   const own = new Set(files);
-  const found = containing(index.pageIndexes, '"*"').filter((file) => {
-    if (own.has(file) || !/\.[cm]?[jt]sx?$/.test(file)) return false;
+  const found = index.having('"*"').filter((file) => {
+    if (own.has(file) || !SCRIPT.test(file)) return false;
     const { imports = [] } = index.facts(file) ?? {};
     return imports.some(
       ({ how, names: taken, from }) => how === "export" && taken.includes("*") && names.has(nameOf(from)),
@@ -227,7 +230,7 @@ const nameOf = (file: string): string => {
   return name === "index" ? folder : name;
 };
 
-function applied(text: string, edits: Edit[]): string {
+export function applied(text: string, edits: Edit[]): string {
   return edits.reduceRight((made, { start, end, text: put }) => made.slice(0, start) + put + made.slice(end), text);
 }
 /** Where a place is after the edits; for an edit itself, its new name. */

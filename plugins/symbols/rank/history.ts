@@ -1,5 +1,7 @@
-// Past commits as the ranks use them: the words of their messages, as hashes, and the files that they changed.
+// Past commits as the ranks use them: the words of their messages, as hashes, and the files that they changed. From these:
+// whose messages share a query's words, and which files change often.
 import { hashesIn } from "../scan/words.ts";
+import type { Survey } from "./survey.ts";
 
 export interface Commit {
   words: number[]; // hashes, each once
@@ -41,3 +43,55 @@ export function readLog(log: string, head: string, mayKeep: (path: string) => bo
   }
   return { head, paths, commits };
 }
+
+/** In commits: after so many, one counts half. */
+const HALF = { messages: 500, churn: 100 };
+const MAX_CHURN_FILES = 60; // a commit of more files says nothing about one of them
+
+export interface Past {
+  messages: Float64Array;
+  churn: Float64Array;
+}
+
+export function historySignals({ docs }: Survey, terms: number[], { commits, paths }: History): Past {
+  const places = placesOf(
+    docs.map(({ path }) => path),
+    paths,
+  );
+  const messages = new Float64Array(docs.length);
+  const churn = new Float64Array(docs.length);
+  const changed = commits.map(({ files }) => [
+    ...new Set(files.map((file) => places[file]!).filter((doc) => doc >= 0)),
+  ]);
+  const likeness = likenessOf(terms, commits);
+  const most = likeness.reduce((a, b) => Math.max(a, b), 0) || 1;
+  for (const [age, { size }] of commits.entries()) {
+    const share = 1 / Math.sqrt(size || 1);
+    const alike = (likeness[age]! / most) ** 2;
+    for (const doc of changed[age]!) {
+      if (size <= MAX_CHURN_FILES) churn[doc]! += share / (1 + age / HALF.churn);
+      if (alike) messages[doc]! += (alike * share) / (1 + age / HALF.messages);
+    }
+  }
+  for (let doc = 0; doc < docs.length; doc++) churn[doc] = Math.log(1 + 5 * churn[doc]!);
+  return { messages, churn };
+}
+
+/** How much of the query each commit's message has, by how rare its words are among messages. */
+function likenessOf(terms: number[], commits: History["commits"]): number[] {
+  const wanted = new Set(terms);
+  const having = new Map<number, number>();
+  const shared = commits.map(({ words }) => words.filter((word) => wanted.has(word)));
+  for (const words of shared) for (const word of words) having.set(word, (having.get(word) ?? 0) + 1);
+  const weight = (word: number) => Math.log(1 + commits.length / (1 + having.get(word)!));
+  return shared.map((words) => words.reduce((sum, word) => sum + weight(word), 0));
+}
+
+/** Where each path is now: a file that was moved as a whole keeps its name and its folder's name. */
+function placesOf(docs: string[], paths: string[]): Int32Array {
+  const byPath = new Map(docs.map((path, doc) => [path, doc]));
+  const byEnd = new Map<string, number>();
+  for (const [doc, path] of docs.entries()) byEnd.set(endOf(path), byEnd.has(endOf(path)) ? -1 : doc);
+  return Int32Array.from(paths, (path) => byPath.get(path) ?? byEnd.get(endOf(path)) ?? -1);
+}
+const endOf = (path: string): string => path.split("/").slice(-2).join("/");

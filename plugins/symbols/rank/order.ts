@@ -97,16 +97,16 @@ const pathsIn = (query: string): string[] =>
     .filter((token) => /[/.]/.test(token))
     .slice(0, MAX_PATHS);
 
-function focusOf({ docs, symbols, symbolNames }: Survey, focus: string[]): Set<number> {
+function focusOf({ docs }: Survey, focus: string[]): Set<number> {
   const found = new Set<number>();
   for (const one of focus) {
     const wanted = one.trim().replace(/^\.\/|\/+$|\(\)$/g, "");
     const parts = wanted.split(".");
     const [name, owner] = [parts.at(-1)!, parts.slice(0, -1).join(".")];
     const key = keyOf(name);
-    for (const [doc, { path, source }] of docs.entries()) {
+    for (const [doc, { path, source, names }] of docs.entries()) {
       if (path === wanted || path.startsWith(`${wanted}/`) || path.endsWith(`/${wanted}`)) found.add(doc);
-      else if (symbolNames.subarray(symbols[doc], symbols[doc + 1]).includes(key)) {
+      else if (names.some((one) => one.key === key)) {
         const has = source?.facts.symbols.some((sym) => sym.name === name && (!owner || sym.owner === owner));
         if (has) found.add(doc);
       }

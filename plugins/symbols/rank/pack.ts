@@ -113,7 +113,7 @@ const headOf = (doc: number, at: number, rated: Rated): (Row & { row: number })[
     .map(({ sym }, row) => ({ doc, sym, value: 0, row }));
 
 /** The symbols of a file, best first: those that the query's words are in, that others use, that are exported. */
-function ratedOf({ docs, users }: Survey, weights: Map<number, number>, doc: number): Rated {
+function ratedOf({ docs, uses }: Survey, weights: Map<number, number>, doc: number): Rated {
   const facts: Facts | undefined = docs[doc]!.source?.facts;
   const rated = (facts ? publicSymbols(facts) : []).map((sym) => ({ sym, ...rowValue(sym) }));
   for (const [at, { sym }] of rated.entries()) if (isOverload(sym, rated[at - 1]?.sym)) rated[at]!.value *= 0.2;
@@ -122,7 +122,7 @@ function ratedOf({ docs, users }: Survey, weights: Map<number, number>, doc: num
   function rowValue({ name, kind, exported, doc }: Sym): { value: number; matching: number } {
     const sum = (text: string) => hashesIn(text).reduce((sum, word) => sum + (weights.get(word) ?? 0), 0);
     const matching = weights.size ? Math.min(2, sum(name) + (doc ? sum(doc) / 2 : 0)) : 0;
-    const used = 1 + Math.log2(1 + (users.get(name) ?? 0)) / 5;
+    const used = 1 + Math.log2(1 + (uses.get(name)?.users ?? 0)) / 5;
     return { value: KIND_WEIGHTS[kind] * (exported ? 1 : 0.5) * (1 + 4 * matching) * used, matching };
   }
 }

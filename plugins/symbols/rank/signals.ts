@@ -1,7 +1,7 @@
 // What speaks for each file, for one query: numbers between 0 and 1, side by side.
+import { folderOf } from "../resolve/paths.ts";
 import { keyOf, STOP_WORDS, stem, wordHash, wordsIn } from "../scan/words.ts";
-import type { History } from "./history.ts";
-import { historySignals } from "./past.ts";
+import { type History, historySignals } from "./history.ts";
 import type { Doc, Survey } from "./survey.ts";
 import { SIGNALS, type Signal, WEIGHTS } from "./weights.ts";
 
@@ -62,8 +62,8 @@ function pathWords({ docs }: Survey, terms: number[], { own, content }: Signals)
 }
 
 /** How rare each word is in the project, relative to the rarest. */
-export function rarities({ docs, bags }: Survey, terms: number[]): Map<number, number> {
-  const weights = occurrences(bags, terms, docs.length).map(
+export function rarities({ docs }: Survey, terms: number[]): Map<number, number> {
+  const weights = occurrences(docs, terms).map(
     ({ docs: having }) => having.length && rarity(docs.length, having.length),
   );
   const most = Math.max(0, ...weights);
@@ -71,21 +71,23 @@ export function rarities({ docs, bags }: Survey, terms: number[]): Map<number, n
 }
 
 /** BM25, and the sum of how often each word occurs, by how rare it is. */
-function bodyWords({ docs, bags, lengths }: Survey, terms: number[], { bm25, content }: Signals): void {
+function bodyWords({ docs }: Survey, terms: number[], { bm25, content }: Signals): void {
   const many = docs.length;
-  const mean = lengths.reduce((a, b) => a + b, 0) / many || 1;
-  const found = occurrences(bags, terms, many);
+  const mean = docs.reduce((sum, { length }) => sum + length, 0) / many || 1;
+  const found = occurrences(docs, terms);
   const sums = new Float64Array(many);
   for (const [at, { docs: having, counts }] of found.entries()) {
     addPaths(docs, terms[at]!, having, counts);
     const weight = rarity(many, having.length);
     for (let i = 0; i < having.length; i++) {
       const [doc, count] = [having[i]!, counts[i]!];
-      bm25[doc]! += (weight * count * (BM25.k + 1)) / (count + BM25.k * (1 - BM25.b + (BM25.b * lengths[doc]!) / mean));
+      bm25[doc]! +=
+        (weight * count * (BM25.k + 1)) / (count + BM25.k * (1 - BM25.b + (BM25.b * docs[doc]!.length) / mean));
       sums[doc]! += weight * Math.log(1 + count);
     }
   }
-  for (let doc = 0; doc < many; doc++) content[doc] = (sums[doc]! + 2 * content[doc]!) / Math.log(50 + lengths[doc]!);
+  for (let doc = 0; doc < many; doc++)
+    content[doc] = (sums[doc]! + 2 * content[doc]!) / Math.log(50 + docs[doc]!.length);
 }
 
 /** A word in the path counts as one in the text, in the file's own name as several. */
@@ -99,69 +101,58 @@ function addPaths(docs: Doc[], term: number, having: number[], counts: number[])
 }
 
 /** Of each hash, the files that have it and how often: one walk through all words of the project. */
-function occurrences({ starts, values, counts }: Survey["bags"], hashes: number[], many: number) {
+function occurrences(docs: Doc[], hashes: number[]) {
   const found = hashes.map(() => ({ docs: [] as number[], counts: [] as number[] }));
   const places = new Map(hashes.map((hash, at) => [hash, at]));
   const marks = new Uint8Array(1 << 16);
   for (const hash of hashes) marks[hash & 0xffff] = 1;
-  for (let doc = 0; doc < many; doc++)
-    for (let at = starts[doc]!; at < starts[doc + 1]!; at++) {
-      if (!marks[values[at]! & 0xffff]) continue;
-      const place = places.get(values[at]!);
+  for (const [doc, { bag }] of docs.entries())
+    for (let at = 0; at < (bag?.hashes.length ?? 0); at++) {
+      const hash = bag!.hashes[at]!;
+      const place = marks[hash & 0xffff] ? places.get(hash) : undefined;
       if (place === undefined) continue;
       found[place]!.docs.push(doc);
-      found[place]!.counts.push(counts[at]!);
+      found[place]!.counts.push(bag!.counts[at]!);
     }
   return found;
 }
 
 /** How many of a file's symbols the words are in, and how much of the query its best symbol has. */
-function symbolWords({ docs, symbols, symbolWords }: Survey, terms: number[], { declared, symbol }: Signals): void {
-  const many = docs.length;
-  const places = new Map(terms.map((term, at) => [term, at]));
-  const counts = new Float64Array(many * terms.length);
-  const having = new Float64Array(terms.length);
-  const { starts, values } = symbolWords;
-  for (let doc = 0; doc < many; doc++)
-    for (let at = starts[symbols[doc]!]!; at < starts[symbols[doc + 1]!]!; at++) {
-      const term = places.get(values[at]!);
-      if (term !== undefined && counts[doc * terms.length + term]!++ === 0) having[term]!++;
+function symbolWords({ docs }: Survey, terms: number[], { declared, symbol }: Signals): void {
+  const wanted = new Set(terms);
+  const [having, lengths] = [new Map<number, number>(), docs.map(({ names }) => sum(names, ({ own }) => own.length))];
+  const all = docs.map(({ names }) => {
+    const counts = new Map<number, number>();
+    for (const { own } of names)
+      for (const word of own) if (wanted.has(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
+    for (const word of counts.keys()) having.set(word, (having.get(word) ?? 0) + 1);
+    return counts;
+  });
+  const weights = new Map(Array.from(having, ([word, docsWith]) => [word, rarity(docs.length, docsWith)]));
+  const mean = sum(lengths, (length) => length) / docs.length || 1;
+  for (const [doc, counts] of all.entries()) {
+    for (const term of terms) {
+      const count = counts.get(term) ?? 0;
+      const long = 1.2 * (0.25 + (0.75 * lengths[doc]!) / mean);
+      if (count) declared[doc]! += (weights.get(term)! * count * 2.2) / (count + long);
     }
-  const weights = having.map((docsWith) => docsWith && rarity(many, docsWith));
-  const mean = values.length / many || 1;
-  for (let doc = 0; doc < many; doc++) {
-    const length = starts[symbols[doc + 1]!]! - starts[symbols[doc]!]!;
-    for (let term = 0; term < terms.length; term++) {
-      const count = counts[doc * terms.length + term]!;
-      if (count) declared[doc]! += (weights[term]! * count * 2.2) / (count + 1.2 * (0.25 + (0.75 * length) / mean));
-    }
-    if (!declared[doc]) continue;
-    for (let sym = symbols[doc]!; sym < symbols[doc + 1]!; sym++) {
-      const [from, to] = [starts[sym]!, starts[sym + 1]!];
-      let sum = 0;
-      for (let at = from; at < to; at++) sum += weights[places.get(values[at]!) ?? -1] ?? 0;
-      symbol[doc] = Math.max(symbol[doc]!, sum / Math.sqrt(0.5 + to - from));
+    for (const { own } of counts.size ? docs[doc]!.names : []) {
+      const value = sum(own, (word) => weights.get(word) ?? 0) / Math.sqrt(0.5 + own.length);
+      symbol[doc] = Math.max(symbol[doc]!, value);
     }
   }
 }
+const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
 
 /** Names that are not plain words, as the query has them: where they occur, and where they are declared. */
-function identifiers({ docs, bags, symbols, symbolNames }: Survey, query: string, { named, declares }: Signals): void {
+function identifiers({ docs }: Survey, query: string, { named, declares }: Signals): void {
   const keys = [...new Set(identifiersIn(query).map(keyOf))];
   if (!keys.length) return;
-  const weights = occurrences(bags, keys, docs.length).map(({ docs: having, counts }) => {
+  for (const [at, { docs: having, counts }] of occurrences(docs, keys).entries()) {
     const weight = Math.log(1 + docs.length / (having.length || 1));
-    for (let i = 0; i < having.length; i++) named[having[i]!]! += weight * Math.log(1 + counts[i]!);
-    return weight;
-  });
-  const places = new Map(keys.map((key, at) => [key, at]));
-  for (let doc = 0; doc < docs.length; doc++) {
-    const found = new Set<number>();
-    for (let sym = symbols[doc]!; sym < symbols[doc + 1]!; sym++) {
-      const at = places.get(symbolNames[sym]!);
-      if (at !== undefined) found.add(at);
-    }
-    for (const at of found) declares[doc]! += weights[at]!;
+    for (const [i, doc] of having.entries()) named[doc]! += weight * Math.log(1 + counts[i]!);
+    for (const [doc, { names }] of docs.entries())
+      if (names.some(({ key }) => key === keys[at])) declares[doc]! += weight;
   }
 }
 
@@ -203,4 +194,3 @@ function neighbours({ docs, importers }: Survey, near: Map<number, number>, { us
     for (const other of beside) if (other !== doc) folder[other]! += weight / Math.sqrt(beside.length);
   }
 }
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);

@@ -2,7 +2,7 @@
 import type { Facts, Sym } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import { eachUse } from "../scan/uses.ts";
-import { hashesIn, wordsOfName } from "../scan/words.ts";
+import { type Bag, hashesIn, wordsOfName } from "../scan/words.ts";
 import type { Other, Source } from "./contract.ts";
 import { type Network, networkOf } from "./network.ts";
 
@@ -14,62 +14,51 @@ export interface Doc {
   shown: number; // of its symbols
   pathWords: number[]; // hashes
   ownWords: number[]; // of its own name
+  names: readonly Name[]; // that it declares
+  bag: Bag | undefined; // its words
+  length: number; // in words
 }
+/** A name as hashes: of its words, and as a whole. Equal names share one. */
+type Name = ReturnType<typeof wordsOfName>;
 /** code; a test; beside the code, as examples are; made by a program; prose and other files that are no code. */
 export type Place = "code" | "test" | "aside" | "made" | "other";
 
-/** Lists of numbers, one after the other. */
-export interface Lists {
-  starts: Uint32Array; // where each begins, and where the last one ends
-  values: Uint32Array;
-}
 export interface Survey {
   docs: Doc[]; // by path
   importers: number[][]; // of each file
   net: Network;
   general?: Float64Array; // how much each file is used, once it is needed
-  users: Map<string, number>; // of each name that the project declares, how many files use it
-  bags: Lists & { counts: Uint8Array }; // of each file, its words
-  lengths: Float64Array; // of each file, in words
-  symbols: Uint32Array; // where the symbols of each file begin, and where the last ones end
-  symbolWords: Lists; // of each symbol, the hashes of its name's words
-  symbolNames: Uint32Array; // the hashes of their names
+  uses: ReadonlyMap<string, Use>; // of each name that the project declares
 }
-/** What counting who uses whom needs. */
-export interface Uses {
-  docs: Doc[];
-  reexports: boolean[];
-  names: Map<string, number>; // an id for each name that the project declares
-  definers: number[][]; // of each name, the files that declare it visibly
-  users: number[]; // of each name, how many files use it
-  uses: { doc: number[]; name: number[]; count: number[] }; // sorted by file
+/** The files that declare a name visibly, and how many files use it. */
+export interface Use {
+  definers: number[];
+  users: number;
 }
 
 export function surveyOf(sources: Source[], others: Other[]): Survey {
+  const texts = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])));
   const docs = docsOf(sources, others);
   const known = docs.map(({ source }) => source?.facts);
-  const names = new Map<string, number>();
-  const all: Uses = {
-    ...{ docs, names, definers: [], users: [], uses: { doc: [], name: [], count: [] } },
-    reexports: known.map((facts) => facts?.exports.some(({ from }) => from) ?? false),
-  };
-  for (const [doc, facts] of known.entries()) for (const sym of facts?.symbols ?? []) define(all, doc, sym);
-  for (const [doc, facts] of known.entries()) if (facts) countUses(all, doc, facts);
-  const texts = new Map(others.flatMap((one) => (typeof one === "string" ? [] : [[one.path, one] as const])));
-  for (const [doc, facts] of known.entries()) {
-    docs[doc]!.shown = facts ? publicSymbols(facts).length : 0;
-    if (facts && (facts.made || facts.unread === "minified")) docs[doc]!.place = "made";
+  const [uses, names] = [new Map<string, Use>(), new Map<string, Name>()];
+  for (const [at, doc] of docs.entries()) {
+    const facts = known[at];
+    doc.names = (facts?.symbols ?? []).map(({ name }) => {
+      if (!names.has(name)) names.set(name, wordsOfName(name));
+      return names.get(name)!;
+    });
+    for (const sym of facts?.symbols ?? []) define(uses, at, sym);
+    doc.shown = facts ? publicSymbols(facts).length : 0;
+    if (facts && (facts.made || facts.unread === "minified")) doc.place = "made";
+    doc.bag = (doc.source ?? texts.get(doc.path))?.words;
+    for (const count of doc.bag?.counts ?? []) doc.length += count;
   }
-  return {
-    ...{
-      docs,
-      importers: importersOf(docs),
-      net: networkOf(all),
-      users: new Map(Array.from(names, ([name, id]) => [name, all.users[id]!])),
-    },
-    ...symbolsOf(known),
-    ...bagsOf(docs.map(({ path, source }) => source ?? texts.get(path))),
-  };
+  for (const facts of known)
+    eachUse(facts?.uses ?? "", (name) => {
+      const use = uses.get(name);
+      if (use) use.users++;
+    });
+  return { docs, importers: importersOf(docs), net: networkOf(docs, known, uses), uses };
 }
 
 function docsOf(sources: Source[], others: Other[]): Doc[] {
@@ -110,7 +99,10 @@ function docOf(path: string, source: Source | undefined): Doc {
           ? "code"
           : "other";
   const hashes = (text: string) => [...new Set(hashesIn(text))];
-  return { path, source, imports: [], place, shown: 0, pathWords: hashes(bare), ownWords: hashes(own) };
+  return {
+    ...{ path, source, imports: [], place, shown: 0, pathWords: hashes(bare), ownWords: hashes(own) },
+    ...{ names: [], bag: undefined, length: 0 },
+  };
 }
 const TEST = /(?:^|\/)(?:tests?|__tests__|specs?|e2e|[\w-]+-tests?)\/|[._-](?:test|spec|bench|test-d)\.\w+$/i;
 const ASIDE =
@@ -121,75 +113,10 @@ const isCode = (path: string): boolean =>
     path,
   );
 
-function numberOf({ names, users, definers }: Uses, name: string): number {
-  const known = names.get(name);
-  if (known !== undefined) return known;
-  names.set(name, users.length);
-  definers.push([]);
-  return users.push(0) - 1;
-}
-function define(all: Uses, doc: number, sym: Sym): void {
-  const docs = all.definers[numberOf(all, sym.name)]!;
-  if (isPublic(sym) && docs.at(-1) !== doc) docs.push(doc);
-}
-function countUses({ names, users, definers, uses }: Uses, doc: number, facts: Facts): void {
-  eachUse(facts.uses, (name, count) => {
-    const id = names.get(name);
-    if (id === undefined) return;
-    users[id]!++;
-    if (!definers[id]!.length) return;
-    uses.doc.push(doc);
-    uses.name.push(id);
-    uses.count.push(count);
-  });
-}
-
-/** One file after the other, since its words may come from the disk. */
-function bagsOf(all: (Pick<Source, "words"> | undefined)[]): Pick<Survey, "bags" | "lengths"> {
-  const starts = new Uint32Array(all.length + 1);
-  let [values, counts] = [new Uint32Array(FIRST_WORDS), new Uint8Array(FIRST_WORDS)];
-  const lengths = new Float64Array(all.length);
-  for (const [doc, file] of all.entries()) {
-    const bag = file?.words;
-    const [from, end] = [starts[doc]!, starts[doc]! + (bag?.hashes.length ?? 0)];
-    starts[doc + 1] = end;
-    if (!bag) continue;
-    if (end > values.length) [values, counts] = [larger(values, end), larger(counts, end)];
-    values.set(bag.hashes, from);
-    counts.set(bag.counts, from);
-    let length = 0;
-    for (let i = 0; i < bag.counts.length; i++) length += bag.counts[i]!;
-    lengths[doc] = length;
-  }
-  const end = starts.at(-1)!;
-  return { bags: { starts, values: values.slice(0, end), counts: counts.slice(0, end) }, lengths };
-}
-const FIRST_WORDS = 1 << 16;
-function larger<T extends Uint32Array | Uint8Array>(all: T, least: number): T {
-  const found = new (all.constructor as new (length: number) => T)(Math.max(least, Math.ceil(all.length * 1.5)));
-  found.set(all);
-  return found;
-}
-
-function symbolsOf(known: (Facts | undefined)[]): Pick<Survey, "symbols" | "symbolWords" | "symbolNames"> {
-  const starts = new Uint32Array(known.length + 1);
-  const [wordStarts, words, names]: [number[], number[], number[]] = [[0], [], []];
-  const split = new Map<string, ReturnType<typeof wordsOfName>>(); // many names are declared often
-  for (const [doc, facts] of known.entries()) {
-    for (const { name } of facts?.symbols ?? []) {
-      let known = split.get(name);
-      if (!known) split.set(name, (known = wordsOfName(name)));
-      for (let i = 0; i < known.own.length; i++) words.push(known.own[i]!);
-      wordStarts.push(words.length);
-      names.push(known.key);
-    }
-    starts[doc + 1] = names.length;
-  }
-  return {
-    symbols: starts,
-    symbolWords: { starts: Uint32Array.from(wordStarts), values: Uint32Array.from(words) },
-    symbolNames: Uint32Array.from(names),
-  };
+function define(uses: Map<string, Use>, doc: number, sym: Sym): void {
+  let use = uses.get(sym.name);
+  if (!use) uses.set(sym.name, (use = { definers: [], users: 0 }));
+  if (isPublic(sym) && use.definers.at(-1) !== doc) use.definers.push(doc);
 }
 
 export const isPublic = (sym: Sym): boolean => !sym.local && !sym.visibility && sym.kind !== "key";

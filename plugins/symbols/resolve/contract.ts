@@ -16,7 +16,7 @@ export interface Resolver {
 export interface Kept {
   names: string; // a hash of the list of files
   seen: Record<string, string>; // what the answers were made from, with their stamps
-  ways: Record<string, string>; // what a tsconfig.json asks for, in letters: see Place
+  ways: Record<string, string>; // what a tsconfig.json asks for, in letters: see resolve.ts
   found: Record<string, string | null>;
 }
 export type Asked = Pick<Import, "from" | "how">;
@@ -36,7 +36,7 @@ export interface Graph {
   dependents: Map<string, string[]>;
 }
 
-/** The project on the disk, for modules.ts. Everything it reads is recorded. */
+/** The project on the disk, for typescript.ts. Everything it reads is recorded. */
 export interface Disk {
   readonly root: string;
   readonly names: ReadonlySet<string>;

@@ -3,9 +3,10 @@
 import fs from "node:fs";
 import path from "node:path";
 import type { CompilerGate } from "zz";
+import { tryTo } from "zz/text";
 import { markedText } from "../encoding.ts";
 import type { Disk, Json, Kept } from "./contract.ts";
-import { CODE, folderOf, IN_NODE_MODULES, join, slashes, upwards } from "./paths.ts";
+import { folderOf, IN_NODE_MODULES, join, SCRIPT, slashes, upwards } from "./paths.ts";
 
 const MAX_CONFIG_BYTES = 4_000_000; // of a package.json or tsconfig.json
 const CLOCK_TICK_MS = 50;
@@ -72,11 +73,7 @@ function read(state: DiskState, file: string): string | undefined {
   note(state, file);
   const stat = statOf(file);
   if (!stat?.isFile() || stat.size > MAX_CONFIG_BYTES || state.gate?.mayLookUp(file) === false) return undefined;
-  try {
-    return stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : "";
-  } catch {
-    return undefined;
-  }
+  return tryTo(() => (stat.size ? markedText(fs.readFileSync(file)).replace(/^\ufeff/, "") : ""));
 }
 
 function packageIn(state: DiskState, at: string): Json | undefined {
@@ -96,7 +93,7 @@ function sourceOf(
   isNamed = false,
 ): string | undefined {
   const asset = file.endsWith(".ts") ? file.slice(0, -3) : "";
-  if (state.names.has(asset) && !CODE.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
+  if (state.names.has(asset) && !SCRIPT.test(asset)) return asset; // "@/logo.svg", as TypeScript asks for it
   const [, base = file, extension = ""] = /^(.*?)(\.(?:d\.)?[cm]?[jt]sx?)?$/.exec(file) ?? [];
   const bases = out
     .filter(([from]) => file.startsWith(`${from}/`))
@@ -123,13 +120,8 @@ function isKept(kept: Partial<Kept>): boolean {
   return [seen, ways, found].every((one) => !!one && typeof one === "object");
 }
 
-function statOf(file: string): fs.Stats | undefined {
-  try {
-    return fs.statSync(file, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
-}
+/** Nothing also where a file is in the place of its folder, which is no missing file to the system. */
+export const statOf = (file: string): fs.Stats | undefined => tryTo(() => fs.statSync(file, { throwIfNoEntry: false }));
 /** The modification time alone would miss a package that was unpacked, since unpacking sets it. */
 function stampOf(file: string): string {
   const stat = statOf(file);
@@ -138,19 +130,9 @@ function stampOf(file: string): string {
 /** Changes within the same tick of the clock look the same. */
 const isSettled = (file: string): boolean => !((statOf(file)?.ctimeMs ?? 0) > Date.now() - CLOCK_TICK_MS);
 
-export function realOf(file: string): string {
-  try {
-    return slashes(fs.realpathSync.native(file));
-  } catch {
-    return file;
-  }
-}
+export const realOf = (file: string): string => tryTo(() => slashes(fs.realpathSync.native(file))) ?? file;
 
 export function parsed(text: string | undefined): Json | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return value && typeof value === "object" ? (value as Json) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = tryTo(() => JSON.parse(text ?? ""));
+  return value && typeof value === "object" ? (value as Json) : undefined;
 }

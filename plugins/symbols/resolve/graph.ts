@@ -2,7 +2,7 @@
 import type { Facts, Import } from "../scan/facts.ts";
 import { isMade } from "../scan/made.ts";
 import type { Edge, Graph, Resolver } from "./contract.ts";
-import { CODE, folderOf } from "./paths.ts";
+import { folderOf, SCRIPT } from "./paths.ts";
 
 export async function graphOf(
   files: Iterable<readonly [string, Pick<Facts, "imports">]>,
@@ -56,11 +56,72 @@ export function entryPoints(
   const mains = new Set(packages.flatMap(({ mains }) => mains));
   const tops = new Set(["", ...packages.map(({ folder }) => folder)].flatMap((at) => [at, at ? `${at}/src` : "src"]));
   return [...imports.keys()]
-    .filter((path) => (CODE.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
+    .filter((path) => (SCRIPT.test(path) || MAIN.test(path)) && !/\.d\.[cm]?ts$/.test(path) && !isMade(path))
     .flatMap((path) => {
-      if (!CODE.test(path)) return [{ path, why: "name" } as const];
+      if (!SCRIPT.test(path)) return [{ path, why: "name" } as const];
       const isTop = /(?:^|\/)(?:index|main)\.\w+$/.test(path) && tops.has(folderOf(path));
       const why = mains.has(path) ? "package" : isTop ? "name" : !dependents.has(path) ? "alone" : undefined;
       return why ? [{ path, why } as const] : [];
     });
+}
+
+/**
+ * Files that import one another in a circle; type imports alone do not count. `round` is the shortest way from the
+ * first file back to itself.
+ */
+export function cycles({ imports }: Graph): { files: string[]; round: string[] }[] {
+  const next = new Map(
+    Array.from(imports, ([file, edges]) => {
+      const own = edges.filter(({ kind, how, own }) => kind === "internal" && how !== "type" && !own);
+      return [file, [...new Set(own.map(({ to }) => to!))]];
+    }),
+  );
+  const back = new Map<string, string[]>();
+  for (const [file, all] of next) for (const to of all) back.get(to)?.push(file) ?? back.set(to, [file]);
+  const left = innermost(next, back);
+  const found: ReturnType<typeof cycles> = [];
+  for (const first of [...left].sort()) {
+    if (!left.has(first)) continue;
+    const [after, before] = [reached(first, next, left), reached(first, back, left)];
+    const files = [...after.keys()].filter((file) => before.has(file)).sort();
+    for (const file of [first, ...files]) left.delete(file);
+    if (files.length) found.push({ files, round: wayTo(first, after) });
+  }
+  return found;
+}
+
+/** Without the files that lead to no circle, or that no circle leads to. */
+function innermost(next: Map<string, string[]>, back: Map<string, string[]>): Set<string> {
+  const left = new Set(next.keys());
+  for (const [ways, others] of [[next, back] as const, [back, next] as const]) {
+    const count = new Map(Array.from(left, (file) => [file, ways.get(file)?.filter((to) => left.has(to)).length ?? 0]));
+    const done = [...left].filter((file) => !count.get(file));
+    for (const file of done) {
+      left.delete(file);
+      for (const by of others.get(file) ?? []) {
+        count.set(by, count.get(by)! - 1);
+        if (count.get(by) === 0) done.push(by);
+      }
+    }
+  }
+  return left;
+}
+
+/** What can be reached from a file, and from where first: itself too, where it lies on a circle. */
+function reached(first: string, next: Map<string, string[]>, within: Set<string>): Map<string, string> {
+  const from = new Map<string, string>();
+  const queue = [first];
+  for (const file of queue)
+    for (const to of next.get(file) ?? []) {
+      if (!within.has(to) || from.has(to)) continue;
+      from.set(to, file);
+      queue.push(to);
+    }
+  return from;
+}
+function wayTo(first: string, from: Map<string, string>): string[] {
+  const way = [first];
+  do way.push(from.get(way.at(-1)!)!);
+  while (way.at(-1) !== first);
+  return way.reverse();
 }

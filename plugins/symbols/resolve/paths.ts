@@ -2,9 +2,11 @@
 import path from "node:path";
 
 export const IN_NODE_MODULES = /(?:^|\/)node_modules(?:\/|$)/;
-export const CODE = /\.[cm]?[jt]sx?$/;
+export const SCRIPT = /\.[cm]?[jt]sx?$/i;
 
 export const folderOf = (file: string): string => file.slice(0, Math.max(file.lastIndexOf("/"), 0));
+
+export const under = (folder: string, name: string): string => (folder ? `${folder}/${name}` : name);
 
 export function* upwards(folder: string): Generator<string> {
   for (let up = folder; up; up = folderOf(up)) yield up;
@@ -13,21 +15,22 @@ export function* upwards(folder: string): Generator<string> {
 
 /** Undefined if it is outside of the project. */
 export function join(folder: string, spec: string): string | undefined {
-  let [at, start] = [folder, 0];
-  for (; ; start += 3)
-    if (spec.startsWith("./", start)) start -= 1;
-    else if (!spec.startsWith("../", start)) break;
-    else if (!at) return undefined;
-    else at = folderOf(at);
-  const rest = spec.slice(start);
-  if (!/(?:^|\/)\.{0,2}(?:\/|$)/.test(rest)) return at ? `${at}/${rest}` : rest;
-  for (const part of rest.split("/")) {
-    if (part === "" || part === ".") continue;
-    if (part !== "..") at = at ? `${at}/${part}` : part;
-    else if (!at) return undefined;
-    else at = folderOf(at);
-  }
-  return at;
+  const at = path.posix.join(folder || ".", spec).replace(/\/$/, "");
+  if (at === ".." || at.startsWith("../")) return undefined;
+  return at === "." ? "" : at;
 }
 
 export const slashes = (file: string): string => (path.sep === "/" ? file : file.replaceAll(path.sep, "/"));
+
+export function firstOf({ names }: { names: ReadonlySet<string> }, paths: readonly (string | undefined)[]): string[] {
+  const found = paths.find((one) => one !== undefined && names.has(one));
+  return found === undefined ? [] : [found];
+}
+
+/** The folders of these files, and those around them; "" is the project itself. */
+export function foldersOf(names: Iterable<string>): Set<string> {
+  const folders = new Set([""]);
+  for (const name of names)
+    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
+  return folders;
+}

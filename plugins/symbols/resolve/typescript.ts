@@ -4,7 +4,7 @@ import path from "node:path";
 import { ts } from "ts-morph";
 import type { Disk, How, Json } from "./contract.ts";
 import { parsed, realOf } from "./disk.ts";
-import { folderOf, upwards } from "./paths.ts";
+import { folderOf, foldersOf, upwards } from "./paths.ts";
 
 export interface Modules {
   wayOf(config: string): string;
@@ -83,7 +83,7 @@ function wayOf(state: State, name: string): string {
   const all = [config, ...config.references.map((name) => configOf(state, name))]
     .map(({ options }) => lettersOf(options))
     .join("");
-  return [..."pnt"].filter((letter) => all.includes(letter)).join("");
+  return [..."pt"].filter((letter) => all.includes(letter)).join("");
 }
 
 function answer(state: State, file: string, spec: string, how: How, name?: string): string | undefined {
@@ -332,19 +332,10 @@ function isModule(state: State, file: string): boolean {
 /** Packages made for tests: no import means them. */
 const TEST_PACKAGE = /(?:^|\/)(?:node_modules|__\w+__|fixtures?|testdata)\/(?:[^/]+\/)+package\.json$/;
 
-function foldersOf(names: Iterable<string>): Set<string> {
-  const folders = new Set([""]);
-  for (const name of names)
-    for (let folder = folderOf(name); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
-  return folders;
-}
-
 function lettersOf({ paths, baseUrl, rootDirs, moduleSuffixes, ...options }: ts.CompilerOptions): string {
   const kind = getEmitModuleResolutionKind(options);
-  const isUnusual = rootDirs?.length || moduleSuffixes?.length || kind === ts.ModuleResolutionKind.Classic;
-  return [paths || baseUrl ? "p" : "", kind === ts.ModuleResolutionKind.Node10 ? "n" : "", isUnusual ? "t" : ""].join(
-    "",
-  );
+  const isOlder = kind === ts.ModuleResolutionKind.Classic || kind === ts.ModuleResolutionKind.Node10;
+  return (paths || baseUrl ? "p" : "") + (rootDirs?.length || moduleSuffixes?.length || isOlder ? "t" : "");
 }
 
 /** As in templates: a tsconfig.json that only names others. */

@@ -1,9 +1,19 @@
-// What a file exports in export statements.
+// What a file exports: in export statements, and as JavaScript assigns it to exports, module.exports and prototypes.
 import type { ts } from "ts-morph";
 import { add, declare } from "./declarations.ts";
 import { importedBy, pushImport } from "./imports.ts";
-import { aliased, assignedValue, isFunction, nameOf, ownName } from "./nodes.ts";
-import { forEachChild, idText, isClassExpression, isIdentifier, isNamespaceExport, isStringLiteral } from "./parser.ts";
+import { aliased, assignedValue, dotted, isFunction, nameOf, ownName, unwrapped } from "./nodes.ts";
+import {
+  forEachChild,
+  idText,
+  isClassExpression,
+  isIdentifier,
+  isNamespaceExport,
+  isObjectLiteralExpression,
+  isPropertyAssignment,
+  isStringLiteral,
+  isVoidExpression,
+} from "./parser.ts";
 import { inside, type Reading } from "./state.ts";
 
 /** In a namespace it says what the namespace exports, not the file. */
@@ -31,7 +41,7 @@ export function noteDefault(node: ts.ExportAssignment, file: Reading): void {
   if (file.owner || !exportOne(file, node, node.expression, as)) forEachChild(node, file.visit);
 }
 /** `export default …`, `export = …`, `module.exports = …`; false if the value is declared elsewhere. */
-export function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
+function exportOne(file: Reading, node: ts.Node, expression: ts.Expression, as: string): boolean {
   const made = assignedValue(expression);
   const name = isFunction(made) || isClassExpression(made) ? (ownName(made) ?? "default") : "default";
   const local = isIdentifier(made) ? idText(made) : name;
@@ -41,13 +51,7 @@ export function exportOne(file: Reading, node: ts.Node, expression: ts.Expressio
   return true;
 }
 /** Declares an exported expression under the name of its export. */
-export function declareValue(
-  file: Reading,
-  name: string,
-  node: ts.Node,
-  expression: ts.Expression,
-  made: ts.Node,
-): void {
+function declareValue(file: Reading, name: string, node: ts.Node, expression: ts.Expression, made: ts.Node): void {
   const from = file.facts.symbols.length;
   if (isFunction(made)) declare(file, name, "function", node, made);
   else if (isClassExpression(made)) declare(file, name, "class", node, made);
@@ -56,4 +60,48 @@ export function declareValue(
     inside(file, name, undefined, () => forEachChild(node, file.visit));
   }
   file.facts.symbols[from]!.exported = true;
+}
+
+/** `exports.name = …`, `module.exports = …`, `Class.prototype.name = …`. Returns whether nothing is left to visit. */
+export function visitAssignment(node: ts.BinaryExpression, file: Reading): boolean {
+  const path = dotted(node.left) ?? "";
+  const [whole, exported] = /^(?:module\.)?exports(?:\.([^.]+))?$/.exec(path) ?? [];
+  const [, type = "", member] = /^(?:.+\.)?([^.]+)\.prototype(?:\.([^.]+))?$/.exec(path) ?? [];
+  if (whole) file.isCommonJs = true;
+  const { owner } = file;
+  file.owner = type;
+  const isDone = exported
+    ? exportNamed(node, exported, file)
+    : whole === "module.exports"
+      ? exportAll(node, file)
+      : type !== "" && declareOn(node, member, file);
+  file.owner = owner;
+  return isDone;
+}
+function declareOn(node: ts.BinaryExpression, member: string | undefined, file: Reading): boolean {
+  const made = unwrapped(node.right);
+  if (member && isFunction(made)) declare(file, member, "method", node, made);
+  else if (!member && isObjectLiteralExpression(made)) forEachChild(node, file.visit);
+  else return false;
+  return true;
+}
+function exportNamed(node: ts.BinaryExpression, name: string, file: Reading): boolean {
+  const made = assignedValue(node.right);
+  if (isVoidExpression(made)) return false; // compilers declare a later export like this
+  file.facts.exports.push({ name, ...(isIdentifier(made) && { local: idText(made) }) });
+  if (dotted(made) || importedBy(made)) return false; // declared elsewhere
+  declareValue(file, name, node, node.right, made);
+  return true;
+}
+/** Each property of an object literal is exported under its name. */
+function exportAll(node: ts.BinaryExpression, file: Reading): boolean {
+  const made = assignedValue(node.right);
+  if (!isObjectLiteralExpression(made)) return exportOne(file, node, node.right, "export=");
+  for (const property of made.properties) {
+    const name = property.name && nameOf(property.name);
+    if (name === undefined) continue;
+    const local = isPropertyAssignment(property) && isIdentifier(property.initializer) && property.initializer;
+    file.facts.exports.push({ name, ...(local && { local: idText(local) }) });
+  }
+  return false;
 }

@@ -49,7 +49,6 @@ export interface Todo {
   text: string;
 }
 
-/** The index stores positions in this list: add new kinds at the end. */
 export const SYMBOL_KINDS = [
   ...(["function", "class", "method", "property", "interface", "type", "enum", "member", "namespace"] as const),
   ...(["const", "variable", "key"] as const),

@@ -1,7 +1,6 @@
 // The walk through a file: which function handles which kind of node.
 
 import type { ts } from "ts-morph";
-import { visitAssignment } from "./commonjs.ts";
 import {
   declare,
   declareConstructor,
@@ -16,7 +15,7 @@ import {
   visitPropertyAssignment,
   visitTypeLiteral,
 } from "./declarations.ts";
-import { noteDefault, noteExport } from "./exports.ts";
+import { noteDefault, noteExport, visitAssignment } from "./exports.ts";
 import { noteCall, noteImport, noteImportEquals, noteImportType } from "./imports.ts";
 import { byKind, nameOf, ownName } from "./nodes.ts";
 import { forEachChild, IDENTIFIER, isBinaryExpression, isIfStatement, K, LAST_TOKEN } from "./parser.ts";

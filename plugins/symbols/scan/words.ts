@@ -64,137 +64,46 @@ export function hashesIn(text: string): number[] {
 export const isWord = (word: string): boolean =>
   (word.length >= MIN_CHARS || /\p{Lo}/u.test(word)) && word.length <= MAX_CHARS && !STOP_WORDS.has(word);
 
-const [NONE, LOWER, UPPER, DIGIT, LINK, WIDE] = [0, 1, 2, 3, 4, 5]; // LINK: in an identifier, but in no word
-const KINDS = new Uint8Array(1 << 16).fill(WIDE);
-for (let code = 0; code < 128; code++) {
-  const letter = String.fromCharCode(code);
-  KINDS[code] = /[a-z]/.test(letter)
-    ? LOWER
-    : /[A-Z]/.test(letter)
-      ? UPPER
-      : /\d/.test(letter)
-        ? DIGIT
-        : /[_$]/.test(letter)
-          ? LINK
-          : NONE;
-}
-
-/** By the hash of a word as it is spelt: that of its stem; -1 of one that says little. */
-const stems = new Map<number, number>();
-/** By the hash of an identifier as it is spelt: where what it adds to a bag is counted. */
-const spelt = new Map<number, number[]>();
-/** Where each hash is counted, which hash that is, and how often the text has it that is being read. */
-const places = new Map<number, number>();
-const MAX_KEPT = 100_000; // of each of these
-let hashes = new Uint32Array(1 << 14);
-let counts = new Uint32Array(1 << 14);
+/** What each identifier adds to a bag. */
+const known = new Map<string, readonly number[]>();
+const MAX_KEPT = 100_000;
 
 export function bagOf(text: string): Buffer {
-  const touched: number[] = [];
-  if (Math.max(places.size, spelt.size) > MAX_KEPT) for (const known of [stems, spelt, places]) known.clear();
-  const { length } = text;
-  for (let at = 0; at < length; at++) {
-    let code = text.charCodeAt(at);
-    let kind = KINDS[code]!;
-    if (kind === NONE) continue;
-    const start = at;
-    let hash = OFFSET;
-    let isWide = false;
-    do {
-      if (kind === WIDE) isWide = true;
-      hash = Math.imul(hash ^ code, PRIME);
-      code = ++at < length ? text.charCodeAt(at) : 0;
-      kind = KINDS[code]!;
-    } while (kind !== NONE);
-    const known = spelt.get(hash) ?? learn(hash, text.slice(start, at), isWide);
-    for (let i = 0; i < known.length; i++) if (counts[known[i]!]!++ === 0) touched.push(known[i]!);
-  }
-  return packed(touched);
+  if (known.size > MAX_KEPT) known.clear();
+  const counts = new Map<number, number>();
+  for (const name of text.match(IDENTIFIERS) ?? [])
+    for (const hash of known.get(name) ?? learn(name)) counts.set(hash, (counts.get(hash) ?? 0) + 1);
+  return packed(counts);
 }
+const IDENTIFIERS = /[\w$\x80-\uffff]+/g;
 
-function learn(hash: number, name: string, isWide: boolean): number[] {
-  const found = isWide ? hashesIn(name) : [];
-  const words = isWide ? 0 : addWords(name, 0, name.length, (one) => void found.push(one));
-  if (words > 1 && name.length <= 2 * MAX_CHARS) found.push(nameHash(name));
-  const known = found.map(placeOf);
-  if (name.length <= 2 * MAX_CHARS) spelt.set(hash, known); // a longer one is hardly met twice
-  return known;
-}
-function placeOf(hash: number): number {
-  const known = places.get(hash);
-  if (known !== undefined) return known;
-  const place = places.size;
-  places.set(hash, place);
-  if (place === hashes.length) [hashes, counts] = [twice(hashes), twice(counts)];
-  hashes[place] = hash;
-  return place;
-}
-
-/** The words of an identifier of ASCII letters; of HTMLElement the E belongs to what follows. Returns how many there are. */
-function addWords(text: string, start: number, end: number, add: (hash: number) => void): number {
-  let words = 0;
-  let from = start;
-  let before = KINDS[text.charCodeAt(start)]!;
-  let kind = before;
-  for (let at = start + 1; at <= end; at++) {
-    before = kind;
-    kind = at < end ? KINDS[text.charCodeAt(at)]! : NONE;
-    if (kind === before) continue;
-    const to = before === UPPER && kind === LOWER ? at - 1 : at;
-    if (to === from) continue;
-    if (before !== LINK || to < at) {
-      words++;
-      if (to - from >= MIN_CHARS && to - from <= MAX_CHARS) {
-        const hash = stemHash(text, from, to);
-        if (hash >= 0) add(hash);
-      }
-    }
-    from = to;
-  }
-  return words;
-}
-
-function stemHash(text: string, from: number, to: number): number {
-  let hash = OFFSET;
-  for (let at = from; at < to; at++) hash = Math.imul(hash ^ (text.charCodeAt(at) | 32), PRIME); // a digit stays itself
-  let known = stems.get(hash);
-  if (known === undefined) {
-    const word = text.slice(from, to).toLowerCase();
-    stems.set(hash, (known = isWord(word) ? wordHash(stem(word)) : -1));
-  }
-  return known;
-}
-
-function twice(numbers: Uint32Array): Uint32Array<ArrayBuffer> {
-  const more = new Uint32Array(2 * numbers.length);
-  more.set(numbers);
-  return more;
+function learn(name: string): number[] {
+  const found = hashesIn(name);
+  if (name.length > 2 * MAX_CHARS) return found; // hardly met twice
+  if (/^[\w$]+$/.test(name) && wordsIn(name).length > 1) found.push(nameHash(name));
+  known.set(name, found);
+  return found;
 }
 
 /** The words of a name, each once, and the name as a whole: what the bag of its file has. */
-export function wordsOfName(name: string): { own: number[]; key: number } {
-  if (!IDENTIFIER.test(name)) return { own: [...new Set(hashesIn(name))], key: keyOf(name) };
-  const own: number[] = [];
-  const words = addWords(name, 0, name.length, (hash) => void (own.includes(hash) || own.push(hash)));
-  return { own, key: words > 1 ? nameHash(name) : wordHash(name) };
-}
-const IDENTIFIER = /^[\w$]+$/;
+export const wordsOfName = (name: string): { own: number[]; key: number } => ({
+  own: [...new Set(hashesIn(name))],
+  key: keyOf(name),
+});
 
-/** The most frequent ones, where there are too many. The counts are zero again afterwards. */
-function packed(touched: number[]): Buffer {
-  const kept =
-    touched.length > MAX_WORDS ? touched.toSorted((a, b) => counts[b]! - counts[a]!).slice(0, MAX_WORDS) : touched;
+/** The most frequent ones, where there are too many. */
+function packed(counts: ReadonlyMap<number, number>): Buffer {
+  const all = [...counts];
+  const kept = all.length > MAX_WORDS ? all.sort(([, a], [, b]) => b - a).slice(0, MAX_WORDS) : all;
   const bytes = Buffer.allocUnsafe(kept.length * ENTRY_BYTES);
   let at = 0;
-  for (const place of kept) {
-    const hash = hashes[place]!;
-    const code = CODES[Math.min(counts[place]!, CODES.length - 1)]!;
+  for (const [hash, count] of kept) {
+    const code = CODES[Math.min(count, CODES.length - 1)]!;
     bytes[at++] = 0x80 | (hash & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 7) & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 14) & 0x7f);
     bytes[at++] = 0x80 | ((hash >>> 21) << 4) | code;
   }
-  for (const place of touched) counts[place] = 0;
   return bytes;
 }
 

@@ -64,7 +64,7 @@ viewTest("after each kill -9 every file is old or new, and undo takes back what 
   }
   // The next start removes what they left.
   await zz(whole, ["--call", "run_command", JSON.stringify({ command: "node -e 1" })], { env: { TMPDIR: TMP } });
-  const views = fs.readdirSync(TMP).filter((name) => name.startsWith("zz-view-"));
+  const views = fs.readdirSync(TMP).filter((name) => name.startsWith("zz-view."));
   deepEqual(views, [], "scratch folders");
 });
 

@@ -65,7 +65,7 @@ viewTest("of random commands that run unasked, none gives away a secret", { time
       (all, line) => all.replaceAll(line, ""),
       `${text}\n${JSON.stringify(data ?? "")}\n${shown}`,
     );
-    const temporary = fs.globSync(`/tmp/zz-view-${process.pid}-*`).flatMap((folder) => [...filesIn(folder)]);
+    const temporary = fs.globSync(`/tmp/zz-view.${process.pid}.*`).flatMap((folder) => [...filesIn(folder)]);
     for (const [at, content] of [
       ["its answer", said],
       ["what listens", machine.reached.join()],

@@ -116,9 +116,10 @@ describe("a cassette", { concurrency: 3 }, () => {
   const wrong: [name: string, content: string | undefined, said: RegExp][] = [
     ["none", undefined, /^Cannot replay 'none': no such file or folder\. Check the path\.$/m],
     ["plain", "hello\n", /^Cannot replay 'plain': it is not a cassette\. --record makes one\.$/m],
-    ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange/],
+    ["torn", '{"zz":"cassette","version":1}\n{"asked":{"url"', /line 2 is not a recorded exchange\. Record/],
+    ["odd", '{"zz":"cassette","version":1}\n{"asked":{"method":"GET","url":"x"},"pieces":[{"base64":3}]}', /line 2 is not a recorded exchange \(see "pieces\.0"\)\. Record/],
     [".", undefined, /^Cannot replay '\.': it is a folder/m],
-  ];
+  ]; // biome-ignore format: one a row
   for (const [name, content, said] of wrong)
     test(`--replay of ${name}: a sentence`, async () => {
       const where = place();

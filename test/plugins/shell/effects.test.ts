@@ -285,7 +285,7 @@ for (const [who, answer, allow] of some(MEANWHILE, 2))
 /** Waits until a command has made a file on its copy. */
 const started = (name: string) =>
   waitFor(`a command to make '${name}'`, () => {
-    const views = fs.readdirSync(os.tmpdir()).filter((view) => view.startsWith(`zz-view-${process.pid}-`));
+    const views = fs.readdirSync(os.tmpdir()).filter((view) => view.startsWith(`zz-view.${process.pid}.`));
     return views.some((view) => fs.existsSync(join(os.tmpdir(), view, "upper", name)));
   });
 

@@ -15,7 +15,7 @@ import { put, type Tree } from "../../support/repository.ts";
 import { runs, SEED } from "../../support/runs.ts";
 
 const fileFacts = { secret: holdsSecret, git: { index: false, history: false, knows: () => true } };
-const NONE: Lists = { allow: [], deny: [], except: [], repository: { reads: [] }, fileFacts };
+const NONE: Lists = { deny: [], except: [], repository: { reads: [] }, fileFacts };
 const base = realpathSync(mkdtempSync(join(tmpdir(), "zz-judge-")));
 after(() => rmSync(base, { recursive: true, force: true }));
 
@@ -117,34 +117,16 @@ for (const [heading, rows] of [...Object.entries(HARMLESS), ...Object.entries(DA
 describe("the person's lists", () => {
   type ListRow = [line: string, lists: Partial<Lists>, verdict: Judged["verdict"], why: RegExp];
   const rows: ListRow[] = [
-    ["npm test", { allow: ["npm test"] }, "allow", /'npm test' is on the allow list/],
-    ["eslint *.ts", { allow: ["eslint"] }, "allow", /allow list/],
-    ["./npm test", { allow: ["npm test"] }, "ask", /npm/],
-    ["npm test > f", { allow: ["npm test"] }, "ask", /writes 'f'/],
-    ["npm() { ls; }; npm test", { allow: ["npm test"] }, "ask", /function/],
-    ['npm test "$(x)" # a', { allow: ["npm test"] }, "ask", /substitution/],
-    ["node x.js", { allow: ["node"] }, "ask", /interpreter/],
-    ["node -e x", { allow: ["node"] }, "ask", /interpreter/],
-    ["node x.js", { allow: ["node x.js"] }, "allow", /allow list/],
-    ["rm -rf x", { allow: ["rm", "rm -rf"] }, "deny", /rm -rf is/],
-    ["git push -f", { allow: ["git push"] }, "deny", /force/],
-    ["git push", { allow: ["git push"] }, "allow", /allow list/],
     ["git push -f", { except: ["git push --force"] }, "ask", /git push/],
     ["rm -rf x", { except: ["rm -rf"] }, "ask", /rm/],
     ["rm -rf x", { except: ["rm -r"] }, "deny", /rm -rf/],
     ["chmod +x a", { except: ["chmod"] }, "ask", /chmod/],
-    ["chmod +x a", { except: ["chmod"], allow: ["chmod +x"] }, "allow", /allow list/],
     ["git commit --amend -m push", { deny: ["git push"] }, "ask", /git commit/],
-    ["find . -delete", { allow: ["find . -delete"] }, "allow", /allow list/],
-    ["find . -exec rm {} +", { allow: ["find"] }, "ask", /not known/],
+    ["npm() { ls; }; npm test", {}, "ask", /function/],
   ];
-  table("allow, deny or keep from being denied what they name", rows, async ([line, lists, , why]) => {
+  table("deny, or keep from being denied, what they name", rows, async ([line, lists, , why]) => {
     const judged = await judgeLine(line, root, { ...NONE, ...lists });
     return [lists, judged.verdict, matching(judged.why, why)];
-  });
-  test("what the list allows stays allowed when it writes, and the write is for the gate", async () => {
-    const judged = await judgeLine("npm test > f", root, { ...NONE, allow: ["npm test"] });
-    deepEqual([judged.simple[0]!.verdict, judged.verdict, judged.writes], ["allow", "ask", ["f"]]);
   });
   test("a variable that the environment holds already cannot be set unasked", async () => {
     process.env.zz_judge_test = "1";
@@ -202,22 +184,12 @@ describe("no rule for all commands allows what may be one that never runs", () =
     'python3 -c "$(cat f)"',
     'perl -pe "$X" f',
   ];
-  const ORDINARY = [
-    "npm test",
-    "node x.js $X",
-    "make -j$(nproc)",
-    'git commit -m "no sudo here"',
-    'rm "$PWD/$X"',
-    'rm "src/$X"',
-    "find . -name '*.o' -exec rm {} +",
-    "cat > f <<'E'\nnever rm -rf or sudo\nE",
-    "case $X in a) ls;; esac",
-    "set -euo pipefail",
-    "make -f x.mk",
-    "at -l",
-    "gh pr create --title 'rm -rf fix' --body 'npm publish it'",
-    "parallel echo ::: a b",
-  ];
+  const ORDINARY =
+    `npm test § node x.js $X § make -j$(nproc) § git commit -m "no sudo here" § rm "$PWD/$X" § rm "src/$X" § at -l §
+    find . -name '*.o' -exec rm {} + § cat > f <<'E'⏎never rm -rf or sudo⏎E § case $X in a) ls;; esac § set -euo pipefail § make -f x.mk §
+    gh pr create --title 'rm -rf fix' --body 'npm publish it' § parallel echo ::: a b`
+      .replaceAll("⏎", "\n")
+      .split(/ §\s+/);
   const is = async (line: string) =>
     (await judgeLine(line, root, NONE)).simple.some((one) => one.verdict === "unknown");
   const rows = (lines: string[], isUnknown: boolean) => lines.map((line): [string, boolean] => [line, isUnknown]);

@@ -15,13 +15,12 @@ const TABLE: Record<string, string[]> = {
     awk -i inplace '{print}' a.ts ¦ awk -l filefuncs 1 a.ts ¦ awk -e 'BEGIN{system("x")}' a.ts ¦ awk 'BEGIN{for(k in ENVIRON)print ENVIRON[k]}' ¦
     awk 'BEGIN{f="system";@f("touch x")}' ¦ awk '@include "x"; 1' a.ts ¦ awk '/"/{print > "f"} /"/' a.ts ¦ awk '{print (1)(2) > "f"}' a.ts ¦
     awk '{print x++ / a > b / 2}' a.ts ¦ awk '{print $1 / 2 > "f"}' a.ts ¦ awk '/[/]/{print > "f"}/]/' a.ts ¦ awk '{if (1) /"/; print > "f" /"/ }' a.ts ¦
-    awk '{print} # "⏎{print > "f"} # "' a.ts ¦ awk '{print \⏎> "f"}' a.ts ¦ awk 'function f(){} {f()}' a.ts ¦ awk -W exec a.ts ¦ awk 1 .env ¦ awk "{print \$1 > \"f\"}" a.ts`),
+    awk '{print} # "⏎{print > "f"} # "' a.ts ¦ awk '{print \⏎> "f"}' a.ts ¦ awk -W exec a.ts ¦ awk 1 .env ¦ awk "{print \$1 > \"f\"}" a.ts`),
   "awk that not every awk reads alike": rows(`
     awk 'BEGIN{x = 1system("cat .env")}' ¦ awk 'BEGIN{1getline < ".env"}' ¦ awk 'BEGIN{print 1ENVIRON["HOME"]}' ¦ awk '{x = 1e+system("id")}' a.ts ¦
-    awk 'BEGIN{x = length /}1/; print "x" > "/tmp/o"; y = length /[{]1/}' ¦ awk '{x = srand /}1/; print > "f"; y = srand /[{]1/}' a.ts ¦ awk '{if (1) next /}1/}' a.ts ¦
+    awk 'BEGIN{x = length /}1/; print "x" > "/tmp/o"; y = length /[{]1/}' ¦ awk '{x = srand /}1/; print > "f"; y = srand /[{]1/}' a.ts ¦
     awk 'BEGIN{switch (x) {case /}}1/: print "x" > "f"}}' ¦ awk 'BEGIN{for (print "x" > "f"; 0;);}' ¦ awk '{print (1 > 2)}' a.ts ¦ awk '{print a[1 > 2]}' a.ts ¦
-    awk '{if (1) /x/; print}' a.ts ¦ awk '{while (0) / 2 /; x = 3 / 1}' a.ts ¦ awk '{x = "a" / 2}' a.ts ¦ awk '{print f (1)}' a.ts ¦ awk '/[]/; /x]/' a.ts ¦ awk '/[[:a:]/' a.ts ¦
-    awk '{x = y >2}' a.ts ¦ awk '{print x >= y}' a.ts ¦ awk '{exit /a/}' a.ts ¦ awk 'END{return}' a.ts ¦ awk '{print x in ARGV}' a.ts ¦ awk '/[/]/' a.ts ¦ awk 1 -v .env ¦ awk 1 -F a.ts`),
+    awk '{print x >= y}' a.ts ¦ awk '{print x in ARGV}' a.ts ¦ awk 1 -v .env ¦ awk 1 -F a.ts`),
   "sed that writes, runs, or reads what the line does not name": rows(String.raw`
     sed '1w f' a.ts ¦ sed 's/a/b/w f' a.ts ¦ sed 's/a/b/e' a.ts ¦ sed 's/a/b/ge' a.ts ¦ sed '1e id' a.ts ¦ sed e a.ts ¦ sed '1r .env' a.ts ¦ sed 'R .env' a.ts ¦
     sed -i s/a/b/ a.ts ¦ sed --in-place=.b s/a/b/ a.ts ¦ sed -n -i p a.ts ¦ sed -ni p a.ts ¦ sed -f a.ts a.ts ¦ sed s/a/b/ a.ts -i ¦ sed 's/a/b/;w f' a.ts ¦

@@ -1,5 +1,5 @@
 // --schema, with the whole program against a server: stdout holds exactly one JSON value, or nothing.
-import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -44,54 +44,37 @@ describe("--schema", { concurrency: 2 }, () => {
     deepEqual(kept.flatMap((one) => (one?.role === "assistant" ? [one.text] : [])), [PLAIN.trim()]); // biome-ignore format: short
   });
 
-  const BAD_ONES: [name: string, step: Step, why: RegExp][] = [
-    ["that does not fit", say(BAD), /total must be a number\. .*The last answer was:\n\{.*"total": "a lot"\}\n$/],
-    ["that is empty", say(""), /it is empty\. Ask for less, or another model\.\n$/],
-  ];
-  for (const [name, step, why] of BAD_ONES)
-    test(`after three answers ${name} the text is on stderr, and stdout is empty`, async () => {
-      const ran = await asked([step], ["extract"]);
-      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 1, 3]);
-      match(ran.stderr, /^The answer does not fit the schema, after 3 tries: /);
+  const CUT_OFF = say('{"vendor": "AC', "length");
+  const REFUSAL = stream(delta({ refusal: "I will not." }), delta({}, "stop"), DONE);
+  const NONE: [what: string, script: Script, requests: number, code: number, why: RegExp, args?: string[]][] = [
+    ["three answers that do not fit are told", [say(BAD)], 3, 1, /^The answer does not fit the schema, after 3 tries: .*total must be a number\. .*The last answer was:\n\{.*"total": "a lot"\}\n$/],
+    ["three that are empty", [say("")], 3, 1, /^The answer does not fit the schema, after 3 tries: it is empty\. Ask for less, or another model\.\n$/],
+    ["a refusal is not asked for again", [REFUSAL], 1, 1, /^The model refused to answer: I will not\.\n$/],
+    ["what the content filter withheld", [say('{"vendor": "A', "content_filter")], 1, 3, /content filter withheld/],
+    ["an answer that is cut again and again is given up", [CUT_OFF], 9, 1, /the output limit cut it off\. /],
+    ["--extract beside it is wrong usage", [say(GOOD)], 0, 2, /Cannot use --schema with --extract/, ["-x"]],
+  ]; // biome-ignore format: a table
+  for (const [what, script, requests, code, why, args = []] of NONE)
+    test(`prints nothing: ${what}`, async () => {
+      const ran = await asked(script, [...args, "extract"]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", code, requests]);
       match(ran.stderr, why);
     });
 
-  test("a refusal is not asked for again", async () => {
-    const refusal = stream(delta({ refusal: "I will not." }), delta({}, "stop"), DONE);
-    const ran = await asked([refusal], ["extract"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], ["", "The model refused to answer: I will not.\n", 1]);
-    equal(ran.sent.length, 1);
-  });
-
-  test("what the content filter withheld is exit code 3, with nothing on stdout", async () => {
-    const ran = await asked([say('{"vendor": "A', "content_filter")], ["extract"]);
-    deepEqual([ran.stdout, ran.code], ["", 3]);
-    match(ran.stderr, /content filter withheld/);
-  });
-
-  const CUT_OFF = say('{"vendor": "AC', "length");
-  const CUT: [name: string, steps: Step[]][] = [
-    ["goes on twice", [CUT_OFF, say('ME", "total": 12.50,', "length"), say('"due": "1 May"}')]],
-    ["begins again", [CUT_OFF, say(GOOD)]],
-  ];
-  for (const [name, steps] of CUT)
-    test(`an answer that the output limit cut ${name}`, async () => {
-      const ran = await asked(steps, ["extract"]);
-      deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, steps.length]);
-      match(ran.said.at(-1)!, /^Your JSON was cut off/);
+  const no = { error: { message: "'json_schema' is not supported by this model", type: "invalid_request_error" } };
+  const ROUNDS: [what: string, script: Step[], last: RegExp][] = [
+    ["goes on twice after the output limit", [CUT_OFF, say('ME", "total": 12.50,', "length"), say('"due": "1 May"}')], /^Your JSON was cut off/],
+    ["begins again after the output limit", [CUT_OFF, say(GOOD)], /^Your JSON was cut off/],
+    ["comes after a round of tools", [call(["read_file", { path: "a.txt" }]), say(GOOD)], /content of a/],
+    ["is asked for in words alone, where a server knows no schemas", [refuse(400, no), say(GOOD)], /ACME Ltd/],
+  ]; // biome-ignore format: a table
+  for (const [what, script, last] of ROUNDS)
+    test(`an answer that ${what}`, async () => {
+      const ran = await asked(script, ["extract"]);
+      deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, script.length]);
+      match(ran.said.at(-1)!, last);
+      equal("response_format" in ran.sent.at(-1), !/schemas|limit/.test(what));
     });
-
-  test("an answer that is cut again and again is given up, and told", async () => {
-    const ran = await asked([CUT_OFF], ["extract"]);
-    deepEqual([ran.stdout, ran.code], ["", 1]);
-    match(ran.stderr, /the output limit cut it off\. /);
-  });
-
-  test("a round of tools comes before it: the schema holds for the last answer", async () => {
-    const ran = await asked([call(["read_file", { path: "a.txt" }]), say(GOOD)], ["extract"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code, ran.sent.length], [PLAIN, "", 0, 2]);
-    match(ran.said[1]!, /content of a/);
-  });
 
   test("with --json `data` is its value, and usage that of all tries", async () => {
     const { data, usage } = JSON.parse((await asked([say(BAD), say(GOOD)], ["--json", "extract"])).stdout);
@@ -104,19 +87,6 @@ describe("--schema", { concurrency: 2 }, () => {
     equal(exact.stdout, '{"id":12345678901234567890,"unit":"k"}\n');
     const filled = await asked([say('{"id": 1}')], ["--schema", schema, "x"]);
     equal(filled.stdout, '{"id":1,"unit":"m"}\n');
-  });
-
-  test("a server that knows no schemas is asked in words alone", async () => {
-    const no = { error: { message: "'json_schema' is not supported by this model", type: "invalid_request_error" } };
-    const ran = await asked([refuse(400, no), say(GOOD)], ["extract"]);
-    deepEqual([ran.stdout, ran.stderr, ran.code], [PLAIN, "", 0]);
-    ok(!("response_format" in ran.sent[1]));
-  });
-
-  test("--extract beside it is wrong usage, and nothing is asked", async () => {
-    const ran = await asked([say(GOOD)], ["-x", "x"]);
-    deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
-    match(ran.stderr, /Cannot use --schema with --extract/);
   });
 });
 

@@ -81,20 +81,6 @@ describe("-t and -p", { concurrency: 2 }, () => {
     const ran = await asked(where, ["--once", "-t", "theirs", "-p", "lang", "German"]);
     deepEqual([ran.said, ran.sent[0]?.seed], [["Theirs, in German."], 7]);
   });
-
-  const WRONG: [name: string, args: string[], message: RegExp, front?: string][] = [
-    ["a template that is not there", ["-t", "tz"], /there is no template 'tz'\. Did you mean 'tr'\?\n$/],
-    ["-p without a template", ["-p", "lang", "x", "hi"], /^Cannot use -p lang: it fills in a template\./],
-    ["front matter with a list of options", ["-t", "a"], /its 'options' are not a JSON object/, "options: [1]"],
-    ["front matter with a wrong schema", ["-t", "a"], /no type 'flaot'/, "schema: a flaot"],
-  ];
-  for (const [name, args, message, front = ""] of WRONG)
-    test(`${name} is wrong usage`, async () => {
-      const where = home({ "tr.md": TRANSLATE, "a.md": `---\ndescription: a\n${front}\n---\nhi` });
-      const ran = await asked(where, ["--once", ...args]);
-      deepEqual([ran.stdout, ran.code, ran.sent.length], ["", 2, 0]);
-      match(ran.stderr, message);
-    });
 });
 
 describe("--save", { concurrency: 2 }, () => {
@@ -130,20 +116,25 @@ describe("--save", { concurrency: 2 }, () => {
     const saved = await asked(home(), ["--allow-run=ls", "-u", "--save", "a", "hi"]);
     match(saved.stdout, /Not kept: --usage, --allow-run\.|Not kept: --allow-run, --usage\./);
   });
+});
 
-  const WRONG: [name: string, args: string[], message: RegExp][] = [
-    ["nothing to keep", ["--save", "a"], /there is nothing to keep\. Add words/],
-    ["a name with a slash", ["--save", "../a", "hi"], /a name has letters, digits, _ and -/],
+describe("templates that cannot be used or kept", { concurrency: 2 }, () => {
+  const WRONG: [name: string, args: string[], message: RegExp, front?: string][] = [
+    ["a template that is not there", ["--once", "-t", "tz"], /there is no template 'tz'\. Did you mean 'tr'\?\n$/],
+    ["-p without a template", ["-p", "lang", "x", "hi"], /^Cannot use -p lang: it fills in a template\./],
+    ["front matter with a list of options", ["--once", "-t", "a"], /its 'options' are not a JSON object/, "options: [1]"],
+    ["front matter with a wrong schema", ["--once", "-t", "a"], /no type 'flaot'/, "schema: a flaot"],
+    ["nothing to keep", ["--save", "b"], /there is nothing to keep\. Add words/],
+    ["a name with a slash", ["--save", "../b", "hi"], /a name has letters, digits, _ and -/],
     ["the name of a command", ["--save", "undo", "hi"], /'\/undo' is there already/],
     ["a template of a template", ["-t", "tr", "--save", "b", "hi"], /-t is a template already/],
-  ];
-  for (const [name, args, message] of WRONG)
-    test(`${name} is refused`, async () => {
-      const where = home();
+  ]; // biome-ignore format: a table
+  for (const [name, args, message, front = ""] of WRONG)
+    test(`${name}: refused, and nothing is asked or written`, async () => {
+      const where = home({ "tr.md": TRANSLATE, "a.md": `---\ndescription: a\n${front}\n---\nhi` });
       const ran = await asked(where, args);
-      deepEqual([ran.stdout, ran.code], ["", 2]);
+      deepEqual([ran.stdout, ran.code, ran.sent.length, read(where, "tr")], ["", 2, 0, TRANSLATE]);
       match(ran.stderr, message);
-      equal(read(where, "tr"), TRANSLATE);
       ok(!existsSync(join(where.home, "prompts", "b.md")));
     });
 });

@@ -1,4 +1,5 @@
 // The repository map: what it shows for a wish, that it never exceeds its budget, and that it holds still.
+// biome-ignore-all format: rows of tables, in few lines
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -136,29 +137,13 @@ for (const [what, wish, first] of FIRST)
 /** Each uses what b.ts defines, not what a.ts does. */
 const define = (name: string, export_ = "export ") => `${export_}function ${name}() {}`;
 const USED: [what: string, sources: Source[]][] = [
-  [
-    "the file whose function is used, without an import",
-    [source("a.ts", define("shutDoor", "")), source("b.ts", define("openDoor", "")), source("c.js", "openDoor();")],
-  ],
-  [
-    "of two that define a name, the one that an imported file exports again",
-    [
-      source("a.ts", define("openDoor")),
-      source("b.ts", define("openDoor")),
-      source("also.ts", 'import "./a.ts";', ["a.ts"]),
-      source("index.ts", 'export * from "./b.ts";', ["b.ts"]),
-      source("m.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]),
-      source("n.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]),
-    ],
-  ],
-  [
-    "what is used often before what is used once",
-    [
-      source("a.ts", define("shutDoor")),
-      source("b.ts", define("openDoor")),
-      source("c.ts", `import "./a.ts"; import "./b.ts"; shutDoor();${" openDoor();".repeat(9)}`, ["a.ts", "b.ts"]),
-    ],
-  ],
+  ["the file whose function is used, without an import", [source("a.ts", define("shutDoor", "")), source("b.ts", define("openDoor", "")), source("c.js", "openDoor();")]],
+  ["of two that define a name, the one that an imported file exports again", [ source("a.ts", define("openDoor")), source("b.ts", define("openDoor")),
+    source("also.ts", 'import "./a.ts";', ["a.ts"]), source("index.ts", 'export * from "./b.ts";', ["b.ts"]),
+    source("m.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]),
+    source("n.ts", 'import { openDoor } from "./index.ts";\nopenDoor();', ["index.ts"]), ]],
+  ["what is used often before what is used once", [ source("a.ts", define("shutDoor")), source("b.ts", define("openDoor")),
+    source("c.ts", `import "./a.ts"; import "./b.ts"; shutDoor();${" openDoor();".repeat(9)}`, ["a.ts", "b.ts"]), ]],
 ];
 for (const [what, sources] of USED)
   test(`Without a query comes first ${what}`, () => {
@@ -202,10 +187,7 @@ test("Of one file, what the query names is shown first, what is exported before 
 /** What o200k_base and cl100k_base count, the greater of the two, as gpt-tokenizer 3 has it. */
 const COUNTED: [text: string, tokens: number][] = [
   ["", 0],
-  [
-    "src/internal/fiberRuntime.ts:1044: const unsafeMakeChildFiber = <A, E, R>(effect: Effect<A, E, R>): FiberRuntime<A, E> =>",
-    40,
-  ],
+  ["src/internal/fiberRuntime.ts:1044: const unsafeMakeChildFiber = <A, E, R>(effect: Effect<A, E, R>): FiberRuntime<A, E> =>", 40],
   ["src/größe.ts:3: export const 面积 = (幅: number): number =>", 23],
   ["[84 files and 1,203 symbols left out; repo_map with a query or more tokens shows others]", 23],
 ];

@@ -1,5 +1,6 @@
 // Files that the index lists and did not read, and components that TypeScript does not: an answer that may lack something
 // because of them says so, and a rename that would miss a use in them is refused.
+// biome-ignore-all format: rows of tables, in few lines
 import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { countTokens } from "../../../plugins/symbols/rank.ts";
@@ -41,19 +42,12 @@ describe("A rename", () => {
   const setup = (code: string, rest = ""): string => `<script setup lang="ts">\n${code}\n</script>\n${rest}`;
   const page = (code: string): string => `<html><body><script type="module">\n${code}\n</script></body></html>\n`;
   const components: [what: string, files: Files, rows: RegExp | undefined][] = [
-    [
-      "a Vue component that imports it",
-      { "A.vue": setup('import { total } from "./total";\ntotal(1);', "<template><p>{{ total(2) }}</p></template>") },
-      /:\nA\.vue:2: import \{ total \} from "\.\/total";\nA\.vue:3: total\(1\);\nA\.vue:5: <template>/,
-    ],
+    ["a Vue component that imports it", { "A.vue": setup('import { total } from "./total";\ntotal(1);', "<template><p>{{ total(2) }}</p></template>") },
+      /:\nA\.vue:2: import \{ total \} from "\.\/total";\nA\.vue:3: total\(1\);\nA\.vue:5: <template>/],
     ["from nowhere known", { "A.vue": setup('import { total } from "@/total";\ntotal(1);') }, /^A\.vue:2:/m],
     ["a page", { "a.html": page('import { total } from "./total.js";\ntotal(1);') }, /^a\.html:2:/m],
     ["a name of its own", { "A.vue": setup("const total = 1;\nconsole.log(total);") }, undefined],
-    [
-      "another module's",
-      { "o.ts": "export const total = 2;\n", "A.vue": setup('import { total } from "./o";\ntotal;') },
-      undefined,
-    ],
+    ["another module's", { "o.ts": "export const total = 2;\n", "A.vue": setup('import { total } from "./o";\ntotal;') }, undefined],
   ];
   for (const [what, files, rows] of components)
     test(`${rows ? "is refused" : "is made"} where a component uses it: ${what}`, async () => {
@@ -77,36 +71,12 @@ describe("An answer that may lack what was not read", () => {
     "package-lock.json": `{"helper":"${"y".repeat(1_100_000)}"}`,
   };
   const all: [tool: string, args: object, expected: RegExp][] = [
-    [
-      "find_references",
-      { symbol: "helper" },
-      /\n\[Not read, though 'helper' stands there: large\.ts \(1\.1 MB\), m\.ts \(minified\); grep shows where\]$/,
-    ],
-    [
-      "find_references",
-      { symbol: "inLarge" },
-      /^Cannot find a use of 'inLarge': in what was read, .*\n\[Not read, .*: large\.ts \(1\.1 MB\); grep shows where\]$/,
-    ],
-    [
-      "get_function",
-      { name: "inLarge", path: "large.ts" },
-      /^Cannot show function 'inLarge': 'large\.ts' was not read \(1\.1 MB\)\. Try grep and read_file\.$/,
-    ],
-    [
-      "get_dependents",
-      { path: "lib.ts" },
-      /^user\.ts:1: \.\/lib\n\[Not read, and may import it: large\.ts \(1\.1 MB\), m\.ts \(minified\)\]$/,
-    ],
-    [
-      "get_dependencies",
-      { path: "large.ts" },
-      /^What 'large\.ts' imports is not known: it was not read \(1\.1 MB\)\. grep searches it\.$/,
-    ],
-    [
-      "get_dependencies",
-      {},
-      /\n\[Not read, so that what these import is not counted: large\.go and large\.ts \(1\.1 MB\), m\.ts \(minified\)\]$/,
-    ],
+    ["find_references", { symbol: "helper" }, /\n\[Not read, though 'helper' stands there: large\.ts \(1\.1 MB\), m\.ts \(minified\); grep shows where\]$/],
+    ["find_references", { symbol: "inLarge" }, /^Cannot find a use of 'inLarge': in what was read, .*\n\[Not read, .*: large\.ts \(1\.1 MB\); grep shows where\]$/],
+    ["get_function", { name: "inLarge", path: "large.ts" }, /^Cannot show function 'inLarge': 'large\.ts' was not read \(1\.1 MB\)\. Try grep and read_file\.$/],
+    ["get_dependents", { path: "lib.ts" }, /^user\.ts:1: \.\/lib\n\[Not read, and may import it: large\.ts \(1\.1 MB\), m\.ts \(minified\)\]$/],
+    ["get_dependencies", { path: "large.ts" }, /^What 'large\.ts' imports is not known: it was not read \(1\.1 MB\)\. grep searches it\.$/],
+    ["get_dependencies", {}, /\n\[Not read, so that what these import is not counted: large\.go and large\.ts \(1\.1 MB\), m\.ts \(minified\)\]$/],
   ];
   for (const [tool, args, expected] of all)
     test(`says so: ${tool} ${JSON.stringify(args)}`, async () => match((await call(files, tool, args)).said, expected));

@@ -1,0 +1,29 @@
+// A process that makes the plan of one refactoring: the conversation goes on meanwhile, and its memory goes with it.
+import type { CompilerRules, MakeCompilerGate } from "zz";
+import { extractConstant, extractFunction } from "./extract.ts";
+import { move } from "./moves.ts";
+import { type Change, changesOf, type Opened, type Order, open, type Plan } from "./project.ts";
+import { changeSignature } from "./signature.ts";
+import { fixImports, organizeImports, removeUnused } from "./tidy.ts";
+
+export type Planned = { changes: Change[]; said: string; seen?: string[]; unread: string[] };
+
+const ACTIONS: Record<string, (opened: Opened) => Plan> = {
+  ...{ move, organize_imports: organizeImports, fix_imports: fixImports, remove_unused: removeUnused },
+  ...{ change_signature: changeSignature, extract_function: extractFunction, extract_constant: extractConstant },
+};
+
+async function planned(order: Order, rules: CompilerRules): Promise<Planned> {
+  const { compilerGate } = (await import(rules.module)) as { compilerGate: MakeCompilerGate };
+  const gate = compilerGate(rules);
+  const opened = open(order, gate);
+  const plan = ACTIONS[order.action]!(opened);
+  return { ...plan, changes: changesOf(opened, plan), unread: gate.unread() };
+}
+
+process.on("message", async ({ order, rules }: { order: Order; rules: CompilerRules }) => {
+  const outcome = await planned(order, rules).catch((error: Error) => ({ failure: error.message }));
+  process.send!(outcome, () => process.exit());
+});
+process.on("disconnect", () => process.exit()); // nobody waits for it any more
+process.on("SIGINT", () => {}); // the parent decides when to stop

@@ -94,6 +94,7 @@ function plan({
   lookups,
   view,
   net,
+  own,
 }: OpenLimits): Mount[] {
   const ownRepository = repository(root);
   const git = readonly ? { write: [], guard: [] } : ownRepository; // what is read-only anyway needs no guard

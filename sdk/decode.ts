@@ -139,7 +139,8 @@ async function boxed(decoding: Decoding, ctx: DecodeContext): Promise<Box | unde
 
 /** The limit on the processor's time holds if zz is killed, too. */
 function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS }: Decoding, { programs }: DecodeContext): ChildProcess {
-  const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + codeRangeKb()};` : "";
+  const threads = argv.includes("--allow-worker") ? 2 : 1;
+  const memory = OF_SYSTEM ? `ulimit -d ${(megabytes + OWN_MB) * 1024 + threads * codeRangeKb()};` : "";
   const limits = `{ echo 1000 > /proc/self/oom_score_adj; ulimit -c 0; ulimit -t ${4 * seconds}; ${memory} } 2>/dev/null; exec "$@"`;
   const isPosix = process.platform !== "win32";
   const [program = "", ...args] = isPosix ? ["/bin/sh", "-c", limits, "sh", ...argv] : argv;
@@ -151,14 +152,14 @@ function start({ argv, third }: Box, { megabytes = MEGABYTES, seconds = SECONDS 
   return child;
 }
 
-/** V8 reserves room for the code that it makes, which counts as memory, though most of it is never used: as much here as there. */
+/** V8 reserves room for the code of each thread, which counts as memory, though most of it is never used: as much here as there. */
 function codeRangeKb(): number {
   const maps = tryTo(() => fs().readFileSync("/proc/self/maps", "latin1")) ?? "";
   const sizes = Array.from(
     maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp 0+ 00:00 0/gm),
     ([, from = "", to = ""]) => Number(`0x${to}`) - Number(`0x${from}`),
   );
-  return sizes.reduce((sum, size) => sum + size, 0) / 1024;
+  return Math.max(0, ...sizes) / 1024;
 }
 
 /** The output, and how the process ended: a signal's name or an exit code. */

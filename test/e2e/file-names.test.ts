@@ -78,7 +78,7 @@ test("No name forges a row: not where changes, results and what was undone are l
   const call = async (tool: string, args: object) =>
     (await zz(where, ["-A", "--call", tool, JSON.stringify(args)])).stdout.trimEnd();
   equal(await call("write_file", { path: name, content: "x\n" }), `Created ${shown} (1 line).`);
-  equal(await call("edit_file", { path: name, old_text: "x", new_text: "y" }), `Edited ${shown}: line 1 (exact).`);
+  equal(await call("edit_file", { path: name, old_string: "x", new_string: "y" }), `Edited ${shown}: line 1 (exact).`);
   equal(await call("move_file", { from: name, to: `${name}2` }), `Moved ${shown} to ${shown}2.`);
   equal((await zz(where, ["--changes"])).stdout.split("\n").filter((row) => /^ {2}9/.test(row)).length, 0);
   match((await zz(where, ["--undo"])).stdout, /^Undone: [^\n\x1b]*␊[^\n\x1b]*\n$/);

@@ -107,7 +107,7 @@ test("Where there is no text to edit, e is not offered", async (t) => {
 });
 
 test("A yes for always is one rule, however many files there are", async (t) => {
-  const { it } = await answered(t, "move_file", { path: "a.txt", to: "b.txt" }, ["?", "A"]);
+  const { it } = await answered(t, "move_file", { from: "a.txt", to: "b.txt" }, ["?", "A"]);
   match(it.questions[1]!, /^┠ A {2}always, in this session: edits in this project$/m);
   equal(it.core.rules.length, 1);
 });

@@ -28,7 +28,7 @@ const ROWS: Row[] = [
   ["write_file", tool("write_file", { path: "a.ts", content: "x\n" })],
   ["create_file", tool("create_file", { path: "new.ts", content: "x\n" }), "new.ts"],
   ["edit_file", tool("edit_file", { path: "a.ts", old_string: "one = 1", new_string: "one = 2" })],
-  ["edit_lines", tool("edit_lines", { path: "a.ts", from: 1, to: 1, content: "x" })],
+  ["edit_lines", tool("edit_lines", { path: "a.ts", start: 1, end: 1, content: "x" })],
   ["delete_file", tool("delete_file", { path: "a.ts" })],
   ["move_file, the file", tool("move_file", { from: "a.ts", to: "c.ts" })],
   ["move_file, what comes to its new place", tool("move_file", { from: "a.ts", to: "c.ts" }), "c.ts"],

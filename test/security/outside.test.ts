@@ -9,7 +9,7 @@ import { place, zz } from "../support/run.ts";
 for (const [tool, args, after] of [
   ["edit_file", { path: "../out.txt", old_string: "one", new_string: "two" }, "two\n"],
   ["write_file", { path: "../out.txt", content: "two\n" }, "two\n"],
-  ["edit_lines", { path: "../out.txt", from: 1, to: 1, content: "two" }, "two\n"],
+  ["edit_lines", { path: "../out.txt", start: 1, end: 1, content: "two" }, "two\n"],
 ] as const)
   test(`a refused ${tool} outside of the project runs with the flags that the refusal names`, async () => {
     const where = place();

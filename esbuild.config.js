@@ -265,7 +265,7 @@ await build({
   ...OUTPUT,
   entryPoints: {
     ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts" },
-    compilers: "kernel/compilers.ts",
+    compilers: "kernel/gate/compiler-gate.ts",
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),
   },

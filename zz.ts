@@ -2,14 +2,13 @@
  * zz: a terminal agent whose story you can read in one sitting.
  *
  * This file is the story: an instance is created, a turn alternates between the model and the tools, a one-shot prints its
- * answer, and the command line decides which of these happens. Everything it builds on is in kernel/, floor by floor:
+ * answer, and the command line decides which of these happens. Everything it builds on is in kernel/, room by room:
  * docs/how-it-is-built.md draws them.
  *
- *    contract   what a plugin sees: read it as the manual     chat, sessions   a conversation, and how it is kept
- *    loader     plugins are found, loaded and reloaded        files, undo      the only way to the disk, and back
- *    prompt     layers, in the order of their slots           gate, rules      what a tool may touch, and who is asked
- *    request    one reply, whole, tried again if need be      settings         read and merged from home and project
- *    tools      one call: validated, past the gate, run       cli, dialog      what the flags ask for, and who talks
+ *    contract.ts     what a plugin sees: read it as the manual   program/   what the flags ask for, and who talks
+ *    plugins/        found, loaded, reloaded; one call run        gate/      what a tool may touch, and who is asked
+ *    conversation/   a conversation, kept; one reply, whole       system/    the machine: disk, locks, programs, git
+ *    changes/        the only way to the disk, and back           settings/  read and merged from home and project
  *
  * Next to it: sdk/ (zz in scripts and programs, the test kit, zz/text), plugins/ (everything that zz can do), plugins/repl
  * (the prompt). Deliberately not here: tools, providers, how things look. Nothing at module level but constants.
@@ -18,8 +17,43 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, keepStates, markFailed, openChat, remember, rememberTold, save } from "./kernel/chat.ts";
-import type { Format } from "./kernel/cli.ts";
+import {
+  type Answer,
+  type Call,
+  type ChatRequest,
+  type Command,
+  EVENTS,
+  type Fault,
+  type Image,
+  type Io,
+  type Message,
+  type Reply,
+} from "./kernel/contract.ts";
+import { closeChat, keepStates, markFailed, openChat, remember, rememberTold, save } from "./kernel/conversation/chat.ts";
+import { NO_MODEL, providerNamed, withProvider } from "./kernel/conversation/choose-model.ts";
+import { send } from "./kernel/conversation/send-request.ts";
+import { events } from "./kernel/conversation/server-sent-events.ts";
+import { loadPrompts, sendUpdates } from "./kernel/conversation/system-prompt.ts";
+import { around, during, emit, enter, note, watch } from "./kernel/events.ts";
+import { firstRules } from "./kernel/gate/rules.ts";
+import { projectExtras } from "./kernel/gate/trust.ts";
+import {
+  type Core,
+  commandNamed,
+  type LiveChat,
+  NO_ONE,
+  type Options,
+  showsTraces,
+  type TurnContext,
+  valuesOf,
+} from "./kernel/instance.ts";
+import { context } from "./kernel/plugins/create-ctx.ts";
+import { explainError, whereFrom, withoutExit } from "./kernel/plugins/import-plugin.ts";
+import { loadPlugins } from "./kernel/plugins/load-plugins.ts";
+import { closeInstance } from "./kernel/plugins/plugin-handle.ts";
+import { findTool, offered, onlyReads, runCall } from "./kernel/plugins/run-call.ts";
+import { sideRequest } from "./kernel/plugins/side-request.ts";
+import type { Format } from "./kernel/program/command-line.ts";
 import {
   checkFlags,
   checkTools,
@@ -38,57 +72,31 @@ import {
   settleTrust,
   start,
   takeForkId,
-} from "./kernel/cli.ts";
-import { clockOf } from "./kernel/clock.ts";
-import { context } from "./kernel/context.ts";
-import {
-  type Answer,
-  type Call,
-  type ChatRequest,
-  type Command,
-  EVENTS,
-  type Fault,
-  type Image,
-  type Io,
-  type Message,
-  type Reply,
-} from "./kernel/contract.ts";
-import { type Core, commandNamed, type LiveChat, NO_ONE, type Options, showsTraces, type TurnContext, valuesOf } from "./kernel/core.ts";
-import { converse, dialogOf, meetPerson } from "./kernel/dialog.ts";
-import { around, during, emit, enter, note, watch } from "./kernel/events.ts";
-import { asFault, codeOf, fault, kindOf, usage } from "./kernel/faults.ts";
-import { allFlags, FLAGS } from "./kernel/flag-table.ts";
-import { type Cli, one, parseFlags, scriptAt } from "./kernel/flags.ts";
-import { closeInstance } from "./kernel/handle.ts";
-import { explainError, whereFrom, withoutExit } from "./kernel/imports.ts";
-import { print, printAnswer, processIo, say } from "./kernel/io.ts";
-import { until } from "./kernel/limits.ts";
-import { loadPlugins } from "./kernel/loader.ts";
-import { finishUnfinished } from "./kernel/locks.ts";
-import { NO_MODEL, providerNamed, withProvider } from "./kernel/models.ts";
-import { catchConsole, follow, statistics } from "./kernel/narration.ts";
-import { unknownSettings } from "./kernel/preferences.ts";
-import { lastWord, runAsProcess, type Stop } from "./kernel/process.ts";
-import { loadPrompts, sendUpdates } from "./kernel/prompt.ts";
-import { send } from "./kernel/request.ts";
-import { firstRules } from "./kernel/rules.ts";
-import { joinHalves } from "./kernel/seam.ts";
-import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/secrets.ts";
-import { BUILT, homeFolder, version } from "./kernel/self.ts";
-import { renewSettings } from "./kernel/settings.ts";
-import { ROUNDS } from "./kernel/settings-table.ts";
-import { callTool, printResult, runFlag } from "./kernel/single-run.ts";
-import { clean, plural, sumUsage, unknown } from "./kernel/text.ts";
-import { findTool, offered, onlyReads, runCall } from "./kernel/tools.ts";
-import { projectExtras } from "./kernel/trust.ts";
+} from "./kernel/program/command-line.ts";
+import { catchConsole, follow, statistics } from "./kernel/program/narrate-turns.ts";
+import { type Cli, one, parseFlags, scriptAt } from "./kernel/program/parse-flags.ts";
+import { lastWord, runAsProcess, type Stop } from "./kernel/program/process-signals.ts";
+import { converse, dialogOf, meetPerson } from "./kernel/program/run-dialog.ts";
+import { callTool, printResult, runFlag } from "./kernel/program/single-run.ts";
+import { unknownSettings } from "./kernel/settings/change-settings.ts";
+import { allFlags, FLAGS } from "./kernel/settings/flag-table.ts";
+import { renewSettings } from "./kernel/settings/settings-files.ts";
+import { ROUNDS } from "./kernel/settings/settings-table.ts";
+import { BUILT, homeFolder, version } from "./kernel/system/installation.ts";
+import { finishUnfinished } from "./kernel/system/locks.ts";
+import { print, printAnswer, processIo, say } from "./kernel/system/streams.ts";
+import { clockOf } from "./kernel/text/clock.ts";
+import { until } from "./kernel/text/deadlines.ts";
+import { asFault, codeOf, fault, kindOf, usage } from "./kernel/text/faults.ts";
+import { joinHalves } from "./kernel/text/join-continuation.ts";
+import { learn, learnData, learnEnvironment, learnHome, reason, veiledJson } from "./kernel/text/secrets.ts";
+import { clean, plural, sumUsage, unknown } from "./kernel/text/words.ts";
 import type { Embedded, Embedding } from "./sdk/embed.ts";
-import { events } from "./sdk/events.ts";
 import type { Script } from "./sdk/script.ts";
-import { sideRequest } from "./sdk/side.ts";
 
-export { openChat } from "./kernel/chat.ts";
 export type * from "./kernel/contract.ts";
-export type { Core, LiveChat, Options } from "./kernel/core.ts";
+export { openChat } from "./kernel/conversation/chat.ts";
+export type { Core, LiveChat, Options } from "./kernel/instance.ts";
 export type { Embedded, Embedding } from "./sdk/embed.ts";
 export type { How, Script, Talk } from "./sdk/script.ts";
 

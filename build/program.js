@@ -118,7 +118,7 @@ await build({
   ...OUTPUT,
   outdir: "dist",
   entryPoints: {
-    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/compilers.ts" },
+    ...{ kernel: "zz.ts", plugins: "own-plugins", test: "sdk/testing.ts", text: "sdk/text.ts", compilers: "kernel/gate/compiler-gate.ts" },
     ...{ "symbols-worker": "plugins/symbols/worker.ts", "writing-worker": "plugins/writing/worker.ts" },
     "refactor-worker": "plugins/refactor/worker.ts",
     ...Object.fromEntries(DECODERS.map((file) => [basename(file, ".ts"), file])),

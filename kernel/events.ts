@@ -1,11 +1,12 @@
 // How plugins hear of what happens: emit() tells observers, around() runs a step through its wrappers, enter() begins a phase.
-import { clockOf } from "./clock.ts";
+
 import type * as contract from "./contract.ts";
 import { type Events, PHASES, type Phase, type Steps, words } from "./contract.ts";
-import type { Core, LiveChat, TurnContext } from "./core.ts";
-import { asFault, fault } from "./faults.ts";
-import { type Deadline, deadline, until, within } from "./limits.ts";
-import { reason, veilData } from "./secrets.ts";
+import type { Core, LiveChat, TurnContext } from "./instance.ts";
+import { clockOf } from "./text/clock.ts";
+import { type Deadline, deadline, until, within } from "./text/deadlines.ts";
+import { asFault, fault } from "./text/faults.ts";
+import { reason, veilData } from "./text/secrets.ts";
 
 export const HOOK_LIMIT = 5_000;
 export const inTime = <T>({ io }: Core, promise: Promise<T>): Promise<T> => within(clockOf(io), promise, HOOK_LIMIT, tooLong(HOOK_LIMIT));

@@ -1,7 +1,7 @@
 // What a model's answer contains: blocks of code, and JSON that fits a schema.
 import type { Schema } from "../kernel/contract.ts";
-import { check } from "../kernel/schema.ts";
-import { tryTo } from "../kernel/text.ts";
+import { check } from "../kernel/text/json-schema.ts";
+import { tryTo } from "../kernel/text/words.ts";
 
 /** A fenced block of Markdown: the first word after the fence, and its lines without indentation and quote marks. */
 export type CodeBlock = { language: string; text: string };

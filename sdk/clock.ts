@@ -1,7 +1,8 @@
 // A clock for tests that stands still until the test moves it, so that no rule about time depends on how fast the machine is.
-import { CLOCK, sleepWith } from "../kernel/clock.ts";
+
 import type { Clock } from "../kernel/contract.ts";
-import { fault } from "../kernel/faults.ts";
+import { CLOCK, sleepWith } from "../kernel/text/clock.ts";
+import { fault } from "../kernel/text/faults.ts";
 
 export interface StandingClock extends Clock {
   /** Moves on by so many ms. What is due on the way happens in its order, each with all that follows from it at once. Files and servers

@@ -5,8 +5,8 @@ import path from "node:path";
 import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Ctx } from "../kernel/contract.ts";
-import { fault, usage } from "../kernel/faults.ts";
-import { tryTo } from "../kernel/text.ts";
+import { fault, usage } from "../kernel/text/faults.ts";
+import { tryTo } from "../kernel/text/words.ts";
 import type { Head } from "./decoder.ts";
 
 export type { Decoded, Job } from "./decoder.ts";

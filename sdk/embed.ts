@@ -1,17 +1,17 @@
 // zz inside of a program: the options that replace flags, and closing it.
 import path from "node:path";
-import { rootOf } from "../kernel/cli.ts";
 import { type Ask, type Awaitable, type Ctx, EVENTS, type Events, type Plugin } from "../kernel/contract.ts";
-import { type Core, known, type Options } from "../kernel/core.ts";
-import { meet } from "../kernel/dialog.ts";
 import { HOOK_LIMIT } from "../kernel/events.ts";
-import { fault } from "../kernel/faults.ts";
-import { closeInstance, setUp } from "../kernel/handle.ts";
-import { pluginAt } from "../kernel/imports.ts";
-import { processIo } from "../kernel/io.ts";
-import { homeFolder } from "../kernel/self.ts";
-import { settings } from "../kernel/settings.ts";
-import { projectExtras } from "../kernel/trust.ts";
+import { projectExtras } from "../kernel/gate/trust.ts";
+import { type Core, known, type Options } from "../kernel/instance.ts";
+import { pluginAt } from "../kernel/plugins/import-plugin.ts";
+import { closeInstance, setUp } from "../kernel/plugins/plugin-handle.ts";
+import { rootOf } from "../kernel/program/command-line.ts";
+import { meet } from "../kernel/program/run-dialog.ts";
+import { settings } from "../kernel/settings/settings-files.ts";
+import { homeFolder } from "../kernel/system/installation.ts";
+import { processIo } from "../kernel/system/streams.ts";
+import { fault } from "../kernel/text/faults.ts";
 import { openScript, type Script, type Story } from "./script.ts";
 
 /** What a program passes to embed() instead of flags. Plugins can be functions, and it can answer questions and observe events. Without

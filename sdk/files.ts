@@ -1,7 +1,8 @@
 // Folders that are made, and files that are written whole or not at all.
-import { codeOf, errnoSentence } from "../kernel/faults.ts";
-import { partIn, sweepParts } from "../kernel/temporary.ts";
-import { tryTo } from "../kernel/text.ts";
+
+import { partIn, sweepParts } from "../kernel/system/temporary-files.ts";
+import { codeOf, errnoSentence } from "../kernel/text/faults.ts";
+import { tryTo } from "../kernel/text/words.ts";
 
 /** Makes a folder and those around it. Returns what it made, the outermost first. (mkdirSync's own `recursive` never ends in /proc,
  * and reports a read-only disk as a missing folder.) */

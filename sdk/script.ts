@@ -1,17 +1,17 @@
 // zz for scripts and programs: one handle, with the same turn loop and the same gate.
 
 import { pathToFileURL } from "node:url";
-import { closeChat, openChat } from "../kernel/chat.ts";
-import { attachment, exitCode, piped, start } from "../kernel/cli.ts";
-import { context } from "../kernel/context.ts";
 import type { Answer, Image, Infer, Message, Result, Schema, Tool } from "../kernel/contract.ts";
-import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/core.ts";
-import { fault, usage } from "../kernel/faults.ts";
-import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/imports.ts";
-import { chooseModel, NO_MODEL } from "../kernel/models.ts";
-import { parametersOf, toJsonSchema } from "../kernel/schema.ts";
-import { unknown } from "../kernel/text.ts";
-import { runCall } from "../kernel/tools.ts";
+import { closeChat, openChat } from "../kernel/conversation/chat.ts";
+import { chooseModel, NO_MODEL } from "../kernel/conversation/choose-model.ts";
+import { type Core, IDENTIFIER, type LiveChat, NO_ONE, newId } from "../kernel/instance.ts";
+import { context } from "../kernel/plugins/create-ctx.ts";
+import { isForCompiler, providePackages, readyCompiler, treesOf } from "../kernel/plugins/import-plugin.ts";
+import { runCall } from "../kernel/plugins/run-call.ts";
+import { attachment, exitCode, piped, start } from "../kernel/program/command-line.ts";
+import { fault, usage } from "../kernel/text/faults.ts";
+import { parametersOf, toJsonSchema } from "../kernel/text/json-schema.ts";
+import { unknown } from "../kernel/text/words.ts";
 import { readJson } from "./answer.ts";
 
 /** What scripts and programs get: `import { zz } from "zz"`. With `zz --run` it has the settings and permissions of the flags; a program of

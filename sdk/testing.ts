@@ -4,8 +4,6 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { closeChat, openChat } from "../kernel/chat.ts";
-import { context } from "../kernel/context.ts";
 import {
   type About,
   type Answer,
@@ -25,13 +23,15 @@ import {
   type Result,
   type Usage,
 } from "../kernel/contract.ts";
-import type { Core, LiveChat, Options } from "../kernel/core.ts";
+import { closeChat, openChat } from "../kernel/conversation/chat.ts";
+import { openSession } from "../kernel/conversation/session-files.ts";
 import { emit, watch } from "../kernel/events.ts";
-import { fault } from "../kernel/faults.ts";
-import { closeInstance } from "../kernel/handle.ts";
-import { processIo } from "../kernel/io.ts";
-import { openSession } from "../kernel/sessions.ts";
-import { removeTree } from "../kernel/temporary.ts";
+import type { Core, LiveChat, Options } from "../kernel/instance.ts";
+import { context } from "../kernel/plugins/create-ctx.ts";
+import { closeInstance } from "../kernel/plugins/plugin-handle.ts";
+import { processIo } from "../kernel/system/streams.ts";
+import { removeTree } from "../kernel/system/temporary-files.ts";
+import { fault } from "../kernel/text/faults.ts";
 import { createZz, obey } from "../zz.ts";
 import { PATIENT } from "./clock.ts";
 

@@ -1,15 +1,16 @@
 import type { PluginIo } from "../kernel/contract.ts";
-import { CHARS_PER_TOKEN, plural } from "../kernel/text.ts";
+import { CHARS_PER_TOKEN, plural } from "../kernel/text/words.ts";
 import type { DecodeContext, Decoding } from "./decode.ts";
 
+export { deltasOf, type EventPiece, eventPieces } from "../kernel/conversation/server-sent-events.ts";
+export { runsByItself } from "../kernel/gate/sensitive-paths.ts";
+export { updatePrivate } from "../kernel/system/locks.ts";
+export { removeTree, temporaryFolder } from "../kernel/system/temporary-files.ts";
 /** `import { plural, clip } from "zz/text"`: functions that zz itself uses, for plugins. They need only Node, and string-width for
  * terminals. */
-export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/faults.ts";
-export { updatePrivate } from "../kernel/locks.ts";
-export { runsByItself } from "../kernel/places.ts";
-export { wrongInSchema } from "../kernel/schema.ts";
-export { joinHalves } from "../kernel/seam.ts";
-export { removeTree, temporaryFolder } from "../kernel/temporary.ts";
+export { codeOf, errnoSentence, fault, sentenceOf, usage } from "../kernel/text/faults.ts";
+export { joinHalves } from "../kernel/text/join-continuation.ts";
+export { wrongInSchema } from "../kernel/text/json-schema.ts";
 export {
   byName,
   CHARS_PER_TOKEN,
@@ -31,11 +32,10 @@ export {
   unknown,
   visible,
   wordsOf,
-} from "../kernel/text.ts";
+} from "../kernel/text/words.ts";
 export { addressesOf, isNamed, isPlainlyLocal, lookupAmong, whyNotPublic } from "./address.ts";
 export { codeBlocks, readJson } from "./answer.ts";
 export type { Decoded, Decoding, Job } from "./decode.ts";
-export { deltasOf, type EventPiece, eventPieces } from "./events.ts";
 export { makeFolder, writeWhole } from "./files.ts";
 export { MAX_MEDIA_BYTES, type Media, type MediaFile, mediaIn, mediaOf, readMedia } from "./media.ts";
 export { type Picker, type PickerRow, pickRow } from "./picker.ts";

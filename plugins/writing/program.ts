@@ -13,7 +13,7 @@ import { contractFiles, packageAt, packageFolder } from "./where.ts";
 export { ts };
 
 const LIB = "/zz-typescript-lib/";
-const PROVIDED = /^(zod|typebox|zz)(\/|$)/; // as in kernel/loader.ts
+const PROVIDED = /^(zod|typebox|zz)(\/|$)/; // as in kernel/plugins/load-plugins.ts
 const NODE = `declare module "node:*";
 declare var process: any;
 declare var Buffer: any;

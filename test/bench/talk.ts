@@ -1,7 +1,7 @@
 // What a long conversation costs: its file.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listSessions, openSession } from "../../kernel/sessions.ts";
+import { listSessions, openSession } from "../../kernel/conversation/session-files.ts";
 import type { Figure } from "../support/bench.ts";
 import { figure, median, timed } from "../support/machine.ts";
 import { place } from "../support/run.ts";

@@ -3,7 +3,7 @@ import { doesNotMatch, notEqual } from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { errnoSentence, sentenceOf } from "../../kernel/faults.ts";
+import { errnoSentence, sentenceOf } from "../../kernel/text/faults.ts";
 import { place, zz } from "../support/run.ts";
 
 const RAW = /\bE[A-Z]{3,}\b|errno|syscall|\bZ_[A-Z]+|incorrect header|fetch failed|\n {4}at /;

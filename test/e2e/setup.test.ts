@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { CLOCK } from "../../kernel/clock.ts";
+import { CLOCK } from "../../kernel/text/clock.ts";
 import { ollamaAt } from "../../plugins/setup/pull.ts";
 import { json, refuse as refuseAnthropic, say as sayAnthropic } from "../support/fake/anthropic.ts";
 import { serve } from "../support/fake/http.ts";

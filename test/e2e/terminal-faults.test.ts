@@ -3,7 +3,7 @@ import { doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { startOf } from "../../kernel/temporary.ts";
+import { startOf } from "../../kernel/system/temporary-files.ts";
 import { standingClock } from "../../sdk/clock.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { ESC, repl, sharedRepl, TAB, UP } from "../support/repl.ts";

@@ -2,8 +2,8 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { test } from "node:test";
 import type { Call, CallDelta, Delta, Fault, Finish } from "../../kernel/contract.ts";
-import { joinHalves } from "../../kernel/seam.ts";
-import { collect, splitThinking } from "../../kernel/stream.ts";
+import { collect, splitThinking } from "../../kernel/conversation/collect-reply.ts";
+import { joinHalves } from "../../kernel/text/join-continuation.ts";
 
 async function* from(deltas: Delta[], thrown?: Error): AsyncGenerator<Delta> {
   yield* deltas;

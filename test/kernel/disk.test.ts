@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
-import { FILE, FOLDER, LINK, putAll, type State, type Step, standing } from "../../kernel/disk.ts";
-import { reason } from "../../kernel/secrets.ts";
+import { FILE, FOLDER, LINK, putAll, type State, type Step, standing } from "../../kernel/system/atomic-write.ts";
+import { reason } from "../../kernel/text/secrets.ts";
 import { isAll } from "../support/runs.ts";
 import { walk } from "../support/walk.ts";
 

@@ -1,14 +1,14 @@
 // The small pure functions of the kernel, a table each.
 import { deepEqual, equal, throws } from "node:assert/strict";
 import { test } from "node:test";
-import { exitCode, parseCommand } from "../../kernel/cli.ts";
 import type { Answer, Tool } from "../../kernel/contract.ts";
+import { fit, frontMatter } from "../../kernel/conversation/system-prompt.ts";
 import { checkMove } from "../../kernel/events.ts";
-import { FLAGS } from "../../kernel/flag-table.ts";
-import { parseFlags } from "../../kernel/flags.ts";
-import { fit, frontMatter } from "../../kernel/prompt.ts";
-import { clean, nearest } from "../../kernel/text.ts";
-import { findTool } from "../../kernel/tools.ts";
+import { findTool } from "../../kernel/plugins/run-call.ts";
+import { exitCode, parseCommand } from "../../kernel/program/command-line.ts";
+import { parseFlags } from "../../kernel/program/parse-flags.ts";
+import { FLAGS } from "../../kernel/settings/flag-table.ts";
+import { clean, nearest } from "../../kernel/text/words.ts";
 
 const show = (value: unknown) => JSON.stringify(value);
 

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { KINDS, type Rule } from "../../kernel/contract.ts";
-import type { Core } from "../../kernel/core.ts";
-import { settings } from "../../kernel/settings.ts";
-import { projectExtras } from "../../kernel/trust.ts";
+import { projectExtras } from "../../kernel/gate/trust.ts";
+import type { Core } from "../../kernel/instance.ts";
+import { settings } from "../../kernel/settings/settings-files.ts";
 import { createZz, obey } from "../../zz.ts";
 import { place, ROOT } from "../support/run.ts";
 import { random, runs, SEED } from "../support/runs.ts";

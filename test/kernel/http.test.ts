@@ -6,7 +6,7 @@ import { createServer as createSecure } from "node:https";
 import { type AddressInfo, createServer as createSocket, type Server, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { send } from "../../kernel/http.ts";
+import { send } from "../../kernel/conversation/http-transport.ts";
 import { place, zz } from "../support/run.ts";
 
 type Answering = (request: IncomingMessage & { body: string }, response: ServerResponse) => void;

@@ -4,13 +4,13 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { lock } from "../../kernel/locks.ts";
+import { lock } from "../../kernel/system/locks.ts";
 import { place, ROOT, zz } from "../support/run.ts";
 import { isAll } from "../support/runs.ts";
 
 const ids = (count: number) => Array.from({ length: count }, (_, i) => `N${i}`);
 
-const locks = join(ROOT, "kernel/locks.ts");
+const locks = join(ROOT, "kernel/system/locks.ts");
 function child(code: string): Promise<number | null> {
   const source = `import fs from "node:fs"; import { lock, updatePrivate } from "${locks}"; ${code}`;
   const running = spawn(process.execPath, ["--input-type=module", "-e", source], {

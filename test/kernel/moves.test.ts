@@ -5,8 +5,16 @@ import fs from "node:fs";
 import os from "node:os";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "node:test";
+import {
+  changedSince,
+  keepMoves,
+  keptMoves,
+  type Moves,
+  markMoves,
+  move,
+  plan,
+} from "../../kernel/changes/folder-moves.ts";
 import type { Move } from "../../kernel/contract.ts";
-import { changedSince, keepMoves, keptMoves, type Moves, markMoves, move, plan } from "../../kernel/moves.ts";
 import { walk } from "../support/walk.ts";
 
 const ODD = "caf\xe9\n";

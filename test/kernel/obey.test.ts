@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, rejects } from "node:assert/stri
 import { describe, test } from "node:test";
 import type { Zz } from "zz";
 import { harness, standingClock } from "zz/test";
-import { reason } from "../../kernel/secrets.ts";
+import { reason } from "../../kernel/text/secrets.ts";
 import { waitFor } from "../support/wait.ts";
 
 const never = () => new Promise<never>(() => {});

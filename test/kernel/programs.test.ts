@@ -4,9 +4,9 @@ import fs from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, type TestContext, test } from "node:test";
-import { openChat } from "../../kernel/chat.ts";
-import { context } from "../../kernel/context.ts";
-import { findProgram, programs, safePath } from "../../kernel/programs.ts";
+import { openChat } from "../../kernel/conversation/chat.ts";
+import { context } from "../../kernel/plugins/create-ctx.ts";
+import { findProgram, programs, safePath } from "../../kernel/system/other-programs.ts";
 import { createZz } from "../../zz.ts";
 import { needs } from "../support/needs.ts";
 import { INIT, shell } from "../support/repository.ts";
@@ -142,7 +142,7 @@ test("programs are started from one place: no other file loads what starts them"
       .split("\n")
       .some((line) => loads.test(line) && !line.startsWith("import type ") && !inSandbox.test(line)),
   );
-  deepEqual(found, ["kernel/programs.ts"]);
+  deepEqual(found, ["kernel/system/other-programs.ts"]);
 });
 
 interface Planted extends Place {

@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { test } from "node:test";
 import type { Call, Image, Message } from "../../kernel/contract.ts";
-import { repair } from "../../kernel/request.ts";
+import { repair } from "../../kernel/conversation/send-request.ts";
 import { problems } from "../support/fake/openai.ts";
 import { random } from "../support/runs.ts";
 

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
-import { FILE, putAll, type State, stateOf } from "../../kernel/disk.ts";
+import { FILE, putAll, type State, stateOf } from "../../kernel/system/atomic-write.ts";
 import { place } from "../support/run.ts";
 import { isAll, runs } from "../support/runs.ts";
 

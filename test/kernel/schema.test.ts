@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import { z } from "zod";
 import type { Zz } from "zz";
 import { harness } from "zz/test";
-import { check, toJsonSchema } from "../../kernel/schema.ts";
+import { check, toJsonSchema } from "../../kernel/text/json-schema.ts";
 
 const tool = (params: any, run: (args: any) => unknown = JSON.stringify) =>
   ({ name: "odd", default: (zz: Zz) => zz.tool({ name: "it", description: "d", params, run: (args) => String(run(args)) }) }); // biome-ignore format: one line

@@ -2,7 +2,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
-import { outgoing } from "../../kernel/http.ts";
+import { outgoing } from "../../kernel/conversation/http-transport.ts";
 import {
   filled,
   isVeiled,
@@ -18,7 +18,7 @@ import {
   veil,
   veilData,
   veiledJson,
-} from "../../kernel/secrets.ts";
+} from "../../kernel/text/secrets.ts";
 
 describe("a secret", () => {
   const KEY = "sk-0123-abcd";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import type { Entry, Header } from "../../kernel/contract.ts";
-import { openSession } from "../../kernel/sessions.ts";
-import { startOf } from "../../kernel/temporary.ts";
+import { openSession } from "../../kernel/conversation/session-files.ts";
+import { startOf } from "../../kernel/system/temporary-files.ts";
 import { harness } from "../../sdk/testing.ts";
 import { createZz, type Zz } from "../../zz.ts";
 import "../support/lean.ts";
@@ -190,7 +190,7 @@ test("a lock of a process that was killed but not yet reaped (a container withou
   if (process.platform !== "linux") return t.skip("zombies can be told apart only by /proc");
   const { home } = place();
   put(home, whole);
-  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/sessions.ts"))};
+  const code = `import { openSession } from ${JSON.stringify(join(ROOT, "kernel/conversation/session-files.ts"))};
     openSession(${JSON.stringify(home)}, ${JSON.stringify(ID)}, console.error); process.kill(process.pid, "SIGKILL");`;
   // The shell becomes a sleep, which never waits for its children.
   const script = '"$0" --input-type=module -e "$1" & echo $!; exec sleep 60';

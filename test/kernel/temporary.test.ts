@@ -5,7 +5,7 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { removeTree, startOf, temporaryFolder } from "../../kernel/temporary.ts";
+import { removeTree, startOf, temporaryFolder } from "../../kernel/system/temporary-files.ts";
 
 const base = fs.mkdtempSync(join(tmpdir(), "zz-test-"));
 after(() => removeTree(base));

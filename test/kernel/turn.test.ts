@@ -3,7 +3,7 @@ import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Delta, Zz } from "zz";
 import { harness, type Step, standingClock } from "zz/test";
-import { openChat } from "../../kernel/chat.ts";
+import { openChat } from "../../kernel/conversation/chat.ts";
 import { createZz, runTurn } from "../../zz.ts";
 import { delta, fakeOpenAI, problems, say, stream } from "../support/fake/openai.ts";
 import { place } from "../support/run.ts";

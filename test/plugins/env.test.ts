@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import type { Options } from "../../kernel/core.ts";
+import type { Options } from "../../kernel/instance.ts";
 import { call, say } from "../support/fake/openai.ts";
 import { asks, having } from "../support/having.ts";
 import { needs } from "../support/needs.ts";

@@ -2,7 +2,7 @@ import { deepEqual, doesNotMatch, equal, match } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Options } from "../../kernel/core.ts";
+import type { Options } from "../../kernel/instance.ts";
 import { place, zz } from "../support/run.ts";
 import { kernel } from "../support/script.ts";
 

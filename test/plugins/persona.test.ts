@@ -3,7 +3,7 @@ import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Options } from "../../kernel/core.ts";
+import type { Options } from "../../kernel/instance.ts";
 import type { Tree } from "../support/files.ts";
 import { at, having } from "../support/having.ts";
 import { type Place, place, zz } from "../support/run.ts";

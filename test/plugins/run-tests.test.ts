@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Ask, Result } from "../../kernel/contract.ts";
-import type { Core } from "../../kernel/core.ts";
+import type { Core } from "../../kernel/instance.ts";
 import { createZz } from "../../zz.ts";
 import type { Tree } from "../support/files.ts";
 import { having } from "../support/having.ts";

@@ -113,7 +113,7 @@ test("nothing else in zz loads what decodes", () => {
   const decoders =
     /["'](?:pngjs|jpeg-js|sixel\/.*|unpdf|@mozilla\/readability|turndown|@mixmark-io\/domino|(?:node:)?zlib)["']/;
   const others = ["plugins/symbols/store.ts", "plugins/symbols/languages/grammar.ts"]; // checksums; grammars that zz brings
-  const streams = ["kernel/http.ts"]; // unpacked piece by piece, off the main thread, as far as its reader asks
+  const streams = ["kernel/conversation/http-transport.ts"]; // unpacked piece by piece, off the main thread, as far as its reader asks
   const folders = ["kernel", "plugins", "sdk"].flatMap((at) =>
     readdirSync(join(ROOT, at), { recursive: true, encoding: "utf8" }).map((name) => join(at, name)),
   );

@@ -1,7 +1,7 @@
 // Small functions for plugins, beside what they stand for.
 import { equal } from "node:assert/strict";
 import { test } from "node:test";
-import { block } from "../../kernel/prompt.ts";
+import { block } from "../../kernel/conversation/system-prompt.ts";
 import { thousands, wordsOf } from "../../sdk/text.ts";
 import { fc } from "../support/property.ts";
 

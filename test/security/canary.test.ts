@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { basename, dirname, join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
 import { promisify, stripVTControlCharacters } from "node:util";
-import { FLAGS } from "../../kernel/flag-table.ts";
+import { FLAGS } from "../../kernel/settings/flag-table.ts";
 import { type Seen, type Step, serve } from "../support/fake/http.ts";
 import { call, data, delta, fakeOpenAI, refuse, say, stream } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Result } from "../../kernel/contract.ts";
-import type { Options } from "../../kernel/core.ts";
+import type { Options } from "../../kernel/instance.ts";
 import { call, fakeOpenAI, say } from "../support/fake/openai.ts";
 import { mains } from "../support/mains.ts";
 import { needs } from "../support/needs.ts";

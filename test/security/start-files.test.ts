@@ -4,7 +4,7 @@ import { equal, match, ok } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { describe, test as plainTest } from "node:test";
-import { runsByItself } from "../../kernel/places.ts";
+import { runsByItself } from "../../kernel/gate/sensitive-paths.ts";
 import { needs } from "../support/needs.ts";
 import { shell } from "../support/repository.ts";
 import { harness } from "../support/script.ts";

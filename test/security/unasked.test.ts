@@ -4,7 +4,7 @@ import { deepEqual, doesNotMatch, equal, match, ok, rejects } from "node:assert/
 import fs from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
-import { programs } from "../../kernel/programs.ts";
+import { programs } from "../../kernel/system/other-programs.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { plainCommand } from "../../plugins/shell/plain.ts";
 import { findSandbox, openSandbox } from "../../plugins/shell/sandbox.ts";

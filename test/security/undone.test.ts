@@ -3,7 +3,7 @@ import { deepEqual, match, notDeepEqual } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
-import { programs } from "../../kernel/programs.ts";
+import { programs } from "../../kernel/system/other-programs.ts";
 import { changesOnlyFiles } from "../../plugins/shell/files-only.ts";
 import { judgeLine } from "../../plugins/shell/judge/index.ts";
 import { harness } from "../../sdk/testing.ts";

@@ -1,13 +1,14 @@
 // What zz does with texts that a model, a server, a file or a plugin chose: each entry is given every text of this
 // file, in a process that the parent may kill. `node test/support/linear-time.ts SIZE ENTRY...` prints which text it is at.
-import { CLOCK } from "../../kernel/clock.ts";
-import { fillTemplate, frontMatter } from "../../kernel/prompt.ts";
-import { repair } from "../../kernel/request.ts";
-import { joinHalves } from "../../kernel/seam.ts";
-import { veil } from "../../kernel/secrets.ts";
-import { collect } from "../../kernel/stream.ts";
-import { clean, cleanRendered, short, unknown } from "../../kernel/text.ts";
-import { findTool } from "../../kernel/tools.ts";
+
+import { collect } from "../../kernel/conversation/collect-reply.ts";
+import { repair } from "../../kernel/conversation/send-request.ts";
+import { fillTemplate, frontMatter } from "../../kernel/conversation/system-prompt.ts";
+import { findTool } from "../../kernel/plugins/run-call.ts";
+import { CLOCK } from "../../kernel/text/clock.ts";
+import { joinHalves } from "../../kernel/text/join-continuation.ts";
+import { veil } from "../../kernel/text/secrets.ts";
+import { clean, cleanRendered, short, unknown } from "../../kernel/text/words.ts";
 import { applyChange } from "../../plugins/apply-patch/apply.ts";
 import { parsePatch } from "../../plugins/apply-patch/parse.ts";
 import { redactor } from "../../plugins/debug/redact.ts";

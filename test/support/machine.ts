@@ -1,7 +1,7 @@
 // What programs take: time, CPU, memory. For `npm run bench`; no test looks at it.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { tryTo } from "../../kernel/text.ts";
+import { tryTo } from "../../kernel/text/words.ts";
 import type { Figure } from "./bench.ts";
 
 export const figure = (

@@ -1,6 +1,6 @@
 // Instances made from the source, and rounds of calls through their turn loop, as a model would make them.
 import type { Message, Result } from "../../kernel/contract.ts";
-import type { Core, Options } from "../../kernel/core.ts";
+import type { Core, Options } from "../../kernel/instance.ts";
 import * as kernel from "../../zz.ts";
 import type { Place } from "./run.ts";
 

@@ -8,7 +8,7 @@ import { ReadStream, WriteStream } from "node:tty";
 import { type IPty, spawn } from "@lydell/node-pty";
 import xterm from "@xterm/headless";
 import type { Clock } from "../../kernel/contract.ts";
-import type { Stop } from "../../kernel/process.ts";
+import type { Stop } from "../../kernel/program/process-signals.ts";
 import { clockOf, environment, type Place, WAYS, type Way, ZZS_OWN } from "./run.ts";
 import { waitFor } from "./wait.ts";
 

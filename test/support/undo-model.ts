@@ -2,9 +2,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import fs from "node:fs";
 import { join } from "node:path";
-import { openChat } from "../../kernel/chat.ts";
-import { context } from "../../kernel/context.ts";
-import { openSession } from "../../kernel/sessions.ts";
+import { openChat } from "../../kernel/conversation/chat.ts";
+import { openSession } from "../../kernel/conversation/session-files.ts";
+import { context } from "../../kernel/plugins/create-ctx.ts";
 import { createZz } from "../../zz.ts";
 import { fc } from "./property.ts";
 import { place } from "./run.ts";

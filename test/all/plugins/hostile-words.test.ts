@@ -2,7 +2,7 @@
 import { deepEqual, ok } from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
-import { sentenceOf } from "../../../kernel/faults.ts";
+import { sentenceOf } from "../../../kernel/text/faults.ts";
 import { harness } from "../../../sdk/testing.ts";
 import { place, zz } from "../../support/run.ts";
 

@@ -6,8 +6,8 @@ import fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { CLOCK } from "../../../kernel/clock.ts";
-import { programs } from "../../../kernel/programs.ts";
+import { programs } from "../../../kernel/system/other-programs.ts";
+import { CLOCK } from "../../../kernel/text/clock.ts";
 import type { Job, Outcome } from "../../../plugins/shell/exec.ts";
 import { asShown, MAX_FILE_BYTES, MAX_SHOWN_CHARS, runJob } from "../../../plugins/shell/exec.ts";
 import { unused } from "../../../plugins/shell/pipes.ts";
@@ -373,8 +373,8 @@ needs("bwrap")("runJob() hands on no file that zz was given open", async () => {
   const from = (name: string) => JSON.stringify(join(import.meta.dirname, "../../..", name));
   const code = `
     import { runJob } from ${from("plugins/shell/exec.ts")};
-    import { CLOCK as clock } from ${from("kernel/clock.ts")};
-    import { programs as of } from ${from("kernel/programs.ts")};
+    import { CLOCK as clock } from ${from("kernel/text/clock.ts")};
+    import { programs as of } from ${from("kernel/system/other-programs.ts")};
     import { openSandbox } from ${from("plugins/shell/sandbox.ts")};
     const [root, keepIn, boxed] = process.argv.slice(2);
     const programs = of(root);

@@ -5,7 +5,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path, { join } from "node:path";
 import { after, describe, test } from "node:test";
-import { holdsSecret } from "../../../kernel/secret-files.ts";
+import { holdsSecret } from "../../../kernel/gate/secret-files.ts";
 import { type Judged, judgeLine, type Lists } from "../../../plugins/shell/judge/index.ts";
 import { tryTo } from "../../../sdk/text.ts";
 import { DANGEROUS, type Row } from "../../support/dangerous.ts";

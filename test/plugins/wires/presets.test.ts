@@ -3,7 +3,7 @@ import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Options } from "../../../kernel/core.ts";
+import type { Options } from "../../../kernel/instance.ts";
 import { PRESETS } from "../../../plugins/wires/presets.ts";
 import type { Step } from "../../support/fake/http.ts";
 import { DONE, data, fakeOpenAI, problems, refuse, say, stream } from "../../support/fake/openai.ts";

@@ -1,7 +1,7 @@
 // OpenAI's Responses API through the wire: what goes out, what goes back, and when it is chosen. streams.test.ts has what comes.
 import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { Options } from "../../../kernel/core.ts";
+import type { Options } from "../../../kernel/instance.ts";
 import type { Script } from "../../support/fake/http.ts";
 import { fakeOpenAI, say as sayAsChat } from "../../support/fake/openai.ts";
 import { answer, type Item, refuse, wrongInput } from "../../support/fake/responses.ts";

@@ -2,7 +2,7 @@
 import { deepEqual, equal, match } from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ChatRequest, Fault, HttpAnswer, Provider, Reply } from "../../../kernel/contract.ts";
-import { collect } from "../../../kernel/stream.ts";
+import { collect } from "../../../kernel/conversation/collect-reply.ts";
 import ollama from "../../../plugins/ollama.ts";
 import wires from "../../../plugins/wires/index.ts";
 import * as anthropic from "../../support/fake/anthropic.ts";

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import type { Zz } from "../../../../kernel/contract.ts";
-import { check } from "../../../../kernel/schema.ts";
+import { check } from "../../../../kernel/text/json-schema.ts";
 import { ownCalls } from "../../../../plugins/text-calls/habits/calls.ts";
 import type { Asked, Harness, Setup } from "../../../../sdk/testing.ts";
 import { harness } from "../../../support/script.ts";

@@ -1,0 +1,129 @@
+// What tools did to files in a conversation. The session keeps it, byte for byte.
+import { isUtf8 } from "node:buffer";
+import path from "node:path";
+import type { Changed } from "../contract.ts";
+import { keepChange, save } from "../conversation/chat.ts";
+import { type Change, type Content, isChange, sessionsFolder } from "../conversation/session-files.ts";
+import type { LiveChat, TurnContext } from "../instance.ts";
+import { fileFault, hashOfState, missingFolders, putAll, putFault, sharedEnds, type Unfinished, unmake } from "../system/atomic-write.ts";
+import { shortName } from "../system/real-paths.ts";
+import { until } from "../text/deadlines.ts";
+import { fault } from "../text/faults.ts";
+import { isInside } from "../text/words.ts";
+import type { Held } from "./commit-changes.ts";
+import { filesOf, goneIn, keepMoves, type Moves, markMoves, move } from "./folder-moves.ts";
+
+/** Removes the folders around these files that one of the changes created, once they are empty. */
+export function tidy(changes: Change[], files: string[]): void {
+  const made = new Set(changes.flatMap((change) => change.made));
+  unmake([...made].filter((folder) => files.some((file) => isInside(folder, file))).sort());
+}
+
+/** As text where that is shorter: JSON spells out each NUL. */
+const toContent = (bytes: Buffer): Content =>
+  isUtf8(bytes) && !bytes.includes(0) ? { text: bytes.toString("utf8") } : { base64: bytes.toString("base64") };
+const fromContent = (content: Content): Buffer => ("text" in content ? Buffer.from(content.text) : Buffer.from(content.base64, "base64"));
+
+const MAX_DELTA_CHAIN = 20;
+
+const actIn = (moves: Moves, back: boolean) => (again: boolean) => move(moves, again !== back);
+const nearOf = (moves: Moves) => [...new Set(filesOf(moves).map((file) => path.dirname(file)))];
+export const actOf = (moves: Moves, back = false) => ({ moves, act: actIn(moves, back), gone: goneIn(moves, back), near: nearOf(moves) });
+
+/** tidies: zz's own folders that it empties go; "made": the changes are made already. begin: hears what a killed zz would leave. */
+type Making = { tidies: boolean | "made"; begin: (what: Unfinished) => void };
+/** Records the changes first, then makes them: after a crash in between, the hashes tell. */
+export async function record({ core, chat, ctx }: TurnContext, tool: string, held: Held, { tidies, begin }: Making): Promise<void> {
+  const steps = [...held].map(([file, { before, after, moves }]) => ({ file, from: before, to: after, ...(moves && actOf(moves)) }));
+  const past = (chat.session?.entries ?? []).filter(isChange);
+  const first = past.length + 1;
+  let keep: (fields: Record<string, unknown>) => void = (fields) => keepChange(core, chat, fields);
+  for (const [i, { file, from, to, moves }] of steps.entries()) {
+    const [was, is] = [hashOfState(from), hashOfState(to)];
+    const [old, next] = [from?.bytes ?? Buffer.alloc(0), to?.bytes ?? Buffer.alloc(0)];
+    const earlier = past.filter((change) => change.path === file);
+    const told = earlier.at(-1)?.is === was && earlier.slice(-MAX_DELTA_CHAIN).some((change) => change.base || !change.was);
+    const [place, end] = sharedEnds(old, next);
+    const entry = {
+      ...{ change: first + i, group: first, turn: chat.turn, tool, path: file, was, is, modes: [from?.mode ?? 0, to?.mode ?? 0] },
+      ...(from && !told && { base: toContent(old) }),
+      ...{ place, cut: old.length - place - end, put: toContent(next.subarray(place, next.length - end)) },
+      made: moves ? [] : missingFolders(path.dirname(file)),
+      ...(moves && { moves: keepMoves(sessionsFolder(core.options.home), moves) }),
+    };
+    try {
+      keep(entry);
+    } catch (error) {
+      await mayGoWithout(error as Error, i);
+      keep = (fields) => save(core, chat, "change", fields);
+      keep(entry);
+    }
+    if (moves) markMoves(moves, chat.id ?? "");
+  }
+  await syncSession();
+  if (tidies === "made") return;
+  try {
+    const gone = steps.filter(({ to }) => !to).map(({ file }) => file);
+    const open = history(chat).changes.filter(({ undone }) => !undone);
+    putAll(steps, () => tidies && tidy(open, gone), !tidies, begin);
+  } catch (error) {
+    const { lost = [] } = error as { lost?: string[] };
+    save(core, chat, "undone", { changes: steps.flatMap(({ file }, i) => (lost.includes(file) ? [] : first + i)), never: true });
+    throw putFault("write", (file) => shortName(core.options, file), error);
+  }
+
+  /** A power cut must not leave a change without what undoes it. Some disks only say now that they are full. */
+  async function syncSession(): Promise<void> {
+    try {
+      chat.session?.syncNow();
+    } catch (error) {
+      await mayGoWithout(fileFault("save the session in", sessionsFolder(core.options.home), error), steps.length);
+    }
+  }
+
+  /** A change that could not be undone later is made only if the person agrees. */
+  async function mayGoWithout({ message }: Error, made: number): Promise<void> {
+    const name = shortName(core.options, steps[0]!.file);
+    const question = `${message} The change to '${name}' could not be undone later. Make it anyway? [y/N] `;
+    if (core.ask && (await until(ctx.signal, core.ask(question, "yn"))) === "y") return;
+    if (made) save(core, chat, "undone", { changes: steps.slice(0, made).map((_, i) => first + i), never: true });
+    const why = `what would undo it cannot be saved. ${message}`;
+    throw fault(`Cannot write '${name}': ${why} --home names another place; --no-session goes without.`);
+  }
+}
+
+/** All changes, on whichever branch, each with whether it is undone, and those that a redo would restore, latest first. */
+export function history({ session }: LiveChat): { changes: (Change & { undone: boolean })[]; redo: number[][] } {
+  const changes: (Change & { undone: boolean })[] = [];
+  let redo: number[][] = [];
+  for (const entry of session?.entries ?? []) {
+    if (isChange(entry)) {
+      changes.push({ ...entry, undone: false });
+      redo = []; // a new change empties the redo list
+    }
+    if (!/^(undone|redone)$/.test(entry.type)) continue;
+    const ids = Array.isArray(entry.changes) ? (entry.changes as number[]) : [];
+    for (const change of changes) if (ids.includes(change.change)) change.undone = entry.type === "undone";
+    if (entry.type === "redone") redo = redo.slice(1);
+    else if (!entry.never) redo = [ids, ...redo];
+  }
+  return { changes, redo };
+}
+
+export const didOf = ({ was, is }: Change): Changed["did"] => (was === null ? "created" : is === null ? "deleted" : "edited");
+
+/** A file's bytes before and after a change: the nearest full copy, with the later changes applied to it. */
+export function bytesOf(changes: readonly Change[], change: Change): [before: Buffer, after: Buffer] {
+  const chain: Change[] = [];
+  let from = change;
+  while (!from.base && from.was !== null) {
+    const earlier = changes.findLast((one) => one.path === from.path && one.change < from.change);
+    if (!earlier) throw fault(`Cannot restore '${change.path}': the session no longer has its earlier content.`);
+    chain.unshift(earlier);
+    from = earlier;
+  }
+  const before = chain.reduce(bytesAfter, from.base ? fromContent(from.base) : Buffer.alloc(0));
+  return [before, bytesAfter(before, change)];
+}
+const bytesAfter = (before: Buffer, { place, cut, put }: Change): Buffer =>
+  Buffer.concat([before.subarray(0, place), fromContent(put), before.subarray(place + cut)]);

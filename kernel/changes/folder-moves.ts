@@ -1,0 +1,253 @@
+// Moves many files instead of copying them: those that a command made on a copy and that no question shows. The old ones are kept for undo.
+import fs from "node:fs";
+import path from "node:path";
+import type { Move } from "../contract.ts";
+import { newId } from "../instance.ts";
+import { FOLDER, type FolderModes, folderModes, LINK, makePrivate, TYPE, writePrivate } from "../system/atomic-write.ts";
+import { partIn } from "../system/temporary-files.ts";
+import { codeOf, fault } from "../text/faults.ts";
+import { entriesOf, textOf, tryTo } from "../text/words.ts";
+
+/** What a look at a file shows; null: it does not exist; a time that is not a number is any. */
+type Look = [mode: number, bytes: number, mtime: number, inode: number] | null;
+type Row = [name: string, was: Look, is: Look];
+/** from: where each file waits until it is moved. Names are bytes, as latin1. */
+export type Moves = { root: string; rows: Row[]; from?: (string | undefined)[]; kept?: string };
+
+const raw = (name: string): Buffer => Buffer.from(name, "latin1");
+const isFolder = (look: Look): boolean => look !== null && (look[0] & TYPE) === FOLDER;
+const isFile = (look: Look): boolean => look !== null && !isFolder(look);
+const isSame = (one: Look, two: Look): boolean =>
+  one && two ? one[0] === two[0] && one[1] === two[1] && !(Math.abs(one[2] - two[2]) >= 1) : one === two;
+
+function lookAt(file: Buffer): Look {
+  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
+  return stat ? (stat.isDirectory() ? [stat.mode, 0, 0, 0] : [stat.mode, stat.size, stat.mtimeMs, stat.ino]) : null;
+}
+
+/** What is in the project; in a folder that is missing, a file or a link, that is nothing. isStrict: a link is an error. */
+function lookIn({ at, late }: Folders, name: string, isStrict = false): Look {
+  try {
+    const look = lookAt(at(name));
+    return isFolder(look) && late.has(name) ? [late.get(name)!, 0, 0, 0] : look;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP", ...(isStrict ? [] : [""])].includes(codeOf(error))) return null;
+    throw error;
+  }
+}
+
+export function plan(root: string, moves: readonly Move[]): Moves {
+  const rowOf = ([name, from, mode]: Move, folders: Folders): Row => {
+    const is = from === undefined ? null : lookAt(raw(from));
+    if (from !== undefined && !is) throw goneFault(name);
+    if (is && mode !== undefined) is[0] = (is[0] & TYPE) | mode;
+    return [name, lookIn(folders, name), is];
+  };
+  return { root, rows: inFolders(root, moves, (folders) => moves.map((one) => rowOf(one, folders))), from: moves.map(([, from]) => from) };
+}
+export const filesOf = ({ root, rows }: Moves): string[] => rows.map(([name]) => placeOf(root, name).toString());
+/** Folders that go. */
+export const goneIn = ({ root, rows }: Moves, back: boolean): string[] =>
+  rows.flatMap(([name, was, is]) => (isFolder(back ? is : was) && !isFolder(back ? was : is) ? `${placeOf(root, name)}` : []));
+const placeOf = (root: string, name: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), raw(name)]);
+const sourceOf = ({ from, kept = "" }: Moves, i: number, back: boolean): Buffer =>
+  !back && from?.[i] ? raw(from[i]) : Buffer.from(`${kept}/${back ? "old" : "new"}/${i}`);
+
+/** Files that are neither in their old nor in their new state, and those whose kept copy is gone. known: states that earlier moves make. */
+export function changedSince(moves: Moves, back: boolean, known = new Map<string, Look>()): { changed: string[]; missing: string[] } {
+  const [changed, missing]: [Row[], Row[]] = [[], []];
+  inFolders(moves.root, moves.rows, (folders) => {
+    for (const [i, [name, was, is]] of moves.rows.entries()) {
+      const [to, other, source] = [back ? was : is, back ? is : was, sourceOf(moves, i, back)];
+      const now = known.has(name) ? known.get(name)! : lookIn(folders, name);
+      known.set(name, to);
+      if (![was, is].some((one) => isSame(now, one) || (isFolder(now) && isFolder(one)))) changed.push(moves.rows[i]!);
+      if (!moves.from && isFile(to) && !isDone(source, now, to, other) && !lookAt(source)) missing.push(moves.rows[i]!);
+    }
+  });
+  return { changed: namesOf(changed), missing: namesOf(missing) };
+}
+const goneFault = (name: string) => fault(`Cannot write '${raw(name)}': its copy is gone. Run the command again.`);
+
+/** Moves every file into place, or back. Killed at any moment, each file is either old or new. */
+export function move(moves: Moves, back: boolean): void {
+  const { root, rows, kept = "" } = moves;
+  for (const folder of ["old", "new"]) makePrivate(path.join(kept, folder));
+  let isNews = false;
+  for (const i of rows.length > MAX_SYNCED ? [] : rows.keys()) if (isFile(rows[i]![back ? 1 : 2])) syncAt(sourceOf(moves, i, back));
+  try {
+    inFolders(root, rows, (folders, modes) => {
+      for (const i of back ? [...rows.keys()].reverse() : rows.keys()) moveRow(i, folders, modes);
+    });
+  } finally {
+    if (isNews) saveList(moves);
+  }
+
+  function moveRow(i: number, folders: Folders, modes: FolderModes): void {
+    const [name, was, is] = rows[i]!;
+    const [to, other, old] = back ? [was, is, "new"] : [is, was, "old"];
+    if (!to && !lookIn(folders, name, true)) return; // its folder may be gone, too
+    const here = folders.at(name);
+    const now = lookIn(folders, name, true);
+    const source = sourceOf(moves, i, back);
+    if (isFile(to) ? isDone(source, now, to, other) : isSame(now, to)) return;
+    if (isFile(to) && !lookAt(source)) throw goneFault(name);
+    if (isFolder(now) && !isFolder(to)) removeFolder(here, back && !to);
+    else if (now && !isFolder(now)) keep(here, Buffer.from(`${kept}/${old}/${i}`), isFile(to));
+    if (isFile(to)) {
+      const look = take(source, here, to) ? lookAt(here) : to; // another disk may have coarser times, and no modes
+      isNews ||= !isSame(look, to);
+      rows[i]![back ? 1 : 2] = look;
+    } else if (to) {
+      if (!isFolder(now)) fs.mkdirSync(here);
+      tryTo(() => modes.give(name, to[0])); // some disks have no modes, or do not let them be set
+    }
+  }
+}
+
+const MAX_SYNCED = 500; // git ignores what is moved: of more, a power cut may leave some that have to be built again
+/** What a command has just written is on the disk before it takes another file's place. */
+function syncAt(source: Buffer): void {
+  const fd = tryTo(() => fs.openSync(source, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0)));
+  if (fd === undefined) return; // a link, or one that was moved before
+  tryTo(() => fs.fsyncSync(fd));
+  fs.closeSync(fd);
+}
+
+const namesOf = (rows: Row[]): string[] => rows.map(([name]) => raw(name).toString());
+/** What `act` does with these files in their folders, even in those that keep their owner out. */
+function inFolders<T>(root: string, files: readonly (Row | Move)[], act: (folders: Folders, modes: FolderModes) => T): T {
+  const folders = openFolders(root);
+  const modeOf = (name: string, look = lookIn(folders, name)) => (isFolder(look) ? look![0] : undefined);
+  const modes = folderModes(modeOf, (name, mode) => fs.chmodSync(folders.at(name), mode & 0o7777));
+  folders.late = modes.late;
+  const above = (name: string) => Array.from(name.matchAll(/\//g), ({ index }) => name.slice(0, index));
+  try {
+    modes.open(new Set(["", ...files.flatMap(([name]) => above(name))]));
+    return act(folders, modes);
+  } finally {
+    modes.close();
+    folders.close();
+  }
+}
+
+/** Whether it was moved before. Two files may look alike: package managers give all files one time. */
+function isDone(source: Buffer, now: Look, to: Look, other: Look): boolean {
+  if (!isSame(now, to) || !isSame(now, other)) return isSame(now, to);
+  const look = lookAt(source);
+  return look ? now![3] === look[3] : now![3] !== other![3];
+}
+
+/** Holds the folder of a file open, so that nobody can swap it for a link. */
+type Folders = ReturnType<typeof openFolders>;
+function openFolders(root: string) {
+  const top = Buffer.from(root).toString("latin1");
+  let [open, fd] = ["", -1];
+  const close = () => {
+    if (fd >= 0) fs.closeSync(fd);
+    fd = -1;
+  };
+  return {
+    close,
+    late: new Map<string, number>(), // the modes of those that stand open for now
+    at(name: string): Buffer {
+      const folder = path.posix.join(top, path.posix.dirname(name));
+      if (fd < 0 || folder !== open) {
+        close();
+        [open, fd] = ["", fs.openSync(raw(folder), O_PATH | fs.constants.O_DIRECTORY)];
+        if (fs.readlinkSync(`/proc/self/fd/${fd}`, "latin1") !== folder)
+          throw fault(`Cannot write '${raw(name)}': its folder was swapped for a link. Look at what happens there.`);
+        open = folder;
+      }
+      return raw(`/proc/self/fd/${fd}/${path.posix.basename(name)}`);
+    },
+  };
+}
+
+const O_PATH = 0o10000000; // only Linux has copies
+
+/** On the way back, files that somebody added to the folder stay. */
+function removeFolder(here: Buffer, isTolerant: boolean): void {
+  try {
+    fs.rmdirSync(here);
+  } catch (error) {
+    if (!isTolerant || codeOf(error) !== "ENOTEMPTY") throw error;
+  }
+}
+
+/** linked: a replacement will take its place in one step. */
+function keep(here: Buffer, at: Buffer, linked: boolean): void {
+  if (!linked) return void take(here, at);
+  const link = () => tryTo(() => fs.linkSync(here, at) ?? true);
+  if (link()) return;
+  tryTo(() => fs.unlinkSync(at)); // left over from an interrupted run
+  if (!link()) copy(here, at); // another disk, or another owner's file
+}
+
+/** Whether it was copied. */
+function take(from: Buffer, to: Buffer, look?: Look): boolean {
+  try {
+    fs.renameSync(from, to);
+    return false;
+  } catch (error) {
+    if (codeOf(error) !== "EXDEV") throw error;
+    copy(from, to, look);
+    fs.unlinkSync(from);
+    return true;
+  }
+}
+
+/** Copies to another disk: whole, or not at all. */
+function copy(from: Buffer, to: Buffer, look = lookAt(from)): void {
+  const part = Buffer.concat([to.subarray(0, to.lastIndexOf("/") + 1), Buffer.from(partIn(""))]);
+  const { atimeMs, ...stat } = fs.lstatSync(from);
+  const [mode, , mtimeMs] = look!;
+  try {
+    if ((mode & TYPE) === LINK) fs.symlinkSync(fs.readlinkSync(from, "buffer"), part);
+    else {
+      if (!(stat.mode & 0o400)) fs.chmodSync(from, 0o600);
+      if (tryTo(() => fs.copyFileSync(from, part, fs.constants.COPYFILE_FICLONE) ?? true) === undefined)
+        fs.writeFileSync(part, fs.readFileSync(from), { mode: mode & 0o777 }); // it sets the mode, which some disks refuse
+      if (stat.uid !== process.getuid?.()) tryTo(() => fs.chownSync(part, stat.uid, stat.gid));
+      tryTo(() => fs.chmodSync(part, mode & 0o7777));
+      if (!(stat.mode & 0o400)) fs.chmodSync(from, stat.mode & 0o7777);
+    }
+    tryTo(() => fs.lutimesSync(part, atimeMs / 1_000, mtimeMs / 1_000));
+    fs.renameSync(part, to);
+  } catch (error) {
+    tryTo(() => fs.unlinkSync(part));
+    throw error;
+  }
+}
+
+// ── what is kept ────────────────────────────────────────
+
+const KEPT_MS = 30 * 86_400_000;
+const keptIn = (sessions: string): string => path.join(sessions, "moved");
+
+/** Records what will be moved before anything is. Returns the name by which it is found again. */
+export function keepMoves(sessions: string, moves: Moves): string {
+  const name = newId();
+  moves.kept = path.join(keptIn(sessions), name);
+  saveList(moves);
+  return name;
+}
+const saveList = ({ root, rows, kept = "" }: Moves): void => writePrivate(path.join(kept, "list.json"), JSON.stringify({ root, rows }));
+
+/** Marks whose they are. Kept files go when their session is gone, or after some time. */
+export function markMoves({ kept = "" }: Moves, session: string): void {
+  writePrivate(path.join(kept, "session"), session || "none");
+  const sessions = path.dirname(path.dirname(kept));
+  for (const name of entriesOf(keptIn(sessions))) {
+    const at = path.join(keptIn(sessions), name);
+    const owner = textOf(path.join(at, "session")).trim();
+    const most = fs.existsSync(path.join(sessions, `${owner}.jsonl`)) ? KEPT_MS : owner === "none" || !owner ? KEPT_MS / 30 : 0;
+    const age = Date.now() - (tryTo(() => fs.statSync(at).mtimeMs) ?? 0);
+    if (at !== kept && age > most) tryTo(() => fs.rmSync(at, { recursive: true, force: true }));
+  }
+}
+
+export function keptMoves(sessions: string, name: string): Moves | undefined {
+  const kept = path.join(keptIn(sessions), path.basename(name));
+  return tryTo(() => ({ ...JSON.parse(textOf(path.join(kept, "list.json"))), kept }));
+}

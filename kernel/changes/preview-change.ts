@@ -1,0 +1,116 @@
+// What a question shows of changes to files. What is too much for any question is neither compared nor drawn.
+
+import type { Difference } from "../contract.ts";
+import { around } from "../events.ts";
+import { MAX_QUESTION_CHARS, MAX_QUESTION_LINES } from "../gate/gate.ts";
+import type { TurnContext } from "../instance.ts";
+import { FILE, isFolder, LINK, type State, sharedEnds, TYPE } from "../system/atomic-write.ts";
+import { shortName } from "../system/real-paths.ts";
+import { clean, cleanVersions, visible } from "../text/words.ts";
+import type { Held } from "./commit-changes.ts";
+
+/** long: how much there is, where that is more than can be shown: then nobody can say yes to it. */
+type Shown = { text: string; long?: string };
+
+export async function preview(place: TurnContext, tool: string, about: string, held: Held): Promise<Shown> {
+  const room = roomLeft();
+  let much = 0;
+  const changes = [...held].map(([file, { before, after }]): Difference => {
+    const binary = [before, after].some((state) => state?.bytes.subarray(0, 8_192).includes(0));
+    const { parts, line } = binary ? { parts: [], line: 1 } : partsOf(before, after);
+    const long = !room.takes(parts);
+    if (long) much += bytesIn(parts);
+    const isBrief = binary || long;
+    const [old, next] = isBrief ? [before, after].map((state) => state && `${state.bytes.length} bytes\n`) : textsOf(parts);
+    const texts = { ...(old !== undefined && { before: old }), ...(next !== undefined && { after: next }) };
+    const note = noteOf(before, after, [binary && "not text", long && "too long to be shown"], old === next);
+    return { path: visible(shortName(place.core.options, file)), ...texts, ...note, ...(line > 1 && !isBrief && { line }) };
+  });
+  const text = await around(place, "preview", { tool, about: clean(about), changes }, async ({ about, changes }) =>
+    [about, ...(await Promise.all(changes.map(patchOf)))].filter(Boolean).join("\n"),
+  );
+  return { text, ...(much && { long: `${much} bytes` }) };
+}
+
+type Parts = (Buffer | undefined)[];
+const bytesIn = (parts: Parts): number => parts.reduce((sum, part) => sum + (part?.length ?? 0), 0);
+
+/** Of a large file only what lies between its first and its last difference, in whole lines and with some around. */
+function partsOf(before: State, after: State): { parts: Parts; line: number } {
+  const whole = [before?.bytes, after?.bytes];
+  const [old, next] = whole;
+  if (!old || !next || bytesIn(whole) < LARGE_BYTES) return { parts: whole, line: 1 };
+  const [start, end] = sharedEnds(old, next);
+  const lineAt = (at: number) => (at > 0 ? old.lastIndexOf(10, at - 1) + 1 : 0);
+  let from = lineAt(start);
+  for (let lines = 0; lines < LINES_AROUND; lines++) from = lineAt(from - 1);
+  const upTo = (bytes: Buffer) => {
+    let at = bytes.length - end;
+    for (let lines = 0; lines <= LINES_AROUND && at < bytes.length; lines++) at = bytes.indexOf(10, at) + 1 || bytes.length;
+    return at;
+  };
+  return { parts: [old.subarray(from, upTo(old)), next.subarray(from, upTo(next))], line: linesIn(old.subarray(0, from)) + 1 };
+}
+const [LARGE_BYTES, LINES_AROUND] = [1_000_000, 3];
+
+function linesIn(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++;
+  return lines;
+}
+
+/** How much is compared for one question. What is new or goes is shown whole, so that the limits of a question are its own. */
+function roomLeft() {
+  let [bytes, lines] = [MAX_COMPARED_BYTES, MAX_COMPARED_LINES];
+  return {
+    takes(parts: Parts): boolean {
+      const isCompared = parts.every((part) => part !== undefined);
+      const count = parts.reduce((sum, part) => sum + (part ? linesIn(part) : 0), 0);
+      if (!isCompared && (bytesIn(parts) > 4 * MAX_QUESTION_CHARS || count > MAX_QUESTION_LINES)) return false;
+      [bytes, lines] = [bytes - bytesIn(parts), lines - count];
+      return bytes >= 0 && lines >= 0;
+    },
+  };
+}
+const [MAX_COMPARED_BYTES, MAX_COMPARED_LINES] = [4 * MAX_QUESTION_CHARS, 10 * MAX_QUESTION_LINES]; // a character has up to four bytes
+export const isComparable = (before: State, after: State): boolean => roomLeft().takes(partsOf(before, after).parts);
+
+/** As they can be shown, each difference too. */
+function textsOf(parts: Parts): (string | undefined)[] {
+  const plain = parts.map((part) => part && clean(part.toString()));
+  const isBoth = parts.every((part) => part !== undefined);
+  return isBoth && plain[0] !== plain[1] ? cleanVersions(parts as Buffer[]) : plain;
+}
+
+const octal = ({ mode }: NonNullable<State>): string => (mode & 0o7777).toString(8);
+
+/** Notes on what a diff of the texts does not show. */
+function noteOf(before: State, after: State, more: (string | false)[], same: boolean): { note?: string } {
+  const mode = (after ?? before)!.mode;
+  const notes = [
+    ...more,
+    [before, after].some(isFolder) && "a folder",
+    (mode & TYPE) === LINK ? "a link" : (mode & TYPE) === FILE && mode & 0o111 && "executable",
+    before && after && before.mode !== after.mode && `another mode: ${octal(before)} to ${octal(after)}`,
+    same && before && after && !before.bytes.equals(after.bytes) && "only line ends or bytes that do not show",
+  ].filter(Boolean);
+  return notes.length ? { note: notes.join(", ") } : {};
+}
+
+export async function patchOf({ path, before, after, note = "", line = 1 }: Difference): Promise<string> {
+  const { formatPatch, structuredPatch } = await import("diff");
+  const [from, to] = [before === undefined ? "/dev/null" : path, after === undefined ? "/dev/null" : path];
+  const patch = structuredPatch(from, to, before ?? "", after ?? "", "", note, { timeout: DIFF_LIMIT });
+  const all = (sign: string, text = "") => text.replace(/\n$/, "").replace(/^/gm, sign);
+  const whole = () => `--- ${from}\n+++ ${to}\n${all("-", before)}\n${all("+", after)}`; // the timeout passed: nearly everything differs
+  for (const hunk of patch?.hunks ?? []) {
+    hunk.oldStart += line - 1;
+    hunk.newStart += line - 1;
+  }
+  return patch
+    ? formatPatch(patch)
+        .replace(/^(Index: .*\n)?=+\n/, "")
+        .trimEnd()
+    : whole();
+}
+export const DIFF_LIMIT = 1_000; // ms

@@ -1,0 +1,78 @@
+// Which lines of files the model was shown, and where zz's own changes have moved them.
+
+import type { Message, Moved, Span } from "../contract.ts";
+import type { LiveChat, Seen } from "../instance.ts";
+import { hashOf, hashOfState, type State } from "../system/atomic-write.ts";
+
+const ALL: Span = [1, Number.POSITIVE_INFINITY];
+const EVERYTHING: Moved = { from: 1, to: Number.POSITIVE_INFINITY, by: 0 };
+
+/** The reply whose calls are running; their effects are unknown to it. Undefined between rounds. */
+const roundOf = ({ phase, messages }: LiveChat): Message | undefined =>
+  phase === "executing_tools" ? messages.findLast(({ role }) => role === "assistant") : undefined;
+
+export const movedNow = (chat: LiveChat, seen: Seen | undefined): Moved[] =>
+  seen?.round && seen.round === roundOf(chat) ? seen.moved : [];
+
+export function showLines(chat: LiveChat, file: string, hash: string, lines: Span[] = [ALL]): void {
+  const [seen, round] = [chat.seen.get(file), roundOf(chat)];
+  const known = seen?.hash === hash ? { lines: seen.lines, moved: movedNow(chat, seen) } : { lines: [], moved: round ? [EVERYTHING] : [] };
+  if (lines.length) chat.seen.set(file, { ...known, hash, round, lines: [...known.lines, ...lines] });
+}
+
+/** After zz changed files: what the model still knows of each, and where its lines are now. wrote: whether it knows what is new. */
+export function followChanges(chat: LiveChat, held: Map<string, { before: State; after: State }>, wrote: boolean): void {
+  const round = roundOf(chat);
+  const known = new Map([...held.keys()].map((file) => [file, chat.seen.get(file)]));
+  for (const [file, { before, after }] of held) {
+    const from = [...held].find(([, one]) => !before && !one.after && one.before && after?.bytes.equals(one.before.bytes));
+    const seen = known.get(from?.[0] ?? file);
+    const isLost = !wrote && !from && seen?.hash !== hashOfState(before); // it has to be read again
+    if (!isLost) chat.seen.delete(file);
+    if (!after || isLost) continue;
+    const hash = hashOf(after.bytes);
+    if (from && seen?.hash === hash) chat.seen.set(file, seen);
+    else if (!before && !from) chat.seen.set(file, { hash, lines: [ALL], round, moved: round ? [EVERYTHING] : [] });
+    else if (before && !from) chat.seen.set(file, { hash, round, ...withChange(seen, before, after) });
+  }
+
+  function withChange(seen: Seen | undefined, before: NonNullable<State>, after: NonNullable<State>) {
+    const isKnown = seen?.hash === hashOfState(before);
+    const move = moveOf(linesOf(before), linesOf(after));
+    const shifted = isKnown ? seen.lines.flatMap((span) => (move ? around(span, move) : [span])) : [];
+    const fresh: Span[] = wrote && move && move.to + move.by >= move.from ? [[move.from, move.to + move.by]] : [];
+    return { lines: [...shifted, ...fresh], moved: isKnown ? [...movedNow(chat, seen), ...(move ? [move] : [])] : [EVERYTHING] };
+  }
+}
+
+const linesOf = ({ bytes }: NonNullable<State>): string[] => bytes.toString("latin1").split(/(?<=\n)/);
+
+/** The lines that were replaced. Where lines are alike and several ranges would do, all of them. */
+function moveOf(before: string[], after: string[]): Moved | undefined {
+  const [n, m, least] = [before.length, after.length, Math.min(before.length, after.length)];
+  let [head, tail] = [0, 0];
+  while (head < least && before[head] === after[head]) head++;
+  while (tail < least && before[n - 1 - tail] === after[m - 1 - tail]) tail++;
+  if (head === n && head === m) return undefined;
+  return { from: Math.min(head, least - tail) + 1, to: Math.max(n - tail, head + n - least), by: m - n };
+}
+
+/** What is left of a span before and after the replaced lines, with the new numbers. */
+function around([start, end]: Span, { from, to, by }: Moved): Span[] {
+  const parts: Span[] = [
+    [start, Math.min(end, from - 1)],
+    [Math.max(start, to + 1) + by, end + by],
+  ];
+  return parts.filter(([first, last]) => first <= last);
+}
+
+/** Sorts spans and joins neighbours. */
+export function joined(lines: Span[]): Span[] {
+  const all: Span[] = [];
+  for (const [from, to] of [...lines].sort(([one], [other]) => one - other)) {
+    const last = all.at(-1);
+    if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
+    else all.push([from, to]);
+  }
+  return all;
+}

@@ -1,0 +1,172 @@
+// Undo and redo.
+
+import type { Entry, Result } from "../contract.ts";
+import { openChat, remember, save, saveAgain } from "../conversation/chat.ts";
+import {
+  type Change,
+  findSession,
+  isChange,
+  lastSession,
+  openSession,
+  readSession,
+  sessionsFolder,
+  unsavedSession,
+} from "../conversation/session-files.ts";
+import { note } from "../events.ts";
+import type { LiveChat, TurnContext } from "../instance.ts";
+import {
+  alike,
+  FOLDER,
+  hashOfState,
+  putAll,
+  putFault,
+  type State,
+  type Step,
+  standing,
+  TYPE,
+  type Unfinished,
+} from "../system/atomic-write.ts";
+import { withProjectLock } from "../system/locks.ts";
+import { realPath, shortName } from "../system/real-paths.ts";
+import { clockOf } from "../text/clock.ts";
+import { codeOf } from "../text/faults.ts";
+import { someOf, tryTo, visible } from "../text/words.ts";
+import { actOf, bytesOf, didOf, history, tidy } from "./change-log.ts";
+import { rebase } from "./commit-changes.ts";
+import { changedSince, keptMoves } from "./folder-moves.ts";
+
+/** For use outside of a conversation: the named session, or the last one of this folder with changes. */
+export function sessionWithChanges({ core, chat }: TurnContext): LiveChat {
+  const { home, root } = core.options;
+  const { past, model } = chat;
+  if (!past || chat.session) return chat;
+  const warn = (text: string) => note(core, text);
+  const changed = (id: string) => Boolean(tryTo(() => hasChanged(readSession(home, id).entries)));
+  const id = past === true ? lastSession(home, root, warn, changed) : findSession(home, past);
+  if (!id) return chat;
+  try {
+    return Object.assign(chat, openChat(core, model, openSession(home, id, warn)));
+  } catch (error) {
+    if (!/^(ENOSPC|EDQUOT|EROFS)$/.test(codeOf(error))) throw error;
+    const { header, entries } = readSession(home, id); // what filled the disk may be what is to be undone
+    return Object.assign(chat, openChat(core, model, unsavedSession(header, entries)), { id: "", lost: id });
+  }
+}
+
+/** Whether any change was made, and not only meant to be. */
+function hasChanged(entries: readonly Entry[]): boolean {
+  const never = entries.flatMap((entry) => (entry.never ? (entry.changes as number[]) : []));
+  return entries.some((entry) => isChange(entry) && !never.includes(entry.change));
+}
+
+/** What undo and redo work on: the conversation's changes, and which of them are undone. */
+type Way = TurnContext & { chat: LiveChat; changes: ReturnType<typeof history>["changes"]; back: boolean };
+type Begin = (what: Unfinished) => void;
+const named = ({ core }: Way, file: string): string => visible(shortName(core.options, file));
+
+/** Undoes or redoes all of the given changes, or none. */
+export async function undoOrRedo(place: TurnContext, verb: "undo" | "redo", what: string): Promise<Result> {
+  const { core } = place;
+  const chat = sessionWithChanges(place);
+  const { changes, redo } = history(chat);
+  const way: Way = { ...place, chat, changes, back: verb === "undo" };
+  const batches = way.back ? toUndo(way, what) : redo.slice(0, Number(what) || 0);
+  const picked = changes.filter(({ change }) => batches.flat().includes(change));
+  if (!picked.length) return { text: `Nothing to ${verb}${/^(\d+|turn)$/.test(what) ? "" : ` in '${what}'`}.`, data: [] };
+  if (way.back) picked.reverse();
+  const paths = picked.map((change) => change.path);
+  const [steps, known]: [Step[], Parameters<typeof changedSince>[2]] = [[], new Map()];
+  let [file] = paths;
+  try {
+    for (const one of new Set(picked.map((change) => (change.moves ? change : change.path)))) {
+      file = typeof one === "string" ? one : one.path;
+      const own = picked.filter((change) => change.path === one);
+      const step = typeof one === "string" ? await stepOf(way, one, own) : await moveStepOf(way, one, known, steps);
+      if (typeof step === "string") return { text: step, failed: true };
+      if (step) steps.push(step);
+    }
+    const put = async (begin: Begin) => putAll(steps, () => tidy(changes, paths), true, begin);
+    await withProjectLock(core.options.root, clockOf(core.io), place.ctx.signal, put);
+  } catch (error) {
+    throw putFault(verb, (file) => named(way, file), error, file);
+  }
+  if (chat.lost) saveAgain(core, chat);
+  for (const changes of batches) save(core, chat, way.back ? "undone" : "redone", { changes });
+  await chat.session?.sync();
+  if (chat.lost)
+    note(core, `Nothing can be written in the home now, so zz does not remember that it ${way.back ? "undid" : "redid"} this.`);
+  const text = `${way.back ? "Undone" : "Redone"}: ${someOf(20, picked, (change) => `${didOf(change)} ${named(way, change.path)}`)}.`;
+  if (chat.messages.length) remember(core, chat, { role: "user", text: `[Since your last message: ${text}]`, aside: true });
+  return { text, data: paths.map((file) => shortName(core.options, file)) };
+}
+
+/** The last calls, one by one; the whole last turn; or the last change of one file. */
+function toUndo({ core, changes }: Way, what: string): number[][] {
+  const open = changes.filter((change) => !change.undone);
+  const of = (fits: (change: Change) => boolean) => open.filter(fits).map(({ change }) => change);
+  if (what === "turn") return [of(({ turn }) => turn === open.at(-1)!.turn)];
+  if (/^\d+$/.test(what)) {
+    const groups = [...new Set(open.map(({ group }) => group))].reverse().slice(0, Number(what));
+    return groups.map((group) => of((change) => change.group === group));
+  }
+  const file = realPath(core.options, what);
+  return [of((change) => change.path === file).slice(-1)];
+}
+
+/** The new state of one file, or a text that says why it cannot be changed back. */
+async function stepOf(way: Way, file: string, own: Change[]): Promise<Step | string | undefined> {
+  const { core, back } = way;
+  const from = standing(file);
+  let hash = hashOfState(from);
+  const expected = own.every(({ was, is, modes }) => {
+    const [before, after] = back ? [is, was] : [was, is];
+    const isBetween = hash === null && modes.some((mode) => (mode & TYPE) === FOLDER); // one makes room for the other
+    const fits = hash === before || hash === after || isBetween; // after: zz was killed before it could make the change
+    hash = after;
+    return fits;
+  });
+  const [first, last] = [own[0]!, own.at(-1)!];
+  const then = last.modes[back ? 0 : 1];
+  const isKept = from && from.mode !== first.modes[back ? 1 : 0] && (from.mode & TYPE) === (then & TYPE); // somebody has set it since
+  const isGone = (back ? last.was : last.is) === null;
+  const to = isGone ? undefined : { bytes: bytesOf(way.changes, last)[back ? 0 : 1], mode: isKept ? from.mode : then };
+  if (expected) return alike(from, to) ? undefined : { file, from, to };
+  const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}': it has changed since.`;
+  if (!core.ask) return `${cannot} Nothing was touched. At the prompt, zz can merge or overwrite it.`;
+  const merged = await mergeAll(way, from, own);
+  const keys = `${merged ? "m = merge into what is there now, " : ""}o = overwrite, n = leave everything`;
+  const key = await core.ask(`${cannot} [${merged ? "m/" : ""}o/N] (${keys}) `, merged ? "mon" : "on");
+  if (key === "o") return { file, from, to };
+  return key === "m" && merged ? { file, from, to: merged } : `${cannot} Nothing was touched.`;
+}
+
+async function moveStepOf(way: Way, { path: file, moves: name = "" }: Change, known: Map<string, any>, before: Step[]) {
+  const { core, back } = way;
+  const moves = keptMoves(sessionsFolder(core.options.home), name);
+  const cannot = `Cannot ${back ? "undo" : "redo"} '${named(way, file)}':`;
+  if (!moves) return `${cannot} what stood there is not kept any more. Nothing was touched.`;
+  const some = (names: string[]) => someOf(1, names, (name) => `'${visible(name)}'`);
+  const raw = (file: string) => Buffer.from(file).toString("latin1"); // names are bytes
+  const rows = new Map(moves.rows.map(([name]) => [`${raw(moves.root)}/${name}`, name]));
+  for (const { path: at, was, is, moves: many } of way.changes) {
+    const [row, last] = [many ? undefined : rows.get(raw(at)), before.findLast((one) => one.file === at)];
+    const state = row === undefined || known.has(row) ? undefined : last ? last.to : tryTo(() => standing(at));
+    if (state && [was, is].includes(hashOfState(state))) known.set(row!, [state.mode, state.bytes.length, Number.NaN, 0]); // zz wrote it
+  }
+  const { changed, missing } = changedSince(moves, back, known);
+  if (missing.length) return `${cannot} the copy of ${some(missing)} is gone. Nothing was touched.`;
+  const why = `${cannot} ${some(changed)} changed since.`;
+  const key = changed.length ? await core.ask?.(`${why} [o/N] (o = overwrite, n = leave everything) `, "on") : "o";
+  if (key !== "o") return `${why} Nothing was touched.`;
+  return { file, from: undefined, to: undefined, ...actOf(moves, back) };
+}
+
+async function mergeAll(way: Way, from: State, own: Change[]): Promise<State> {
+  let now = from;
+  for (const change of own) {
+    if (change.was === null || change.is === null) return undefined;
+    const [one, two] = bytesOf(way.changes, change).map((bytes) => ({ bytes, mode: 0 }));
+    now = (await rebase(now, way.back ? two : one, way.back ? one : two))?.after;
+  }
+  return now && { bytes: now.bytes, mode: from!.mode };
+}

@@ -1,0 +1,192 @@
+// Choosing a model, and what is known about it.
+
+import type { Endpoint, Model, Provider, Saved } from "../contract.ts";
+import { type Core, type LiveChat, NO_ONE, valuesOf } from "../instance.ts";
+import { allProviders, ownSettings } from "../settings/providers.ts";
+import { ENDPOINT } from "../settings/settings-table.ts";
+import { programs } from "../system/other-programs.ts";
+import { clockOf } from "../text/clock.ts";
+import { PATIENCE } from "../text/deadlines.ts";
+import { codeOf, usage } from "../text/faults.ts";
+import { reason, Secret, sealed, sealUrl, secret } from "../text/secrets.ts";
+import { clean, nearest, short, tryTo, unknown } from "../text/words.ts";
+
+export async function listModels(core: Core, all: boolean): Promise<{ models: Model[]; failures: string[] }> {
+  const { model, baseUrl } = core.options;
+  const only = all ? undefined : (model?.split("/")[0] ?? (baseUrl ? defaultProvider(core) : undefined));
+  const said = ({ name, role }: Provider) => role !== "named" || endpointOf(core, name).key || endpointOf(core, name).url;
+  const asked = only ? [providerNamed(core, only)] : [...allProviders(core).values()].filter(said);
+  const failures: string[] = [];
+  const lists = asked.map(async ({ name, models }) => {
+    const list = async () => {
+      refuseUnknownFields(core, name);
+      return models(clockOf(core.io).limit(PATIENCE), endpointOf(core, name));
+    };
+    const found = await list().catch((error) => {
+      if (only) throw error;
+      failures.push(`${name}: ${reason(error)}`);
+      return [];
+    });
+    return found.filter(({ id }) => clean(id) === id).map((model) => ({ ...model, id: `${name}/${model.id}` }));
+  });
+  return { models: (await Promise.all(lists)).flat(), failures };
+}
+
+/** The provider in a model's name, which is the part before the first slash. */
+export function providerNamed(core: Core, model: string): Provider {
+  const [name = ""] = model.split("/");
+  const all = allProviders(core);
+  const provider = all.get(name);
+  refuseUnknownFields(core, name);
+  if (provider) return provider;
+  const { like } = ownSettings(core)[name] ?? {};
+  if (like) throw usage(`Cannot use provider '${name}': it is said to be like '${like}', and ${unknown("provider", like, all.keys())}`);
+  throw usage(`Cannot use model '${model}': a model is named provider/model, and ${unknown("provider", name, all.keys())}`);
+}
+
+/** What is configured but not understood is not used: with a misspelt "url", the person's words would go to another server. */
+function refuseUnknownFields(core: Core, name: string): void {
+  const { providers = {} } = core.options.settings;
+  const known = [...allProviders(core).keys()];
+  const misspelt = Object.keys(providers).find((other) => !known.includes(other) && nearest(other, known) === name);
+  const refuse = (why: string) => usage(`Cannot use provider '${name}': ${why}`);
+  if (misspelt !== undefined)
+    throw refuse(`the settings describe '${short(misspelt)}', which nobody has. Correct its name, or say what it is "like".`);
+  const fields = Object.keys(ENDPOINT.properties);
+  const strange = Object.keys(providers[name] ?? {}).find((field) => field !== "kept" && !fields.includes(field));
+  if (strange === undefined) return;
+  throw refuse(`in its settings ${unknown("field", short(strange), fields)} Correct it, so that nothing goes elsewhere.`);
+}
+
+export function endpointOf(core: Core, provider: string): Endpoint {
+  const { options } = core;
+  const set = options.settings.providers?.[provider];
+  const { url: _, key: __, kept: ___, key_command: command, key_command_seconds: seconds, ...more } = ownSettings(core)[provider] ?? {};
+  const from = allProviders(core).get(provider);
+  const meant = core.namedProvider || wantedModel(core)?.split("/")[0] || (defaultProvider(core) ?? provider);
+  const isMeant = meant === provider; // else the flags are for another provider
+  const variable = (of?: { variable: string }) => of && core.io.env[of.variable];
+  const url = (isMeant && options.baseUrl) || set?.url || variable(from?.url);
+  const key =
+    (isMeant && options.key) || set?.key || variable(from?.key) || (command && commandKey(core, provider, command, seconds)) || set?.kept;
+  const own = Object.keys(more).length ? { own: sealed("", more) as Record<string, unknown> } : {};
+  const same = !url && more.like && core.providers.has(more.like) ? endpointOf(core, more.like) : {}; // its other name has the same
+  return { ...same, ...(url && { url: sealUrl(url) }), ...(key && { key: typeof key === "string" ? secret(key) : key }), ...own };
+}
+
+const commandKeys = new Map<string, Secret>(); // by command and limit: it runs once, when its key is first needed
+function commandKey({ options, io }: Core, provider: string, command: string, seconds = KEY_COMMAND_SECONDS): Secret {
+  const name = `${seconds} ${command}`;
+  const known = commandKeys.get(name) ?? new Secret(() => fetchKey(options.home, io.env, provider, command, seconds));
+  commandKeys.set(name, known);
+  return known;
+}
+const KEY_COMMAND_SECONDS = 10;
+
+/** Runs the command and returns its first line. Without stdin and terminal it cannot ask; its time is limited. */
+function fetchKey(home: string, env: NodeJS.ProcessEnv, provider: string, command: string, seconds: number): string {
+  const refuse = (why: string) => usage(`Cannot get the key of '${provider}' by its key_command: ${why}. Run it yourself, and fix it.`);
+  const how = { cwd: home, env, timeout: seconds * 1_000, killSignal: "SIGKILL", detached: true, stdio: ["ignore", "pipe", "ignore"] };
+  const { pid, status, stdout, error } = programs(home, env).run("sh", ["-c", command], how as object);
+  if (error) tryTo(() => process.kill(-pid, "SIGKILL")); // with everything that it started
+  if (codeOf(error) === "ETIMEDOUT")
+    throw refuse(`it took longer than ${seconds} s (key_command_seconds), or waits for somebody to answer`);
+  if (error || status !== 0) throw refuse(error ? reason(error) : `it ended with exit code ${status}`);
+  const lines = stdout.toString().trimEnd().split("\n");
+  const key = lines[0]!.trim();
+  if (!key) throw refuse("its first line is empty");
+  if (lines.length > MAX_KEY_LINES || !/^[\x21-\x7e]{4,4096}$/.test(key))
+    throw refuse("what it printed is not a key, which is one word in one line");
+  return key;
+}
+const MAX_KEY_LINES = 20; // lines that it prints; more would be a file of something else
+
+/** The model that the person named, if any. */
+export function wantedModel(core: Core, earlier?: string): string | undefined {
+  const { options, io } = core;
+  const { model, baseUrl, settings } = options;
+  const named = model || io.env.ZZ_MODEL || earlier || settings.model || settings.models?.chat;
+  const first = named && baseUrl && !allProviders(core).has(named.split("/")[0]!) && defaultProvider(core);
+  return first ? `${first}/${named}` : named;
+}
+
+/** Completes a model's name without a provider, such as `gpt-4o` or a part of it, if just one model fits. */
+export async function withProvider(core: Core, given: string): Promise<string> {
+  if (given.includes("/") || allProviders(core).has(given)) return given;
+  const { models } = await listModels(core, true);
+  const own = ({ id }: Model) => id.slice(id.indexOf("/") + 1).toLowerCase();
+  const same = models.filter((one) => own(one) === given.toLowerCase());
+  const fits = same.length ? same : models.filter((one) => own(one).includes(given.toLowerCase()));
+  return fits.length === 1 ? fits[0]!.id : given;
+}
+
+/** By --model, ZZ_MODEL, the session, the settings, a provider with a key, or a local server that answers in 300 ms. Undefined: none. */
+export async function chooseModel(core: Core, earlier?: string): Promise<string | undefined> {
+  const { baseUrl } = core.options;
+  const wanted = wantedModel(core, earlier);
+  const named = wanted && (await withProvider(core, wanted));
+  if (named) return providerNamed(core, named) && named.includes("/") ? named : firstModel(core, named);
+  const first = baseUrl && defaultProvider(core);
+  if (first) return firstModel(core, first);
+  const signal = clockOf(core.io).limit(LOCAL_LIMIT); // until the first byte; after that a server may take its time
+  const offers = [...allProviders(core).values()].map((one) => [one.name, one.auto?.(signal, endpointOf(core, one.name))] as const);
+  const answers = offers.map(([name, model]) => [name, Promise.resolve(model).catch(() => undefined)] as const);
+  for (const [name, model] of offers) if (typeof model === "string") return `${name}/${model}`;
+  for (const [name, model] of answers) if (await model) return `${name}/${await model}`;
+  return undefined;
+}
+
+/** The provider for an address without a name. */
+const defaultProvider = (core: Core): string | undefined => valuesOf(core.providers).find(({ role }) => role === "default")?.name;
+
+/** The model to use when no other answers. */
+export async function fallbackModel(core: Core): Promise<string> {
+  const fallback = valuesOf(core.providers).find(({ role }) => role === "fallback");
+  if (!fallback) throw usage(NO_MODEL);
+  return firstModel(core, fallback.name);
+}
+
+export async function firstModel(core: Core, name: string): Promise<string> {
+  const provider = providerNamed(core, name);
+  const signal = clockOf(core.io).limit(PATIENCE);
+  const endpoint = endpointOf(core, name);
+  const model = (await provider.auto?.(signal, endpoint)) ?? (await provider.models(signal, endpoint))[0]?.id;
+  if (!model) throw usage(`Cannot use '${name}': it offers no model. Name one with --model ${name}/MODEL.`);
+  return `${name}/${model}`;
+}
+
+const LOCAL_LIMIT = 300;
+
+export const NO_MODEL =
+  "No model to ask: type /setup at the prompt, set OPENAI_API_KEY, start Ollama, or name one with --model provider/model (and --base-url " +
+  "URL for a server of your own). Without any, --model offline finds definitions, references and TODOs in this folder.";
+
+export async function learnWindow(core: Core, chat: LiveChat): Promise<void> {
+  const [{ model }, { models }] = [chat, core];
+  const known = await modelNamed(core, model).catch(() => undefined); // its provider may be gone
+  if (chat.model === model && core.models === models) Object.assign(chat, { window: known?.window }); // the old one stays until then
+}
+
+/** What the provider says about a model; for its window the person's setting counts as well. Undefined if nobody knows. */
+export async function modelNamed(core: Core, model: string, quick = false): Promise<Model | undefined> {
+  const { models } = core; // others take their place when what was said no longer counts
+  const known = models.get(model);
+  if (known) return known;
+  const provider = providerNamed(core, model);
+  const id = model.slice(provider.name.length + 1);
+  if (quick && !provider.model) return undefined;
+  const endpoint = endpointOf(core, provider.name);
+  const patience = () => clockOf(core.io).limit(PATIENCE);
+  const one = await (async () => provider.model?.(id, patience, endpoint))().catch(() => undefined);
+  const all = one?.window || quick ? [] : await provider.models(patience(), endpoint).catch(() => []);
+  const found = all.find((other) => other.id === id) ?? one;
+  const window = found?.window ?? core.options.settings.window;
+  if (!found && !window) return undefined;
+  const told = { ...found, id, ...(window && { window }) };
+  if (window) models.set(model, told);
+  return told;
+}
+
+/** The last model that a session used, on whichever branch: going back does not change it. */
+export const modelOf = ({ header, entries }: Saved): string =>
+  String(entries.findLast(({ type }) => type === "model")?.model ?? header.model).replace(NO_ONE, "");

@@ -1,0 +1,315 @@
+import type { Call, CallDelta, Delta, Fault, Finish, HttpAnswer, HttpRequest, Reply, Usage } from "../contract.ts";
+import { type Core, newId } from "../instance.ts";
+import errors from "../text/errors.json" with { type: "json" };
+import { asFault, fault, usage } from "../text/faults.ts";
+import { reason, sealUrl, veil } from "../text/secrets.ts";
+import { jsonOrText, tryTo } from "../text/words.ts";
+import { follow, outgoing } from "./http-transport.ts";
+
+type See = (text: string, thinking: string, thought: string, size: number) => void; // so far; and what came since the last call
+/** Reads a provider's stream into one whole reply. Servers differ in all of it: indexes, ids, names sent twice, pieces of arguments, finish
+ * reasons that contradict the content. Throws if it was cut off or carried an error; what had arrived is in `partial`. */
+export async function collect(stream: AsyncIterable<Delta>, see?: See, from = ""): Promise<Reply> {
+  let [text, thinking] = ["", ""];
+  let finish: Finish | undefined;
+  let usage: Usage | undefined;
+  const drafts: Draft[] = [];
+  const extra: unknown[] = [];
+  const unrun: Unrun = { count: 0, names: new Set() };
+  let size = 0;
+  try {
+    for await (const delta of stream) {
+      if (!isDelta(delta)) throw fault(`Cannot read the answer of provider '${from}': ${JSON.stringify(delta)?.slice(0, 60)} ${NO_DELTA}`);
+      if ("text" in delta) text += delta.text ?? "";
+      else if ("thinking" in delta) thinking += delta.thinking ?? "";
+      else if ("call" in delta) gather(drafts, delta.call, unrun);
+      else if ("usage" in delta) usage = counted({ ...usage, ...delta.usage });
+      else if ("finish" in delta) finish = finishOf(delta.finish) ?? finish;
+      else if ("error" in delta) throw answerFault("The model's server failed in mid-stream", delta.error);
+      if (delta.extra !== undefined && !isDeep(delta.extra, MAX_JSON_DEPTH)) extra.push(delta.extra);
+      const come = sizeOf(delta);
+      see?.(text, thinking, ("thinking" in delta && delta.thinking) || "", come);
+      size += come + CHARS_PER_DELTA;
+      if (size > MAX_REPLY_CHARS) throw fault("The answer is larger than 64 MB and was given up. Ask for less.");
+    }
+    if (!finish && !text && !thinking && !drafts.length) throw fault("The server answered with nothing. Try again.", { transient: true });
+    if (!finish) throw fault(CUT_OFF, { transient: true });
+  } catch (error) {
+    const cut = /^(ECONN|EPIPE|ETIMEDOUT|HPE_|Z_)/.test((error as NodeJS.ErrnoException)?.code ?? "");
+    throw Object.assign(cut ? fault(CUT_OFF, { transient: true }) : asFault(error), { partial: { text, thinking } });
+  }
+  const calls = drafts.filter(({ name, args }) => name || args).map((draft) => finished(draft, finish === "length"));
+  if (calls.length > MAX_CALLS) calls[MAX_CALLS]!.broken = tooMany(calls[MAX_CALLS]!, unrun);
+  if (finish === "stop" || finish === "calls") finish = calls.length ? "calls" : "stop";
+  const ids = new Set<string>();
+  for (const call of calls) {
+    if (!call.id || ids.has(call.id)) call.id = newId("call_");
+    ids.add(call.id);
+  }
+  const parts = splitThinking(text);
+  const thought = [...new Set([thinking.trim(), parts.thinking])].filter(Boolean).join("\n");
+  return { text: parts.text, thinking: thought, calls, finish, ...(usage && { usage }), ...(extra.length && { extra }) };
+}
+const NO_DELTA = "is not a delta. It yields { text }, { thinking }, { call }, { usage }, { extra }, { finish } or { error }: see Delta.";
+const DELTAS = { text: "string", thinking: "string", call: "object", usage: "object", finish: "string", error: "", extra: "" };
+const FIELDS = Object.entries(DELTAS);
+function isDelta(delta: any): boolean {
+  const given = Object(delta);
+  let count = 0;
+  for (const [name, type] of FIELDS)
+    if (name in given && ++count && type && (given[name] == null ? name === "call" : typeof given[name] !== type)) return false;
+  return count > 0;
+}
+const MAX_REPLY_CHARS = 64 * 1024 * 1024;
+const CHARS_PER_DELTA = 32; // what an empty delta counts as, so that endless ones stop too
+const MAX_CALLS = 128; // that run; the model is told which ones did not
+const MAX_NAME_CHARS = 200; // of a tool's name
+const MAX_ID_CHARS = 100_000; // some gateways put signatures into it
+const MAX_ARGS_CHARS = 4 * 1024 * 1024; // of one call's arguments
+const MAX_PARSED_CHARS = 8 * 1024 * 1024; // parsed to see whether a call's arguments are complete
+const charsOf = (one: unknown): number => (typeof one === "string" ? one.length : 0);
+const extraSize = (one: unknown): number => (one === undefined || isDeep(one, MAX_JSON_DEPTH) ? 0 : charsOf(JSON.stringify(one)));
+function sizeOf(delta: Delta): number {
+  const { text, thinking, call } = delta as { text?: string; thinking?: string; call?: CallDelta };
+  const size = charsOf(text) + charsOf(thinking) + extraSize(delta.extra);
+  return call ? size + charsOf(call.id) + charsOf(call.name) + charsOf(call.args) + extraSize(call.extra) : size;
+}
+
+/** A server's token counts, if they are numbers. */
+function counted({ input, output, cached, written }: Partial<Usage>): Usage {
+  const number = (value: unknown) => (Number.isFinite(value) ? Math.max(0, value as number) : 0);
+  const more = Object.entries({ cached, written }).filter(([, count]) => number(count) > 0);
+  return { input: number(input), output: number(output), ...Object.fromEntries(more) };
+}
+const CUT_OFF = "The connection ended before the answer was complete. Try again.";
+interface Draft {
+  index: number | undefined;
+  id: string;
+  name: string;
+  args: string;
+  last: string; // the last character: looking for it in `args` would copy them each time
+  extra?: unknown;
+  wrong?: string; // why it cannot run
+  parsed: number; // characters parsed so far to see whether the arguments are complete
+}
+type Unrun = { count: number; names: Set<string> }; // calls beyond the limit
+
+/** Adds a piece to its call: by index, else by id, else to the last call. */
+function gather(drafts: Draft[], piece: CallDelta, unrun: Unrun): void {
+  const index = piece.index ?? undefined;
+  const id = typeof piece.id === "string" && piece.id.length <= MAX_ID_CHARS ? piece.id : "";
+  const name = typeof piece.name === "string" ? piece.name : "";
+  const { args, wrong } = textOfArgs(piece.args);
+  const last = drafts.at(-1);
+  let draft = last;
+  if (index !== undefined) draft = drafts.findLast((other) => other.index === index);
+  else if (id) draft = drafts.findLast((other) => other.id === id) ?? (last?.id ? undefined : last);
+  if (!draft || startsAnother(draft)) {
+    if (drafts.length > MAX_CALLS) leaveOut(drafts.pop()!);
+    drafts.push((draft = { index, id: "", name: "", args: "", last: "", parsed: 0 }));
+  }
+  draft.id ||= id;
+  draft.name = name.slice(0, MAX_NAME_CHARS + 1) || draft.name; // some gateways send it again: never append
+  if (name.length > MAX_NAME_CHARS)
+    draft.wrong = `its name has ${name.length} characters, more than the ${MAX_NAME_CHARS} that a tool's may have`;
+  if (wrong) draft.wrong = wrong;
+  draft.last = args.at(-1) ?? draft.last;
+  if (draft.args.length + args.length <= MAX_ARGS_CHARS) draft.args += args;
+  else draft.wrong = `its arguments have more than ${MAX_ARGS_CHARS / 1024 / 1024} MB`;
+  if (piece.extra !== undefined && !isDeep(piece.extra, MAX_JSON_DEPTH)) draft.extra = piece.extra;
+
+  function startsAnother(open: Draft): boolean {
+    if (id && open.id && id !== open.id) return true;
+    if (!name || !open.name) return false;
+    const other = name.slice(0, MAX_NAME_CHARS + 1) !== open.name;
+    if (index === undefined && other) return true;
+    if (!isDraftWhole(open)) return false;
+    return other || (isWhole(args) && ((index === undefined && !id) || args !== open.args));
+  }
+  function leaveOut({ name }: Draft): void {
+    unrun.count++;
+    if (unrun.names.size < 10) unrun.names.add(name.slice(0, 60));
+  }
+}
+
+/** Arguments may come as text or as JSON values. */
+function textOfArgs(args: unknown): { args: string; wrong?: string } {
+  if (typeof args === "string" || !args) return { args: (args as string) || "" };
+  return isDeep(args, MAX_JSON_DEPTH) ? { args: "", wrong: TOO_DEEP } : { args: JSON.stringify(args) ?? "" };
+}
+
+/** Asked for every piece: checks the last character first, and parses only up to a limit. */
+function isDraftWhole(draft: Draft): boolean {
+  if (draft.parsed > MAX_PARSED_CHARS || !/[}"l\s]/.test(draft.last)) return false;
+  draft.parsed += draft.args.length;
+  return isWhole(draft.args);
+}
+
+function tooMany({ name }: Call, { count, names }: Unrun): string {
+  const all = [...names, name.slice(0, 60)].filter((one, i, list) => one && list.indexOf(one) === i);
+  const many = `This reply had ${MAX_CALLS + 1 + count} calls, and at most ${MAX_CALLS} of a reply run.`;
+  return `${many} Not run: the last ${count + 1}, of ${all.join(", ")}. Make those that are still needed in the next reply.`;
+}
+
+const isWhole = (args: string): boolean => args.trim() !== "" && "args" in parseArguments(args);
+
+function finished({ id, name, args, extra, wrong }: Draft, cut: boolean): Call {
+  const broken = `The call did not run: ${wrong}. Send it again, shorter.`;
+  if (wrong) return { id, name: name.slice(0, MAX_NAME_CHARS), args: {}, broken };
+  const parsed = parseArguments(args);
+  const call: Call = { id, name, args: "args" in parsed ? parsed.args : {}, ...(extra !== undefined && { extra }) };
+  if (cut && !isWhole(args)) call.broken = "The call was cut off by the output limit and did not run. Send it again, shorter or in parts.";
+  else if ("wrong" in parsed) call.broken = `The arguments are not usable: ${parsed.wrong}. Send the call again with a valid JSON object.`;
+  else if (!name) call.broken = "The call names no tool. Send it again with a name.";
+  return call;
+}
+
+/** Parses arguments. Nothing is {}; a JSON string is parsed again; repeated objects count once, and a leading {} is dropped. */
+function parseArguments(text: string): { args: Record<string, unknown> } | { wrong: string } {
+  if (!text.trim()) return { args: {} };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+    if (typeof value === "string") value = JSON.parse(value);
+  } catch (error) {
+    const values = jsonValues(text);
+    const meant = values?.filter((one) => one !== "{}");
+    if (!values || new Set(meant).size > 1) return { wrong: reason(error) };
+    value = JSON.parse(meant?.[0] ?? "{}");
+  }
+  if (isDeep(value, MAX_JSON_DEPTH)) return { wrong: TOO_DEEP };
+  if (typeof value === "object" && !Array.isArray(value)) return { args: { ...value } };
+  return { wrong: `expected an object, got ${text.trim().slice(0, 40)}` };
+}
+const MAX_JSON_DEPTH = 100;
+const TOO_DEEP = `its arguments are nested more than ${MAX_JSON_DEPTH} deep`;
+function isDeep(value: unknown, left: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return left === 0 || Object.values(value).some((inner) => isDeep(inner, left - 1));
+}
+
+/** Splits `{…}{…}`; undefined unless everything is objects. */
+function jsonValues(text: string): string[] | undefined {
+  const values: string[] = [];
+  let [depth, start] = [0, 0];
+  for (const { 0: token, index } of text.matchAll(/"(?:\\.|[^"\\])*"?|[{}]/gs)) {
+    if (token === "{") depth++;
+    if (token !== "}" || --depth > 0) continue;
+    values.push(text.slice(start, index + 1));
+    start = index + 1;
+  }
+  if (values.length < 2 || text.slice(start).trim()) return undefined;
+  return tryTo(() => values.map((value) => JSON.stringify(JSON.parse(value))));
+}
+
+function finishOf(word: string): Finish | undefined {
+  if (!word) return undefined;
+  if (/^(tool_calls|tool_use|function_call|calls)$/.test(word)) return "calls";
+  if (/length|max_tokens|window_exceeded/.test(word)) return "length";
+  if (/content_filter|safety|^filter$/i.test(word)) return "filter";
+  if (word === "refusal") return "refusal";
+  if (/^error$|insufficient_system_resource/.test(word))
+    throw fault(`The model's server gave up in mid-stream (${word}). Try again.`, { transient: true });
+  return "stop";
+}
+
+/** Separates thinking from text: `<think>…</think>` at the start, or everything before a lone `</think>` that is not in code. */
+export function splitThinking(text: string): { text: string; thinking: string } {
+  let rest = text;
+  const thoughts: string[] = [];
+  for (let block: RegExpExecArray | null; (block = /^\s*<think(?:ing)?>(.*?)(?:<\/think(?:ing)?>|$)/s.exec(rest)); ) {
+    thoughts.push(block[1]!.replace(/^\s*<think>/, "").trim());
+    rest = rest.slice(block[0].length);
+  }
+  const close = rest.indexOf("</think>");
+  const before = rest.slice(0, close);
+  if (thoughts.length) rest = rest.replace(/^\s*<\/think>/, "");
+  else if (close >= 0 && !before.includes("<think>") && !isQuoted(before)) {
+    thoughts.push(before.trim());
+    rest = rest.slice(close + "</think>".length);
+  }
+  if (rest.length !== text.length) rest = rest.replace(/^\s+/, "");
+  return { text: rest, thinking: thoughts.filter(Boolean).join("\n") };
+}
+
+/** Whether a text ends inside of a code fence or inline code. */
+function isQuoted(before: string): boolean {
+  return before.split("```").length % 2 === 0 || before.slice(before.lastIndexOf("\n") + 1).split("`").length % 2 === 0;
+}
+
+/** Sends a request. Network errors and refusals become sentences in the server's own words, with a hint if it is a provider's. */
+export async function request(core: Core, url: string, init: HttpRequest = {}, isModels = true): Promise<HttpAnswer> {
+  if (core.options.dry) {
+    const body = typeof init.body === "string" ? JSON.parse(init.body) : undefined;
+    throw fault(
+      `Nothing is sent to '${veil(sealUrl(url))}' in a dry run.`,
+      (body?.messages ?? body?.contents ?? body?.input) ? { dry: body } : {},
+    );
+  }
+  const check = isModels ? "--base-url" : "the address";
+  const out = outgoing(url, init);
+  const { hide } = out;
+  if (!URL.canParse(out.url)) throw usage(`Cannot reach '${hide(veil(sealUrl(url)))}': not a URL. Check ${check}.`);
+  const response = await follow(out, isModels).catch((error) => {
+    throw init.signal?.aborted || error.exit ? error : networkFault(error, error.host ?? new URL(out.url).host, check, hide);
+  });
+  if (response.ok || init.any) return response;
+  const said = await response.beginning(MAX_ERROR_BYTES); // some servers repeat the key
+  throw answerFault(`${response.host} answered ${response.status}`, said, response, isModels, hide);
+}
+const MAX_ERROR_BYTES = 65_536;
+
+function networkFault(error: unknown, where: string, check: string, hide: (text: string) => string): Fault {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  const why =
+    (errors.network as Record<string, string>)[code]?.replace("--base-url", check) ??
+    `${message || reason(error)}. Check ${check} and the network.`;
+  const transient = code !== "" && !/CERT|SSL|TLS|ERR_INVALID/.test(code);
+  return fault(`Cannot reach '${where}': ${hide(why)}`, { kind: "network", transient });
+}
+
+/** A server's refusal as a sentence. Bodies come in a dozen shapes: a string, a list, flat, nested, a web page. */
+function answerFault(what: string, body: unknown, response?: HttpAnswer, isModels = true, hide = veil): Fault {
+  const parsed: any = [typeof body === "string" ? jsonOrText(body) : body].flat()[0];
+  const inner = parsed?.error ?? parsed?.detail ?? parsed;
+  const page = typeof parsed === "string" && /^\s*(<!doctype|<html|<\?xml)/i.test(parsed);
+  const title = page && /<title>([^<]*)/i.exec(parsed)?.[1]?.trim();
+  const message = (inner?.message === undefined ? inner : inner.message) ?? "";
+  const said = page ? `a web page${title ? ` ("${title}")` : ""}` : message;
+  const upstream = inner?.metadata?.raw; // from the server behind a gateway
+  const all = [said, ...(upstream ? [upstream] : [])].map((one) => hide(spoken(one)));
+  const words = all.join(": ").trim().slice(0, 600);
+  const status = response?.status ?? (typeof inner?.code === "number" ? inner.code : undefined);
+  const code = [inner?.code, inner?.type, inner?.status, parsed?.code].filter((one) => typeof one === "string").join(" ");
+  const details = spoken(inner?.details ?? "");
+  const delay = Number.parseFloat(/"retryDelay":"([\d.]+)s"/.exec(details)?.[1] ?? "") * 1000; // where Google puts it
+  const lasting = delay >= 0 ? /per ?day/i : /insufficient_quota|billing|credit|per day|daily|monthly/i;
+  const forGood = lasting.test(`${code} ${words} ${delay >= 0 ? details : ""}`);
+  const transient =
+    status === undefined
+      ? !page && !forGood && !/invalid|tool_use_failed|context_length/.test(code)
+      : (status >= 500 || [408, 409, 425, 429].includes(status)) && !forGood;
+  const isKey = isModels && (status === 401 || status === 403);
+  const isPlace = isModels && !isKey && (status === 404 || (page && !(status >= 500)));
+  const hint = isKey ? CHECK_KEY : isPlace ? CHECK_PLACE : "";
+  const sentence = `${what}: ${words || "no reason given"}`;
+  const stop = /[.!?]"?\)?$/.test(sentence) ? "" : ".";
+  const after = delay >= 0 ? delay : retryAfter(response?.headers);
+  const kind = isKey ? "key" : forGood || status === 429 || status === 402 ? "quota" : "provider";
+  return fault(sentence + stop + hint, { kind, transient, ...(status !== undefined && { status }), ...(after >= 0 && { after }) });
+
+  function spoken(words: unknown): string {
+    if (typeof words === "string") return words.slice(0, MAX_ERROR_BYTES);
+    return isDeep(words, MAX_JSON_DEPTH) ? "something nested too deeply to show" : (JSON.stringify(words) ?? "");
+  }
+}
+const CHECK_KEY = " Check the key: --key, or the provider's variable.";
+const CHECK_PLACE = " Check --model (zz --models lists what there is) and --base-url, which usually ends in /v1.";
+
+/** In ms; NaN if the server names no time. */
+function retryAfter(headers?: HttpAnswer["headers"]): number {
+  const ms = Number(headers?.get("retry-after-ms") ?? Number.NaN);
+  if (ms >= 0) return ms;
+  const value = headers?.get("retry-after") || Number.NaN;
+  return Number.isNaN(Number(value)) ? Date.parse(String(value)) - Date.now() : Number(value) * 1000;
+}

@@ -1,0 +1,157 @@
+// One request to a model: sent, retried, and received whole.
+
+import type { ChatRequest, Endpoint, Fault, Message, Provider, Reply } from "../contract.ts";
+import { around, emit } from "../events.ts";
+import { TRIES, type TurnContext } from "../instance.ts";
+import { SILENCE_SECONDS } from "../settings/settings-table.ts";
+import { clockOf } from "../text/clock.ts";
+import { deadline, until } from "../text/deadlines.ts";
+import { asFault, fault } from "../text/faults.ts";
+import { reason, secretFinder, veil, veilData } from "../text/secrets.ts";
+import { CHARS_PER_TOKEN } from "../text/words.ts";
+import { endpointOf, providerNamed } from "./choose-model.ts";
+import { collect } from "./collect-reply.ts";
+
+const MAX_RETRY_WAIT_MS = 60_000;
+const SILENCES_OF_SIGNS = 4; // that many times as long while comments and other signs of life come
+
+/** Passes the request through its wrappers, then to the provider of its model. */
+export async function send(place: TurnContext, asked: Omit<ChatRequest, "options" | "endpoint">): Promise<Reply> {
+  const { core } = place;
+  const { name } = providerNamed(core, asked.model);
+  const options = { ...core.options.settings.options, ...core.options.options };
+  const usual = endpointOf(core, name);
+  const own = ({ endpoint }: ChatRequest) => (endpoint === usual ? undefined : endpoint); // set by a wrapper
+  return around(place, "request", { ...asked, options, endpoint: usual }, (request) => attempt(place, request, own(request)));
+}
+
+/** Tries up to twice more if the failure may pass, and once more after a silence. Nothing has been shown yet. */
+async function attempt(place: TurnContext, { model, messages, ...asked }: ChatRequest, own?: Endpoint): Promise<Reply> {
+  const { core, chat } = place;
+  const clock = clockOf(core.io);
+  const provider = providerNamed(core, model);
+  const endpoint = own ?? endpointOf(core, provider.name);
+  const request = {
+    ...asked,
+    model: model.slice(provider.name.length + 1),
+    messages: repair(messages.map((one) => ownExtras(one, provider.name))),
+    endpoint,
+  };
+  const told = veilData(request);
+  let partial: Fault["partial"]; // the longest that any try received
+  for (let [tried, stalls] = [1, 0]; ; tried++) {
+    try {
+      await emit(core, "requested", told);
+      const started = clock.now();
+      const reply = { ...(await receive(place, provider, request)), model };
+      await emit(core, "replied", { ...reply, task: asked.task, ms: Math.round(clock.now() - started) });
+      return reply;
+    } catch (error) {
+      const failed = asFault(error);
+      if ((failed.partial?.text.length ?? -1) >= (partial?.text.length ?? 0)) partial = failed.partial;
+      if (partial) failed.partial = partial;
+      if (chat.stop.signal.aborted || failed.dry) throw failed;
+      const wait = failed.after ?? 500 * 2 ** (tried - 1) * (1 + Math.random() / 4);
+      if (failed.transient && wait > MAX_RETRY_WAIT_MS) failed.message += ` Try again in ${Math.ceil(wait / 1000)} s.`;
+      const mayPass = failed.stalled ? ++stalls === 1 : failed.transient;
+      if (!mayPass || tried === TRIES || wait > MAX_RETRY_WAIT_MS) throw failed;
+      await emit(core, "retried", { attempt: tried, wait: Math.round(wait), reason: reason(failed) });
+      await clock.sleep(wait, chat.stop.signal).catch((stopped) => {
+        throw Object.assign(stopped, partial && { partial });
+      });
+    }
+  }
+}
+
+/** Receives one reply, whole. Silence is limited, not length. */
+async function receive({ core, chat }: TurnContext, provider: Provider, request: ChatRequest): Promise<Reply> {
+  const clock = clockOf(core.io);
+  const started = clock.now();
+  const { timeout = SILENCE_SECONDS } = core.options.settings;
+  const seconds = timeout || Number.POSITIVE_INFINITY; // 0: no limit
+  let [heard, isSigns] = [started, false]; // when more than a sign of life came; whether for too long nothing else has
+  const silence = deadline(clock, seconds * 1000, () => {
+    const late = isSigns ? `nothing but signs of life for ${seconds * SILENCES_OF_SIGNS}` : `nothing for ${seconds}`;
+    return fault(`'${provider.name}' sent ${late} s. Try again, or raise "timeout" in the settings.`, { kind: "network", stalled: true });
+  });
+  const signal = AbortSignal.any([chat.stop.signal, silence.signal]);
+  let [partial, thought] = [{ text: "", thinking: "" }, ""];
+  let telling: NodeJS.Immediate | undefined; // one event for pieces that arrive together
+  const secret = secretFinder();
+  try {
+    const reply = await until(signal, collect(provider.chat(request, signal), see, provider.name));
+    return { ...reply, text: veil(reply.text), thinking: veil(reply.thinking) };
+  } catch (error) {
+    const failed = asFault(silence.signal.aborted && !chat.stop.signal.aborted ? silence.signal.reason : error);
+    throw Object.assign(failed, { kind: failed.kind ?? "provider", partial: veilData(partial) });
+  } finally {
+    silence.lift();
+    if (telling) tell();
+  }
+
+  function see(text: string, thinking: string, more: string, size: number): void {
+    partial = { text, thinking };
+    thought += more;
+    if (size) heard = clock.now();
+    if (telling) return;
+    isSigns = clock.now() - heard > seconds * 1000 * (SILENCES_OF_SIGNS - 1);
+    if (!isSigns) silence.putOff();
+    const { endpoint, task, ...shown } = request;
+    if (core.options.dry) throw fault("dry run", { dry: shown });
+    telling = setImmediate(tell);
+  }
+  function tell(): void {
+    clearImmediate(telling);
+    const { text, thinking } = partial;
+    const tokens = Math.round((text.length + thinking.length) / CHARS_PER_TOKEN);
+    const told = secret(thought) ? veil(thinking) : thinking;
+    [telling, thought] = [undefined, ""];
+    void emit(core, "received", { tokens, ms: Math.round(clock.now() - started), thinking: told });
+  }
+}
+
+/** Extras are sent back only to the provider that they came from. */
+function ownExtras(message: Message, provider: string): Message {
+  if (message.role !== "assistant" || message.model?.startsWith(`${provider}/`)) return message;
+  const { extra: _, calls, ...rest } = message;
+  return { ...rest, ...(calls && { calls: calls.map(({ extra: _, ...call }) => call) }) };
+}
+
+/** Makes the history acceptable to every provider: each call has one result right after it, in order; results without a call go away;
+ * messages of one role in a row are merged; nothing is empty. Runs before every request. */
+export function repair(history: readonly Message[]): Message[] {
+  const fixed: Message[] = [];
+  let open = new Map<string, number>(); // the index in `fixed` of each result of the last calls
+  for (const given of history) {
+    const message = withUpdates(given);
+    if (message.role === "tool") {
+      const place = open.get(message.id);
+      if (place !== undefined) fixed[place] = message;
+      open.delete(message.id);
+      continue;
+    }
+    const calls = message.role === "assistant" ? (message.calls ?? []) : [];
+    const images = message.role === "user" ? (message.images ?? []) : [];
+    if (message.role === "assistant") open = new Map();
+    if (!message.text && !calls.length && !images.length) continue;
+    const last = fixed.at(-1);
+    if (last?.role === message.role) fixed[fixed.length - 1] = joined(last, message);
+    else fixed.push(message);
+    for (const { id, name } of calls) open.set(id, fixed.push({ role: "tool", id, name, text: "[interrupted]", failed: true }) - 1);
+  }
+  return fixed;
+}
+
+/** Puts layer updates in front of the words that they came with. */
+function withUpdates(message: Message): Message {
+  if (message.role !== "user" || !message.news) return message;
+  const { news, ...rest } = message;
+  return { ...rest, text: [...Object.values(news), rest.text].filter(Boolean).join("\n\n") };
+}
+
+function joined(one: Message, two: Message): Message {
+  const images = [one, two].flatMap((message) => ("images" in message && message.images) || []);
+  const extra = [one, two].flatMap((message) => ("extra" in message && message.extra) || []);
+  const text = [one.text, two.text].filter(Boolean).join("\n\n");
+  return { ...two, text, ...(images.length && { images }), ...(extra.length && { extra }) };
+}

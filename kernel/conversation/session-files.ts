@@ -1,0 +1,297 @@
+// Sessions: an append-only tree of JSON lines.
+
+import fs from "node:fs";
+import path from "node:path";
+import { LowSync } from "lowdb";
+import type { Call, Entry, Header, Listed, Message, Saved } from "../contract.ts";
+import type { Session } from "../instance.ts";
+import { newId } from "../instance.ts";
+import { makePrivate, missingFolders, NO_SYNC, syncFile, syncFolder } from "../system/atomic-write.ts";
+import { lock, updatePrivate } from "../system/locks.ts";
+import { sweepParts } from "../system/temporary-files.ts";
+import { codeOf, errnoSentence, fault, usage } from "../text/faults.ts";
+import { veilData, veiledJson } from "../text/secrets.ts";
+import { clean, compare, entriesOf, textOf, tryTo } from "../text/words.ts";
+
+/** The change of one file: from its old to its new state, each with a hash; null: it did not exist. */
+export interface Change extends Entry {
+  type: "change";
+  change: number; // its number, from 1
+  group: number; // the number of the first change in its call
+  turn: number;
+  tool: string;
+  path: string; // absolute
+  was: string | null;
+  is: string | null;
+  modes: [before: number, after: number];
+  base?: Content; // the full old content, unless an earlier entry has it
+  place: number; // `put` replaces `cut` bytes there
+  cut: number;
+  put: Content;
+  made: string[]; // folders that it created
+  moves?: string; // of many files shown as one: where they are kept
+}
+export type Content = { text: string } | { base64: string };
+
+export const isChange = (entry: Entry): entry is Change =>
+  entry.type === "change" && typeof entry.change === "number" && typeof entry.path === "string" && Array.isArray(entry.made);
+
+type Row = Header | Entry;
+/** A lowdb adapter that appends: `write` adds only new lines. `read` drops a torn last line (after a crash) and reports it. */
+function jsonLines(file: string, warn: (text: string) => void, made: string[]) {
+  let fd = -1;
+  let written = 0;
+  let [isSynced, isTold] = [true, false];
+  let names: string[] = []; // that are new on the disk: its own, and those of the folders that were made for it
+  const syncNames = (): void => names.splice(0).forEach((at) => void syncFolder(path.dirname(at)));
+  return {
+    read(): Row[] {
+      fd = fs.openSync(file, "a+");
+      const bytes = fs.readFileSync(fd);
+      const { lines, end, spoilt } = parseLines(bytes, file);
+      const torn = bytes.length - end;
+      if (spoilt)
+        warn(`Session file '${file}' has ${spoilt} unreadable ${spoilt === 1 ? "line, which was" : "lines, which were"} ignored.`);
+      if (torn)
+        warn(`Session file '${file}' ended in the middle of a line; its last ${torn} bytes, never confirmed as saved, were cut off.`);
+      if (torn) fs.ftruncateSync(fd, end);
+      written = lines.length;
+      return lines;
+    },
+    write(lines: Row[]): void {
+      if (fd < 0) {
+        fd = fs.openSync(file, "ax+", 0o600);
+        names = [file, ...made];
+      }
+      isSynced = false;
+      const end = fs.fstatSync(fd).size;
+      const added = lines.slice(written).map((line) => `${asSaved(line)}\n`);
+      try {
+        fs.writeFileSync(fd, Buffer.from(added.join("")));
+      } catch (error) {
+        tryTo(() => (end === 0 ? fs.unlinkSync(file) : fs.ftruncateSync(fd, end))); // a full disk must not leave half a line
+        lines.length = written;
+        throw error;
+      }
+      written = lines.length;
+    },
+    async sync(): Promise<void> {
+      if (isSynced) return;
+      isSynced = true;
+      const error = fd < 0 ? null : await new Promise<Error | null>((resolve) => fs.fdatasync(fd, resolve));
+      const why = errnoSentence(error);
+      if (why && !NO_SYNC.test(codeOf(error)) && !isTold) warn(`Session file '${file}' may not be saved: ${why}`);
+      isTold ||= why !== "";
+      syncNames();
+    },
+    syncNow(): void {
+      if (fd >= 0) syncFile(fd);
+      isSynced = true;
+      syncNames();
+    },
+    close(): void {
+      if (fd >= 0) tryTo(() => fs.closeSync(fd)); // sync() says what is wrong with the disk
+      fd = -1;
+    },
+  };
+}
+/** Veils entries that are new. */
+const asSaved = (line: Row): string => ("type" in line && line.type === "change" ? JSON.stringify(line) : veiledJson(line));
+
+export const UNSAVED = "It goes on unsaved; --home or ZZ_HOME names another place.";
+
+/** Parses a session. `end` is where the last complete line ends, `spoilt` counts lines that are neither header nor entry. */
+function parseLines(bytes: Buffer, file: string): { lines: [Header, ...Entry[]]; end: number; spoilt: number } {
+  const lines: Row[] = [];
+  let [end, spoilt, newer] = [0, 0, false];
+  for (let stop = bytes.indexOf(10); stop >= 0; stop = bytes.indexOf(10, end)) {
+    const line = tryTo(() => JSON.parse(bytes.toString("utf8", end, stop)));
+    if (lines.length ? typeof line?.id === "number" : isHeader(line)) lines.push(line);
+    else spoilt++;
+    newer ||= !lines.length && isNewer(line);
+    end = stop + 1;
+  }
+  if (lines.length) return { lines: lines as [Header, ...Entry[]], end, spoilt };
+  const why = newer ? "a newer zz made it" : bytes.length ? "it holds no readable header" : "it is empty";
+  const next = newer ? "Open it with that one" : "Move it away";
+  throw fault(`Cannot open session file '${file}': ${why}. It was left as it is. ${next}, or start without it.`);
+}
+
+const isNewer = (line: unknown): boolean => Number((line as Header | undefined)?.zz) > 1; // written by a newer zz
+const isHeader = (line: unknown): line is Header =>
+  (line as Header)?.zz === 1 && (["id", "at", "root", "model", "title"] as const).every((key) => typeof (line as Header)[key] === "string");
+
+/** Whether a message from a file can be sent; others are ignored. */
+export function isMessage(value: unknown): value is Message {
+  const message = value as Message & { calls?: unknown };
+  if (typeof message?.text !== "string") return false;
+  if (message.role === "tool") return typeof message.id === "string" && typeof message.name === "string";
+  const isCall = (call: Call) => typeof call?.id === "string" && typeof call.name === "string" && Boolean(call.args);
+  if (message.role === "assistant") return !message.calls || (Array.isArray(message.calls) && message.calls.every(isCall));
+  return message.role === "user";
+}
+export const sessionsFolder = (home: string): string => path.join(home, "sessions");
+export const sessionFile = (home: string, id: string): string => path.join(sessionsFolder(home), `${id}.jsonl`);
+
+/** Opens a session for writing; given a header, creates it. */
+export function openSession(home: string, which: string | Header, warn: (text: string) => void): Session {
+  const id = typeof which === "string" ? which : which.id;
+  const file = sessionFile(home, id);
+  const made = missingFolders(sessionsFolder(home));
+  if (typeof which !== "string") makePrivate(sessionsFolder(home));
+  const release = lock(file.replace(/jsonl$/, "lock"), `Cannot open session '${id}'`, "Go on there, close it, or use a copy with --fork");
+  const adapter = jsonLines(file, warn, made);
+  const db = new LowSync<Row[]>(adapter, []);
+  const close = () => {
+    adapter.close();
+    release();
+  };
+  try {
+    if (typeof which === "string") db.read();
+    else db.update((lines) => void lines.push(which));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return sessionOf({ ...(db.data[0] as Header), id }, db, { sync: adapter.sync, syncNow: adapter.syncNow, close });
+}
+
+/** A session in memory, where nothing is saved. */
+export function unsavedSession(header: Header, entries: readonly Entry[] = []): Session {
+  const nowhere = new LowSync<Row[]>({ read: () => null, write: () => {} }, [header, ...entries]);
+  return sessionOf(header, nowhere, { sync: async () => {}, syncNow() {}, close: () => {} });
+}
+
+function sessionOf(header: Header, db: LowSync<Row[]>, ends: Pick<Session, "sync" | "syncNow" | "close">): Session {
+  return {
+    header,
+    get entries() {
+      return db.data.slice(1) as Entry[];
+    },
+    branch: () => branchOf(db.data.slice(1) as Entry[]),
+    append(type, fields, parent) {
+      const last = db.data.length > 1 ? (db.data.at(-1) as Entry) : { id: 0 };
+      const under = parent === undefined ? last.id || null : parent;
+      const own = type === "change" ? fields : veilData(fields); // undo restores files to the byte
+      db.data.push({ id: last.id + 1, parent: under, at: new Date().toISOString(), type, ...own });
+      db.write();
+    },
+    ...ends,
+  };
+}
+
+/** Reads a session without a lock or repairs. */
+export function readSession(home: string, id: string): Saved {
+  const file = sessionFile(home, id);
+  const [header, ...entries] = parseLines(fs.readFileSync(file), file).lines;
+  return { header, entries, branch: () => branchOf(entries) };
+}
+
+/** The entries from the root to the last one. An entry whose parent is lost follows the one before it. */
+function branchOf(entries: Entry[]): Entry[] {
+  const places = new Map(entries.map((entry, i) => [entry.id, i]));
+  const branch: Entry[] = [];
+  for (let at = entries.length - 1; at >= 0; ) {
+    const entry = entries[at]!;
+    branch.push(entry);
+    at = entry.parent === null ? -1 : Math.min(places.get(entry.parent) ?? at - 1, at - 1);
+  }
+  return branch.reverse();
+}
+
+export const sessionIds = (home: string): string[] =>
+  entriesOf(sessionsFolder(home)).flatMap((name) => (name.endsWith(".jsonl") ? [name.slice(0, -".jsonl".length)] : []));
+
+/** All sessions' headers, last used first, by the beginning and the end of each file; without failed one-shots that nobody continued. */
+export function listSessions(home: string): Listed[] {
+  const buffer = Buffer.allocUnsafe(8192);
+  const titles = titlesOf(home);
+  const sessions = sessionIds(home).flatMap((id): Listed | [] => {
+    const header = headerOf(sessionFile(home, id), buffer);
+    const { text, stat } = partOf(sessionFile(home, id), buffer, true);
+    if (!header || /"type":"failed"\}\n$/.test(text)) return [];
+    const used = stat ? { used: stat.mtime.toISOString(), bytes: stat.size } : { used: header.at, bytes: 0 };
+    const model = Array.from(text.matchAll(/"model":"([^"\\]+)"(,"ms":\d+|\}\n)/g), ([, name]) => name).at(-1) ?? header.model;
+    return { ...header, ...used, model, title: clean(titles[id] || header.title) };
+  });
+  return sessions.sort((a, b) => compare(b.used, a.used) || compare(b.id, a.id));
+}
+
+/** The beginning of a file, or its end. */
+function partOf(file: string, buffer: Buffer, isEnd = false): { text: string; stat?: fs.Stats } {
+  const read = tryTo(() => {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK); // a FIFO does not block
+    const stat = fs.fstatSync(fd);
+    const bytes = tryTo(() => fs.readSync(fd, buffer, 0, buffer.length, isEnd ? Math.max(0, stat.size - buffer.length) : 0)) ?? 0;
+    fs.closeSync(fd);
+    return { text: buffer.toString("utf8", 0, bytes), stat };
+  });
+  return read ?? { text: "" };
+}
+
+/** Titles of renamed sessions, kept in one file so that lists need not read every session. */
+const titlesFile = (home: string): string => path.join(sessionsFolder(home), "titles.json");
+function titlesOf(home: string): Record<string, string> {
+  const titles = Object.entries((tryTo(() => JSON.parse(textOf(titlesFile(home)))) as object) ?? {});
+  return Object.fromEntries(titles.filter(([, title]) => typeof title === "string"));
+}
+export function keepTitle(home: string, id: string, title: string): void {
+  if (!titlesOf(home)[id] && !title) return;
+  updatePrivate(titlesFile(home), () => {
+    const { [id]: _, ...titles } = titlesOf(home);
+    return veiledJson(title ? { ...titles, [id]: title } : titles, 2);
+  });
+}
+
+/** The id comes from the file's name, whatever the header says. */
+function headerOf(file: string, buffer?: Buffer): Header | undefined {
+  const header = startOf(file, buffer);
+  return isHeader(header) ? { ...header, id: path.basename(file, ".jsonl") } : undefined;
+}
+const startOf = (file: string, buffer: Buffer = Buffer.allocUnsafe(8192)): unknown =>
+  tryTo(() => JSON.parse(partOf(file, buffer).text.split("\n", 1)[0]!));
+
+/** The session of this folder that was used last and fits. Unreadable files are reported and skipped. */
+export function lastSession(home: string, root: string, warn: (text: string) => void, fits = (_: string) => true) {
+  const files = sessionIds(home).map((id) => sessionFile(home, id));
+  const locks = entriesOf(sessionsFolder(home)).filter((name) => name.endsWith(".lock") && !startOf(sessionFile(home, name.slice(0, -5))));
+  sweepParts(sessionsFolder(home));
+  for (const name of locks) tryTo(() => lock(path.join(sessionsFolder(home), name), "")()); // killed before the first line
+  const used = files.map((file) => ({ file, at: fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0 }));
+  for (const { file } of used.sort((a, b) => b.at - a.at)) {
+    const start = startOf(file);
+    const id = path.basename(file, ".jsonl");
+    if (isHeader(start) && start.root === root && fits(id)) return id;
+    const why = isNewer(start) ? "is of a newer zz" : (unreadable(file) ?? "holds no readable header");
+    if (!isHeader(start)) warn(`Session file '${file}' ${why}; it was ignored and left as it is.`);
+  }
+  return undefined;
+}
+
+/** What the disk says against reading a file. */
+function unreadable(file: string): string | undefined {
+  try {
+    const fd = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+    try {
+      fs.readSync(fd, Buffer.alloc(1));
+    } finally {
+      fs.closeSync(fd);
+    }
+  } catch (error) {
+    const why = errnoSentence(error).split(".")[0];
+    return why ? `cannot be read (${why})` : undefined;
+  }
+  return undefined;
+}
+
+/** The one session whose id, or a later part of it, starts like that. */
+export function findSession(home: string, start: string): string {
+  const ids = sessionIds(home);
+  const isMeant = (id: string) => id.startsWith(start) || (start.length > 3 && id.includes(`-${start}`));
+  const fits = ids.includes(start) ? [start] : ids.filter(isMeant);
+  if (fits.length === 1 && fs.statSync(sessionFile(home, fits[0]!)).isFile()) return fits[0]!;
+  const why = fits.length ? `${fits.length} begin like that. Give more of it` : "there is none. `zz --sessions` lists them";
+  throw usage(`Cannot open session '${start}': ${why}.`);
+}
+
+export const newSessionId = (at: string): string => `${at.slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${newId()}`;

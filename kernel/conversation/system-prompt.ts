@@ -1,0 +1,176 @@
+// The system prompt: layers in the order of their slots, prompt files, and templates.
+import path from "node:path";
+import { type Ctx, type Layer, type Part, SLOTS, type UserMeta } from "../contract.ts";
+import { inTime, note } from "../events.ts";
+import { isTrusted } from "../gate/trust.ts";
+import { type Core, IDENTIFIER, type Owned, type TurnContext, ZZ } from "../instance.ts";
+import { PACKAGE } from "../system/installation.ts";
+import { say } from "../system/streams.ts";
+import { usage } from "../text/faults.ts";
+import { reason } from "../text/secrets.ts";
+import { CHARS_PER_TOKEN, compare, entriesOf, shorten, stampOf, textOf, unknown } from "../text/words.ts";
+import { keepPrompt, keepStates, keepUpdates } from "./chat.ts";
+
+const LAYER_BUDGET = 2_000;
+const MAX_WINDOW_SHARE = 8; // the part of the window that one layer may fill
+
+/** Loads prompt files again if any of them changed. */
+export function loadPrompts(core: Core): void {
+  const { prompts, layers, commands } = core;
+  const files = promptFiles(core);
+  const stamps = files.map((file) => `${file} ${stampOf(file)}`).join("\n");
+  if (stamps === prompts.stamps) return;
+  for (const layer of prompts.layers) layers.splice(layers.indexOf(layer), 1);
+  for (const [name, { owner }] of commands) if (owner === TEMPLATES) commands.delete(name);
+  const read = readPrompts(files);
+  core.prompts = { stamps, layers: promptLayers(core, read) };
+  layers.push(...core.prompts.layers);
+  addTemplates(core, read);
+}
+
+/** A Markdown file in prompts/ whose front matter names a slot is a layer. */
+function promptLayers(core: Core, prompts: PromptFile[]): Owned<Layer>[] {
+  const { system } = core.options;
+  const layers: Layer[] = system ? [{ name: "system", slot: "identity", text: system }] : [];
+  for (const { name, head, body } of prompts) {
+    const slot = SLOTS.find((slot) => slot === head.slot && !(slot === "identity" && system !== undefined));
+    if (slot) layers.push({ name, slot, text: body, ...(head.budget && { budget: Number(head.budget) }) });
+  }
+  return layers.map((value) => ({ owner: "", value }));
+}
+
+/** zz's own folder, the home's, and the project's if it is trusted. */
+function promptFiles(core: Core): string[] {
+  const { home, root } = core.options;
+  const filesIn = (folder: string) => entriesOf(path.join(folder, "prompts")).map((name) => path.join(folder, "prompts", name));
+  const own = [...new Set([PACKAGE, home])].flatMap((folder) => filesIn(folder).sort());
+  const project = filesIn(path.join(root, ".zz")).filter((file) => isTrusted(core, file));
+  return [...own, ...project.sort()].filter((file) => file.endsWith(".md"));
+}
+
+type PromptFile = ReturnType<typeof frontMatter> & { name: string; file: string };
+/** On a name clash the nearer file wins. */
+function readPrompts(files: string[]): PromptFile[] {
+  const read = files.map((file) => ({ file, ...frontMatter(textOf(file)) }));
+  const all = read.map((one) => ({ ...one, name: one.head.name ?? path.basename(one.file, ".md") }));
+  return [...new Map(all.map((one) => [one.name, one])).values()];
+}
+
+/** A Markdown file in prompts/ with a description but no slot is a command that sends it. The home's win over zz's. */
+function addTemplates(core: Core, prompts: PromptFile[]): void {
+  for (const { file, name, head, body } of prompts) {
+    const { slot, description, usage, example } = head;
+    if (slot || !description) continue;
+    const owner = core.commands.get(name)?.owner;
+    const why = IDENTIFIER.test(name) ? owner && owner !== TEMPLATES && `'${owner}' has it already` : "no command has such a name";
+    if (why) say(core.io, `Cannot make '/${name}' of '${file}': ${why}. Give it another name.`);
+    const template = { head, fill: (words: string, named = {}) => fillTemplate(body, words, named, name) };
+    const run = (rest: string, { chat }: Ctx) => chat.send(template.fill(rest));
+    const value = { name, description, usage, examples: example ? { [example]: description } : {}, group: TEMPLATES, template, run };
+    if (!why) core.commands.set(name, { owner: TEMPLATES, value });
+  }
+}
+export const TEMPLATES = "templates";
+
+/** `$1` to `$9` are the words, `$@` is all of them, `$lang` is the value given as lang=german, `${1:-else}` has a default.
+ * Unused words are appended. `$$lang` is left as it is. */
+export function fillTemplate(body: string, rest: string, given: Record<string, string> = {}, command = ""): string {
+  const places = new Set([...body.matchAll(PLACE)].map(([, escaped, one, , two]) => (escaped ? "" : (one ?? two ?? ""))));
+  const named = new Map(Object.entries(given));
+  const words: string[] = [];
+  const all = rest.replace(/(?:([a-z]\w{0,63})=)?(?:"([^"]*)"|'([^']*)'|(\S+))/g, (whole, name, one, two, three) => {
+    const value = one ?? two ?? three;
+    if (places.has(name)) named.set(name, value);
+    else words.push(name ? whole : value);
+    return places.has(name) ? "" : whole;
+  });
+  const missing: string[] = [];
+  const text = body.replace(PLACE, (place, escaped, braced, otherwise, bare) => {
+    if (escaped) return place.slice(1);
+    const which = braced ?? bare;
+    const value = (which === "@" ? all.trim() : (named.get(which) ?? words[which - 1])) || otherwise;
+    if (value === undefined && /^[a-z]/.test(which) && !missing.includes(which)) missing.push(which);
+    return value ?? "";
+  });
+  const names = [...places].filter((place) => /^[a-z]/.test(place));
+  const stray = [...named.keys()].find((name) => !names.includes(name));
+  const wrong = stray && unknown("place", stray, names, names.length ? undefined : "It has none with a name.");
+  const remedy = `it needs ${missing.join(" and ")}. Add ${missing.map((name) => `${name}=VALUE`).join(" ")} after the name.`;
+  if (wrong || missing.length) throw usage(`Cannot fill in '/${command}': ${wrong || remedy}`);
+  return /[1-9@]/.test([...places].filter((place) => !names.includes(place)).join()) || !words.length ? text : `${text}\n\n${all.trim()}`;
+}
+const PLACE = /(\$)?\$(?:\{([1-9@]|[a-z]\w{0,63})(?::-([^}]{0,1000}))?\}|([1-9@]|[a-z]\w{0,63}))/g;
+
+/** Splits a file into its front matter (`---`, lines of `key: value`, `---`) and its body. */
+export function frontMatter(text: string): { head: Record<string, string>; body: string } {
+  const [, head = "", body = text] = /^---\r?\n(.*?)\r?\n---\r?\n?(.*)$/s.exec(text) ?? [];
+  const lines = [...head.matchAll(/^(\w[\w-]*):[^\S\r\n]*(.*?)\s*$/gm)];
+  return { head: Object.fromEntries(lines.map(([, key, value]) => [key, value])), body: body.trim() };
+}
+
+/** The current text of all layers, in the order of their slots. */
+async function layersNow({ core, chat, ctx }: TurnContext): Promise<Part[]> {
+  const order = (layer: Owned<Layer>) => SLOTS.indexOf(layer.value.slot);
+  const { system } = core.options;
+  const most = chat.window ? chat.window / MAX_WINDOW_SHARE : Number.POSITIVE_INFINITY;
+  const parts: Part[] = [];
+  for (const layer of core.layers.toSorted((a, b) => order(a) - order(b) || compare(a.owner, b.owner))) {
+    const { owner, value } = layer;
+    const { name, slot } = value;
+    if (system !== undefined && slot === "identity" && owner) continue; // --system replaces the identity
+    const body = await render(layer);
+    if (body) parts.push({ name, slot, owner: owner || ZZ, text: slot === "identity" && !owner ? body : block(titleOf(name), body) });
+  }
+  return parts;
+
+  async function render({ owner, value: { name, text, budget = LAYER_BUDGET } }: Owned<Layer>): Promise<string> {
+    const room = Math.min(budget, most);
+    if (typeof text === "string") return fit(text.trim(), room);
+    try {
+      const made = text(ctx);
+      return fit(((made instanceof Promise ? await inTime(core, made) : made) ?? "").trim(), room);
+    } catch (error) {
+      note(core, `Layer '${name}' of '${owner}' was left out: ${reason(error)}`);
+      return "";
+    }
+  }
+}
+
+/** The system prompt as first sent, the updates sent since, and what changed since then. */
+export async function composePrompt(place: TurnContext): Promise<{ prompt: Part[]; told: Map<string, string>; news: Part[] }> {
+  const { prompt: first, messages } = place.chat;
+  const now = await layersNow(place);
+  const told = new Map<string, string>();
+  if (!first) return { prompt: now, told, news: [] };
+  const loose = first.filter((part) => !isFirm(part));
+  for (const message of messages) for (const [key, text] of Object.entries((message as UserMeta).news ?? {})) told.set(key, text);
+  const known = new Map([...loose.map((part) => [layerKey(part), part.text] as const), ...told]);
+  const news = now.filter((part) => !isFirm(part) && known.get(layerKey(part)) !== part.text);
+  const keys = new Set(now.map(layerKey));
+  for (const [key, text] of known) {
+    const gone = partOf(key, block(titleOf(key.split("/")[1]!), "Nothing any more."));
+    if (!keys.has(key) && text !== gone.text) news.push(gone);
+  }
+  return { prompt: [...now.filter(isFirm), ...loose], told, news };
+}
+export const partOf = (key: string, text: string): Part => {
+  const [owner = "", name = ""] = key.split("/");
+  return { name, slot: "turn", owner, text };
+};
+const isFirm = ({ slot }: Part): boolean => slot === "identity" || slot === "rules";
+const layerKey = ({ owner, name }: Part): string => `${owner}/${name}`;
+
+/** Prepares the prompt for a turn. What changed is attached to the message and kept, so that later requests begin the same way. */
+export async function sendUpdates(place: TurnContext, { core, chat } = place): Promise<string> {
+  const { prompt, news } = await composePrompt(place);
+  if (!chat.prompt || JSON.stringify(prompt) !== JSON.stringify(chat.prompt)) keepPrompt(core, chat, prompt);
+  if (news.length) keepUpdates(core, chat, Object.fromEntries(news.map((part) => [layerKey(part), part.text])));
+  keepStates(core, chat); // what plugins remember of it, in case zz is killed before the answer
+  return prompt.map(({ text }) => text).join("\n\n");
+}
+
+const titleOf = (name: string): string => name.replace(/[-_]/g, " ").toUpperCase();
+export const block = (title: string, text: string): string => `--- ${title} ---\n${text}\n--- END ${title} ---`;
+
+/** At most so many tokens: the head and the tail, with a marker between. */
+export const fit = (text: string, tokens: number): string => shorten(text, Math.floor(tokens * CHARS_PER_TOKEN));

@@ -1,0 +1,96 @@
+// The gate for compilers, which read whatever an import leads to.
+import path from "node:path";
+import type { CompilerGate, CompilerRules, MakeCompilerGate } from "../contract.ts";
+import type { Core } from "../instance.ts";
+import { followLinks } from "../system/atomic-write.ts";
+import { isInside } from "../text/words.ts";
+import { judge } from "./rules.ts";
+import { holdsSecret } from "./secret-files.ts";
+
+const MAX_PATH_DEPTH = 1_000;
+const MODULES = `${path.sep}node_modules${path.sep}`;
+const TYPES = /\.d\.(?:[\w-]+\.)?[cm]?ts$/;
+
+/** The rules as plain data without keys, for another thread. `module`: where that thread imports this file from. */
+export function compilerRules({ rules, options }: Pick<Core, "rules" | "options">, module: string): CompilerRules {
+  const { root, home, allow, deny, settings } = options;
+  const { projects, permissions } = settings;
+  return structuredClone({ module, rules, where: { root, home, allow, deny, settings: { projects, permissions } } });
+}
+
+/** `own`: of zz itself, always read. `near`: being checked, read also outside of the project, unless denied or with secrets. */
+export const compilerGate: MakeCompilerGate = ({ rules, where }, { own = [], near = [] } = {}): CompilerGate => {
+  const options = where as Core["options"];
+  const core = { rules: [...rules], options };
+  const root = followLinks(options.root);
+  const [mine, nearby] = [own.map(followLinks), near.map(followLinks)];
+  const anchors = [root, ...mine, ...nearby];
+  const known = new Map<string, string | undefined>();
+  const said = new Map<string, string>();
+  return {
+    mayRead(file) {
+      const why = whyNot(file, false);
+      if (why) note(shown(file), why);
+      return !why;
+    },
+    mayLookUp(file) {
+      const why = whyNot(file, true);
+      if (why && isAround(file)) note(shown(file), why); // elsewhere, a note would reveal what exists
+      return !why;
+    },
+    mayList,
+    leadsOut(name, file) {
+      const isPackages = isInstalled(file) && isInstalled(followLinks(path.dirname(file)) + path.sep); // not through a link
+      const why = isPackages ? undefined : whyNot(file, true);
+      if (why) note(name, why);
+    },
+    unread: () => [...said].map(([file, why]) => `'${file}' ${why}: not read.`),
+    again() {
+      known.clear();
+      said.clear();
+    },
+  };
+
+  function note(name: string, why: string): void {
+    if (said.size < MAX_UNREAD_NAMED) said.set(name, why);
+  }
+  function shown(file: string): string {
+    return isInside(options.root, file) ? path.relative(options.root, file) : file;
+  }
+
+  /** Why a file may not be read; undefined if it may. `lookUp`: only to resolve an import. */
+  function whyNot(file: string, lookUp: boolean): string | undefined {
+    const key = `${lookUp ? "?" : ""}${file}`;
+    if (!known.has(key)) known.set(key, weigh(file, lookUp));
+    return known.get(key);
+  }
+  function weigh(file: string, lookUp: boolean): string | undefined {
+    if (file.includes("\0") || file.split("/").length > MAX_PATH_DEPTH) return "is not a path";
+    const real = followLinks(file);
+    if (mine.some((one) => isInside(one, real))) return undefined;
+    const { verdict, why } = judge(core, "read", real);
+    if (verdict === "allow") return undefined;
+    if (verdict === "deny") return `is denied ${why}`;
+    if (holdsSecret(real)) return "may hold secrets";
+    if (nearby.some((one) => isInside(one, real))) return undefined;
+    if ((TYPES.test(real) || (lookUp && path.basename(real) === "package.json")) && isInstalled(real)) return undefined;
+    return isInside(root, real) ? why || "has to be asked for" : "lies outside of the project";
+  }
+  /** Whether it is in a node_modules of a folder above what is checked, where workspaces keep their packages. */
+  function isInstalled(real: string): boolean {
+    const at = real.indexOf(MODULES);
+    return at >= 0 && anchors.some((one) => isInside(real.slice(0, at) || path.sep, one));
+  }
+
+  function mayList(folder: string): boolean {
+    const real = followLinks(folder);
+    if (isInstalled(real + path.sep) || mine.some((one) => isInside(one, real))) return true;
+    const { verdict } = judge(core, "read", real);
+    return verdict === "allow" || (verdict === "ask" && nearby.some((one) => isInside(one, real)));
+  }
+  /** Whether its existence may be revealed: it is part of what is checked, or of installed packages. */
+  function isAround(file: string): boolean {
+    return [options.root, ...own, ...near, ...anchors].some((one) => isInside(one, file)) || isInstalled(file);
+  }
+};
+const MAX_UNREAD_NAMED = 20;

@@ -1,0 +1,184 @@
+// One instance of zz: all that it holds.
+
+import type * as contract from "./contract.ts";
+import type { Awaitable, Events, Steps } from "./contract.ts";
+import { fault, usage } from "./text/faults.ts";
+import { unknown } from "./text/words.ts";
+
+/** What an embedding program passes to createZz(); main makes it from the flags. */
+export interface Options {
+  io?: contract.Io; // instead of the process's own
+  root?: string;
+  home?: string;
+  settings?: contract.Settings;
+  sources?: Sources; // the files that the settings come from
+  plugins?: string[]; // extra plugin files
+  own?: boolean; // false: without the plugins of the home
+  bare?: boolean; // without zz's own plugins
+  config?: string; // the settings file
+  model?: string;
+  baseUrl?: string;
+  key?: string;
+  options?: Record<string, unknown>; // passed on to the provider
+  system?: string; // instead of zz's own identity
+  tools?: string[] | false; // the only tools offered; false: none
+  rounds?: number; // 0: no limit
+  save?: boolean;
+  raw?: boolean; // the answer as it came, without the render step
+  rendered?: boolean; // with JSON, add the rendered text too
+  usage?: boolean; // tokens, calls and time on stderr
+  quiet?: boolean; // no notes on stderr
+  prompt?: boolean; // false: never ask the person
+  allow?: contract.Rules;
+  deny?: contract.Rules; // beats allow
+  debug?: boolean; // errors show stack traces
+  given?: string[]; // unknown flags: a plugin may still define them
+  dry?: boolean;
+}
+
+/** Everything that belongs to one instance; createZz() makes it. */
+export interface Core extends Omit<contract.Person, "note"> {
+  io: contract.Io;
+  pluginIo?: contract.PluginIo; // the part of it that plugins get
+  options: Options & { root: string; home: string; settings: contract.Settings };
+  plugins: Loaded[];
+  extras?: ProjectExtras | undefined; // what the project brings
+  prompts: { stamps: string; layers: Owned<contract.Layer>[] }; // of the prompt files in force
+  settingsStamps?: string; // of the settings files in force
+  refreshing?: Promise<unknown>; // one refresh at a time
+  tools: Map<string, Owned<contract.Tool>>;
+  commands: Map<string, Owned<contract.Command>>;
+  providers: Map<string, Owned<contract.Provider>>;
+  flags: Map<string, Owned<contract.Flag>>;
+  models: Map<string, contract.Model>; // as providers described them
+  schemas: Map<string, Record<string, unknown>>; // of the tools' parameters, by tool
+  keys: Map<string, Owned<contract.Key>>;
+  dialogs: Owned<contract.Dialog>[];
+  layers: Owned<contract.Layer>[];
+  configs: Owned<Config>[]; // the plugins' settings
+  observers: Owned<{ event: keyof Events; see: (fact: any, ctx: contract.Ctx) => Awaitable<void>; limit: number }>[];
+  wraps: Owned<{ step: keyof Steps; around: contract.Around<[any, any]>; order: contract.Order; limit: number }>[];
+  states: Map<string, { live: object; saved: string; initial: string }>;
+  events: contract.Zz["events"];
+  side(place: TurnContext, asked: contract.SideRequest): Promise<contract.Reply>; // asks a model outside of the conversation
+  ctx(): contract.Ctx; // of the conversation opened last
+  chat?: LiveChat; // the conversation opened last
+  showNote?: (text: string) => void; // shows a note while a line is being typed
+  namedProvider?: string; // the provider that --base-url and --key are for
+  asking?: Promise<unknown>; // one question at a time
+  mostAsked?: number | undefined; // characters of the longest question that the person can be shown
+  waited?: number; // ms spent waiting for the person; they count for no call and no turn
+  unsavable?: true; // saving is wanted but impossible
+  rules: contract.Rule[];
+  first: contract.Rule[]; // those of flags, settings and the folder, as last read
+}
+export type Owned<T> = { owner: string; value: T };
+export const valuesOf = <T>(all: Map<string, Owned<T>>): T[] => [...all.values()].map(({ value }) => value);
+export const IDENTIFIER = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+export function known(what: string, word: string, all: readonly string[]): void {
+  if (!all.includes(word)) throw fault(unknown(what, String(word), all));
+}
+export function commandNamed(core: Core, name: string): contract.Command {
+  const command = core.commands.get(name)?.value;
+  const names = () => [...core.commands.keys()].map((known) => `/${known}`);
+  if (!command) throw usage(`Cannot run '/${name}': ${unknown("command", `/${name}`, names(), "/help lists them.")}`);
+  return command;
+}
+
+/** Where a step runs: in which instance, and with which ctx. */
+export type TurnContext = { core: Core; chat: LiveChat; ctx: contract.Ctx };
+
+export const newId = (prefix = ""): string => prefix + Math.random().toString(36).slice(2, 10).padEnd(8, "0");
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+/** A conversation as the kernel holds it. */
+export interface LiveChat extends Writable<contract.Chat> {
+  messages: contract.Message[];
+  prompt?: contract.Part[] | undefined; // as first sent
+  session?: Session;
+  lost?: string | null | undefined; // the session that could not be saved any more
+  queue: string[]; // messages sent during a turn
+  told: string[]; // what plugins told the model: added before a request, or after the answer
+  attached: (contract.Image | string)[]; // attached to the person's next message
+  stop: AbortController; // of the current turn
+  past?: string | true; // of a flag: the session whose changes it is about; true: the last one with changes
+  turn: number;
+  seen: Map<string, Seen>; // by real path, what the model was last shown of the file or wrote to it
+}
+
+export const TRIES = 3;
+export const NO_ONE = "none/none"; // --call, without a model
+export const ZZ = "zz"; // the actor when neither a tool nor a command acts
+export const isTool = (actor: string): boolean => actor !== ZZ && !actor.startsWith("/"); // a command is named as it is typed
+
+export interface ProjectExtras extends contract.Trust {
+  hashes: Hashes;
+  agreed: string[]; // where its settings may send data, each approved on its own
+  stamps: Record<string, string>; // by file, its stamp when it was looked at
+}
+
+/** Whether a plugin's flag with that trait was given, on the command line or by its variable. */
+export const isGiven = ({ flags, options, io }: Core, what: "alone" | "traces"): boolean =>
+  valuesOf(flags).some(
+    (flag) => flag[what] && (options.given?.includes(`--${flag.name}`) || !/^(0|off|false|no)?$/i.test(io.env[flag.variable ?? ""] ?? "")),
+  );
+export const showsTraces = (core: Core): boolean => core.options.debug === true || isGiven(core, "traces");
+
+/** A setting of a trusted project that would send the person's words and files elsewhere: it is asked for on its own. */
+export type Send = { setting: string; from: string; to: string };
+
+/** A plugin's settings: their section, values, defaults and schema, and who set them. */
+export interface Config {
+  section: string;
+  live: Record<string, unknown>;
+  defaults: Record<string, unknown>;
+  schema?: contract.Schema;
+  project?: true | string[]; // the names that a project may set
+  home?: Record<string, unknown>; // what the home and the project set, as far as it counts
+  theirs?: Record<string, unknown>;
+  fault?: string; // the first that is wrong in them
+}
+
+/** The files that the settings come from. */
+export interface Sources {
+  home: contract.Settings;
+  project?: Project;
+}
+/** The project's settings, without what it may not set. */
+export interface Project {
+  file: string;
+  settings: contract.Settings;
+  left: string[]; // names that it may not set
+  faults: string[];
+  trusted: boolean; // then it may set everything except `sends`
+  agreed: string[]; // where its settings may send data, each approved on its own
+  sends: Send[]; // those not approved
+}
+
+export interface Session extends contract.Saved {
+  append(type: contract.Entry["type"], fields: Record<string, unknown>, parent?: number | null): void; // on the disk when append() returns
+  sync(): Promise<void>; // safe from a power cut, too
+  syncNow(): void;
+  close(): void;
+}
+
+/** What the model was shown of one file. */
+export interface Seen {
+  hash: string; // of the text that has these lines
+  lines: contract.Span[]; // shown lines, by their numbers in that text
+  round: contract.Message | undefined; // the reply whose calls showed it last, or changed it
+  moved: contract.Moved[]; // what the model could not know when it made the calls of that round
+}
+
+export type Hashes = Record<string, string>; // the hash of each file, by its name from .zz/ on
+
+export type Where = Core["options"]; // where paths are resolved: the project, zz's home, and what the settings name
+
+export interface Loaded extends PluginAt {
+  undo: (() => unknown)[]; // takes back what it registered, latest first
+  version: number; // how often it was reloaded
+  stamps: Map<string, string>; // its files, as they were when it was loaded
+  trusts?: Within["trusts"]; // of a project's plugin
+}
+type PluginAt = Omit<contract.About["plugins"][number], "adds">;
+
+export type Within = { folder: string; trusts: (name: string, file: string) => boolean }; // the folder that it may import from

@@ -1,0 +1,145 @@
+// ctx: what a running tool, command or layer can reach.
+
+import path from "node:path";
+import { openFiles } from "../changes/tool-files.ts";
+import type { About, Added, Call, Ctx, Plugins, SideRequest } from "../contract.ts";
+import { sessions } from "../conversation/chat.ts";
+import { endpointOf, listModels, modelNamed } from "../conversation/choose-model.ts";
+import { composePrompt, partOf } from "../conversation/system-prompt.ts";
+import { around, emit, inTime, note } from "../events.ts";
+import { effectOf } from "../gate/gate.ts";
+import { permissions } from "../gate/permissions.ts";
+import { keepTrust, projectExtras } from "../gate/trust.ts";
+import type { Core, LiveChat, Owned, ProjectExtras, TurnContext } from "../instance.ts";
+import { commandNamed, newId, ZZ } from "../instance.ts";
+import { preferences } from "../settings/change-settings.ts";
+import { allFlags } from "../settings/flag-table.ts";
+import { allProviders } from "../settings/providers.ts";
+import { agreement } from "../settings/settings-files.ts";
+import { version } from "../system/installation.ts";
+import { updatePrivate } from "../system/locks.ts";
+import { programs } from "../system/other-programs.ts";
+import { gitOf } from "../system/safe-git.ts";
+import { clockOf } from "../text/clock.ts";
+import { fault, usage } from "../text/faults.ts";
+import { reason } from "../text/secrets.ts";
+import { byName, clean, lazily } from "../text/words.ts";
+import { refreshPlugins } from "./load-plugins.ts";
+import { ioOf } from "./plugin-handle.ts";
+import { lineOf, offered, runCall, toolNamed } from "./run-call.ts";
+
+export function context(core: Core, chat: LiveChat, actor = ZZ): Ctx {
+  const { edit, terminal, pick } = core;
+  const { root, home } = core.options;
+  const made = lazily({
+    signal: () => chat.stop.signal,
+    files: () => openFiles(place, { tool: actor }),
+    git: () => gitOf(root, clockOf(core.io)),
+    plugins: () => pluginsOf(core),
+    about: () => about(place),
+  });
+  const ctx: Ctx = Object.assign(made, {
+    ...{ root, chat, ...(edit && { edit }), ...(terminal && { terminal }), ...(pick && { pick }) },
+    io: ioOf(core),
+    permissions: permissions(core),
+    programs: programs(root, core.io.env),
+    sessions: sessions({ core, chat }),
+    settings: preferences(core),
+    request: (what: SideRequest) => core.side(place, what),
+    call: (name: string, args: unknown, signal?: AbortSignal) =>
+      runCall(signal ? stoppedBy(place, signal) : place, { id: newId("call_"), name, args: args as Call["args"] }, true),
+    command: async (name: string, rest = "") => commandNamed(core, name).run(rest, context(core, chat, `/${name}`)),
+    note: (text: string) => note(core, text),
+    keep: (name: string, change: (text: string) => string) => updatePrivate(path.join(home, path.basename(name)), change),
+    progress: (text: string) => void emit(core, "progressed", { text }),
+  });
+  const ask = (question: string, how?: any) => (how?.secret ? core.secret : core.ask)!(clean(question), how);
+  Object.defineProperty(ctx, "ask", { get: () => core.ask && ask, enumerable: true }); // a client may come, and be able to ask
+  const place: TurnContext = { core, chat, ctx };
+  return ctx;
+}
+
+/** The same place, whose calls also end at this signal. */
+function stoppedBy(place: TurnContext, signal: AbortSignal): TurnContext {
+  const ended = AbortSignal.any([place.ctx.signal, signal]);
+  return { ...place, ctx: Object.create(place.ctx, { signal: { value: ended } }) };
+}
+
+function pluginsOf(core: Core): Plugins {
+  const refresh = (again?: boolean) => refreshPlugins(core, again);
+  const { extras: brought } = core;
+  const { hashes, agreed, stamps, ...told } = brought ?? ({} as ProjectExtras);
+  const sends = core.options.sources?.project?.sends ?? [];
+  return {
+    refresh,
+    ...(brought && { brought: { ...told, ...(sends.length && { sends }) } }),
+    async trust(yes, sends = []) {
+      if (yes && !brought) throw usage("Cannot trust this folder: there is nothing in its .zz/ that could run.");
+      if (yes && brought?.wrong) throw usage(`Cannot trust this folder: ${brought.wrong}.`);
+      keepTrust(core.options, yes ? brought?.hashes : undefined, sends.map(agreement));
+      core.extras = projectExtras(core.options);
+      return refresh();
+    },
+  };
+}
+
+/** Parts are created on first access: most layers use one or two. */
+function about(place: TurnContext): About {
+  const { core, ctx } = place;
+  const { home } = core.options;
+  const ownerOf = (name: string) => core.tools.get(name)!.owner;
+  const made = lazily({
+    tools: () => offered(core).map((tool) => ({ ...tool, owner: ownerOf(tool.name), kind: effectOf(toolNamed(core, tool.name)) })),
+    commands: () => [...core.commands.values()].map(({ owner, value: { run, complete, ...rest } }) => ({ ...rest, owner })).sort(byName),
+    keys: () => [...core.keys.values()].map(({ owner, value: { name, description } }) => ({ name, description, owner })),
+    plugins: () =>
+      core.plugins.map(({ undo, ms, version, stamps, ...plugin }) => {
+        const adds = () => addedBy(core, plugin.name); // slow, and seldom asked for
+        return Object.assign(lazily({ adds }), plugin, { ms: Math.round(ms * 10) / 10 });
+      }),
+    flags: () => allFlags(core),
+    providers: () =>
+      [...allProviders(core).values()].map(({ name, key }) => {
+        const owner = core.providers.get(name)?.owner ?? ZZ;
+        return { name, owner, endpoint: endpointOf(core, name), ...(key && { variable: key.variable }) };
+      }),
+  });
+  return Object.assign(made, {
+    ...{ home, version: version() },
+    models: (all = false) => listModels(core, all),
+    offered: () => around(place, "offer", offered(core)),
+    async prompt() {
+      const { prompt, told, news } = await composePrompt(place);
+      const sent = { system: prompt, earlier: [...told].map(([key, text]) => partOf(key, text)), next: news };
+      return Object.entries(sent).flatMap(([when, parts]) => parts.map((part) => ({ ...part, sent: when as keyof typeof sent })));
+    },
+    model: (name: string, quick?: boolean) => modelNamed(core, name, quick),
+    line: (call: Pick<Call, "name" | "args">) => lineOf(core, call),
+    async complete(command: string, typed: string) {
+      const { owner, value } = core.commands.get(command) ?? {};
+      const named = (error: unknown) => fault(`Cannot complete '/${command}' of plugin '${owner}': ${reason(error)}`);
+      const completed = inTime(core, (async () => value?.complete?.(typed, ctx))());
+      const given = (await completed.catch((error) => Promise.reject(named(error)))) ?? [];
+      return given.map((one) => (typeof one === "string" ? { name: one } : one));
+    },
+  });
+}
+
+const nameOf = ({ name, override }: { name: string; override?: boolean }): string =>
+  override ? `${name} (instead of the one of that name)` : name;
+/** Everything that a plugin registered. */
+function addedBy(core: Core, owner: string): Added[] {
+  const { tools, commands, flags, keys, providers, layers, wraps, observers, configs } = core;
+  const set = configs.filter(({ value }) => Object.keys(value.defaults).length > 0);
+  const named = { tool: tools, command: commands, flag: flags, key: keys, provider: providers, layer: layers };
+  return [
+    ...Object.entries(named).flatMap(([kind, all]) => list(kind, [...all.values()] as Owned<any>[], nameOf)),
+    ...list("wrapper", wraps, ({ step }) => step),
+    ...list("event", observers, ({ event }) => event),
+    ...list("settings", set, ({ section }) => section),
+  ];
+
+  function list<T>(kind: string, all: Owned<T>[], nameOf: (value: T) => string): Added[] {
+    return all.filter((one) => one.owner === owner).map(({ value }) => ({ kind, name: nameOf(value) }));
+  }
+}

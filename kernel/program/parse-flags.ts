@@ -1,0 +1,60 @@
+// Parses the command line.
+import { parseArgs } from "node:util";
+import type { Flag } from "../contract.ts";
+import { UNLISTED } from "../settings/flag-table.ts";
+import { usage } from "../text/faults.ts";
+
+const asOf = ({ name, as }: Flag & { as?: string }): string => as ?? name;
+/** The parsed command line; `unknown` holds the flags that no table has. */
+export type Cli = { values: Map<string, (string | true)[]>; words: string[]; unknown: string[] };
+
+/** Parses the command line by a table of flags. Only once the plugins are loaded is an unknown flag an error. */
+export function parseFlags(argv: string[], flags: Flag[]): Cli {
+  flags = [...flags, ...UNLISTED];
+  const byName = new Map(flags.map((flag) => [flag.name, flag]));
+  const option = ({ name, short, value, optional }: Flag) =>
+    [name, { type: value && !optional ? "string" : "boolean", ...(short && { short }) }] as const;
+  const options = Object.fromEntries(flags.map(option));
+  const cli: Cli = { values: new Map(), words: [], unknown: [] };
+  const { tokens } = parseArgs({ args: pairs(argv), options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "positional") cli.words.push(token.value);
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    const flag = byName.get(name);
+    if (!flag) cli.unknown.push(rawName);
+    else if (flag.value && !flag.optional && (value === undefined || (!inlineValue && isFlag(value))))
+      throw usage(`Flag ${rawName} needs a value: ${rawName} ${flag.value}.`);
+    else if (!flag.value && value !== undefined) throw usage(`Flag ${rawName} takes no value. Leave out '=${value}'.`);
+    else cli.values.set(asOf(flag), [...(flag.many ? (cli.values.get(name) ?? []) : []), value ?? true]);
+  }
+  return cli;
+
+  function isFlag(value: string): boolean {
+    return value.startsWith("--") && byName.has(value.slice(2));
+  }
+  /** -o KEY VALUE is one option with two words, which parseArgs cannot express. */
+  function pairs(args: string[]): string[] {
+    const out: string[] = [];
+    for (let i = 0; i < args.length; i++) {
+      if (args[i] === "--") return [...out, ...args.slice(i)];
+      const [key, value] = [args[i + 1], args[i + 2]];
+      const pair = flags.find((flag) => flag.value === "KEY VALUE" && [`-${flag.short}`, `--${flag.name}`].includes(args[i]!));
+      if (!pair || key === undefined) out.push(args[i]!);
+      else if (key.includes("=") || value === undefined || isFlag(value)) out.push(`--${pair.name}=${args[++i]}`);
+      else out.push(`--${pair.name}=${key}=${args[(i += 2)]}`);
+    }
+    return out;
+  }
+}
+
+export const all = (cli: Cli, name: string): string[] => (cli.values.get(name) ?? []).filter((value) => value !== true);
+export const one = (cli: Cli, name: string): string | undefined => all(cli, name).at(-1);
+
+/** Where `--run` is: everything after the script belongs to the script. */
+export const scriptAt = (argv: string[]): number => {
+  const at = argv.findIndex((arg) => arg === "--" || /^--run(=|$)/.test(arg));
+  return argv[at] === "--" ? -1 : at;
+};
+
+export const isJson = (cli: Cli): boolean => cli.values.has("json") || cli.values.has("json-lines");

@@ -1,0 +1,22 @@
+// Where zz itself is installed, and where the person's home is.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { textOf } from "../text/words.ts";
+
+/** The folder of zz.ts, or of the build: this file is in one of its rooms, one of its chunks, or the whole program. */
+const above = /\/kernel\/system\/[^/]*$/.test(import.meta.url) ? "../.." : /\/chunks\/[^/]*$/.test(import.meta.url) ? ".." : ".";
+export const SELF = fileURLToPath(new URL(above, import.meta.url)).replace(/[/\\]$/, "");
+export const SELF_URL = pathToFileURL(SELF).href;
+export const BUILT = path.basename(SELF) === "dist";
+export const PACKAGE = BUILT ? path.dirname(SELF) : SELF;
+
+/** A checkout is its own home; an installed zz uses ~/.zz. */
+export function homeFolder(env: NodeJS.ProcessEnv): string {
+  if (env.ZZ_HOME) return path.resolve(env.ZZ_HOME);
+  return fs.existsSync(path.join(PACKAGE, "sessions")) ? PACKAGE : path.join(os.homedir(), ".zz");
+}
+
+let known: string | undefined;
+export const version = (): string => (known ??= JSON.parse(textOf(path.join(PACKAGE, "package.json"))).version as string);

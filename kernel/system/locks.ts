@@ -1,0 +1,159 @@
+// One writer at a time, by a lock that a dead process does not keep.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Clock } from "../contract.ts";
+import { sleepWith } from "../text/clock.ts";
+import { codeOf, fault } from "../text/faults.ts";
+import { textOf, tryTo } from "../text/words.ts";
+import { makePrivate, takeAway, type Unfinished, writePrivate } from "./atomic-write.ts";
+import { partIn, startOf, sweepParts } from "./temporary-files.ts";
+
+/** Locks a file. The lock names its process by number and start time, so that a dead process does not keep it. */
+export function lock(file: string, cannot: string, remedy = "Try again"): () => void {
+  const mine = `${process.pid} ${startOf(process.pid)}`;
+  const temporary = partIn(path.dirname(file));
+  try {
+    fs.writeFileSync(temporary, mine, { mode: 0o600 });
+    for (;;) {
+      try {
+        if (claim(temporary, file)) return () => release(file);
+        continue;
+      } catch (error) {
+        if (codeOf(error) !== "EEXIST") throw error;
+      }
+      const theirs = textOf(file);
+      const [pid, start] = theirs.split(" ");
+      if (start && startOf(Number(pid)) === start) throw fault(`${cannot}: another zz (process ${pid}) has it open. ${remedy}.`);
+      if (!theirs && tryTo(() => fs.statSync(file).size) !== 0) continue; // released meanwhile: do not mistake the next one for it
+      let mayBreak: (() => void) | undefined;
+      try {
+        mayBreak = lock(`${file}.break`, cannot); // only one at a time may break a dead process's lock
+        if (textOf(file) === theirs && fs.existsSync(file)) fs.unlinkSync(file);
+      } catch (error) {
+        if (codeOf(error) && codeOf(error) !== "ENOENT") throw error; // another process is breaking it: look again
+      } finally {
+        mayBreak?.();
+      }
+    }
+  } finally {
+    tryTo(() => fs.unlinkSync(temporary));
+  }
+}
+
+/** Where nothing can be removed just now, an empty lock is one that nobody holds. */
+function release(file: string): void {
+  try {
+    fs.unlinkSync(file);
+  } catch {
+    tryTo(() => fs.truncateSync(file));
+  }
+}
+
+/** In one step, so that nobody sees an empty lock. Without hard links it takes two, and who sees it empty may take it away. */
+function claim(temporary: string, file: string): boolean {
+  try {
+    fs.linkSync(temporary, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") throw error;
+    fs.writeFileSync(file, textOf(temporary), { flag: "wx", mode: 0o600 });
+    return textOf(file) === textOf(temporary);
+  }
+}
+
+/** Reads, changes and writes a file of the home without losing what another zz writes meanwhile. */
+export function updatePrivate(file: string, change: (text: string) => string): void {
+  const real = tryTo(() => fs.realpathSync(file)) ?? file;
+  const release = lockInTurn(real);
+  try {
+    writePrivate(real, change(textOf(real)));
+  } finally {
+    release();
+  }
+}
+
+/**
+ * One zz at a time changes the files of a project, wherever its home is: what it compares is then what it replaces. The lock lies in the
+ * machine's folder for temporary files, since a project holds no file of zz's. Where none can be made, it goes without.
+ */
+export async function withProjectLock<T>(
+  root: string,
+  clock: Clock,
+  signal: AbortSignal,
+  act: (begin: (what: Unfinished) => void) => Promise<T>,
+): Promise<T> {
+  const file = lockOf(root);
+  const release = file && (await projectLock(root, file, clock, signal));
+  if (!release) return act(() => {});
+  try {
+    finishDead(file);
+    return await act(
+      (what) => void tryTo(() => fs.writeFileSync(notesOf(file), JSON.stringify({ pid: process.pid, ...what }), { mode: 0o600 })),
+    );
+  } finally {
+    fs.rmSync(notesOf(file), { force: true });
+    release();
+  }
+}
+
+/** While a project is changed, this stands beside its lock: what a zz that is killed then would leave in the project. */
+const notesOf = (file: string): string => `${file}.unfinished`;
+function finishDead(file: string): void {
+  const text = textOf(notesOf(file));
+  if (text) tryTo(() => takeAway(JSON.parse(text), JSON.parse(text).pid));
+}
+
+/** Takes away what a killed zz left in this project, unless another one is just changing it. */
+export function finishUnfinished(root: string): void {
+  const file = fs.existsSync(locksFolder()) && lockOf(root);
+  if (!file) return;
+  sweepParts(path.dirname(file));
+  if (!fs.existsSync(notesOf(file))) return;
+  tryTo(() => {
+    const release = lock(file, `Cannot write in '${root}'`);
+    finishDead(file);
+    fs.rmSync(notesOf(file), { force: true });
+    release();
+  });
+}
+
+const locksFolder = (): string => path.join(os.tmpdir(), `zz-locks-${process.getuid?.() ?? "all"}`);
+
+function lockOf(root: string): string | undefined {
+  const folder = locksFolder();
+  const isOurs = tryTo(() => {
+    makePrivate(folder);
+    const { uid, mode } = fs.lstatSync(folder);
+    return uid === (process.getuid?.() ?? uid) && (mode & 0o777) === 0o700;
+  });
+  return isOurs ? path.join(folder, process.getBuiltinModule("node:crypto").hash("sha256", root, "hex").slice(0, 32)) : undefined;
+}
+
+async function projectLock(root: string, file: string, clock: Clock, signal: AbortSignal): Promise<(() => void) | undefined> {
+  for (let until = clock.now() + PATIENCE, holder = ""; ; )
+    try {
+      return lock(file, `Cannot write in '${root}'`);
+    } catch (error) {
+      if (codeOf(error)) return undefined; // a full disk must keep nobody from undoing
+      const now = textOf(file);
+      if (now !== holder) [holder, until] = [now, clock.now() + PATIENCE];
+      if (clock.now() > until) throw error;
+      await sleepWith(clock, 2 + Math.random() * 10, signal);
+    }
+}
+
+/** Waits for its turn: others hold the lock for a few ms. */
+function lockInTurn(file: string): () => void {
+  makePrivate(path.dirname(file));
+  for (let until = performance.now() + PATIENCE, holder = ""; ; )
+    try {
+      return lock(`${file}.lock`, `Cannot change '${file}'`);
+    } catch (error) {
+      const now = textOf(`${file}.lock`);
+      if (now !== holder) [holder, until] = [now, performance.now() + PATIENCE]; // the lock has changed hands
+      if (codeOf(error) || performance.now() > until) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 + Math.random() * 10);
+    }
+}
+const PATIENCE = 10_000; // ms to wait for each holder

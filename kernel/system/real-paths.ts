@@ -1,0 +1,66 @@
+// Names to real paths, in this project and in others that the settings name.
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { Where } from "../instance.ts";
+import { fault, usage } from "../text/faults.ts";
+import { isInside, tryTo, visible } from "../text/words.ts";
+import { followLinks } from "./atomic-write.ts";
+
+const MAX_PATH_DEPTH = 1_000;
+
+/** The absolute path that a name really stands for: links are followed as far as the path exists. */
+export function realPath(where: Where, name: string): string {
+  if (name.includes("\0")) throw fault(`Cannot use path '${name.replaceAll("\0", "\\0")}': it holds a NUL byte. Leave it out.`);
+  if (name.split("/").length > MAX_PATH_DEPTH) throw fault(`Cannot use path '${name.slice(0, 60)}…': it is nested too deep. Check it.`);
+  return followLinks(placeOf(where, name));
+}
+
+/** Another project that the settings name. The current project has no id. */
+type Project = { id: string; folder: string; rights: "read" | "write" };
+const PROJECT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]+$/; // a single letter is a drive on Windows
+const LIKE = '{ "path": "~/lib", "rights": "read" }, or "write", with "about" for a line on it';
+
+export function projectsOf({ settings: { projects = {} } }: Where): Project[] {
+  checkProjects(projects); // settings may have changed since
+  return Object.entries(projects as Record<string, { path: string; rights: Project["rights"] }>).map(([id, { path: name, rights }]) => {
+    return { id, folder: followLinks(path.resolve(name.replace(/^~(?=\/|$)/, os.homedir()))), rights };
+  });
+}
+
+/** Refuses a misspelt right, instead of taking it for another. */
+function checkProjects(given: unknown): void {
+  const refuse = (what: string, why: string) => usage(`Cannot use ${what} in the settings: ${why}. Fix it.`);
+  const isMap = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!isMap(given)) throw refuse('"projects"', `they must be by id, as in { "lib": ${LIKE} }`);
+  for (const [id, project] of Object.entries(given as object)) {
+    const { path: name, rights, about = "", ...others } = Object(project);
+    const shown = `project '${visible(id)}'`;
+    if (!PROJECT_ID.test(id)) throw refuse(shown, "an id is two or more letters, digits, '.', '_' or '-'");
+    const isPath = typeof name === "string" && /^(~?\/|~$)/.test(name);
+    const isRight = ["read", "write"].includes(rights);
+    if (!isPath || !isRight || typeof about !== "string" || Object.keys(others).length) throw refuse(shown, `it must be like ${LIKE}`);
+  }
+}
+
+/** The path of a name, without following links. `id:path` is in another project, unless a file here has that name. */
+export function placeOf(where: Where, name: string): string {
+  const [first = "", id] = /^([^/:]+):[^/]*/.exec(name) ?? [];
+  const other = id === undefined ? undefined : projectsOf(where).find((project) => project.id === id);
+  const isHere = other && tryTo(() => fs.lstatSync(path.join(where.root, first))) !== undefined;
+  return other && !isHere ? path.join(other.folder, name.slice(other.id.length + 1)) : path.resolve(where.root, name);
+}
+
+/** The innermost project that a file belongs to, the current one included. */
+export function holderOf(where: Where, file: string): Project | undefined {
+  const here: Project = { id: "", folder: where.root, rights: "write" };
+  return [here, ...projectsOf(where)].filter(({ folder }) => isInside(folder, file)).sort((a, b) => b.folder.length - a.folder.length)[0];
+}
+
+/** The shortest name for a file. */
+export function shortName(where: Where, file: string): string {
+  const { root } = where;
+  const { id, folder } = isInside(root, file) ? { id: "", folder: root } : (holderOf(where, file) ?? {});
+  const name = folder === undefined ? file : (id && `${id}:`) + path.relative(folder, file);
+  return placeOf(where, name) === file ? name : file;
+}

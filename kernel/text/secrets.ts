@@ -1,0 +1,244 @@
+import fs from "node:fs";
+import path from "node:path";
+import type * as contract from "../contract.ts";
+import { sentenceOf } from "./faults.ts";
+import { partsOf, textOf, tryTo } from "./words.ts";
+
+/** The message of an error, without a stack, and without the lines that tsx puts around a syntax error. */
+export const reason = (error: unknown): string =>
+  veil(sentenceOf(error))
+    .split(/\n {4}at |\nRequire stack:/)[0]!
+    .replace(/^Transform failed with \d+ errors?:\n.*?ERROR: ([^\n]*)[\s\S]*/, "$1");
+
+export const KEY = "[key]";
+
+const TOKEN = "zzkey_";
+const TOKENS = /zzkey_[0-9a-f]{32}/g; // as tokenFor() makes them
+const values = new Map<string, { value: string; inUrl: string }>(); // by placeholder: the value, and how it is written in a URL
+const tokens = new Map<string, string>(); // by value
+/** What must not be shown, in every form that it may take, and what is shown instead. `loose`: veiled in logs only. */
+const known = new Map<string, { instead: string; loose: boolean }>();
+let firm: RegExp | undefined; // built on demand
+let all: RegExp | undefined;
+let longest = 0;
+
+/** A value that nothing shows. As text it is a placeholder, valid in headers and URLs, and new in each process. */
+export class Secret implements contract.Secret {
+  constructor(value: string | (() => string)) {
+    held.set(this, value);
+  }
+  toString(): string {
+    return tokenFor(valueIn(this));
+  }
+  toJSON(): string {
+    return insteadOf(held.get(this));
+  }
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return insteadOf(held.get(this));
+  }
+}
+const held = new WeakMap<Secret, string | (() => string)>(); // kept apart, so that no object leads to a value; a function: fetched later
+function valueIn(one: Secret): string {
+  const value = held.get(one)!;
+  if (typeof value === "string") return value;
+  const fetched = value();
+  learn(fetched);
+  held.set(one, fetched);
+  return fetched;
+}
+
+/** What is shown in place of a value. */
+const insteadOf = (value: unknown): string => known.get(value as string)?.instead ?? KEY;
+/** The value itself, for code that stores it. */
+export const reveal = (given: unknown): unknown => (given instanceof Secret ? valueIn(given) : given);
+
+export function secret(value: string, instead = KEY): Secret {
+  learn(value, instead, instead === KEY ? MIN_SECRET_CHARS : MIN_VARIABLE_CHARS);
+  return new Secret(value);
+}
+
+function tokenFor(value: string, inUrl = encodeURIComponent(value.toWellFormed())): string {
+  const id = `${value}\n${inUrl}`;
+  const token = tokens.get(id) ?? TOKEN + unguessable();
+  tokens.set(id, token);
+  values.set(token, { value, inUrl });
+  return token;
+}
+
+/** Random hex from the system's file if there is one: loading Node's crypto for 16 bytes costs every answer 5 ms. */
+export function unguessable(bytes = Buffer.alloc(16)): string {
+  const file = tryTo(() => fs.openSync("/dev/urandom", "r"));
+  const count = file === undefined ? 0 : tryTo(() => fs.readSync(file, bytes, 0, bytes.length, null));
+  if (file !== undefined) fs.closeSync(file);
+  return (count === bytes.length ? bytes : process.getBuiltinModule("node:crypto").randomBytes(bytes.length)).toString("hex");
+}
+
+/** Replaces placeholders by values, and adds these to `used`. For kernel/conversation/http-transport.ts only. */
+export function filled(text: string, where: "header" | "url", used: Set<string>): string {
+  if (!text.includes(TOKEN)) return text;
+  return text.replace(TOKENS, (token) => {
+    const found = values.get(token);
+    if (!found) return token;
+    used.add(found.value).add(found.inUrl);
+    return where === "url" ? found.inUrl : found.value;
+  });
+}
+
+// Known secrets
+
+const MIN_SECRET_CHARS = 8; // shorter ones occur in any text
+const MIN_VARIABLE_CHARS = 6; // of the variables that the person keeps for commands
+const MIN_LINE_CHARS = 16; // of a line in a value with several
+/** What people enter for servers that need no key. */
+const DUMMY = new RegExp(
+  "^(sk-)?(x+|\\*+|ollama|dummy|none|null|undefined|true|false|empty|test(ing)?|fake|local(host)?|lm-?studio|anything|whatever" +
+    "|placeholder|change-?me|secret|password|(your-)?(api-?)?key(-here)?|no-?(api-?)?key(-(required|needed))?" +
+    "|not-?(needed|required|used)|unused|development|production)$",
+  "i",
+);
+/** Words, and addresses without a password or query, which any file may contain. A long word may be a key. */
+const PLAIN = /^[A-Za-z]{1,19}$|^https?:\/\/[^@?#\s]+$/;
+
+/** From now on the text is veiled everywhere, also as JSON, in URLs, and in base64. */
+export function learn(given: string, instead = KEY, least = MIN_SECRET_CHARS): void {
+  const value = given.trim();
+  if (value.length < 4 || DUMMY.test(value) || value === KEY) return;
+  if (/^(~|\.{1,2})[\\/]/.test(value) || (path.isAbsolute(value) && fs.existsSync(value))) return; // a path is not a secret
+  const loose = value.length < least || PLAIN.test(value);
+  if (loose && value.length < MIN_VARIABLE_CHARS) return;
+  add(value, instead, loose);
+  const lines = value.split(/\r?\n/).map((line) => line.trim());
+  if (lines.length > 1) for (const line of lines) if (line.length >= MIN_LINE_CHARS) add(line, instead, loose);
+}
+
+function add(value: string, instead: string, loose: boolean): void {
+  const base64 = Buffer.from(value).toString("base64").replace(/=+$/, "");
+  const forms = [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed()), base64].flatMap(partsOf);
+  if (loose ? known.has(forms[0]!) : known.get(forms[0]!)?.loose === false) return;
+  for (const form of forms) known.set(form, { instead, loose });
+  longest = Math.max(longest, ...forms.map((form) => form.length));
+  firm = all = undefined;
+}
+
+/** A pattern of all known secrets, longest first, since one may begin with another. */
+function patternOf(withLoose: boolean): RegExp {
+  const forms = [...known].flatMap(([form, { loose }]) => (withLoose || !loose ? [form] : []));
+  const literal = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+  return new RegExp([TOKENS.source, ...forms.sort((a, b) => b.length - a.length).map(literal)].join("|"), "g");
+}
+
+/** Replaces known secrets in a text. With `instead`, which then replaces each, short and plain values go as well. */
+export function veil(text: string, instead?: string): string {
+  if (!known.size && !values.size) return text;
+  const pattern = instead === undefined ? (firm ??= patternOf(false)) : (all ??= patternOf(true));
+  return text.replace(pattern, (found) => instead ?? insteadOf(values.get(found)?.value ?? found));
+}
+
+/** For text that arrives in pieces: whether a secret has occurred so far. Searching the whole text each time would be quadratic. */
+export function secretFinder(): (piece: string) => boolean {
+  let [end, found] = ["", false];
+  return (piece) => {
+    end = (end + piece).slice(-Math.max(longest, 64) - piece.length);
+    return (found ||= isVeiled(end));
+  };
+}
+
+export function isVeiled(text: string): boolean {
+  if (!known.size && !values.size) return false;
+  return text.search((firm ??= patternOf(false))) >= 0;
+}
+
+/** Veils every text in plain data; returns the same object if there is nothing to veil. */
+export function veilData<T>(data: T, depth = 0): T {
+  if (typeof data === "string") return (isVeiled(data) ? veil(data) : data) as T;
+  if (!data || typeof data !== "object" || depth > 100 || (!known.size && !values.size)) return data;
+  if (!Array.isArray(data) && Object.getPrototypeOf(data) !== Object.prototype) return data;
+  const names = Object.keys(data);
+  const entries = names.map((name) => [veil(name), veilData((data as any)[name], depth + 1)] as const);
+  if (entries.every(([key, one], i) => key === names[i] && Object.is((data as any)[key], one))) return data;
+  return (Array.isArray(data) ? entries.map(([, one]) => one) : Object.fromEntries(entries)) as T;
+}
+
+/** JSON.stringify for what is printed and saved. */
+export function veiledJson(data: unknown, space?: number): string {
+  const text = JSON.stringify(data, null, space);
+  if (text === undefined || !isVeiled(text)) return text;
+  const shown = JSON.stringify(data, (_, one) => (typeof one === "string" ? veil(one) : one), space);
+  return isVeiled(shown) ? veil(shown) : shown; // a secret in a key, or across several values
+}
+
+// By name
+
+const NAME =
+  /(^|[_.\-\s])(key|token|pat|pass|auth|sig|signature|cookie|credentials?)$|api[_-]?key|secret|passw|passphrase|authorization|_pwd$/i;
+const CAMEL = /[a-z](Key|Token|Pat)$/;
+
+export const namesSecret = (name: string): boolean => NAME.test(name) || CAMEL.test(name); // whether something with this name is a secret
+
+/** What keys of well-known services look like. */
+const LOOKS = /^(sk|rk|pk)[-_][\w-]{12,}$|^(gh[pousr]_|github_pat_|glpat-|xox[a-z]-|npm_|hf_|gsk_|AIza|AKIA)[\w-]{10,}$|^eyJ[\w-]+\.[\w-]+/;
+
+/** Learns all texts in plain data that are secrets by their key or by their look, and those in addresses. */
+export function learnData(data: unknown, name = "", depth = 0): void {
+  if (typeof data === "string") {
+    if (namesSecret(name) || LOOKS.test(data)) learn(data);
+    else sealAny(data);
+  } else if (data && typeof data === "object" && depth < 20)
+    for (const [key, one] of Object.entries(data)) learnData(one, Array.isArray(data) ? name : key, depth + 1);
+}
+
+/** Settings that can be shown: secrets, by their names, are replaced by Secret objects. */
+export function sealed(name: string, value: unknown): unknown {
+  if (typeof value === "string" && value) return namesSecret(name) ? secret(value) : sealAny(value);
+  if (!value || typeof value !== "object" || value instanceof Secret) return value;
+  if (Array.isArray(value)) return value.map((one) => sealed(name, one));
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, sealed(key, one)]));
+}
+
+/** Learns the secrets in the environment, by the variables' names and by the values' look. */
+export function learnEnvironment(env: NodeJS.ProcessEnv): void {
+  for (const [name, value = ""] of Object.entries(env)) learnData(value, name);
+}
+
+/** Learns what the home keeps: keys of providers, and variables for commands. */
+export function learnHome(home: string): void {
+  const read = (name: string) => Object.entries(Object(tryTo(() => JSON.parse(textOf(path.join(home, name))))) as Record<string, unknown>);
+  for (const [, key] of read("keys.json")) if (typeof key === "string") learn(key);
+  for (const [name, value] of read("env.json")) if (typeof value === "string") learn(value, `[value of ${name}]`, MIN_VARIABLE_CHARS);
+}
+// In addresses
+
+const ASKS = "key|api-?key|token|sig|signature|secret|password|passwd|pwd|auth|access-?token|credentials?";
+const QUERY = new RegExp(String.raw`([?&#;](?!next|page|continuation)(?:[\w.-]*[_.-])?(?:${ASKS})=)([^&#;\s]+)`, "gi");
+const USER = /^(\s*[a-z][a-z0-9+.-]*:\/\/)([^/?#\s]*)@(?=[^\s@])/i;
+const USER_ALONE = /^(\s*)([^/?#\s@:]*:[^/?#\s]*)@(?=[^\s@])/; // an address without a scheme
+const BROKEN = /^(\s*[a-z][a-z0-9+.-]*:\/\/)(.*)@/is; // a password with characters that no address may have: all up to the last @
+const NO_PASSWORD = /^(x|x-oauth-basic|oauth2?)?$/i; // in place of a password, if the user's name is the secret
+
+/** The address with placeholders for its user and password, and for keys in its query. */
+export function sealUrl(url: string): string {
+  if (!/[@=]/.test(url)) return url;
+  return sealText(url, USER.exec(url) ?? USER_ALONE.exec(url) ?? (!URL.canParse(url) ? BROKEN.exec(url) : null));
+}
+
+/** The same for a text of any kind. */
+const sealAny = (text: string): string => (/[@=]/.test(text) ? sealText(text, USER.exec(text)) : text);
+
+function sealText(text: string, found: RegExpExecArray | null): string {
+  const [start = "", before = "", who = ""] = found ?? [];
+  const rest = text.slice(start.length).replace(QUERY, (_, name, raw) => name + seal(raw));
+  if (!start) return rest;
+  const [, user = "", colon = "", password = ""] = /^([^:]*)(:?)(.*)$/s.exec(who)!;
+  const isToken = NO_PASSWORD.test(password);
+  if (user && !isToken && !password.includes(TOKEN)) learn(`${decoded(user)}:${decoded(password)}`); // for basic authorization
+  const shown = isToken ? seal(user, LOOKS.test(user) || /^(?=.*\d).{16,}$/.test(user)) : user;
+  return `${before}${shown}${colon}${isToken ? password : seal(password)}@${rest}`;
+}
+
+function seal(raw: string, isSecret = true): string {
+  if (!raw || raw.includes(TOKEN)) return raw;
+  const value = decoded(raw);
+  if (isSecret) for (const one of new Set([raw, value])) learn(one);
+  return tokenFor(value, raw);
+}
+const decoded = (raw: string): string => tryTo(() => decodeURIComponent(raw)) ?? raw;
